@@ -1,0 +1,39 @@
+"""lakeingest: Debezium change events to Delta tables, whole source transactions at a time.
+
+``import lakeingest`` is the notebook's entrance::
+
+    spark = lakeingest.session()
+    summary = lakeingest.run(spark, lakeingest.load_config("pipeline.properties"))
+    orders = lakeingest.open(spark, "lake").snapshot().table("public.orders")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakeingest.config.load import load_config
+from lakeingest.session import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakeingest.apply.summary import RunSummary
+    from lakeingest.config.model import PipelineConfig
+    from lakeingest.reader import Lake
+
+__version__ = "0.1.0"
+__all__ = ["load_config", "open", "run", "session"]
+
+
+def run(spark: SparkSession, config: PipelineConfig, **options: Any) -> RunSummary:
+    """Apply everything available and publish it; see ``lakeingest.apply.run.run_pipeline``."""
+    from lakeingest.apply.run import run_pipeline
+
+    return run_pipeline(spark, config, **options)
+
+
+def open(spark: SparkSession, path: str, metadata_prefix: str = "_") -> Lake:
+    """Open a lake for reading; see ``lakeingest.reader.Lake``."""
+    from lakeingest.reader import open_lake
+
+    return open_lake(spark, path, metadata_prefix)

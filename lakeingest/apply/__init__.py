@@ -1,0 +1,1 @@
+"""The half that acts: reads windows, applies batches to sinks, publishes them in the ledger."""

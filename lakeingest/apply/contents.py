@@ -1,0 +1,94 @@
+"""What a window holds: a handful of summary rows per partition and kind, never the rows.
+
+One aggregation also fills the cache of the window. ``collect`` brings back summaries whose number
+grows with partitions, tables and batches, not with events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.shape import Kind
+from lakeingest.source.contract import TopicPartition
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Records of one partition, collection and kind in a window."""
+
+    where: TopicPartition
+    collection: str
+    kind: str
+    records: int
+    first_offset: int
+    highest: str
+    source_ms: int
+    marks: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Summaries of a window."""
+
+    portions: tuple[Portion, ...]
+
+    def of(self, *kinds: str) -> Iterable[Portion]:
+        """Return the portions of these kinds."""
+        return (portion for portion in self.portions if portion.kind in kinds)
+
+    def streaming(self) -> dict[TopicPartition, str]:
+        """Return the highest streamed position per partition."""
+        highest: dict[TopicPartition, str] = {}
+        for portion in self.of(Kind.ROW, Kind.TRUNCATE):
+            highest[portion.where] = max(portion.highest, highest.get(portion.where, ""))
+        return highest
+
+    def first_malformed(self) -> Portion | None:
+        """Return the portion with a record that is no Debezium event, if any."""
+        return min(self.of(Kind.MALFORMED), key=lambda p: p.first_offset, default=None)
+
+    def snapshot_marked_complete(self) -> bool:
+        """Tell whether the markers say that the initial snapshot is over.
+
+        ``last`` alone is not enough (parallel snapshots set it early): every collection that has
+        snapshot rows must have its own end marker too. Source: Debezium's ``SnapshotRecord``.
+        """
+        marks: dict[str, set[str]] = {}
+        for portion in self.of(Kind.SNAPSHOT):
+            marks.setdefault(portion.collection, set()).update(portion.marks)
+        closed = all(seen & {"last", "last_in_data_collection"} for seen in marks.values())
+        return closed and any("last" in seen for seen in marks.values())
+
+
+def contents(window: DataFrame) -> Contents:
+    """Summarise a window (``shape.CHANGE``)."""
+    rows = (
+        window.groupBy("topic", "partition", "collection", "kind")
+        .agg(
+            F.count("*").alias("records"),
+            F.min("offset").alias("first_offset"),
+            F.max("position").alias("highest"),
+            F.max("source_ms").alias("source_ms"),
+            F.collect_set(F.when(F.col("kind") == Kind.SNAPSHOT, F.col("snapshot"))).alias("marks"),
+        )
+        .collect()
+    )
+    return Contents(
+        tuple(
+            Portion(
+                TopicPartition(row["topic"], row["partition"]),
+                row["collection"] or "",
+                row["kind"],
+                row["records"],
+                row["first_offset"],
+                row["highest"] or "",
+                row["source_ms"] or 0,
+                frozenset(row["marks"]),
+            )
+            for row in rows
+        )
+    )

@@ -1,0 +1,47 @@
+"""Named places where a test kills the process: the numbered steps of the commit protocol.
+
+``LAKEINGEST_FAILPOINT=name`` or ``name:n`` sends SIGKILL to the process group's own process at the
+(n-th) passage. SIGKILL, not an exception: nothing may run after it, no ``finally`` and no exit
+hook. The list is the contract with the fault tests, which pass every name at least once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from threading import Lock
+
+FAILPOINTS = (
+    "1.recovered",
+    "2.planned",
+    "2.claimed",
+    "2.first-table-fenced",
+    "2.fenced",
+    "3.before-first-commit",
+    "3.after-first-commit",
+    "3.after-last-commit",
+    "4.before-publication",
+    "4.after-publication",
+)
+"""Step of DESIGN §8 and the place in it, in the order in which a batch passes them."""
+
+VARIABLE = "LAKEINGEST_FAILPOINT"
+
+_passed: Counter[str] = Counter()
+_lock = Lock()
+
+
+def failpoint(name: str) -> None:
+    """Die here if the environment asks for it."""
+    wanted = os.environ.get(VARIABLE)
+    if wanted is None:
+        return
+    place, _, nth = wanted.partition(":")
+    if place != name:
+        return
+    with _lock:
+        _passed[name] += 1
+        due = _passed[name] == int(nth or 1)
+    if due:
+        os.kill(os.getpid(), signal.SIGKILL)

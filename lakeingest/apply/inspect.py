@@ -1,0 +1,92 @@
+"""Look at a pipeline without changing anything: its status, and whether it could run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.lake import read_lake
+from lakeingest.apply.reach import plan_reach
+from lakeingest.apply.run import pipeline_spec
+from lakeingest.apply.tables import TableBook, Warnings
+from lakeingest.config.model import PipelineConfig
+from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.shape import LEDGER_FOLDER
+from lakeingest.sink.delta import DeltaSink
+from lakeingest.source import open_source
+
+
+def _opened(spark: SparkSession, config: PipelineConfig) -> tuple[DeltaLedger, DeltaSink]:
+    root = config.target.path
+    spec = pipeline_spec(config)
+    sink = DeltaSink(
+        spark,
+        root,
+        config.name,
+        spec.names,
+        hard=config.deletes == "hard",
+        null_missing=config.toast_missing == "null",
+    )
+    return DeltaLedger(spark, f"{root}/{LEDGER_FOLDER}", config.name, ""), sink
+
+
+def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str, object]:
+    """Return where the pipeline stands: flat, printable.
+
+    Raises:
+        LakeingestError: Lake or source cannot be read.
+    """
+    ledger, _ = _opened(spark, config)
+    head = ledger.head()
+    frontier = head.frontier
+    source = open_source(spark, config.source)
+    try:
+        reach = plan_reach(source, config.source.transaction_topic, frontier, 2**62)
+    finally:
+        source.close()
+    waiting = sum(part.end - part.start for part in reach.data)
+    ends = reach.transactions
+    return {
+        "pipeline": config.name,
+        "batch": head.batch,
+        "tables": dict(sorted(head.tables.items())),
+        "snapshot_applied": frontier.streaming,
+        "end_offset": frontier.end_offset,
+        "records_not_applied": waiting,
+        "transaction_records_not_applied": ends.end - ends.start if ends else 0,
+        "last_run": head.run,
+    }
+
+
+def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> list[str]:
+    """Check configuration, source and lake without writing.
+
+    Returns:
+        Findings for a person: warnings and what was looked at.
+
+    Raises:
+        LakeingestError: The pipeline could not run.
+    """
+    findings = list(config.warnings)
+    if spark is None:
+        return findings
+    ledger, sink = _opened(spark, config)
+    warnings = Warnings()
+    TableBook(spark, config, pipeline_spec(config), sink, warnings.add)
+    source = open_source(spark, config.source)
+    try:
+        topics = source.topics()
+        prefix = f"{config.source.topic_prefix}."
+        collections = [topic.removeprefix(prefix) for topic in topics]
+        state = read_lake(ledger, sink, collections)
+        plan_reach(source, config.source.transaction_topic, state.head.frontier, 2**62)
+    finally:
+        source.close()
+    findings.extend(
+        f"lakeingest.table.{name}.*: there is no topic {prefix}{name}"
+        for name in config.tables
+        if name not in collections
+    )
+    findings.append(f"{len(topics)} topics, {len(state.tables)} tables, batch {state.head.batch}")
+    return findings

@@ -1,0 +1,93 @@
+"""Take over the lake: what is there, who wrote last, and that nobody else writes from now on.
+
+Reading what is there changes nothing, so a run that finds nothing new leaves no trace. The lake is
+claimed before the first write: the ledger first (older drivers cannot publish any more), then every
+table (older drivers cannot commit any more, either). Only then is the state final; if it moved in
+between, the plan is made anew.
+
+A table *ahead* of the ledger is a crash between a table's commit and the publication. Its rows
+cannot be taken back, so the next batch must reach exactly as far as that commit did: a publication
+in between would show this table ahead of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from lakeingest.apply.failpoints import failpoint
+from lakeingest.errors import FencedError
+from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.ledger.publication import Publication
+from lakeingest.sink.contract import Sink, TableState
+
+WORKERS = 4
+"""Tables written side by side; more than the cores of a small driver, the commits wait on I/O."""
+
+
+@dataclass(frozen=True)
+class LakeState:
+    """The ledger's head and every table's state.
+
+    Attributes:
+        head: Newest publication.
+        tables: Collection to state; collections without a table are not in it.
+        ours: Whether this run has claimed the lake.
+    """
+
+    head: Publication
+    tables: Mapping[str, TableState]
+    ours: bool = False
+
+    @property
+    def through(self) -> int | None:
+        """END up to which the next batch must reach; null when no table is ahead."""
+        ahead = [s.note.end_offset for s in self.tables.values() if s.note.batch > self.head.batch]
+        return max(ahead, default=None) if ahead and max(ahead) >= 0 else None
+
+    def published(self, publication: Publication, changed: Mapping[str, TableState]) -> LakeState:
+        """Return the state after a publication."""
+        return replace(self, head=publication, tables={**self.tables, **changed})
+
+
+def read_lake(ledger: DeltaLedger, sink: Sink, collections: Iterable[str]) -> LakeState:
+    """Read head and tables; writes nothing.
+
+    Raises:
+        ConfigError: Ledger or a table belong to somebody else.
+    """
+    head = ledger.head()
+    names = sorted({*collections, *head.tables})
+    with ThreadPoolExecutor(WORKERS) as pool:
+        states = dict(zip(names, pool.map(sink.state, names), strict=True))
+    failpoint("1.recovered")
+    return LakeState(head, {name: state for name, state in states.items() if state is not None})
+
+
+def take_over(ledger: DeltaLedger, sink: Sink, state: LakeState, run: str) -> LakeState:
+    """Claim the lake for this run; the result may differ from ``state`` in more than the owner.
+
+    Raises:
+        FencedError: Another run claimed at the same moment.
+    """
+    head = ledger.claim(state.head)
+    failpoint("2.claimed")
+
+    def fenced(table: TableState) -> TableState:
+        result = sink.fence(table, head.writer, run)
+        failpoint("2.first-table-fenced")
+        return result
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        tables = dict(zip(state.tables, pool.map(fenced, state.tables.values()), strict=True))
+    failpoint("2.fenced")
+    if any(table.note.run != run for table in tables.values()):
+        message = "Another run wrote to the tables while this one took over; run again."
+        raise FencedError(message)
+    return LakeState(head, tables, ours=True)
+
+
+def same_progress(one: LakeState, other: LakeState) -> bool:
+    """Tell whether a plan made on ``one`` still holds on ``other``."""
+    return one.head.batch == other.head.batch and one.through == other.through

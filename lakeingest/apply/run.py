@@ -1,0 +1,250 @@
+"""The loop of a run: read a window, take over the lake, apply its batches, publish each.
+
+Everything that is available, then the end; or, continuous, the same again and again. Nothing is
+remembered between windows but the lake's own state, so a run that starts after a crash and one
+that goes on are the same code.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.apply.batch import BatchWriter
+from lakeingest.apply.failpoints import failpoint
+from lakeingest.apply.lake import LakeState, read_lake, same_progress, take_over
+from lakeingest.apply.reach import GROWTH
+from lakeingest.apply.stuck import refuse_if_stuck, refuse_unknown_ends
+from lakeingest.apply.summary import BatchSummary, RunSummary
+from lakeingest.apply.tables import TableBook, Warnings
+from lakeingest.apply.window import Bounds, Window, opened_window
+from lakeingest.config.model import PipelineConfig
+from lakeingest.decode.columns import Encodings
+from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.plan.spec import PipelineSpec
+from lakeingest.plan.window import SNAPSHOT_BATCH, is_counted
+from lakeingest.shape import LEDGER_FOLDER, MetadataColumns
+from lakeingest.sink.delta import DeltaSink
+from lakeingest.source import open_source
+from lakeingest.source.contract import Source
+
+WINDOW_RECORDS = 250_000
+"""Records that a window aims at when batches are smaller: decoding is shared by its batches."""
+
+IDLE_SECONDS = 1.0
+"""Pause of a continuous run after a window that brought nothing."""
+
+
+def pipeline_spec(config: PipelineConfig) -> PipelineSpec:
+    """Return the planning settings of a configuration."""
+    encodings = Encodings(
+        config.source.decimal_mode, config.source.binary_mode, config.unavailable_placeholder
+    )
+    return PipelineSpec(
+        config.source.connector,
+        encodings,
+        MetadataColumns(config.metadata_prefix),
+        uncounted=config.uncounted_collections,
+    )
+
+
+def counted(config: PipelineConfig) -> Column:
+    """Condition over ``data_collection``: the configuration reads this collection's topic."""
+    source = config.source
+    topic = F.concat(F.lit(f"{source.topic_prefix}."), F.col("data_collection"))
+    selected = None
+    if source.topics:
+        selected = topic.isin(*source.topics)
+    elif source.topic_pattern is not None:
+        selected = topic.rlike(f"^(?:{source.topic_pattern})$")
+    return is_counted(selected, config.uncounted_collections)
+
+
+@dataclass
+class _Tally:
+    """Adds up what a run did."""
+
+    batches: int = 0
+    transactions: int = 0
+    events: int = 0
+    rows: Counter[str] = field(default_factory=Counter)
+    pending: int = 0
+
+    def add(self, batch: BatchSummary) -> None:
+        self.batches += 1
+        self.transactions += batch.transactions
+        self.events += batch.events
+        self.rows.update(batch.tables)
+
+
+class PipelineRun:
+    """One run of one pipeline."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        config: PipelineConfig,
+        source: Source,
+        on_batch: Callable[[BatchSummary], None] | None,
+    ) -> None:
+        """Bind sources, sinks and ledger; reads nothing yet."""
+        self._config = config
+        self._source = source
+        self._on_batch = on_batch
+        self._run = uuid.uuid4().hex
+        self._spec = pipeline_spec(config)
+        self._warnings = Warnings()
+        for text in config.warnings:
+            self._warnings.add(text)
+        root = config.target.path
+        self._sink = DeltaSink(
+            spark,
+            root,
+            config.name,
+            self._spec.names,
+            hard=config.deletes == "hard",
+            null_missing=config.toast_missing == "null",
+        )
+        self._ledger = DeltaLedger(spark, f"{root}/{LEDGER_FOLDER}", config.name, self._run)
+        book = TableBook(spark, config, self._spec, self._sink, self._warnings.add)
+        self._writer = BatchWriter(
+            self._sink, self._ledger, book, self._spec, config.name, self._run
+        )
+        self._tally = _Tally()
+        self._window_records = max(WINDOW_RECORDS, config.batch_max_events)
+
+    def collections(self) -> list[str]:
+        """Return the collections whose topics exist now."""
+        prefix = f"{self._config.source.topic_prefix}."
+        return [topic.removeprefix(prefix) for topic in self._source.topics()]
+
+    def go(
+        self, *, continuous: bool, min_sync_interval_seconds: float, max_batches: int | None
+    ) -> RunSummary:
+        """Run until nothing more is available (or for ever, or ``max_batches``)."""
+        began = time.monotonic()
+        state = read_lake(self._ledger, self._sink, self.collections())
+        while True:
+            window_began = time.monotonic()
+            left = None if max_batches is None else max_batches - self._tally.batches
+            if left is not None and left <= 0:
+                break
+            state, progress = self._window(state, left)
+            if progress:
+                continue
+            if not continuous:
+                break
+            pause = min_sync_interval_seconds - (time.monotonic() - window_began)
+            time.sleep(max(pause, IDLE_SECONDS if min_sync_interval_seconds == 0 else 0.05))
+        return self._summary(state, time.monotonic() - began)
+
+    def _window(self, state: LakeState, left: int | None) -> tuple[LakeState, bool]:
+        """Apply one window; tells whether there is more to look at at once."""
+        bounds = Bounds(
+            self._window_records,
+            self._config.batch_max_events,
+            self._config.commit_max_transactions,
+            state.through,
+        )
+        with opened_window(
+            self._source,
+            self._config.source.transaction_topic,
+            state.head.frontier,
+            self._spec,
+            counted(self._config),
+            bounds,
+        ) as window:
+            self._tally.pending = window.shortfall.waiting if window.shortfall else 0
+            batches = _batches(window)
+            if not batches:
+                return self._without_batches(window, state)
+            refuse_unknown_ends(window, self._ledger)
+            failpoint("2.planned")
+            if not state.ours:
+                taken = take_over(self._ledger, self._sink, state, self._run)
+                if not same_progress(state, taken):
+                    return taken, True
+                state = taken
+            for index in batches[:left]:
+                state, summary = self._writer.write(window, index, state)
+                self._tally.add(summary)
+                if self._on_batch is not None:
+                    self._on_batch(summary)
+        self._window_records = max(WINDOW_RECORDS, self._config.batch_max_events)
+        return state, True
+
+    def _without_batches(self, window: Window, state: LakeState) -> tuple[LakeState, bool]:
+        if not window.reach.whole:
+            self._window_records *= GROWTH
+            return state, True
+        refuse_if_stuck(
+            window,
+            self._config.transaction_timeout_seconds,
+            static=self._config.source.kind == "recorded",
+        )
+        return state, False
+
+    def _summary(self, state: LakeState, seconds: float) -> RunSummary:
+        frontier = state.head.frontier
+        place = (
+            f"END at offset {frontier.end_offset} of {self._config.source.transaction_topic}"
+            if frontier.end_offset >= 0
+            else ("initial snapshot" if frontier.streaming else "nothing yet")
+        )
+        return RunSummary(
+            self._tally.batches,
+            self._tally.transactions,
+            self._tally.events,
+            dict(sorted(self._tally.rows.items())),
+            seconds,
+            f"batch {state.head.batch}, {place}",
+            self._tally.pending,
+            self._warnings.all(),
+        )
+
+
+def _batches(window: Window) -> list[int]:
+    snapshot = [SNAPSHOT_BATCH] if window.snapshot else []
+    return snapshot + [index + 1 for index in range(len(window.cuts))]
+
+
+def run_pipeline(
+    spark: SparkSession,
+    config: PipelineConfig,
+    *,
+    source: Source | None = None,
+    continuous: bool = False,
+    min_sync_interval_seconds: float = 0.0,
+    max_batches: int | None = None,
+    on_batch: Callable[[BatchSummary], None] | None = None,
+) -> RunSummary:
+    """Apply everything available and publish it.
+
+    Args:
+        spark: Session with Delta (``lakeingest.session.session``).
+        config: The pipeline.
+        source: Where records come from; the configured one when null.
+        continuous: Go on as new records arrive, until the process is stopped.
+        min_sync_interval_seconds: Least time between the starts of two readings, continuous.
+        max_batches: Stop after so many publications.
+        on_batch: Called after each publication.
+
+    Raises:
+        LakeingestError: See ``errors``; what was published before it stays published.
+    """
+    opened = source or open_source(spark, config.source)
+    try:
+        run = PipelineRun(spark, config, opened, on_batch)
+        return run.go(
+            continuous=continuous,
+            min_sync_interval_seconds=min_sync_interval_seconds,
+            max_batches=max_batches,
+        )
+    finally:
+        opened.close()

@@ -1,0 +1,115 @@
+"""What each batch of a window holds of each partition and table, and one sample of its shape.
+
+The newest row of each partition travels here as text so that the driver can read its *field names*
+(and JSON types or Connect schema) from it. Its values are never logged or kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.shape import Kind
+from lakeingest.source.contract import TopicPartition
+
+
+@dataclass(frozen=True)
+class Share:
+    """Changes of one batch, partition and collection.
+
+    Attributes:
+        batch: Index in the window; null for what stays pending.
+        where: Topic and partition.
+        collection: Source table.
+        rows: Row and snapshot changes.
+        first_offset: Lowest offset.
+        low: Lowest position of a row.
+        high: Highest position of a row.
+        floor: Highest position of a truncate; empty when there is none.
+        source_ms: Newest commit time at the source (milliseconds).
+        masked: Rows that may leave a column out.
+        moved: Of those, rows that a primary-key change created.
+        deletes: Rows that delete.
+        keyless: Rows whose record has no key.
+        sample: Newest row with an ``after``, as JSON text; null when there is none.
+        sample_key: Key of some row, as JSON text; null when none has one.
+    """
+
+    batch: int | None
+    where: TopicPartition
+    collection: str
+    rows: int
+    first_offset: int
+    low: str
+    high: str
+    floor: str
+    source_ms: int
+    masked: int
+    moved: int
+    deletes: int
+    keyless: int
+    sample: str | None
+    sample_key: str | None
+
+
+def shares(batched: DataFrame) -> list[Share]:
+    """Summarise a window whose changes have their ``batch`` (``plan.window.in_batches``)."""
+    is_row = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT)
+    truncate = F.col("kind") == Kind.TRUNCATE
+    waiting = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE, Kind.MALFORMED)
+    has_after = is_row & (F.col("op") != "d")
+    moved = F.col("may_be_masked") & F.col("moved_from").isNotNull()
+    rows = (
+        batched.where(waiting)
+        .groupBy("batch", "topic", "partition", "collection")
+        .agg(
+            F.count_if(is_row).alias("rows"),
+            F.min("offset").alias("first_offset"),
+            F.min(F.when(is_row, F.col("position"))).alias("low"),
+            F.max(F.when(is_row, F.col("position"))).alias("high"),
+            F.max(F.when(truncate, F.col("position"))).alias("floor"),
+            F.max("source_ms").alias("source_ms"),
+            F.count_if(is_row & F.col("may_be_masked")).alias("masked"),
+            F.count_if(is_row & moved).alias("moved"),
+            F.count_if(is_row & (F.col("op") == "d")).alias("deletes"),
+            F.count_if(is_row & F.col("key").isNull()).alias("keyless"),
+            F.max_by("value", F.when(has_after, F.col("offset"))).alias("sample"),
+            F.max_by("key", F.when(is_row & F.col("key").isNotNull(), F.col("offset"))).alias(
+                "sample_key"
+            ),
+        )
+        .collect()
+    )
+    return [
+        Share(
+            row["batch"],
+            TopicPartition(row["topic"], row["partition"]),
+            row["collection"] or "",
+            row["rows"],
+            row["first_offset"],
+            row["low"] or "",
+            row["high"] or "",
+            row["floor"] or "",
+            row["source_ms"] or 0,
+            row["masked"],
+            row["moved"],
+            row["deletes"],
+            row["keyless"],
+            row["sample"],
+            row["sample_key"],
+        )
+        for row in rows
+    ]
+
+
+def first_pending(found: Sequence[Share], released: int) -> dict[TopicPartition, int]:
+    """Return the lowest offset per partition that no batch up to ``released`` holds."""
+    lowest: dict[TopicPartition, int] = {}
+    for share in found:
+        if share.batch is None or share.batch > released:
+            known = lowest.get(share.where, share.first_offset)
+            lowest[share.where] = min(known, share.first_offset)
+    return lowest

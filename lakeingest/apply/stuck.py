@@ -1,0 +1,76 @@
+"""When nothing can be released: say which record or transaction is in the way, and what to do."""
+
+from __future__ import annotations
+
+import time
+
+from lakeingest.apply.window import Shortfall, Window
+from lakeingest.errors import DataError
+from lakeingest.ledger.delta import DeltaLedger
+
+
+def refuse_if_stuck(window: Window, timeout_seconds: int, *, static: bool) -> None:
+    """Stop if what holds the rest back will not go away by itself.
+
+    Args:
+        window: A window, read to the end, that gave no batch.
+        timeout_seconds: How long after its commit a transaction may stay incomplete.
+        static: The source gets no more records, so waiting is of no use.
+
+    Raises:
+        DataError: A record cannot be read, or a transaction lacks rows.
+    """
+    bad = window.contents.first_malformed()
+    if bad is not None:
+        message = (
+            f"The record at offset {bad.first_offset} of '{bad.where.topic}' partition "
+            f"{bad.where.partition} is not a Debezium event that can be read (broken JSON, or no "
+            f"position in its source block); {bad.records} such in all. Everything before its "
+            "transaction is published, nothing after it. Send the record again and skip the "
+            "broken one with a topic that was repaired, or load the lake anew."
+        )
+        raise DataError(message)
+    lacking = window.shortfall
+    if lacking is None:
+        return
+    age = time.time() - lacking.committed_ms / 1000
+    if static or (lacking.committed_ms and age > timeout_seconds):
+        raise DataError(_lacking(lacking, timeout_seconds, static=static))
+
+
+def _lacking(lacking: Shortfall, timeout_seconds: int, *, static: bool) -> str:
+    table = f" of table '{lacking.collection}'" if lacking.collection else ""
+    counts = (
+        f": END counts {lacking.expected} rows{table}, {lacking.found} are there"
+        if lacking.found is not None
+        else ""
+    )
+    waited = "" if static else f" for more than {timeout_seconds} s"
+    return (
+        f"Transaction {lacking.transaction} is not complete{waited} ({lacking.reason}){counts}. It "
+        f"holds back {lacking.waiting} transactions; everything before it is published. If a "
+        "transform or filter drops these rows on purpose, name the table in "
+        "lakeingest.transaction.filtered.collections; if its topic is not read, list the topics "
+        "in lakeingest.source.topics; if rows are only late, raise "
+        "lakeingest.transaction.timeout.seconds."
+    )
+
+
+def refuse_unknown_ends(window: Window, ledger: DeltaLedger) -> None:
+    """Stop if the log went back to transactions that this lake has never seen.
+
+    A connector that sends old transactions again is harmless; a database that was restored or a
+    replica that took over starts its positions anew, and its new transactions would look old.
+
+    Raises:
+        DataError: An END below the frontier is not in the ledger.
+    """
+    unknown = ledger.unknown_ends(window.again)
+    if unknown:
+        message = (
+            f"{unknown} transactions lie below the last applied position but are not in the "
+            "ledger: the source's log started over (restored database, failover, new slot). "
+            "Their order against the lake is not known. Load the lake anew "
+            "(another lakeingest.target.path). The lake stands at its last publication."
+        )
+        raise DataError(message)

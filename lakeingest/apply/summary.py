@@ -1,0 +1,55 @@
+"""What a run reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class BatchSummary:
+    """One published batch.
+
+    Attributes:
+        batch: Number of the publication.
+        transactions: Source transactions in it.
+        events: Row changes read for it.
+        seconds: From the start of its first commit to its publication.
+        tables: Merge payloads per collection.
+    """
+
+    batch: int
+    transactions: int
+    events: int
+    seconds: float
+    tables: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """A finished run.
+
+    Attributes:
+        batches: Publications made.
+        transactions: Source transactions published.
+        events: Row changes read for them.
+        rows: Merge payloads per collection, added up.
+        seconds: Wall time of the run.
+        frontier: Up to where everything is applied, for people.
+        pending_transactions: Transactions whose END was read and whose rows are not all there.
+        warnings: What a person should know.
+    """
+
+    batches: int
+    transactions: int
+    events: int
+    rows: Mapping[str, int]
+    seconds: float
+    frontier: str
+    pending_transactions: int
+    warnings: tuple[str, ...]
+
+    @property
+    def nothing_new(self) -> bool:
+        """Whether the run changed nothing."""
+        return self.batches == 0

@@ -1,0 +1,107 @@
+"""The tables' columns and keys, remembered for a run and renewed as the events change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from lakeingest.apply.share import Share
+from lakeingest.apply.table_spec import table_spec
+from lakeingest.config.model import PipelineConfig
+from lakeingest.errors import ConfigError
+from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.sink.contract import Sink, TableState
+
+
+class Warnings:
+    """Collects each warning once, in order; tables report from several threads."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._lock = Lock()
+        self._seen: dict[str, None] = {}
+
+    def add(self, text: str) -> None:
+        """Note a warning unless it was noted before."""
+        with self._lock:
+            self._seen.setdefault(text)
+
+    def all(self) -> tuple[str, ...]:
+        """Return the warnings so far."""
+        with self._lock:
+            return tuple(self._seen)
+
+
+class TableBook:
+    """Settles what a table looks like in a batch."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        config: PipelineConfig,
+        spec: PipelineSpec,
+        sink: Sink,
+        warn: Callable[[str], None],
+    ) -> None:
+        """Bind to a pipeline.
+
+        Raises:
+            ConfigError: A declared schema is not valid DDL.
+        """
+        self._config = config
+        self._spec = spec
+        self._sink = sink
+        self._warn = warn
+        self._lake: dict[str, tuple[int, StructType]] = {}
+        self._ddl = {
+            name: self._parsed(spark, name, table.ddl)
+            for name, table in config.tables.items()
+            if table.ddl is not None
+        }
+
+    def _parsed(self, spark: SparkSession, collection: str, ddl: str) -> StructType:
+        try:
+            return spark.createDataFrame([], ddl).schema
+        except Exception as error:
+            first_line = str(error).strip().splitlines()[0]
+            message = (
+                f"lakeingest.table.{collection}.schema is not a column list in Spark DDL "
+                f"(such as 'id BIGINT, name STRING'): {first_line}"
+            )
+            raise ConfigError(message) from error
+
+    def spec(self, collection: str, shares: Sequence[Share], state: TableState | None) -> TableSpec:
+        """Return columns and key of a table for one batch; see ``table_spec``."""
+        declared = self._config.table(collection)
+        table = table_spec(
+            collection,
+            shares,
+            self._ddl.get(collection),
+            declared.key or (state.note.key if state else ()),
+            self._schema(collection, state),
+            self._spec.encodings,
+            self._spec.names,
+            self._warn,
+        )
+        if state and state.note.key and tuple(sorted(table.key)) != tuple(sorted(state.note.key)):
+            message = (
+                f"Table '{collection}' is kept by key ({', '.join(state.note.key)}) in the lake, "
+                f"but the configuration says ({', '.join(table.key)}). A key cannot change in "
+                "place: load the table anew."
+            )
+            raise ConfigError(message)
+        return table
+
+    def _schema(self, collection: str, state: TableState | None) -> StructType | None:
+        """Schema of the lake's table, read again only where its version is not the known one."""
+        if state is None:
+            return None
+        known = self._lake.get(collection)
+        if known is not None and known[0] == state.version:
+            return known[1]
+        schema = self._sink.read(collection, state.version).schema
+        self._lake[collection] = (state.version, schema)
+        return schema

@@ -1,0 +1,43 @@
+"""``lakeingest history``: the publications of a lake, oldest first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakeingest.cli.opened import opened_config, opened_spark
+from lakeingest.cli.options import (
+    ConfigArgument,
+    LimitOption,
+    OutputOption,
+    SetOption,
+    row_limit,
+)
+from lakeingest.cli.output import OutputFormat
+from lakeingest.cli.rows import write_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def history(
+    config: ConfigArgument,
+    settings: SetOption = None,
+    limit: LimitOption = None,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """List the publications, oldest first; a limit keeps the latest ones."""
+    pipeline = opened_config(config, settings)
+    spark = opened_spark(f"lakeingest history {pipeline.name}")
+    from lakeingest.reader import open_lake
+
+    publications = open_lake(spark, pipeline.target.path).history()
+    write_rows(latest(publications, row_limit(limit, output)), output, None)
+
+
+def latest(publications: DataFrame, limit: int | None) -> DataFrame:
+    """Return the latest publications in the order of their batches."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if limit is not None:
+        publications = publications.orderBy(F.desc("batch")).limit(limit)
+    return publications.orderBy("batch")

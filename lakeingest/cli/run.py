@@ -1,0 +1,73 @@
+"""``lakeingest run``: everything available becomes published batches, then a summary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakeingest.cli.opened import opened_config, opened_spark
+from lakeingest.cli.options import ConfigArgument, OutputOption, SetOption
+from lakeingest.cli.output import OutputFormat, message, warn, write_facts
+from lakeingest.cli.progress import progress
+from lakeingest.errors import UsageError
+
+if TYPE_CHECKING:
+    from lakeingest.apply.summary import RunSummary
+
+
+def run(
+    config: ConfigArgument,
+    settings: SetOption = None,
+    continuous: Annotated[
+        bool, typer.Option("--continuous", help="Go on as new events arrive, until stopped.")
+    ] = False,
+    min_sync_interval_seconds: Annotated[
+        float | None,
+        typer.Option(min=0, help="Seconds from one batch's start to the next, with --continuous."),
+    ] = None,
+    max_batches: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many batches.")
+    ] = None,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Apply everything that is available, publish it, and print a summary."""
+    if min_sync_interval_seconds is not None and not continuous:
+        problem = "--min-sync-interval-seconds means something only with --continuous"
+        raise UsageError(problem)
+    pipeline = opened_config(config, settings)
+    with progress("starting Spark") as on_batch:
+        from lakeingest.apply.run import run_pipeline
+
+        kafka = pipeline.source.kind == "kafka"
+        spark = opened_spark(f"lakeingest run {pipeline.name}", kafka=kafka)
+        summary = run_pipeline(
+            spark,
+            pipeline,
+            continuous=continuous,
+            min_sync_interval_seconds=min_sync_interval_seconds or 0.0,
+            max_batches=max_batches,
+            on_batch=on_batch,
+        )
+    write_summary(summary, output)
+
+
+def write_summary(summary: RunSummary, output: OutputFormat) -> None:
+    """Write what a run did: facts to stdout, warnings and "nothing new" to stderr."""
+    warn(summary.warnings)
+    if summary.nothing_new:
+        message("there is nothing new; nothing was changed")
+    rate = summary.events / summary.seconds if summary.seconds > 0 else 0.0
+    write_facts(
+        {
+            "batches": summary.batches,
+            "transactions": summary.transactions,
+            "events": summary.events,
+            "rows": dict(summary.rows),
+            "seconds": round(summary.seconds, 1),
+            "events_per_second": round(rate),
+            "frontier": summary.frontier,
+            "pending_transactions": summary.pending_transactions,
+        },
+        output,
+    )

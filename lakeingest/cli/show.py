@@ -1,0 +1,116 @@
+"""``lakeingest show``: the published rows of one table, ordered by key."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakeingest.cli.opened import opened_config, opened_spark
+from lakeingest.cli.options import (
+    ConfigArgument,
+    LimitOption,
+    OutputOption,
+    SetOption,
+    row_limit,
+)
+from lakeingest.cli.output import OutputFormat
+from lakeingest.cli.rows import write_rows
+from lakeingest.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_TRANSACTION = "tx:"
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def show(
+    config: ConfigArgument,
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="The table, named by its collection: public.orders.",
+            show_default=False,
+        ),
+    ],
+    settings: SetOption = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BATCH|TX|TIME",
+            help="A batch number, a transaction id (tx:753 if it is a bare number), or an ISO "
+            "time (UTC unless it names a zone). Default: the latest publication.",
+            show_default=False,
+        ),
+    ] = None,
+    metadata: Annotated[
+        bool, typer.Option("--metadata", help="With the metadata columns.")
+    ] = False,
+    limit: LimitOption = None,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Print the published rows of a table, ordered by key."""
+    pipeline = opened_config(config, settings)
+    moment = parse_as_of(as_of)
+    spark = opened_spark(f"lakeingest show {pipeline.name}")
+    frame = published_rows(spark, pipeline.target.path, table, moment, metadata=metadata)
+    write_rows(frame, output, row_limit(limit, output))
+
+
+def parse_as_of(text: str | None) -> int | str | datetime | None:
+    """Return what ``--as-of`` names: a batch, a transaction id, or an instant.
+
+    A bare number is a batch, because that is what ``history`` lists; a transaction id that is a
+    bare number is written ``tx:753``. A time without a zone is in UTC.
+
+    Raises:
+        UsageError: The text begins like a date and is not one.
+    """
+    if text is None:
+        return None
+    text = text.strip()
+    if text.startswith(_TRANSACTION):
+        return text.removeprefix(_TRANSACTION)
+    if text.isdecimal():
+        return int(text)
+    if not _DATE.match(text):
+        return text
+    try:
+        # Python 3.10 does not read the `Z`.
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        problem = f"--as-of {text} is no ISO time; for a transaction id write {_TRANSACTION}{text}"
+        raise UsageError(problem) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+
+
+def published_rows(
+    spark: SparkSession,
+    path: str,
+    table: str,
+    as_of: int | str | datetime | None,
+    *,
+    metadata: bool,
+) -> DataFrame:
+    """Return the rows of a table at a publication, ordered by key.
+
+    Raises:
+        UsageError: The publication has no such table; names those it has.
+    """
+    from lakeingest.config.keys import nearest
+    from lakeingest.reader import open_lake
+
+    snapshot = open_lake(spark, path).snapshot(as_of=as_of)
+    tables = list(snapshot.tables())
+    if table not in tables:
+        near = nearest(table, tables)
+        hint = f"did you mean {near}?" if near else f"there are: {', '.join(tables) or 'none'}"
+        problem = f"no table {table} is published; {hint}"
+        raise UsageError(problem)
+    frame = snapshot.table(table, metadata=metadata)
+    key = [f"`{column}`" for column in snapshot.key(table)]
+    return frame.orderBy(*key) if key else frame

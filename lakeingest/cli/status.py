@@ -1,0 +1,24 @@
+"""``lakeingest status``: how far the lake is, what waits, and whether the source has more."""
+
+from __future__ import annotations
+
+from lakeingest.cli.opened import opened_config, opened_spark
+from lakeingest.cli.options import ConfigArgument, OutputOption, SetOption
+from lakeingest.cli.output import OutputFormat, write_facts
+from lakeingest.cli.progress import progress
+
+
+def status(
+    config: ConfigArgument,
+    settings: SetOption = None,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Show how far the lake is and what waits; changes nothing."""
+    pipeline = opened_config(config, settings)
+    with progress("starting Spark"):
+        from lakeingest.apply.inspect import pipeline_status
+
+        kafka = pipeline.source.kind == "kafka"
+        spark = opened_spark(f"lakeingest status {pipeline.name}", kafka=kafka)
+        facts = pipeline_status(spark, pipeline)
+    write_facts(facts, output)

@@ -1,0 +1,32 @@
+"""``lakeingest validate``: all that can be checked before a run, without changing anything."""
+
+from __future__ import annotations
+
+import json
+
+from lakeingest.cli.opened import opened_config, opened_spark
+from lakeingest.cli.options import ConfigArgument, OutputOption, SetOption
+from lakeingest.cli.output import OutputFormat, message, write_csv, write_lines
+from lakeingest.cli.progress import progress
+
+
+def validate(
+    config: ConfigArgument,
+    settings: SetOption = None,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Check the configuration, the source and the target; changes nothing."""
+    pipeline = opened_config(config, settings)
+    with progress("starting Spark"):
+        from lakeingest.apply.inspect import validate_pipeline
+
+        kafka = pipeline.source.kind == "kafka"
+        spark = opened_spark(f"lakeingest validate {pipeline.name}", kafka=kafka)
+        findings = validate_pipeline(spark, pipeline)
+    if output is OutputFormat.JSON:
+        write_lines([json.dumps({"findings": findings}, ensure_ascii=False)])
+    elif output is OutputFormat.CSV:
+        write_csv(("finding",), ((finding,) for finding in findings))
+    else:
+        write_lines(findings)
+    message(f"{pipeline.name} can run")

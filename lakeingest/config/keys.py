@@ -1,0 +1,276 @@
+"""The one table of keys: what may stand in a configuration file, and which setting it fills.
+
+Type, default and description are not repeated here; they are read off the model's fields. What a
+file calls a setting (``lakeingest.deletes``) and what code calls it (``config.deletes``) differ on
+purpose: the names in files must stay when the model is rearranged. So the rejected way is to derive
+the key from the field's path.
+
+Names of Hudi's streamer were checked against its sources (``KafkaSourceConfig``,
+``HoodieStreamerConfig``, ``HoodieSchemaProviderConfig``). ``source.class`` is not a property there
+but a flag, yet many files carry it and its meaning is clear.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from lakeingest.config.model import (
+    ConfigModel,
+    PipelineConfig,
+    SourceConfig,
+    TableConfig,
+    TargetConfig,
+)
+
+OURS = "lakeingest."
+HUDIS = "hoodie."
+TABLE = "lakeingest.table."
+COLLECTION = "<collection>"
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of ours and the model field it fills.
+
+    Attributes:
+        name: The key; that of a table setting holds ``<collection>``.
+        model: The model that holds the field.
+        field: The field's name.
+    """
+
+    name: str
+    model: type[ConfigModel]
+    field: str
+
+    @property
+    def _info(self) -> FieldInfo:
+        return self.model.model_fields[self.field]
+
+    @property
+    def description(self) -> str:
+        """What the setting means and why its default is what it is."""
+        return self._info.description or ""
+
+    @property
+    def type_name(self) -> str:
+        """The setting's type in a user's words."""
+        return _type_name(self._info.annotation)
+
+    @property
+    def is_list(self) -> bool:
+        """True if the value is a list separated by commas."""
+        return get_origin(self._info.annotation) is tuple
+
+    @property
+    def default(self) -> str | None:
+        """The default as it would be written in a file; None if there is none to write."""
+        value = self._info.default
+        if value is PydanticUndefined or value is None or value == ():
+            return None
+        return str(value)
+
+
+@dataclass(frozen=True)
+class HudiKey:
+    """A setting of Hudi's streamer that has a meaning here.
+
+    Attributes:
+        names: Its names, the current one first.
+        becomes: The key of ours it fills, or None when it is only checked.
+        description: What it does here.
+    """
+
+    names: tuple[str, ...]
+    becomes: str | None
+    description: str
+
+
+def _streamer(name: str) -> tuple[str, str]:
+    return f"hoodie.streamer.{name}", f"hoodie.deltastreamer.{name}"
+
+
+PIPELINE_NAME = Key("lakeingest.pipeline.name", PipelineConfig, "name")
+SOURCE_KIND = Key("lakeingest.source.kind", SourceConfig, "kind")
+SOURCE_PATH = Key("lakeingest.source.path", SourceConfig, "path")
+CONNECTOR = Key("lakeingest.source.connector", SourceConfig, "connector")
+TOPIC_PREFIX = Key("lakeingest.source.topic.prefix", SourceConfig, "topic_prefix")
+TOPICS = Key("lakeingest.source.topics", SourceConfig, "topics")
+TRANSACTION_TOPIC = Key("lakeingest.transaction.topic", SourceConfig, "transaction_topic")
+TARGET_FORMAT = Key("lakeingest.target.format", TargetConfig, "format")
+TARGET_PATH = Key("lakeingest.target.path", TargetConfig, "path")
+BATCH_MAX_EVENTS = Key("lakeingest.batch.max.events", PipelineConfig, "batch_max_events")
+
+KEYS: tuple[Key, ...] = (
+    PIPELINE_NAME,
+    SOURCE_KIND,
+    SOURCE_PATH,
+    CONNECTOR,
+    TOPIC_PREFIX,
+    TOPICS,
+    Key("lakeingest.source.decimal.handling.mode", SourceConfig, "decimal_mode"),
+    Key("lakeingest.source.binary.handling.mode", SourceConfig, "binary_mode"),
+    Key(
+        "lakeingest.source.unavailable.value.placeholder",
+        PipelineConfig,
+        "unavailable_placeholder",
+    ),
+    TRANSACTION_TOPIC,
+    Key(
+        "lakeingest.transaction.timeout.seconds",
+        PipelineConfig,
+        "transaction_timeout_seconds",
+    ),
+    Key(
+        "lakeingest.transaction.filtered.collections",
+        PipelineConfig,
+        "uncounted_collections",
+    ),
+    TARGET_FORMAT,
+    TARGET_PATH,
+    BATCH_MAX_EVENTS,
+    Key("lakeingest.commit.max.transactions", PipelineConfig, "commit_max_transactions"),
+    Key("lakeingest.deletes", PipelineConfig, "deletes"),
+    Key("lakeingest.toast.missing", PipelineConfig, "toast_missing"),
+    Key("lakeingest.metadata.prefix", PipelineConfig, "metadata_prefix"),
+)
+"""Every key of ours but those of tables, in the order of the reference."""
+
+TABLE_KEYS: dict[str, Key] = {
+    "schema": Key(f"{TABLE}{COLLECTION}.schema", TableConfig, "ddl"),
+    "key": Key(f"{TABLE}{COLLECTION}.key", TableConfig, "key"),
+    "format": Key(f"{TABLE}{COLLECTION}.format", TableConfig, "format"),
+}
+"""The keys of one table by their last part; what lies before it is the collection, dots and all."""
+
+HUDI_TOPIC = HudiKey(
+    _streamer("source.kafka.topic"),
+    TOPICS.name,
+    "The one topic to ingest. The topic prefix is taken from it (all but the last two parts) "
+    "unless it is given.",
+)
+HUDI_RECORD_KEY = HudiKey(
+    ("hoodie.datasource.write.recordkey.field",),
+    TABLE_KEYS["key"].name,
+    "Key columns of the one table; refused when there is more than one topic.",
+)
+HUDI_SOURCE_CLASS = HudiKey(
+    _streamer("source.class"),
+    CONNECTOR.name,
+    "`PostgresDebeziumSource` or `MysqlDebeziumSource`, with or without package.",
+)
+HUDI_ORDERING = HudiKey(
+    (
+        "hoodie.table.ordering.fields",
+        "hoodie.datasource.write.precombine.field",
+        "hoodie.table.precombine.field",
+    ),
+    None,
+    "Rows are always ordered by their place in the source's log, which is what `_event_lsn` and "
+    "`_event_seq` stood for; any other column is warned about.",
+)
+HUDI_DATA_LOSS = HudiKey(
+    _streamer("source.kafka.enable.failOnDataLoss"),
+    None,
+    "A run always stops when offsets were lost; `false` is warned about.",
+)
+HUDI_REGISTRY = HudiKey(
+    (*_streamer("schemaprovider.registry.url"), "schema.registry.url"),
+    None,
+    "Warned about: Avro and the schema registry are not read in this version.",
+)
+
+HUDI_KEYS: tuple[HudiKey, ...] = (
+    HUDI_TOPIC,
+    HUDI_SOURCE_CLASS,
+    HUDI_RECORD_KEY,
+    HudiKey(
+        ("hoodie.datasource.write.table.name", "hoodie.table.name"),
+        PIPELINE_NAME.name,
+        "Name of the pipeline; the table itself is named by its collection.",
+    ),
+    HudiKey(
+        ("hoodie.base.path", *_streamer("ingestion.targetBasePath")),
+        TARGET_PATH.name,
+        "Folder of the lake; the table lies below it.",
+    ),
+    HudiKey(_streamer("kafka.source.maxEvents"), BATCH_MAX_EVENTS.name, "Events per batch."),
+    HUDI_ORDERING,
+    HUDI_DATA_LOSS,
+    HUDI_REGISTRY,
+)
+"""The settings of Hudi's streamer that mean something here; every other ``hoodie.*`` does not."""
+
+KNOWN_NAMES: frozenset[str] = frozenset(key.name for key in KEYS)
+HUDI_NAMES: frozenset[str] = frozenset(name for key in HUDI_KEYS for name in key.names)
+
+
+def split_table_key(name: str) -> tuple[str, str]:
+    """Split ``lakeingest.table.public.orders.key`` into ``public.orders`` and ``key``.
+
+    The collection is empty when nothing stands between the prefix and the last part.
+    """
+    collection, _, suffix = name.removeprefix(TABLE).rpartition(".")
+    return collection, suffix
+
+
+def nearest(name: str, candidates: Iterable[str], likeness: float = 0.6) -> str | None:
+    """Return the candidate that ``name`` most likely was meant to be, None if none is near.
+
+    Args:
+        name: What was written.
+        candidates: What could have been meant.
+        likeness: Ratio of equal characters, 0 to 1, from which a candidate counts as near.
+    """
+    # Compared in lower case: a wrong case is the commonest misspelling of all.
+    by_lower = {candidate.lower(): candidate for candidate in candidates}
+    matches = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=likeness)
+    return by_lower[matches[0]] if matches else None
+
+
+def nearest_key(name: str) -> str | None:
+    """Return the known key nearest to an unknown key of ours, None if none is near.
+
+    Table keys are offered with the collection that the user wrote.
+    """
+    parts = name.split(".")
+    collection = ".".join(parts[2:-1]) or COLLECTION
+    tables = (key.name.replace(COLLECTION, collection) for key in TABLE_KEYS.values())
+    # Without the prefix that all of them share, which would make any two keys look alike.
+    known = {known.removeprefix(OURS): known for known in (*KNOWN_NAMES, *tables)}
+    near = nearest(name.removeprefix(OURS), known)
+    return known[near] if near else None
+
+
+def meant_as_ours(name: str) -> str | None:
+    """Return the key of ours that a key without our prefix was probably meant to be.
+
+    Such a key would otherwise go to the Kafka client in silence: ``lakeingst.deletes``, or
+    ``source.kind`` with the prefix forgotten.
+    """
+    if f"{OURS}{name}" in KNOWN_NAMES:
+        return f"{OURS}{name}"
+    head, separator, rest = name.partition(".")
+    # 0.75: `ingest.` is meant as ours, the Kafka client's `linger.ms` (0.63) is not.
+    if separator and nearest(head, ("lakeingest",), likeness=0.75):
+        return nearest_key(f"{OURS}{rest}") or f"{OURS}…"
+    return None
+
+
+def _type_name(annotation: Any) -> str:
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _type_name(get_args(annotation)[0])
+    if origin is Literal:
+        return " | ".join(f"`{choice}`" for choice in get_args(annotation))
+    if origin in (Union, UnionType):
+        return " or ".join(_type_name(a) for a in get_args(annotation) if a is not NoneType)
+    if origin is tuple:
+        return "list"
+    return {int: "whole number", str: "text"}.get(annotation, str(annotation))

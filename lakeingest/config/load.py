@@ -1,0 +1,326 @@
+"""From a file and overrides to a ``PipelineConfig``, or to one error that names all that is wrong.
+
+Everything wrong is gathered and reported at once: whoever moves a pipeline wants to correct the
+file in one go, not key by key. The order of steps:
+
+1. read the file, lay the ``--set`` overrides over it;
+2. sort the keys: ours, Hudi's, and the rest, which belong to the Kafka client;
+3. translate what Hudi's keys mean here (our own keys win);
+4. name what is missing;
+5. validate through the models, and put their complaints in the words of the keys.
+
+Relative paths stay as they are, and so are relative to the working directory, like the path of the
+configuration file itself. Resolving them against the file's folder is rejected: the same file is
+started from a notebook, where it may have no folder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr, ValidationError
+
+from lakeingest.config import keys
+from lakeingest.config.hudi import translate
+from lakeingest.config.model import (
+    ConfigModel,
+    PipelineConfig,
+    SourceConfig,
+    TargetConfig,
+)
+from lakeingest.config.properties import Properties, Value, from_mapping, read_properties
+from lakeingest.config.redaction import is_secret_key, remember
+from lakeingest.errors import ConfigError
+
+BROKERS = "bootstrap.servers"
+
+_REQUIRED = (keys.PIPELINE_NAME, keys.CONNECTOR, keys.TOPIC_PREFIX, keys.TARGET_PATH)
+_TOPIC_NAMES = re.compile(r"[A-Za-z0-9._-]+(\s*,\s*[A-Za-z0-9._-]+)*")
+
+_ISOLATION = "isolation.level"
+_OFFSET_RESET = "auto.offset.reset"
+
+
+@dataclass
+class _Findings:
+    """What the steps found; ``problems`` stop the load, ``warnings`` go into the configuration."""
+
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def load_config(
+    path: str | Path | Mapping[str, str], overrides: Sequence[str] = ()
+) -> PipelineConfig:
+    """Load and validate the configuration of a pipeline.
+
+    Args:
+        path: A ``.properties`` file, or the settings themselves as a mapping.
+        overrides: ``key=value`` texts that replace settings of the file.
+
+    Returns:
+        The configuration. Relative paths in it are relative to the working directory.
+
+    Raises:
+        ConfigError: The file is missing, a key is unknown or missing, or a value does not fit. The
+            message names all of it; it never holds a secret or a value from a reference.
+        UsageError: An override is not of the form ``key=value``.
+    """
+    properties = from_mapping(path) if isinstance(path, Mapping) else read_properties(path)
+    properties = properties.overridden(overrides)
+    findings = _Findings(warnings=list(properties.warnings))
+
+    values, kafka_keys = _sorted_keys(properties, findings)
+    kind = _kind(values, kafka_keys, findings)
+    _report_missing({*values, *properties.entries}, kind, findings)
+    kafka_options = _kafka_options(kafka_keys, properties, kind, findings)
+    if findings.problems:
+        raise _error(properties.origin, findings.problems)
+    try:
+        return _config(values, kind, kafka_options, findings)
+    except ValidationError as error:
+        raise _error(properties.origin, _complaints(error, values)) from None
+
+
+def _sorted_keys(properties: Properties, findings: _Findings) -> tuple[dict[str, Value], list[str]]:
+    """Return the values by key of ours, and the keys of the Kafka client."""
+    ours: dict[str, Value] = {}
+    hudis: dict[str, Value] = {}
+    without_effect: list[str] = []
+    kafka_keys: list[str] = []
+    for name in properties.entries:
+        if name.startswith(keys.OURS):
+            _take(name, _unknown(name), ours, properties, findings)
+        elif name in keys.HUDI_NAMES:
+            _take(name, None, hudis, properties, findings)
+        elif name.startswith((keys.HUDIS, "schema.registry.")):
+            without_effect.append(name)
+        else:
+            meant = keys.meant_as_ours(name)
+            if meant is None:
+                kafka_keys.append(name)
+            else:
+                findings.problems.append(f"unknown key {name}; did you mean {meant}?")
+    translation = translate(hudis, ours)
+    findings.problems.extend(translation.problems)
+    findings.warnings.extend(translation.warnings)
+    if without_effect:
+        findings.warnings.append(f"without effect here: {', '.join(sorted(without_effect))}")
+    return {**translation.values, **ours}, kafka_keys
+
+
+def _take(
+    name: str,
+    unknown: str | None,
+    into: dict[str, Value],
+    properties: Properties,
+    findings: _Findings,
+) -> None:
+    if unknown is not None:
+        findings.problems.append(unknown)
+        return
+    try:
+        value = properties.value(name)
+    except ConfigError as error:
+        findings.problems.append(str(error))
+        return
+    if value.text:
+        into[name] = value
+    else:
+        findings.problems.append(f"{name} has no value: give one or remove the key")
+
+
+def _unknown(name: str) -> str | None:
+    """Return what is wrong with the name of a key of ours, None if it is known."""
+    if name in keys.KNOWN_NAMES:
+        return None
+    if name.startswith(keys.TABLE):
+        collection, suffix = keys.split_table_key(name)
+        if collection and suffix in keys.TABLE_KEYS:
+            return None
+        if not collection:
+            return f"{name} names no collection; write {keys.TABLE}{keys.COLLECTION}.schema"
+    near = keys.nearest_key(name)
+    hint = f"did you mean {near}?" if near else "see lakeingest config-reference"
+    return f"unknown key {name}; {hint}"
+
+
+def _kind(values: Mapping[str, Value], kafka_keys: Sequence[str], findings: _Findings) -> str:
+    """Return the kind of source, from its key or from what only one kind has."""
+    if keys.SOURCE_KIND.name in values:
+        return values[keys.SOURCE_KIND.name].text
+    has_path, has_brokers = keys.SOURCE_PATH.name in values, BROKERS in kafka_keys
+    if has_path and has_brokers:
+        findings.problems.append(
+            f"{keys.SOURCE_PATH.name} and {BROKERS} are both set: "
+            f"say which one is meant by {keys.SOURCE_KIND.name}=recorded or kafka"
+        )
+    return "kafka" if has_brokers else "recorded"
+
+
+def _report_missing(present: Collection[str], kind: str, findings: _Findings) -> None:
+    missing = [key.name for key in _REQUIRED if key.name not in present]
+    if kind == "recorded" and keys.SOURCE_PATH.name not in present:
+        missing.append(f"{keys.SOURCE_PATH.name} (or {BROKERS} for Kafka)")
+    if kind == "kafka" and BROKERS not in present:
+        missing.append(BROKERS)
+    if missing:
+        findings.problems.append(f"missing: {', '.join(missing)}")
+    if kind == "kafka" and keys.SOURCE_PATH.name in present:
+        findings.warnings.append(f"{keys.SOURCE_PATH.name} has no effect: the source is Kafka")
+
+
+def _kafka_options(
+    names: Sequence[str], properties: Properties, kind: str, findings: _Findings
+) -> dict[str, SecretStr]:
+    if kind != "kafka":
+        if names:
+            findings.warnings.append(
+                f"without effect on a recorded source: {', '.join(sorted(names))}"
+            )
+        return {}
+    # Rows of a Kafka transaction that was rolled back must not be read (exactly-once Connect).
+    options = {_ISOLATION: SecretStr("read_committed")}
+    for name in names:
+        try:
+            value = properties.value(name)
+        except ConfigError as error:
+            findings.problems.append(str(error))
+            continue
+        if is_secret_key(name):
+            remember(value.text)
+        if name == _OFFSET_RESET:
+            _check_offset_reset(value, findings)
+        else:
+            options[name] = SecretStr(value.text)
+    if options[_ISOLATION].get_secret_value() == "read_uncommitted":
+        findings.warnings.append(f"{_ISOLATION}=read_uncommitted: rolled-back records are read")
+    return options
+
+
+def _check_offset_reset(value: Value, findings: _Findings) -> None:
+    if value.text != "earliest":
+        findings.problems.append(
+            f"{_OFFSET_RESET} can only be earliest: a pipeline starts at the beginning of its "
+            f"topics and stops when offsets it needs were lost, it never skips"
+        )
+
+
+def _config(
+    values: Mapping[str, Value],
+    kind: str,
+    kafka_options: Mapping[str, SecretStr],
+    findings: _Findings,
+) -> PipelineConfig:
+    source = _fields(SourceConfig, values)
+    source["kind"] = kind
+    source["kafka_options"] = kafka_options
+    topics = values.get(keys.TOPICS.name)
+    # A list of plain names is also a regular expression; anything that is not one must be meant so.
+    if topics is not None and not _TOPIC_NAMES.fullmatch(topics.text.strip(", ")):
+        source["topic_pattern"] = topics.text
+        del source["topics"]
+        source["referenced"] |= {"topic_pattern"} if topics.referenced else set()
+    if "topic_prefix" in source["referenced"] and "transaction_topic" not in source:
+        source["referenced"] |= {"transaction_topic"}  # Its default holds the prefix.
+    pipeline = _fields(PipelineConfig, values)
+    pipeline["source"] = source
+    pipeline["target"] = _fields(TargetConfig, values)
+    pipeline["tables"] = _tables(values)
+    _warn_of_idle_tables(pipeline["tables"], source, findings)
+    pipeline["warnings"] = tuple(findings.warnings)
+    return PipelineConfig.model_validate(pipeline)
+
+
+def _fields(model: type[ConfigModel], values: Mapping[str, Value]) -> dict[str, Any]:
+    return _filled(
+        {key: values[key.name] for key in keys.KEYS if key.model is model and key.name in values}
+    )
+
+
+def _tables(values: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
+    given: dict[str, dict[keys.Key, Value]] = {}
+    for name, value in values.items():
+        if name.startswith(keys.TABLE):
+            collection, suffix = keys.split_table_key(name)
+            given.setdefault(collection, {})[keys.TABLE_KEYS[suffix]] = value
+    return {collection: _filled(fields) for collection, fields in given.items()}
+
+
+def _filled(given: Mapping[keys.Key, Value]) -> dict[str, Any]:
+    """Return model fields from values, with the names of those that came from references."""
+    fields: dict[str, Any] = {
+        key.field: _items(value.text) if key.is_list else value.text for key, value in given.items()
+    }
+    fields["referenced"] = {key.field for key, value in given.items() if value.referenced}
+    return fields
+
+
+def _items(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def _warn_of_idle_tables(
+    tables: Mapping[str, object], source: Mapping[str, Any], findings: _Findings
+) -> None:
+    """Warn of a declaration for a table that the listed topics do not hold: likely misspelt."""
+    topics = source.get("topics")
+    if not topics:
+        return
+    collections = [topic.removeprefix(f"{source['topic_prefix']}.") for topic in topics]
+    for collection in tables:
+        if collection not in collections:
+            near = keys.nearest(collection, collections)
+            hint = f"; did you mean {near}?" if near else ""
+            findings.warnings.append(f"table {collection} is not among the topics{hint}")
+
+
+def _complaints(error: ValidationError, values: Mapping[str, Value]) -> list[str]:
+    """Put the models' complaints in the words of the keys, without any referenced value."""
+    complaints = []
+    for detail in error.errors(include_url=False, include_context=False, include_input=False):
+        if detail["type"] == "default_factory_not_called":
+            continue  # A consequence of another complaint, not one of its own.
+        path = tuple(str(part) for part in detail["loc"])
+        name = _key_at(path)
+        value = values.get(name)
+        said = detail["msg"].removeprefix("Value error, ")
+        said = said.replace("Input should be", "should be").replace("String should", "should")
+        if value is None:
+            complaints.append(f"{name}: {said}")
+        elif value.referenced:
+            complaints.append(f"{value.key} (its value is not shown): {said}")
+        elif name.endswith(".format") and value.text.lower() == "hudi":
+            complaints.append(f"{value.key}=hudi: Hudi tables are not in this version; {said}")
+        else:
+            complaints.append(f"{value.key}={value.text}: {said}")
+    return complaints
+
+
+def _key_at(path: tuple[str, ...]) -> str:
+    """Return the key that fills the field at a place in the models."""
+    if path[0] == "tables":
+        collection, field_name = path[1], path[2]
+        for key in keys.TABLE_KEYS.values():
+            if key.field == field_name:
+                return key.name.replace(keys.COLLECTION, collection)
+    models: dict[str, type[ConfigModel]] = {"source": SourceConfig, "target": TargetConfig}
+    model = models.get(path[0], PipelineConfig)
+    field_name = path[0] if model is PipelineConfig else path[1] if len(path) > 1 else ""
+    if field_name == "topic_pattern":
+        field_name = "topics"
+    for key in keys.KEYS:
+        if key.model is model and key.field == field_name:
+            return key.name
+    return ".".join(path)
+
+
+def _error(origin: str, problems: Sequence[str]) -> ConfigError:
+    if len(problems) == 1:
+        return ConfigError(f"{origin}: {problems[0]}")
+    listed = "".join(f"\n  - {problem}" for problem in problems)
+    return ConfigError(f"{origin}: {len(problems)} problems{listed}")

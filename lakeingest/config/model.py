@@ -1,0 +1,241 @@
+"""The typed configuration of a pipeline: every setting, its default, and why that is the default.
+
+These models are the only truth about settings. The key table (``keys.py``), the checks
+(``load.py``) and the printed reference (``reference.py``) are derived from their fields, so a
+setting cannot exist in one of them and be missing in another. The rejected way is a dictionary of
+strings handed down to the stages: each would parse for itself, and a misspelt key would be noticed
+by nobody.
+
+Models are frozen: a run must end with the settings it started with. A field whose value came from
+``${env:}`` or ``${file:}`` is named in ``referenced`` and blanked out in ``repr`` and ``str``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    model_validator,
+)
+
+from lakeingest.config.redaction import REDACTED
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+def _without_trailing_slash(path: str) -> str:
+    return path.rstrip("/") or "/"
+
+
+def _regular_expression(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        message = f"not a regular expression: {error.msg} at character {error.pos}"
+        raise ValueError(message) from None
+    return pattern
+
+
+FolderPath = Annotated[Text, AfterValidator(_without_trailing_slash)]
+RegularExpression = Annotated[Text, AfterValidator(_regular_expression)]
+
+
+class ConfigModel(BaseModel):
+    """Base of all configuration models: frozen, closed, and silent about referenced values."""
+
+    # hide_input: a validation error must not quote the value, it may be a secret.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    referenced: frozenset[str] = Field(
+        default=frozenset(),
+        repr=False,
+        exclude=True,
+        description="Names of the fields whose value came from a reference and is not shown.",
+    )
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Return the shown fields, with referenced values blanked out."""
+        for name, value in super().__repr_args__():
+            yield name, REDACTED if name in self.referenced else value
+
+
+class SourceConfig(ConfigModel):
+    """Where change events are read from."""
+
+    kind: Literal["recorded", "kafka"] = Field(
+        description="Where events come from: a folder of recorded topics, or a Kafka cluster. "
+        "If not given: `kafka` when `bootstrap.servers` is set, else `recorded`."
+    )
+    path: FolderPath | None = Field(
+        default=None,
+        description="Folder of the recorded run (with `manifest.json` and `topics/`). Relative "
+        "to the working directory. Needed for `recorded`, without effect for `kafka`.",
+    )
+    connector: Literal["postgresql", "mysql", "mariadb"] = Field(
+        description="Debezium connector that wrote the events; it decides how positions compare. "
+        "No default: a wrong guess would order events wrongly without any error."
+    )
+    topic_prefix: Text = Field(
+        description="The connector's `topic.prefix`. A data topic is `<prefix>.<collection>`. "
+        "No default: it also names the transaction topic."
+    )
+    topics: tuple[Text, ...] = Field(
+        default=(),
+        description="Topics to ingest: names separated by commas, or one regular expression that "
+        "a whole topic name must match. Default: every data topic of the prefix, because a table "
+        "that is left out tears the transactions that touched it.",
+    )
+    topic_pattern: RegularExpression | None = Field(
+        default=None, description="The regular expression, when `topics` was given as one."
+    )
+    transaction_topic: Text = Field(
+        default_factory=lambda data: f"{data['topic_prefix']}.transaction",
+        description="Topic with the BEGIN and END messages, in one partition. Default: "
+        "`<prefix>.transaction`, as Debezium names it.",
+    )
+    kafka_options: Mapping[str, SecretStr] = Field(
+        default_factory=dict,
+        description="Native Kafka client settings, as they are: every key that begins neither "
+        "with `lakeingest.` nor with `hoodie.`.",
+    )
+    decimal_mode: Literal["precise", "string", "double"] = Field(
+        default="precise",
+        description="The connector's `decimal.handling.mode`. Default as Debezium's; the only "
+        "one that keeps a number exact and typed.",
+    )
+    binary_mode: Literal["bytes", "base64", "base64-url-safe", "hex"] = Field(
+        default="bytes",
+        description="The connector's `binary.handling.mode`. Default as Debezium's.",
+    )
+
+    @model_validator(mode="after")
+    def _kind_has_what_it_needs(self) -> SourceConfig:
+        if self.kind == "recorded" and self.path is None:
+            message = "a recorded source needs a path"
+            raise ValueError(message)
+        if self.kind == "kafka" and "bootstrap.servers" not in self.kafka_options:
+            message = "a Kafka source needs bootstrap.servers"
+            raise ValueError(message)
+        if self.topics and self.topic_pattern is not None:
+            message = "topics and a topic pattern exclude each other"
+            raise ValueError(message)
+        return self
+
+    def kafka_client_options(self) -> dict[str, str]:
+        """Return the Kafka settings in plain text, secrets included: for clients, never for logs.
+
+        The names are those the user wrote, which are the Java client's; a client with other names
+        translates them itself.
+        """
+        return {key: value.get_secret_value() for key, value in self.kafka_options.items()}
+
+
+class TargetConfig(ConfigModel):
+    """Where tables and the ledger are kept."""
+
+    format: Literal["delta"] = Field(
+        default="delta",
+        description="Table format. Default: the only one in this version.",
+    )
+    path: FolderPath = Field(
+        description="Folder of the lake: the tables and the ledger lie below it. A relative path "
+        "is relative to the working directory. One pipeline per folder."
+    )
+
+
+class TableConfig(ConfigModel):
+    """What is declared about one collection; everything has a default."""
+
+    ddl: Text | None = Field(
+        default=None,
+        description="Columns as Spark DDL, such as `id BIGINT, name STRING`. Default: taken from "
+        "the events' schemas, or inferred with a warning when they carry none.",
+    )
+    key: tuple[Text, ...] = Field(
+        default=(),
+        description="Key columns, separated by commas. Default: the fields of the Kafka record "
+        "key, which Debezium fills with the primary key.",
+    )
+    format: Literal["delta"] = Field(
+        default="delta", description="Table format. Default: the one of the target."
+    )
+
+
+class PipelineConfig(ConfigModel):
+    """One pipeline: one connector's events into one lake."""
+
+    name: Text = Field(
+        description="Name of the pipeline; written into every commit, so it must not change "
+        "between runs. No default: two pipelines with one name would fence each other."
+    )
+    source: SourceConfig
+    target: TargetConfig
+    tables: Mapping[str, TableConfig] = Field(
+        default_factory=dict, description="The collections about which something is declared."
+    )
+    batch_max_events: int = Field(
+        default=100_000,
+        ge=1,
+        description="Events that a batch aims at; a transaction is never cut, so one larger than "
+        "this is a batch of its own. Default: large enough that the fixed cost of the commits is "
+        "small, small enough that a batch fits a laptop.",
+    )
+    commit_max_transactions: int | None = Field(
+        default=None,
+        ge=1,
+        description="Source transactions that may share a commit. 1 gives each its own, at the "
+        "price of one commit per table and transaction. Default: no bound but that of the batch.",
+    )
+    deletes: Literal["soft", "hard"] = Field(
+        default="soft",
+        description="What a delete does: `soft` keeps the row, marked and hidden from readers; "
+        "`hard` removes it and keeps its position in a side table. Default: `soft`, because it "
+        "needs no second table to keep a deleted row deleted.",
+    )
+    toast_missing: Literal["fail", "null"] = Field(
+        default="fail",
+        description="What to do with a value that the event left out (unchanged TOAST) and that "
+        "no earlier event had: stop, or NULL until an event brings it. Default: `fail`, because "
+        "NULL would be indistinguishable from a real one.",
+    )
+    unavailable_placeholder: Text = Field(
+        default="__debezium_unavailable_value",
+        description="The connector's `unavailable.value.placeholder`. Default as Debezium's.",
+    )
+    transaction_timeout_seconds: int = Field(
+        default=600,
+        ge=1,
+        description="Seconds that a transaction may stay incomplete after its END was read before "
+        "the run stops. Default: ten minutes, longer than a restart of Kafka Connect.",
+    )
+    uncounted_collections: tuple[Text, ...] = Field(
+        default=(),
+        description="Collections, separated by commas, whose rows a transform drops after Debezium "
+        "counted them; their counts are subtracted. Default: none, so that a lost row is noticed.",
+    )
+    metadata_prefix: Identifier = Field(
+        default="_",
+        description="Prefix of the metadata columns in the tables. Default: `_`, which source "
+        "columns rarely begin with; a clash is refused.",
+    )
+    warnings: tuple[str, ...] = Field(
+        default=(), description="What the configuration says without effect."
+    )
+
+    @property
+    def ledger_path(self) -> str:
+        """Folder of the ledger, inside the target folder so that nothing but the lake is needed."""
+        return f"{self.target.path}/_lakeingest/ledger"
+
+    def table(self, collection: str) -> TableConfig:
+        """Return what is declared about a collection, or the defaults when nothing is."""
+        return self.tables.get(collection) or TableConfig(format=self.target.format)

@@ -1,0 +1,194 @@
+"""A ``.properties`` file, ``--set`` overrides, and references to the environment and to files.
+
+The format is Java's, because the files of a Hudi Streamer pipeline are: continuation lines, escapes
+and the three separators must mean the same here as there. Python's ``configparser`` reads a
+different language.
+
+References (``${env:NAME}``, ``${file:/path}``) are resolved only when a value is used. Resolving
+them while reading is rejected: a key that has no effect here would then stop the run because of an
+environment variable that only the old pipeline needed. A value that held a reference is marked, and
+neither it nor the text behind the reference is ever shown.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import javaproperties
+
+from lakeingest.config.redaction import remember
+from lakeingest.errors import ConfigError, UsageError
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z]+):([^}]*)\}")
+_IN_A_FOLDER = "pipeline.properties"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A key as the user wrote it, with its text before references are resolved.
+
+    Attributes:
+        key: The key.
+        text: The text, references unresolved. Kept out of ``repr``: it may be a literal password.
+        origin: Where it was written, for messages.
+    """
+
+    key: str
+    text: str = field(repr=False)
+    origin: str
+
+
+@dataclass(frozen=True)
+class Value:
+    """A resolved value.
+
+    Attributes:
+        key: The key the user wrote, for messages.
+        text: The value without the white space around it.
+        referenced: True if any part of it came from ``${env:}`` or ``${file:}``.
+    """
+
+    key: str
+    text: str = field(repr=False)
+    referenced: bool = False
+
+
+@dataclass(frozen=True)
+class Properties:
+    """All entries by key, in the order of the file; an override replaces the entry of its key.
+
+    Attributes:
+        origin: What was read, for messages.
+        entries: Entry per key.
+        warnings: What was odd but harmless, such as a key that is there twice.
+    """
+
+    origin: str
+    entries: Mapping[str, Entry]
+    warnings: tuple[str, ...] = ()
+
+    def value(self, key: str) -> Value:
+        """Return the value of ``key`` with its references resolved.
+
+        Raises:
+            ConfigError: A reference points to nothing; names the key and every place looked at.
+        """
+        entry = self.entries[key]
+        return _resolve(entry)
+
+    def overridden(self, overrides: Sequence[str]) -> Properties:
+        """Return these properties with ``key=value`` texts laid over them.
+
+        Raises:
+            UsageError: An override has no ``=`` or no key.
+        """
+        entries = dict(self.entries)
+        for number, override in enumerate(overrides, start=1):
+            key, separator, text = override.partition("=")
+            if not separator or not key.strip():
+                # The text is not repeated: it may be the value of a secret whose key was forgotten.
+                message = f"--set number {number} is not of the form key=value"
+                raise UsageError(message)
+            entries[key.strip()] = Entry(key.strip(), text, "--set")
+        return Properties(self.origin, entries, self.warnings)
+
+
+def from_mapping(mapping: Mapping[str, str]) -> Properties:
+    """Return a mapping as properties, for callers that hold their configuration in a notebook."""
+    entries = {key: Entry(key, str(text), "the mapping") for key, text in mapping.items()}
+    return Properties("the given mapping", entries)
+
+
+def read_properties(path: str | Path) -> Properties:
+    """Read a ``.properties`` file in UTF-8.
+
+    Looked at, in this order: the path as it is (relative to the working directory), the path with
+    ``.properties`` appended, and ``pipeline.properties`` in the folder of that name.
+
+    Raises:
+        ConfigError: None of them is a file (the message lists them), or it cannot be read.
+    """
+    found = _find(Path(path))
+    try:
+        with found.open(encoding="utf-8-sig") as stream:
+            return _parse(stream.read(), str(path))
+    except UnicodeDecodeError as error:
+        message = f"{found} is not in UTF-8 (byte {error.start}): save it as UTF-8"
+        raise ConfigError(message) from None
+    except OSError as error:
+        message = f"cannot read {found}: {error.strerror}"
+        raise ConfigError(message) from error
+
+
+def _find(path: Path) -> Path:
+    places = [path, path.with_name(f"{path.name}.properties"), path / _IN_A_FOLDER]
+    if path.suffix == ".properties":
+        places = [path]
+    for place in places:
+        if place.is_file():
+            return place
+    looked = "".join(f"\n  {place.absolute()}" for place in places)
+    message = f"no configuration file {path}; looked at:{looked}"
+    raise ConfigError(message)
+
+
+def _parse(text: str, origin: str) -> Properties:
+    entries: dict[str, Entry] = {}
+    lines: dict[str, int] = {}
+    warnings: list[str] = []
+    line = 1
+    try:
+        for element in javaproperties.parse(text):
+            if isinstance(element, javaproperties.KeyValue):
+                key = element.key
+                if key in entries:
+                    warnings.append(
+                        f"{origin}: {key} is there twice, in lines {lines[key]} and {line}; "
+                        f"the last one counts"
+                    )
+                entries[key] = Entry(key, element.value, f"line {line}")
+                lines[key] = line
+            line += element.source.count("\n")
+    except javaproperties.InvalidUEscapeError:
+        message = f"{origin}, line {line}: \\u must be followed by four hexadecimal digits"
+        raise ConfigError(message) from None
+    return Properties(origin, entries, tuple(warnings))
+
+
+def _resolve(entry: Entry) -> Value:
+    referenced = False
+
+    def replacement(match: re.Match[str]) -> str:
+        nonlocal referenced
+        referenced = True
+        text = _referenced_text(entry, match[1], match[2].strip())
+        remember(text)
+        return text
+
+    text = _REFERENCE.sub(replacement, entry.text).strip()
+    return Value(entry.key, text, referenced)
+
+
+def _referenced_text(entry: Entry, kind: str, name: str) -> str:
+    where = f"{entry.key} ({entry.origin})"
+    if kind == "env":
+        text = os.environ.get(name)
+        if text is None:
+            message = f"{where}: the environment variable {name} is not set"
+            raise ConfigError(message)
+        return text.strip()
+    if kind == "file":
+        try:
+            return Path(name).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            message = f"{where}: cannot read {Path(name).absolute()}: {error.strerror}"
+            raise ConfigError(message) from None
+        except UnicodeDecodeError:
+            message = f"{where}: {Path(name).absolute()} is not text in UTF-8"
+            raise ConfigError(message) from None
+    message = f"{where}: ${{{kind}:…}} is unknown; there are ${{env:NAME}} and ${{file:/path}}"
+    raise ConfigError(message)

@@ -1,0 +1,73 @@
+"""The reference of all settings as Markdown, generated from the key table.
+
+It is printed by ``lakeingest config-reference`` instead of lying in a file, so that it is always
+the reference of the installed version. A page kept by hand is a second truth.
+"""
+
+from __future__ import annotations
+
+from lakeingest.config.keys import HUDI_KEYS, KEYS, TABLE_KEYS, Key
+
+_HEAD = """\
+# Configuration reference
+
+A pipeline is configured by a `.properties` file in UTF-8 (Java's format: `key=value`, `\\` at the
+end of a line continues it, a backslash in a value is written `\\\\`). `--set key=value` replaces a
+setting of the file. Relative paths are relative to the working directory.
+
+`${env:NAME}` and `${file:/path}` in a value are replaced by an environment variable or by the text
+of a file; such values, passwords and keys are never shown.
+
+A collection is named as in Debezium's transaction metadata: `public.orders` on PostgreSQL,
+`shop.orders` on MySQL and MariaDB. That is the topic without its prefix.
+"""
+
+_KAFKA = """\
+## Kafka client
+
+Every key that begins neither with `lakeingest.` nor with `hoodie.` is handed to the Kafka client as
+it is: `bootstrap.servers` (needed for Kafka), `security.protocol`, `sasl.*`, `ssl.*` …
+
+- `isolation.level` is `read_committed` by default, so that rolled-back records are not read.
+- `auto.offset.reset` can only be `earliest`: a pipeline starts at the beginning of its topics, and
+  stops when offsets it needs were lost.
+- Positions, commits and deserialisers are lakeingest's own: `group.id`, `enable.auto.commit`,
+  `key.deserializer` and their like are left out.
+"""
+
+_HUDI = """\
+## Hudi Streamer
+
+Settings of a Hudi Streamer file (one topic, one table) that mean something here. A key of ours
+wins; any other `hoodie.*` key is listed once as a warning.
+
+| key | becomes | meaning |
+|---|---|---|
+"""
+
+
+def reference() -> str:
+    """Return the reference of every setting as Markdown."""
+    tables = "\n".join(_row(key) for key in TABLE_KEYS.values())
+    settings = "\n".join(_row(key) for key in KEYS)
+    header = "| key | type | default | meaning |\n|---|---|---|---|\n"
+    hudi = "\n".join(
+        f"| {', '.join(f'`{name}`' for name in key.names)} "
+        f"| {f'`{key.becomes}`' if key.becomes else ''} | {key.description} |"
+        for key in HUDI_KEYS
+    )
+    return "\n".join(
+        [
+            _HEAD,
+            f"## Settings\n\n{header}{settings}\n",
+            f"## Tables\n\n{header}{tables}\n",
+            _KAFKA,
+            f"{_HUDI}{hudi}\n",
+        ]
+    )
+
+
+def _row(key: Key) -> str:
+    default = f"`{key.default}`" if key.default is not None else ""
+    type_name = key.type_name.replace("|", "\\|")  # A bare bar would end the cell.
+    return f"| `{key.name}` | {type_name} | {default} | {key.description} |"

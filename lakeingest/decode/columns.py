@@ -1,0 +1,216 @@
+"""The columns of a source table, from a declared DDL, a Connect schema or a sample of JSON."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from lakeingest.decode import logical
+from lakeingest.decode.logical import PRIMITIVES, SEMANTIC, LogicalType
+from lakeingest.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class SourceColumn:
+    """One column: its name in the events and in the lake, and its logical type."""
+
+    name: str
+    type: LogicalType
+
+
+@dataclass(frozen=True)
+class Encodings:
+    """Connector settings that change the wire form but are not on the wire.
+
+    Attributes:
+        decimal: ``decimal.handling.mode``: precise, string or double.
+        binary: ``binary.handling.mode``: bytes, base64, base64-url-safe or hex.
+        placeholder: ``unavailable.value.placeholder``.
+    """
+
+    decimal: str = "precise"
+    binary: str = "bytes"
+    placeholder: str = "__debezium_unavailable_value"
+
+    def placeholder_bytes(self) -> bytes:
+        """Return the placeholder's octets (``hex:`` prefix: raw octets)."""
+        if self.placeholder.startswith("hex:"):
+            return bytes.fromhex(self.placeholder.removeprefix("hex:"))
+        return self.placeholder.encode()
+
+    def marks(self) -> tuple[str, ...]:
+        """Return the texts one of which a JSON record with an unavailable value contains.
+
+        The variants of the placeholder per declared type are in Debezium's
+        ``PostgresValueConverter``; see the README's table of limits for those sent as null.
+        """
+        raw = self.placeholder_bytes()
+        codes = ",".join(str(code) for code in raw)
+        return (
+            raw.decode(errors="replace"),
+            base64.b64encode(raw).decode(),
+            f"[{codes}]",
+            self.uuid_mark(),
+        )
+
+    def uuid_mark(self) -> str:
+        """Return the name-based UUID (version 3, no namespace) that stands in ``uuid[]``."""
+        digest = bytearray(hashlib.md5(self.placeholder_bytes(), usedforsecurity=False).digest())
+        digest[6] = digest[6] & 0x0F | 0x30
+        digest[8] = digest[8] & 0x3F | 0x80
+        text = digest.hex()
+        return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def declared(schema: StructType, encodings: Encodings) -> tuple[SourceColumn, ...]:
+    """Columns of a declared schema; a field's comment may name its Debezium semantic type.
+
+    Raises:
+        ConfigError: A type cannot be read from JSON, or the comment's type does not give it.
+    """
+    columns = []
+    for spec in schema:
+        comment = str((spec.metadata or {}).get("comment", ""))
+        named = SEMANTIC.get(comment.strip())
+        kind = named or _of_spark(spec.dataType, encodings, spec.name)
+        if kind.spark != spec.dataType:
+            message = (
+                f"Column '{spec.name}' is declared {spec.dataType.simpleString()}, but its comment "
+                f"names {comment.strip()}, which is {kind.spark.simpleString()}."
+            )
+            raise ConfigError(message)
+        columns.append(SourceColumn(spec.name, kind))
+    return tuple(columns)
+
+
+_OF_SPARK: Mapping[type[DataType], str] = {
+    BooleanType: "boolean",
+    ByteType: "int8",
+    ShortType: "int16",
+    IntegerType: "int32",
+    LongType: "int64",
+    FloatType: "float32",
+    DoubleType: "float64",
+}
+
+
+def _of_spark(kind: DataType, encodings: Encodings, column: str) -> LogicalType:
+    if type(kind) in _OF_SPARK:
+        return PRIMITIVES[_OF_SPARK[type(kind)]]
+    if isinstance(kind, DecimalType):
+        return logical.decimal(kind.precision, kind.scale, encodings.decimal)
+    if isinstance(kind, BinaryType):
+        return logical.binary(encodings.binary)
+    if isinstance(kind, DateType):
+        return SEMANTIC["io.debezium.time.Date"]
+    if isinstance(kind, TimestampType):
+        return SEMANTIC["io.debezium.time.ZonedTimestamp"]
+    if isinstance(kind, TimestampNTZType):
+        return SEMANTIC["io.debezium.time.MicroTimestamp"]
+    if isinstance(kind, ArrayType):
+        return logical.array(_of_spark(kind.elementType, encodings, column))
+    if isinstance(kind, MapType):
+        return logical.mapping(_of_spark(kind.valueType, encodings, column))
+    if isinstance(kind, StructType):
+        fields = {item.name: _of_spark(item.dataType, encodings, column) for item in kind}
+        return logical.struct(fields)
+    if kind.simpleString() == "string":
+        return logical.text()
+    message = (
+        f"Column '{column}' is declared {kind.simpleString()}, a type that events cannot carry. "
+        "Use a type of the README's type table."
+    )
+    raise ConfigError(message)
+
+
+def from_connect(schema_text: str) -> tuple[SourceColumn, ...]:
+    """Columns of the ``after`` (or ``before``) struct in a Connect envelope schema (JSON)."""
+    schema = json.loads(schema_text)
+    for part in schema.get("fields", []):
+        if part.get("field") in ("after", "before"):
+            return _connect_fields(part["fields"])
+    return ()
+
+
+def key_from_connect(schema_text: str) -> tuple[SourceColumn, ...]:
+    """Columns of a Connect key schema (JSON struct)."""
+    return _connect_fields(json.loads(schema_text).get("fields", []))
+
+
+def _connect_fields(fields: Iterable[Mapping[str, Any]]) -> tuple[SourceColumn, ...]:
+    return tuple(SourceColumn(item["field"], _of_connect(item)) for item in fields)
+
+
+def _of_connect(spec: Mapping[str, Any]) -> LogicalType:
+    name = spec.get("name") or ""
+    kind = spec["type"]
+    if name == "org.apache.kafka.connect.data.Decimal":
+        parameters = spec.get("parameters") or {}
+        precision = int(parameters.get("connect.decimal.precision", 38))
+        return logical.decimal(min(precision, 38), int(parameters["scale"]))
+    if name in SEMANTIC:
+        return SEMANTIC[name]
+    if kind == "array":
+        return logical.array(_of_connect(spec["items"]))
+    if kind == "map":
+        return logical.mapping(_of_connect(spec["values"]))
+    if kind == "struct":
+        return logical.struct({item["field"]: _of_connect(item) for item in spec["fields"]})
+    if kind == "string":
+        return logical.text(name or "string")
+    return PRIMITIVES[kind]
+
+
+def inferred(rows: Sequence[Mapping[str, Any]]) -> tuple[SourceColumn, ...]:
+    """Columns from sample rows (parsed JSON objects): the widest type that all of them show.
+
+    Objects, arrays and columns that are null everywhere become text: their JSON form loses nothing.
+    """
+    kinds: dict[str, set[str]] = {}
+    for row in rows:
+        for name, value in row.items():
+            kinds.setdefault(name, set()).update(_json_kind(value))
+    return tuple(SourceColumn(name, _widest(seen)) for name, seen in kinds.items())
+
+
+def _json_kind(value: object) -> set[str]:
+    if value is None:
+        return set()
+    if isinstance(value, bool):
+        return {"boolean"}
+    if isinstance(value, int):
+        return {"int64"}
+    if isinstance(value, float):
+        return {"float64"}
+    return {"string"}
+
+
+def _widest(seen: set[str]) -> LogicalType:
+    if len(seen) == 1:
+        return PRIMITIVES[next(iter(seen))]
+    if seen == {"int64", "float64"}:
+        return PRIMITIVES["float64"]
+    return logical.text()

@@ -1,0 +1,243 @@
+"""Debezium and Connect logical types to Spark types: one entry per semantic name.
+
+A column has three sides: how the wire shows it (``wire``, the type that ``from_json`` reads), what
+the lake stores (``spark``) and the expression between. A conversion that yields null for a value
+that is not null would drop data in silence, so each fallible one is wrapped in ``_checked``, which
+fails the job with a message that names the type and never the value.
+
+Times of day are ISO text: Spark 3.5 has no TIME type and a long in three possible units is a trap.
+Timestamps without zone are ``timestamp_ntz``, computed by interval arithmetic so that no session
+time zone can enter. Source: Debezium's ``io.debezium.time`` and ``io.debezium.data`` packages;
+table in the connector documentation, "Data type mappings".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from lakeingest.decode.number import decimal_from_bytes, decimal_text
+
+CONVERSION_FAILED = "LAKEINGEST_CONVERSION"
+"""Start of the message of a value that does not fit its declared type."""
+
+
+def _same(value: Column) -> Column:
+    return value
+
+
+@dataclass(frozen=True)
+class LogicalType:
+    """How one type is shown on the wire and stored in the lake.
+
+    Attributes:
+        wire: Type that ``from_json`` reads.
+        spark: Type of the target column.
+        convert: ``(wire column) -> Column`` of type ``spark``.
+        name: Semantic name, for messages and for telling placeholders.
+    """
+
+    wire: DataType
+    spark: DataType
+    convert: Callable[[Column], Column] = field(default=_same, compare=False)
+    name: str = ""
+
+
+def _checked(name: str, convert: Callable[[Column], Column]) -> Callable[[Column], Column]:
+    def checked(value: Column) -> Column:
+        converted = convert(value)
+        failed = F.raise_error(F.lit(f"{CONVERSION_FAILED}: a value is not a {name}"))
+        return F.when(value.isNotNull() & converted.isNull(), failed).otherwise(converted)
+
+    return checked
+
+
+_EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+
+
+def _ntz(unit: str, divisor: int = 1) -> Callable[[Column], Column]:
+    def convert(value: Column) -> Column:
+        count = value if divisor == 1 else F.floor(value / F.lit(divisor)).cast("bigint")
+        return F.expr(_EPOCH) + F.expr(f"INTERVAL '{unit}' SECOND") * count
+
+    return convert
+
+
+def _time_of_day(per_second: int) -> Callable[[Column], Column]:
+    def convert(value: Column) -> Column:
+        second = F.floor(value / per_second).cast("bigint")
+        micros = ((value % per_second) * F.lit(1_000_000) / per_second).cast("bigint")
+        return F.format_string(
+            "%02d:%02d:%02d.%06d",
+            F.floor(second / 3600),
+            F.floor(second / 60) % 60,
+            second % 60,
+            micros,
+        )
+
+    return convert
+
+
+_STRING = StringType()
+
+
+def text(name: str = "string") -> LogicalType:
+    """Text as it is; a wire value of another JSON type is kept as its JSON text."""
+    return LogicalType(_STRING, _STRING, name=name)
+
+
+def decimal(precision: int, scale: int, mode: str = "precise") -> LogicalType:
+    """Return ``decimal(precision, scale)`` for a ``decimal.handling.mode``.
+
+    Args:
+        precision: Digits, 1 to 38.
+        scale: Digits after the point.
+        mode: ``precise`` (base64 bytes), ``string`` or ``double`` (JSON number, also what
+            JsonConverter's ``decimal.format=NUMERIC`` writes).
+    """
+    spark = DecimalType(precision, scale)
+    name = f"decimal({precision},{scale})"
+    if mode == "double":
+        return LogicalType(spark, spark, name=name)
+    if mode == "string":
+        return LogicalType(_STRING, spark, _checked(name, lambda value: value.cast(spark)), name)
+    decode = _checked(name, lambda value: decimal_from_bytes(F.unbase64(value), precision, scale))
+    return LogicalType(_STRING, spark, decode, name)
+
+
+def binary(mode: str = "bytes") -> LogicalType:
+    """Return ``binary`` for a ``binary.handling.mode``."""
+    readers: Mapping[str, Callable[[Column], Column]] = {
+        "bytes": F.unbase64,
+        "base64": F.unbase64,
+        "base64-url-safe": lambda value: F.unbase64(F.translate(value, "-_", "+/")),
+        "hex": F.unhex,
+    }
+    name = f"binary/{mode}"
+    return LogicalType(_STRING, BinaryType(), _checked(name, readers[mode]), name)
+
+
+def array(element: LogicalType) -> LogicalType:
+    """Return an array of ``element``."""
+    convert = (
+        _same if element.convert is _same else lambda value: F.transform(value, element.convert)
+    )
+    return LogicalType(
+        ArrayType(element.wire), ArrayType(element.spark), convert, f"array<{element.name}>"
+    )
+
+
+def mapping(value: LogicalType) -> LogicalType:
+    """Return a map from string to ``value``."""
+    return LogicalType(
+        MapType(_STRING, value.wire),
+        MapType(_STRING, value.spark),
+        lambda wire: F.transform_values(wire, lambda _, item: value.convert(item)),
+        f"map<{value.name}>",
+    )
+
+
+def struct(fields: Mapping[str, LogicalType]) -> LogicalType:
+    """Return a struct of named logical types."""
+
+    def convert(wire: Column) -> Column:
+        parts = [kind.convert(wire[name]).alias(name) for name, kind in fields.items()]
+        return F.when(wire.isNotNull(), F.struct(*parts))
+
+    return LogicalType(
+        StructType([StructField(name, kind.wire) for name, kind in fields.items()]),
+        StructType([StructField(name, kind.spark) for name, kind in fields.items()]),
+        convert,
+        "struct",
+    )
+
+
+def _zoned(value: Column) -> Column:
+    return value.cast("timestamp")
+
+
+PRIMITIVES: Mapping[str, LogicalType] = {
+    "boolean": LogicalType(BooleanType(), BooleanType(), name="boolean"),
+    "int8": LogicalType(ByteType(), ByteType(), name="int8"),
+    "int16": LogicalType(ShortType(), ShortType(), name="int16"),
+    "int32": LogicalType(IntegerType(), IntegerType(), name="int32"),
+    "int64": LogicalType(LongType(), LongType(), name="int64"),
+    "float": LogicalType(FloatType(), FloatType(), name="float"),
+    "float32": LogicalType(FloatType(), FloatType(), name="float"),
+    "double": LogicalType(DoubleType(), DoubleType(), name="double"),
+    "float64": LogicalType(DoubleType(), DoubleType(), name="double"),
+    "string": text(),
+    "bytes": binary(),
+}
+"""Connect's primitive types."""
+
+_DAYS = LogicalType(IntegerType(), DateType(), F.date_from_unix_date, "date")
+_LONG = LongType()
+_NTZ = TimestampNTZType()
+_VARIABLE = struct({"scale": PRIMITIVES["int32"], "value": text()})
+
+SEMANTIC: Mapping[str, LogicalType] = {
+    "io.debezium.time.Date": _DAYS,
+    "org.apache.kafka.connect.data.Date": _DAYS,
+    "io.debezium.time.Time": LogicalType(_LONG, _STRING, _time_of_day(1_000), "time"),
+    "org.apache.kafka.connect.data.Time": LogicalType(_LONG, _STRING, _time_of_day(1_000), "time"),
+    "io.debezium.time.MicroTime": LogicalType(_LONG, _STRING, _time_of_day(1_000_000), "time"),
+    "io.debezium.time.NanoTime": LogicalType(_LONG, _STRING, _time_of_day(1_000_000_000), "time"),
+    "io.debezium.time.Timestamp": LogicalType(_LONG, _NTZ, _ntz("0.001"), "timestamp"),
+    "org.apache.kafka.connect.data.Timestamp": LogicalType(_LONG, _NTZ, _ntz("0.001"), "timestamp"),
+    "io.debezium.time.MicroTimestamp": LogicalType(_LONG, _NTZ, _ntz("0.000001"), "timestamp"),
+    "io.debezium.time.NanoTimestamp": LogicalType(
+        _LONG, _NTZ, _ntz("0.000001", 1_000), "timestamp"
+    ),
+    "io.debezium.time.ZonedTimestamp": LogicalType(
+        _STRING, TimestampType(), _checked("zoned timestamp", _zoned), "zoned timestamp"
+    ),
+    "io.debezium.time.IsoTimestamp": LogicalType(
+        _STRING,
+        _NTZ,
+        _checked("timestamp", lambda v: F.rtrim(F.translate(v, "Z", "")).cast(_NTZ)),
+        "timestamp",
+    ),
+    "io.debezium.time.IsoDate": LogicalType(
+        _STRING,
+        DateType(),
+        _checked("date", lambda v: F.translate(v, "Z", "").cast("date")),
+        "date",
+    ),
+    "io.debezium.time.Year": PRIMITIVES["int32"],
+    "io.debezium.data.VariableScaleDecimal": LogicalType(
+        _VARIABLE.wire,
+        _STRING,
+        lambda v: decimal_text(F.unbase64(v["value"]), v["scale"]),
+        "variable decimal",
+    ),
+    "io.debezium.data.Bits": binary(),
+}
+"""Semantic names whose wire form says more than their primitive type.
+
+Names that are text on the wire (Json, Xml, Uuid, Enum, EnumSet, Ltree, ZonedTime, Interval …) need
+no entry: their primitive type, string, is what the lake stores.
+"""

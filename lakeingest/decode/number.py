@@ -1,0 +1,65 @@
+"""Connect's ``Decimal`` bytes to Spark decimals, in Spark expressions.
+
+The wire has the unscaled value as big-endian two's complement, base64 in JSON. Spark has no cast
+from such bytes, so the bytes go through their hexadecimal digits: sign-extended to 64 or 128 bits,
+read with ``conv``, and the scale put behind the digits as an exponent, which the
+cast from text reads exactly. The rejected way, decimal
+arithmetic (``high * 2^64 + low`` and a division by ``10^scale``), loses digits to Spark's
+precision rules above 38.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType
+
+_WORD = 16
+_WHOLE = DecimalType(38, 0)
+_TWO_TO_64 = "18446744073709551616"
+
+
+def unscaled_text(data: Column, wide: bool) -> Column:
+    """Return the two's complement integer in ``data`` (binary) as decimal text.
+
+    Args:
+        data: At most 8 bytes, or at most 16 when ``wide``.
+        wide: Whether more than 8 bytes may come.
+    """
+    digits = F.hex(data)
+    negative = F.substring(digits, 1, 1) >= F.lit("8")
+
+    def extended(width: int) -> Column:
+        return F.when(negative, F.lpad(digits, width, "F")).otherwise(F.lpad(digits, width, "0"))
+
+    narrow = F.conv(extended(_WORD), 16, -10)
+    if not wide:
+        return narrow
+    both = extended(2 * _WORD)
+    high = F.conv(F.substring(both, 1, _WORD), 16, -10).cast(_WHOLE)
+    low = F.conv(F.substring(both, _WORD + 1, _WORD), 16, 10).cast(_WHOLE)
+    full = (high * F.lit(_TWO_TO_64).cast(DecimalType(20, 0)) + low).cast(_WHOLE).cast("string")
+    return F.when(F.length(digits) <= _WORD, narrow).otherwise(full)
+
+
+def decimal_from_bytes(data: Column, precision: int, scale: int) -> Column:
+    """Decode Connect ``Decimal`` bytes to ``decimal(precision, scale)``; null if too large."""
+    text = unscaled_text(data, wide=precision > 18)
+    return _scaled(text, F.lit(scale)).cast(DecimalType(precision, scale))
+
+
+def decimal_text(data: Column, scale: Column) -> Column:
+    """Decode Connect ``VariableScaleDecimal`` parts to plain decimal text (at most 38 digits)."""
+    digits = unscaled_text(data, wide=True)
+    sign = F.when(F.startswith(digits, F.lit("-")), F.lit("-")).otherwise(F.lit(""))
+    magnitude = F.translate(digits, "-", "")
+    zeros = F.greatest(scale + 1 - F.length(magnitude), F.lit(0))
+    full = F.concat(F.array_join(F.array_repeat(F.lit("0"), zeros), ""), magnitude)
+    whole = F.substr(full, F.lit(1), F.length(full) - scale)
+    fraction = F.substr(full, F.length(full) - scale + 1, scale)
+    return F.when(scale <= 0, digits).otherwise(F.concat(sign, whole, F.lit("."), fraction))
+
+
+def _scaled(digits: Column, scale: Column) -> Column:
+    # Text with an exponent is exact and cheap: Spark casts '-150E-2' to decimal without rounding.
+    return F.concat(digits, F.lit("E-"), scale.cast("string"))

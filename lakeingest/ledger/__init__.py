@@ -1,0 +1,1 @@
+"""The ledger: the table of publications and transactions, and the writer's claim."""

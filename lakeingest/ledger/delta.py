@@ -1,0 +1,207 @@
+"""The ledger as a Delta table beside the tables it speaks of.
+
+One append is one publication: a row for the batch and one for each source transaction, in one
+commit. The same publication travels as JSON in that commit's metadata, so the head is read from
+the newest log entry and costs the same after a million batches; the rows are for readers and SQL.
+
+A run claims the ledger before it writes anything: an append with a writer number above all before.
+Publications and claims share one ``txnAppId`` with ascending tokens, so an older driver's next
+append is skipped or refused by Delta, is seen to be so, and ends that driver (P7). The rejected
+way is a lease with a clock: a stopped and revived process does not know that its lease is over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.errors import ConfigError, FencedError
+from lakeingest.ledger.publication import Publication
+from lakeingest.shape import LEDGER
+
+_APP = "lakeingest-ledger:"
+_LOOK_BACK = (1, 32, None)
+_TOKEN_BATCHES = 1_000_000_000
+
+
+class DeltaLedger:
+    """Publications of one pipeline."""
+
+    def __init__(self, spark: SparkSession, path: str, pipeline: str, run: str) -> None:
+        """Bind to the ledger's folder.
+
+        Args:
+            spark: Session with Delta's extension.
+            path: Folder of the ledger table.
+            pipeline: Name of the pipeline.
+            run: Identifier of this run.
+        """
+        self._spark = spark
+        self._path = path
+        self._pipeline = pipeline
+        self._run = run
+
+    def head(self) -> Publication:
+        """Return the newest publication (batch 0 before the first one).
+
+        Its ``writer`` is the newest claim's.
+
+        Raises:
+            ConfigError: The ledger belongs to another pipeline.
+        """
+        if not DeltaTable.isDeltaTable(self._spark, self._path):
+            return Publication()
+        entries = self._entries(1)
+        if entries:
+            return entries[0]
+        message = (
+            "The folder _lakeingest/ledger under lakeingest.target.path holds a table that "
+            "lakeingest did not write. It was not touched; choose another lakeingest.target.path."
+        )
+        raise ConfigError(message)
+
+    def _must_be_ours(self, pipeline: str) -> None:
+        if pipeline != self._pipeline:
+            message = (
+                f"lakeingest.target.path holds the lake of pipeline '{pipeline}', not of "
+                f"'{self._pipeline}'. Two pipelines cannot share one; choose another path or "
+                "name the pipeline as before (lakeingest.pipeline.name)."
+            )
+            raise ConfigError(message)
+
+    def claim(self, head: Publication) -> Publication:
+        """Shut out every earlier driver; returns the head, with this run as its writer.
+
+        A driver that published between the reading of ``head`` and the claim is found in the log
+        just below the claim; the claim is then repeated on what it published.
+
+        Raises:
+            FencedError: Another driver claimed at the same moment.
+        """
+        while True:
+            writer = head.writer + 1
+            claimed = replace(head, writer=writer, run=self._run, token=writer * _TOKEN_BATCHES)
+            self._append(self._row("writer", claimed), claimed, "writer")
+            below = self._entries(2)[1:]
+            if not below or below[0].batch == head.batch:
+                return claimed
+            head = replace(below[0], writer=writer)
+
+    def _entries(self, count: int) -> list[Publication]:
+        """Return the newest entries, newest first."""
+        if not DeltaTable.isDeltaTable(self._spark, self._path):
+            return []
+        table = DeltaTable.forPath(self._spark, self._path)
+        entries: list[Publication] = []
+        for depth in _LOOK_BACK:
+            history = table.history() if depth is None else table.history(count * depth)
+            commits = history.select("version", "userMetadata").collect()
+            found = [
+                Publication.from_json(row["userMetadata"])
+                for row in sorted(commits, key=lambda row: -int(row["version"]))
+            ]
+            for entry in found:
+                if entry is not None:
+                    self._must_be_ours(entry[0])
+            entries = [entry[1] for entry in found if entry is not None][:count]
+            if len(entries) == count or len(commits) < count * (depth or 1):
+                break
+        return entries
+
+    def publish(self, publication: Publication, transactions: DataFrame) -> None:
+        """Make a batch visible: one append, one commit.
+
+        Args:
+            publication: What becomes visible.
+            transactions: ``id``, ``end_offset``, ``end_position``, ``committed_at``, ``events``,
+                ``collections``: the batch's source transactions.
+
+        Raises:
+            FencedError: Another driver has claimed the ledger.
+        """
+        # PostgreSQL counts logical messages under names like "…MessageId@50a5e486".
+        named = F.filter("collections", lambda c: ~F.contains(c["data_collection"], F.lit("@")))
+        rows = transactions.select(
+            F.lit("transaction").alias("kind"),
+            F.lit(publication.batch).cast("bigint").alias("batch"),
+            F.lit(publication.token).cast("bigint").alias("token"),
+            F.lit(publication.run).alias("run"),
+            F.coalesce(F.col("committed_at"), F.timestamp_seconds(F.lit(0))).alias("at"),
+            F.lit(1).cast("bigint").alias("transactions"),
+            F.col("event_count").alias("events"),
+            F.lit(None).cast(LEDGER["tables"].dataType).alias("tables"),
+            F.col("end_offset"),
+            F.col("end_position"),
+            F.lit(None).cast(LEDGER["offsets"].dataType).alias("offsets"),
+            F.col("id").alias("transaction_id"),
+            F.map_from_entries(named).alias("events_by_table"),
+        )
+        head = self._row("publication", publication)
+        self._append(head.unionByName(rows).coalesce(1), publication, "publication")
+
+    def unknown_ends(self, positions: Sequence[str]) -> int:
+        """Count the END positions that no published transaction has."""
+        if not positions:
+            return 0
+        known = (
+            self._spark.read.format("delta")
+            .load(self._path)
+            .where((F.col("kind") == "transaction") & F.col("end_position").isin(*positions))
+        )
+        return len(set(positions)) - known.select("end_position").distinct().count()
+
+    def _row(self, kind: str, publication: Publication) -> DataFrame:
+        frontier = publication.frontier
+
+        def parsed(value: object, column: str) -> Column:
+            kind_of = LEDGER[column].dataType.simpleString()
+            return F.from_json(F.lit(json.dumps(value)), kind_of).alias(column)
+
+        columns = [
+            F.lit(kind).alias("kind"),
+            F.lit(publication.batch).cast("bigint").alias("batch"),
+            F.lit(publication.token).cast("bigint").alias("token"),
+            F.lit(publication.run).alias("run"),
+            F.current_timestamp().alias("at"),
+            F.lit(publication.transactions).cast("bigint").alias("transactions"),
+            F.lit(publication.events).cast("bigint").alias("events"),
+            parsed(dict(publication.tables), "tables"),
+            F.lit(frontier.end_offset).cast("bigint").alias("end_offset"),
+            F.lit(frontier.end_position).alias("end_position"),
+            parsed({t: dict(p) for t, p in frontier.offsets.items()}, "offsets"),
+            F.lit(None).cast("string").alias("transaction_id"),
+            F.lit(None).cast(LEDGER["events_by_table"].dataType).alias("events_by_table"),
+        ]
+        return self._spark.range(1).select(*columns)
+
+    def _append(self, rows: DataFrame, publication: Publication, kind: str) -> None:
+        ordered = rows.select(*LEDGER.fieldNames())
+        append = (
+            ordered.write.format("delta")
+            .mode("append")
+            .option("txnAppId", f"{_APP}{self._pipeline}")
+            .option("txnVersion", str(publication.token))
+            .option("userMetadata", publication.to_json(self._pipeline, kind))
+        )
+        try:
+            append.save(self._path)
+        except Exception as error:
+            if "Concurrent" in f"{type(error).__name__} {error}":
+                raise self._fenced() from error
+            raise
+        head = self.head()
+        if head.run != self._run or head.token != publication.token:
+            raise self._fenced()
+
+    def _fenced(self) -> FencedError:
+        message = (
+            f"Another run of pipeline '{self._pipeline}' took over the lake; this one stopped and "
+            "published nothing more. Nothing is lost: the other run goes on from the last "
+            "publication."
+        )
+        return FencedError(message)

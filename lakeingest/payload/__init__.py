@@ -1,0 +1,1 @@
+"""Changes of complete transactions to one merge payload per key."""

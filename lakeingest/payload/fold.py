@@ -1,0 +1,183 @@
+"""Fold the changes of a batch to one merge payload per key.
+
+The law (DESIGN §7): a key's state is a row position, whether it is deleted, and a value with a
+position per column; merging keeps the higher position, for existence and for each column apart. It
+is commutative, associative and idempotent, so order, repetition and cuts do not matter.
+
+A delete writes "unavailable" to every column at its position: a later update that leaves a column
+out must not find a value from before the delete. The other reading, a delete that says nothing
+about columns, would fill a re-used key with a dead row's text.
+
+Two ways to the same payload: ``fold_text`` keeps the winner's JSON text and decodes it afterwards
+(most changes of a hot key are never decoded); ``fold_rows`` decodes first, because an unavailable
+value must be taken from an older change of the batch. Rejected: a window with ``row_number``; it
+sorts all changes of a key, ``max_by`` keeps one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.position import missing_below
+from lakeingest.shape import MetadataColumns
+
+FIRST_OP = "_first_op"
+LINK = "_link"
+
+
+def fold_text(changes: DataFrame) -> DataFrame:
+    """Keep the last change of each key, as text.
+
+    Args:
+        changes: ``key`` (text), ``op``, ``position``, ``value``; no unavailable values.
+
+    Returns:
+        ``key``, ``op``, ``value``, ``position`` of the last change, ``first_op`` of the first.
+    """
+    last = F.max_by(F.struct("op", "value"), F.col("position"))
+    folded = changes.groupBy("key").agg(
+        last.alias("_last"),
+        F.max("position").alias("position"),
+        F.min_by("op", "position").alias("first_op"),
+    )
+    return folded.select("key", "_last.op", "_last.value", "position", "first_op")
+
+
+def payload_of_last(
+    decoded: DataFrame, columns: Sequence[str], key: Sequence[str], names: MetadataColumns
+) -> DataFrame:
+    """Shape decoded winners of ``fold_text`` as merge payloads.
+
+    Args:
+        decoded: ``op``, ``position``, ``first_op``, ``row`` and ``key_row`` structs.
+        columns: The table's column names.
+        key: Names of its key columns.
+        names: Names of the metadata columns.
+    """
+    deleted = F.col("op") == "d"
+    values = [_value(name, key, deleted, F.col("row").getField(name)) for name in columns]
+    return decoded.select(
+        *values,
+        F.col("position").alias(names.position),
+        deleted.alias(names.deleted),
+        F.lit(None).cast("map<string,string>").alias(names.column_positions),
+        F.col("first_op").alias(FIRST_OP),
+    )
+
+
+def fold_rows(
+    decoded: DataFrame,
+    columns: Sequence[str],
+    key: Sequence[str],
+    fillable: Sequence[str],
+    names: MetadataColumns,
+) -> DataFrame:
+    """Fold decoded changes, filling unavailable values from older changes of the same key.
+
+    Args:
+        decoded: ``key_row``, ``op``, ``position``, ``row``, ``unavailable``, ``moved_from_row``
+            (the old key of a primary-key change, else null).
+        columns: The table's column names.
+        key: Names of its key columns.
+        fillable: Names of the columns that can be unavailable.
+        names: Names of the metadata columns.
+
+    Returns:
+        Merge payloads: the columns, the metadata columns, ``_first_op`` and ``_link``: where the
+        columns that stay missing are to be looked for (struct ``key_row``, ``position``), null
+        where no primary-key change stands behind them.
+    """
+    aggregates = [
+        F.max_by(F.struct("op", "row"), F.col("position")).alias("_last"),
+        F.max("position").alias("_position"),
+        F.min_by("op", "position").alias("_first"),
+        *evidence(fillable),
+    ]
+    folded = decoded.groupBy("key_row").agg(*aggregates)
+    deleted = F.col("_last.op") == "d"
+    values, entries = [], []
+    for name in columns:
+        if name not in fillable:
+            values.append(_value(name, key, deleted, F.col("_last.row").getField(name)))
+            continue
+        values.append(
+            F.when(~deleted & found(name), F.col(_found(name)).getField("value")).alias(name)
+        )
+        entries.append(F.struct(F.lit(name).alias("key"), _entry(name).alias("value")))
+    older = F.map_from_entries(F.filter(F.array(*entries), lambda e: e["value"].isNotNull()))
+    positions = F.when(~deleted & (F.size(older) > 0), older)
+    unresolved = F.exists(F.map_values(older), lambda v: v == missing_below())
+    return folded.select(
+        *values,
+        F.col("_position").alias(names.position),
+        deleted.alias(names.deleted),
+        positions.alias(names.column_positions),
+        F.col("_first").alias(FIRST_OP),
+        F.when(~deleted & (F.size(older) > 0) & unresolved, F.col("_moved")).alias(LINK),
+    )
+
+
+def evidence(fillable: Sequence[str]) -> list[Column]:
+    """Aggregates over changes of one key: what is known of each column, and since when.
+
+    Gives ``_found_<n>`` (struct value, position of the newest value), ``_deleted_at`` and
+    ``_moved`` (struct key_row, position of the newest primary-key change with values left out).
+    """
+    position = F.col("position")
+    has_row = F.col("op") != "d"
+    left_out = F.coalesce(F.col("unavailable"), F.array().cast("array<string>"))
+    aggregates = [
+        F.max(F.when(~has_row, position)).alias("_deleted_at"),
+        F.max_by(
+            F.struct(F.col("moved_from_row").alias("key_row"), position),
+            F.when(F.col("moved_from_row").isNotNull() & (F.size(left_out) > 0), position),
+        ).alias("_moved"),
+    ]
+    for name in fillable:
+        available = has_row & ~F.array_contains(left_out, F.lit(name))
+        value = F.struct(F.col("row").getField(name).alias("value"), position)
+        aggregates.append(
+            F.max_by(value, F.when(available, position)).alias(_found(name)),
+        )
+    return aggregates
+
+
+def _found(name: str) -> str:
+    return f"_found_{name}"
+
+
+def found(name: str) -> Column:
+    """Condition over ``evidence``: the newest word on this column is a value."""
+    at = F.col(_found(name)).getField("position")
+    return (
+        at.isNotNull()
+        & (at > F.coalesce(F.col("_deleted_at"), F.lit("")))
+        & (at >= F.coalesce(F.col("_moved.position"), F.lit("")))
+    )
+
+
+def found_value(name: str) -> Column:
+    """Struct (value, position) over ``evidence``: the newest value of this column."""
+    return F.col(_found(name))
+
+
+def _entry(name: str) -> Column:
+    """Position of a column where it differs from the row's, or the mark of a missing value."""
+    at = F.col(_found(name)).getField("position")
+    deleted_at = F.col("_deleted_at")
+    moved_at = F.coalesce(F.col("_moved.position"), F.lit(""))
+    return (
+        F.when(found(name) & (at == F.col("_position")), F.lit(None).cast("string"))
+        .when(found(name), at)
+        .when(deleted_at > moved_at, missing_below(deleted_at))
+        .otherwise(missing_below())
+    )
+
+
+def _value(name: str, key: Sequence[str], deleted: Column, value: Column) -> Column:
+    if name in key:
+        return F.col("key_row").getField(name).alias(name)
+    return F.when(~deleted, value).alias(name)

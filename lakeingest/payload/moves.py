@@ -1,0 +1,153 @@
+"""Fill the columns that a primary-key change left out, from the old key's state.
+
+Debezium sends a key change as delete(old) and create(new) at one place of the log, and the create
+has placeholders for unchanged TOAST values: its value is the old key's, as it was just below that
+place. The old key may itself have been moved there in the same batch (chains and swaps), so the
+look-up is a hop that is repeated while it finds another move, then ends at the table's own row.
+
+Limit, stated: the fill reads the old key's state as far as it is known when the batch is applied.
+Transactions are released in commit order, so it is all there; only a mode that applies older,
+never seen changes of a *moved* key later would need links kept in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.payload.fold import LINK, evidence, found, found_value
+from lakeingest.position import inherited, is_missing, missing_below
+from lakeingest.shape import MetadataColumns
+
+
+def _slot(name: str) -> str:
+    return f"_slot_{name}"
+
+
+def links(payload: DataFrame, key: Sequence[str], fillable: Sequence[str]) -> DataFrame:
+    """Select the payloads whose missing columns a primary-key change stands behind.
+
+    Returns:
+        ``new_key`` and ``at_key`` (structs), ``moved_at`` and ``below`` (positions), ``ended``
+        (boolean: nothing more in this batch), and a ``_slot_<column>`` (struct value, position)
+        per fillable column, null while it is not found.
+    """
+    moved = payload.where(F.col(LINK).isNotNull())
+    empty = [F.lit(None).cast(_slot_type(payload, name)).alias(_slot(name)) for name in fillable]
+    return moved.select(
+        F.struct(*key).alias("new_key"),
+        F.col(f"{LINK}.key_row").alias("at_key"),
+        F.col(f"{LINK}.position").alias("moved_at"),
+        F.col(f"{LINK}.position").alias("below"),
+        F.lit(False).alias("ended"),
+        *empty,
+    )
+
+
+def _slot_type(payload: DataFrame, name: str) -> str:
+    kind = payload.schema[name].dataType.simpleString()
+    return f"struct<value:{kind},position:string>"
+
+
+def hop(pending: DataFrame, decoded: DataFrame, fillable: Sequence[str]) -> DataFrame:
+    """Look once for each pending row's old key among the batch's changes below the move.
+
+    Columns as ``links``; a row whose old key was itself moved there goes on from that key, one
+    for which the batch has no further move is ``ended``.
+    """
+    held = ["at_key", "moved_at", "below", *(_slot(name) for name in fillable)]
+    changes = decoded.select(
+        F.col("key_row").alias("_k"), "op", "position", "row", "unavailable", "moved_from_row"
+    )
+    joined = pending.join(
+        changes, (F.col("at_key") == F.col("_k")) & (F.col("position") < F.col("below")), "left"
+    )
+    seen = joined.groupBy("new_key").agg(
+        *(F.first(name).alias(name) for name in held), *evidence(fillable)
+    )
+    moved_at = F.coalesce(F.col("_moved.position"), F.lit(""))
+    goes_on = F.col("_moved").isNotNull() & (moved_at > F.coalesce(F.col("_deleted_at"), F.lit("")))
+    slots = [
+        F.coalesce(F.col(_slot(name)), F.when(found(name), found_value(name))).alias(_slot(name))
+        for name in fillable
+    ]
+    return seen.select(
+        "new_key",
+        F.when(goes_on, F.col("_moved.key_row")).otherwise(F.col("at_key")).alias("at_key"),
+        "moved_at",
+        F.when(goes_on, moved_at).otherwise(F.col("below")).alias("below"),
+        (~goes_on).alias("ended"),
+        *slots,
+    )
+
+
+def from_table(
+    pending: DataFrame,
+    table: DataFrame,
+    key: Sequence[str],
+    fillable: Sequence[str],
+    names: MetadataColumns,
+) -> DataFrame:
+    """Fill what the batch did not know from the table's rows of the old keys."""
+    rows = table.where(~F.col(names.deleted)).select(
+        F.struct(*key).alias("_k"),
+        F.col(names.position).alias("_p"),
+        F.col(names.column_positions).alias("_m"),
+        *(F.col(name).alias(f"_t_{name}") for name in fillable),
+    )
+    joined = pending.join(rows, F.col("at_key") == F.col("_k"), "left")
+    slots = []
+    for name in fillable:
+        at = F.coalesce(F.element_at(F.col("_m"), name), F.col("_p"))
+        usable = F.col("_k").isNotNull() & ~is_missing(at)
+        value = F.struct(F.col(f"_t_{name}").alias("value"), at.alias("position"))
+        slots.append(F.coalesce(F.col(_slot(name)), F.when(usable, value)).alias(_slot(name)))
+    return joined.select("new_key", "moved_at", *slots)
+
+
+def with_moved(
+    payload: DataFrame,
+    resolved: DataFrame,
+    key: Sequence[str],
+    fillable: Sequence[str],
+    names: MetadataColumns,
+) -> DataFrame:
+    """Put the values found by ``from_table`` into their payloads."""
+    joined = payload.withColumn("_k", F.struct(*key)).join(
+        resolved, F.col("_k") == F.col("new_key"), "left"
+    )
+    positions = F.col(names.column_positions)
+
+    def wanted(name: str) -> Column:
+        return (
+            F.col(LINK).isNotNull()
+            & (F.element_at(positions, name) == missing_below())
+            & F.col(_slot(name)).isNotNull()
+        )
+
+    entries = F.map_from_arrays(
+        F.array(*(F.lit(name) for name in fillable)),
+        F.array(
+            *(
+                F.when(
+                    wanted(name), inherited(F.col("moved_at"), F.col(_slot(name))["position"])
+                ).otherwise(F.element_at(positions, name))
+                for name in fillable
+            )
+        ),
+    )
+    kept = F.map_filter(entries, lambda _, value: value.isNotNull())
+    values = [
+        F.when(wanted(name), F.col(_slot(name))["value"]).otherwise(F.col(name)).alias(name)
+        if name in fillable
+        else F.col(name)
+        for name in payload.columns
+        if name != names.column_positions
+    ]
+    merged = joined.select(
+        *values,
+        F.when(F.size(kept) > 0, kept).alias(names.column_positions),
+    )
+    return merged.select(*payload.columns)

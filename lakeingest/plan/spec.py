@@ -1,0 +1,64 @@
+"""What planning needs to know of a pipeline, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.placeholder import can_be_unavailable
+from lakeingest.shape import MetadataColumns
+
+
+@dataclass(frozen=True)
+class PipelineSpec:
+    """Settings of the source and of the merge payload.
+
+    Attributes:
+        connector: ``postgresql``, ``mysql`` or ``mariadb``.
+        encodings: Wire settings of the connector.
+        names: Names of the metadata columns.
+        epoch: Epoch in which the positions of this window hold.
+        uncounted: Collections whose rows a transform drops after Debezium counted them.
+    """
+
+    connector: str
+    encodings: Encodings
+    names: MetadataColumns = field(default_factory=MetadataColumns)
+    epoch: int = 0
+    uncounted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """Columns and key of one collection, as its events show them now.
+
+    Attributes:
+        collection: Named as in Debezium's transaction metadata.
+        columns: Source columns in order.
+        key: Names of the key columns.
+        key_in_value: The key is read from the row, not from the record key.
+        wrapped: Records carry their schema (JsonConverter with ``schemas.enable``).
+    """
+
+    collection: str
+    columns: tuple[SourceColumn, ...]
+    key: tuple[str, ...]
+    key_in_value: bool = False
+    wrapped: bool = False
+
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def key_columns(self) -> tuple[SourceColumn, ...]:
+        """The key columns, in key order."""
+        by_name = {column.name: column for column in self.columns}
+        return tuple(by_name[name] for name in self.key)
+
+    def fillable(self, encodings: Encodings) -> tuple[str, ...]:
+        """Names of the columns that can be unavailable; a key never is."""
+        return tuple(
+            column.name
+            for column in self.columns
+            if column.name not in self.key and can_be_unavailable(column, encodings)
+        )

@@ -1,0 +1,114 @@
+"""Records of a window to changes, boundaries and batches: stages one to four, joined.
+
+A window is what one reading of the log brings; a batch is a run of whole transactions in it. The
+window is decoded once however many batches are cut from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.decode.json_envelope import decode_envelope, decode_transaction_metadata
+from lakeingest.envelope import changes
+from lakeingest.envelope.change import FAMILIES
+from lakeingest.plan.spec import PipelineSpec
+from lakeingest.shape import Kind
+from lakeingest.transaction import completeness
+from lakeingest.transaction.boundary import boundaries
+from lakeingest.transaction.cut import Cut
+
+SNAPSHOT_BATCH = 0
+"""Index of the window's batch that holds the initial snapshot; cuts are numbered from 1."""
+
+
+def window_changes(records: DataFrame, spec: PipelineSpec) -> DataFrame:
+    """Decode data records to ``shape.CHANGE``."""
+    marks = spec.encodings.marks()
+    return changes(decode_envelope(records), spec.connector, spec.epoch, marks)
+
+
+def window_metadata(records: DataFrame) -> DataFrame:
+    """Decode records of the transaction topic (``decode_transaction_metadata``'s columns)."""
+    return decode_transaction_metadata(records)
+
+
+def window_boundaries(metadata: DataFrame, spec: PipelineSpec) -> DataFrame:
+    """Find the transactions that are over: ``shape.BOUNDARY`` plus ``domain``."""
+    family = FAMILIES[spec.connector]
+    id_ = F.col("id")
+    found = boundaries(
+        metadata,
+        family.transaction_key(id_),
+        family.end_position(F.lit(spec.epoch), id_),
+        family.order(id_),
+        family.implied_end,
+    )
+    return found.withColumn("domain", family.order_domain(id_))
+
+
+def is_counted(selected: Column | None, uncounted: Sequence[str]) -> Column:
+    """Condition over ``data_collection``: its rows are read here, so END's count must be met.
+
+    PostgreSQL counts logical messages under names like ``…MessageId@50a5e486``: not rows.
+
+    Args:
+        selected: Whether the configuration selects the collection's topic; null: all are.
+        uncounted: Collections whose rows are known to be dropped on the way.
+    """
+    name = F.col("data_collection")
+    counted = ~F.contains(name, F.lit("@")) & ~name.isin("", *uncounted)
+    return counted if selected is None else counted & selected
+
+
+def shortfalls(
+    window: DataFrame, ends: DataFrame, counted: Column, passed: str | None
+) -> DataFrame:
+    """Find the transactions of the window that are not complete; see ``completeness``."""
+    rows = completeness.assigned(completeness.transactional(window), ends)
+    return completeness.shortfalls(rows, ends, counted, passed)
+
+
+def interrupted(window: DataFrame, ends: DataFrame, counted: Column) -> DataFrame:
+    """Find transactions with a repeated BEGIN that no incarnation sent whole."""
+    rows = completeness.assigned(completeness.transactional(window), ends)
+    return completeness.interrupted(rows, ends, counted)
+
+
+def in_batches(
+    window: DataFrame,
+    ends: DataFrame,
+    cuts: Sequence[Cut],
+    frontier_position: str,
+    *,
+    snapshot: bool,
+) -> DataFrame:
+    """Give each change of the window the index of its batch (``batch``, null: stays pending).
+
+    Rows of a transaction go with their END. Rows without one (incremental snapshots, MySQL's
+    TRUNCATE) go with the first cut above their position. Rows of transactions that were released
+    before have come again: they go with the first batch, where they change nothing.
+
+    Args:
+        window: ``shape.CHANGE``.
+        ends: The window's boundaries.
+        cuts: Its batches, in commit order.
+        frontier_position: Position above everything released before.
+        snapshot: Whether the initial snapshot is complete and forms batch 0.
+    """
+    rows = completeness.assigned(window, ends)
+    offsets = F.array(*(F.lit(cut.last_offset) for cut in cuts)).cast("array<bigint>")
+    positions = F.array(*(F.lit(cut.position) for cut in cuts)).cast("array<string>")
+    by_end = 1 + F.size(F.filter(offsets, lambda last: last < F.col("end_offset")))
+    by_position = 1 + F.size(F.filter(positions, lambda above: above <= F.col("position")))
+    again = F.col("position") < F.lit(frontier_position)
+    index = (
+        F.when(F.col("kind") == Kind.SNAPSHOT, F.lit(SNAPSHOT_BATCH if snapshot else None))
+        .when(~F.col("kind").isin(Kind.ROW, Kind.TRUNCATE), F.lit(None))
+        .when(F.col("end_offset").isNotNull(), by_end)
+        .when(again, F.lit(1))
+        .when(F.col("transaction_key").isNull(), by_position)
+    )
+    return rows.withColumn("batch", F.when(index <= len(cuts), index))

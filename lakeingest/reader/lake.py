@@ -1,0 +1,211 @@
+"""Read a lake at a published snapshot: every table at the same source commit.
+
+A snapshot is resolved once, from one ledger row, to a version per table; frames and views are bound
+to those versions, so what is read does not move while batches are published. Reading the tables'
+heads instead would see one table a batch ahead of another.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.errors import ConfigError, UsageError
+from lakeingest.shape import LEDGER_FOLDER, MetadataColumns
+
+AsOf = int | str | datetime | None
+
+
+class Snapshot:
+    """The tables as of one publication."""
+
+    def __init__(self, spark: SparkSession, root: str, row: Row, names: MetadataColumns) -> None:
+        """Bind to a publication's row of the ledger."""
+        self._spark = spark
+        self._root = root
+        self._row = row
+        self._names = names
+
+    @property
+    def batch(self) -> int:
+        """Number of the publication."""
+        return int(self._row["batch"])
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """Version of each table."""
+        return dict(sorted(self._row["tables"].items()))
+
+    def tables(self) -> list[str]:
+        """Names of the tables, sorted."""
+        return list(self.versions)
+
+    def key(self, name: str) -> tuple[str, ...]:
+        """Return the key columns of a table, from its newest commit."""
+        history: DataFrame = DeltaTable.forPath(self._spark, f"{self._root}/{name}").history()
+        noted = history.select(
+            "version", F.from_json("userMetadata", "key array<string>").alias("note")
+        ).where(F.col("note.key").isNotNull())
+        row = noted.orderBy(F.col("version").desc()).first()
+        return tuple(row["note"]["key"]) if row else ()
+
+    def table(self, name: str, metadata: bool = False) -> DataFrame:
+        """Return a table's rows as the source had them.
+
+        Args:
+            name: Collection, such as ``public.orders``.
+            metadata: Give tombstones and the metadata columns, too.
+
+        Raises:
+            UsageError: The snapshot has no such table.
+        """
+        versions = self.versions
+        if name not in versions:
+            listed = ", ".join(versions) or "none"
+            message = f"Batch {self.batch} has no table '{name}'; it has: {listed}."
+            raise UsageError(message)
+        frame = (
+            self._spark.read.format("delta")
+            .option("versionAsOf", versions[name])
+            .load(f"{self._root}/{name}")
+        )
+        if metadata:
+            return frame
+        return frame.where(~F.col(self._names.deleted)).drop(*self._names.names)
+
+    def create_views(self, prefix: str = "") -> list[str]:
+        """Make a temporary view per table; dots in names become underscores.
+
+        Returns:
+            The views' names.
+        """
+        views = []
+        for name in self.versions:
+            view = f"{prefix}{name.replace('.', '_')}"
+            self.table(name).createOrReplaceTempView(view)
+            views.append(view)
+        return views
+
+
+class Lake:
+    """A lake folder written by a pipeline."""
+
+    def __init__(self, spark: SparkSession, path: str, metadata_prefix: str = "_") -> None:
+        """Open a lake.
+
+        Raises:
+            ConfigError: There is no ledger at ``path``.
+        """
+        self._spark = spark
+        self._root = path.rstrip("/")
+        self._names = MetadataColumns(metadata_prefix)
+        self._ledger = f"{self._root}/{LEDGER_FOLDER}"
+        if not DeltaTable.isDeltaTable(spark, self._ledger):
+            message = (
+                f"There is no lake at '{path}' (looked for {LEDGER_FOLDER} below it). Run the "
+                "pipeline first, or correct lakeingest.target.path."
+            )
+            raise ConfigError(message)
+
+    def _rows(self, kind: str) -> DataFrame:
+        return self._spark.read.format("delta").load(self._ledger).where(F.col("kind") == kind)
+
+    def history(self) -> DataFrame:
+        """Return the publications, newest first.
+
+        Columns: ``batch`` (bigint), ``published_at`` (timestamp), ``transactions`` and ``events``
+        (bigint), ``tables`` (map collection → version), ``end_offset`` (bigint), ``run`` (string).
+        """
+        return (
+            self._rows("publication")
+            .select(
+                "batch",
+                F.col("at").alias("published_at"),
+                "transactions",
+                "events",
+                "tables",
+                "end_offset",
+                "run",
+            )
+            .orderBy(F.col("batch").desc())
+        )
+
+    def transactions(self) -> DataFrame:
+        """Return the source transactions, newest first.
+
+        Columns: ``batch`` (bigint), ``transaction_id`` (string), ``committed_at`` (timestamp, at
+        the source), ``events`` (bigint), ``events_by_table`` (map), ``end_offset`` (bigint).
+        """
+        return (
+            self._rows("transaction")
+            .select(
+                "batch",
+                "transaction_id",
+                F.col("at").alias("committed_at"),
+                "events",
+                "events_by_table",
+                "end_offset",
+            )
+            .orderBy(F.col("end_offset").desc())
+        )
+
+    def snapshot(self, as_of: AsOf = None) -> Snapshot:
+        """Fix a snapshot.
+
+        Args:
+            as_of: Null: the newest. A number: that batch. A time (``datetime`` or ISO text): the
+                newest publication up to then. Other text: the publication of that transaction id.
+
+        Raises:
+            UsageError: There is no such publication.
+        """
+        publications = self._rows("publication")
+        if as_of is None:
+            chosen = publications
+        elif isinstance(as_of, int) or (isinstance(as_of, str) and as_of.isdigit()):
+            chosen = publications.where(F.col("batch") == int(as_of))
+        elif (moment := _moment(as_of)) is not None:
+            chosen = publications.where(F.col("at") <= F.lit(moment))
+        else:
+            batch = self._rows("transaction").where(F.col("transaction_id") == as_of)
+            chosen = publications.join(batch.select("batch").distinct(), "batch")
+        row = chosen.orderBy(F.col("batch").desc()).select("batch", "tables").first()
+        if row is None:
+            known = "nothing is published yet" if as_of is None else f"nothing as of '{as_of}'"
+            message = f"No such snapshot: {known}. See `lakeingest history`."
+            raise UsageError(message)
+        return Snapshot(self._spark, self._root, row, self._names)
+
+    def tables(self) -> list[str]:
+        """Return the tables of the newest snapshot."""
+        return self.snapshot().tables()
+
+    def table(self, name: str, metadata: bool = False) -> DataFrame:
+        """Return a table of the newest snapshot; see ``Snapshot.table``."""
+        return self.snapshot().table(name, metadata)
+
+    def key(self, name: str) -> tuple[str, ...]:
+        """Return the key columns of a table."""
+        return self.snapshot().key(name)
+
+
+def _moment(as_of: str | datetime) -> datetime | None:
+    if isinstance(as_of, datetime):
+        return as_of if as_of.tzinfo else as_of.replace(tzinfo=timezone.utc)
+    try:
+        parsed = datetime.fromisoformat(as_of.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)
+
+
+def open_lake(spark: SparkSession, path: str, metadata_prefix: str = "_") -> Lake:
+    """Open the lake at ``path``.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    return Lake(spark, path, metadata_prefix)

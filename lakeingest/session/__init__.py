@@ -1,0 +1,108 @@
+"""The Spark session: the platform's own where there is one, else a local one with our jars.
+
+On Databricks, EMR or in a notebook the session belongs to the platform; it is used as it is, after
+a look whether Delta is in it. Building a second one there, or changing the settings of the first,
+is the rejected way: a running session ignores half of what it is told and applies the rest to
+other people's work. Only where there is no Spark is one started.
+
+Spark is imported inside the function, so that ``import lakeingest`` and ``lakeingest --help``
+neither need pyspark nor wait for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lakeingest.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LAUNCHED_BY_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
+_DATABRICKS = "DATABRICKS_RUNTIME_VERSION"
+
+
+def session(
+    app_name: str = "lakeingest",
+    master: str | None = None,
+    cores: int | None = None,
+    extra: Mapping[str, str] | None = None,
+    *,
+    kafka: bool = True,
+) -> SparkSession:
+    """Return the Spark session to work with.
+
+    An active session, and one that a platform or ``spark-submit`` provides, is returned as it is:
+    the arguments then change nothing. Otherwise a session is started on this machine.
+
+    Args:
+        app_name: Name that the new session shows.
+        master: Spark master of the new session; default ``local[cores]``.
+        cores: Tasks at the same time, and shuffle partitions; default all cores, at least 2.
+        extra: Settings of the new session that come before our own.
+        kafka: Whether the new session can read Kafka.
+
+    Returns:
+        A session that has Delta.
+
+    Raises:
+        ConfigError: pyspark is not installed, or the provided session lacks Delta.
+        UnavailableError: No Java 17, or a jar that is missing or damaged.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        message = f"Spark is not installed ({error}): pip install 'lakeingest[local]'"
+        raise ConfigError(message) from error
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return _with_delta(active)
+    if _DATABRICKS in os.environ or _LAUNCHED_BY_SPARK_SUBMIT in os.environ:
+        return _with_delta(SparkSession.builder.appName(app_name).getOrCreate())
+    return _start(SparkSession.builder.appName(app_name), master, cores, extra or {}, kafka)
+
+
+def _with_delta(spark: SparkSession) -> SparkSession:
+    """Refuse a session without Delta now, where its first MERGE would fail in mid-batch."""
+    # Databricks builds Delta into its runtime and names no extension for it.
+    if _DATABRICKS in os.environ:
+        return spark
+    extensions = spark.conf.get("spark.sql.extensions", None) or ""
+    if "DeltaSparkSessionExtension" not in extensions:
+        message = (
+            "the running Spark session has no Delta Lake: start it with "
+            "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension, "
+            "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog and "
+            "the Delta jars on its class path, or stop it and let lakeingest start one"
+        )
+        raise ConfigError(message)
+    return spark
+
+
+def _start(
+    builder: SparkSession.Builder,
+    master: str | None,
+    cores: int | None,
+    extra: Mapping[str, str],
+    kafka: bool,
+) -> SparkSession:
+    # Not at the top: `python -m lakeingest.session.jars` must find its module not yet loaded.
+    from lakeingest.session.jars import ensure_jars
+    from lakeingest.session.java import ensure_java
+    from lakeingest.session.settings import settings
+
+    width = cores or max(2, os.cpu_count() or 2)
+    master = master or f"local[{width}]"
+    jars = ensure_jars(("delta", "kafka") if kafka else ("delta",))
+    ensure_java()
+    if master.startswith("local"):
+        # Spark's Python workers run on this machine and must be of the driver's version.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    chosen = {setting.key: setting.value for setting in settings(master, width)}
+    chosen["spark.jars"] = ",".join(str(path) for path in jars)
+    for key, value in {**chosen, **extra}.items():
+        builder = builder.config(key, value)
+    return builder.master(master).getOrCreate()

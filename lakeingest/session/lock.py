@@ -1,0 +1,107 @@
+"""The jars that lakeingest runs with, each pinned by its checksum in ``jars/lock.json``.
+
+The rejected way is ``spark.jars.packages`` at session start, as most examples do: each start asks
+a repository, what comes is whatever the repository serves that day, and a machine without network
+cannot start at all. A lock makes the same bytes run everywhere and gives reviewers one file whose
+change is a change of engine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from lakeingest.errors import InvariantError, UnavailableError
+
+GROUPS = ("delta", "kafka")
+"""What a session can ask for: a table format or a source, each with all the jars it needs."""
+
+
+@dataclass(frozen=True)
+class Jar:
+    """One pinned jar.
+
+    Attributes:
+        group: The entry of ``GROUPS`` that needs it.
+        coordinate: Maven group and artifact, such as ``io.delta:delta-storage``.
+        version: Maven version.
+        file: File name, without folder.
+        bytes: Size in bytes.
+        sha256: Checksum in lower-case hexadecimal.
+        why: What fails without it, or why this version.
+    """
+
+    group: str
+    coordinate: str
+    version: str
+    file: str
+    bytes: int
+    sha256: str
+    why: str
+
+    @property
+    def package(self) -> str:
+        """The full Maven coordinate, ``group:artifact:version``."""
+        return f"{self.coordinate}:{self.version}"
+
+    def check(self, path: Path) -> None:
+        """Compare a file with the pinned size and checksum.
+
+        Raises:
+            UnavailableError: It differs. The file is left where it is, and must not be used.
+        """
+        size = path.stat().st_size
+        if size != self.bytes:
+            message = f"{path} has {size} bytes where the lock pins {self.bytes}: {_REMEDY}"
+            raise UnavailableError(message)
+        found = checksum(path)
+        if found != self.sha256:
+            message = f"{path} has sha256 {found} where the lock pins {self.sha256}: {_REMEDY}"
+            raise UnavailableError(message)
+
+
+_REMEDY = "it was not used. Delete it and run again"
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file in lower-case hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def lock_path() -> Path:
+    """Return where the lock lies: inside an installed package, else at the top of the repository.
+
+    Raises:
+        InvariantError: It is in neither place; the package was built without it.
+    """
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "_jars", package.parent / "jars"):
+        if (folder / "lock.json").is_file():
+            return folder / "lock.json"
+    message = "this build of lakeingest carries no jars/lock.json. Install it again"
+    raise InvariantError(message)
+
+
+def read_lock(path: Path | None = None) -> tuple[Jar, ...]:
+    """Return the pinned jars in the order of the file (default: the lock of this package)."""
+    entries = json.loads((path or lock_path()).read_text(encoding="utf-8"))
+    return tuple(Jar(**entry) for entry in entries)
+
+
+def write_lock(path: Path, jars: Iterable[Jar]) -> None:
+    """Write a lock that ``read_lock`` reads back equal."""
+    text = json.dumps([asdict(jar) for jar in jars], indent=2) + "\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def fingerprint(jars: Sequence[Jar]) -> str:
+    """Return a short hash of what is pinned, so that each lock has a cache folder of its own."""
+    pins = "\n".join(sorted(f"{jar.file} {jar.sha256}" for jar in jars))
+    return hashlib.sha256(pins.encode()).hexdigest()[:12]

@@ -1,0 +1,196 @@
+"""The shape of the frames that stages hand to one another, in the order of an event's way.
+
+Stages never import each other; each one's output type is the next one's input type, and both are
+written here once. Column names are the field's standard terms (see ``README.md``, words).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+
+RECORD = StructType(
+    [
+        StructField("topic", StringType(), nullable=False),
+        StructField("partition", IntegerType(), nullable=False),
+        StructField("offset", LongType(), nullable=False),
+        StructField("timestamp", TimestampType()),
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("headers", ArrayType(HEADER)),
+    ]
+)
+"""source/ -> decode/: a Kafka record as Spark's Kafka reader gives it (headers included)."""
+
+SOURCE = StructType(
+    [
+        StructField("ts_ms", LongType()),
+        StructField("snapshot", StringType()),
+        StructField("db", StringType()),
+        StructField("schema", StringType()),
+        StructField("table", StringType()),
+        StructField("sequence", StringType()),
+        StructField("lsn", LongType()),
+        StructField("commit_lsn", LongType()),
+        StructField("gtid", StringType()),
+        StructField("file", StringType()),
+        StructField("pos", LongType()),
+        StructField("row", LongType()),
+    ]
+)
+"""The fields of Debezium's ``source`` block that positions and routing need (all connectors)."""
+
+TRANSACTION = StructType([StructField("id", StringType()), StructField("total_order", LongType())])
+"""Debezium's ``transaction`` block of a row (``event.block``)."""
+
+ENVELOPE = StructType(
+    [
+        *(field for field in RECORD if field.name not in ("key", "value")),
+        StructField("key", StringType()),
+        StructField("value", StringType()),
+        StructField("op", StringType()),
+        StructField("source", SOURCE),
+        StructField("transaction", TRANSACTION),
+        StructField("malformed", BooleanType(), nullable=False),
+    ]
+)
+"""decode/ -> envelope/: the envelope's header fields; ``value`` stays whole for the row decoder."""
+
+CHANGE = StructType(
+    [
+        StructField("topic", StringType(), nullable=False),
+        StructField("partition", IntegerType(), nullable=False),
+        StructField("offset", LongType(), nullable=False),
+        StructField("kind", StringType(), nullable=False),
+        StructField("collection", StringType()),
+        StructField("op", StringType()),
+        StructField("position", StringType()),
+        StructField("transaction_key", StringType()),
+        StructField("incarnation", StringType()),
+        StructField("identity", LongType()),
+        StructField("snapshot", StringType()),
+        StructField("source_ms", LongType()),
+        StructField("moved_from", StringType()),
+        StructField("may_be_masked", BooleanType()),
+        StructField("key", StringType()),
+        StructField("value", StringType()),
+    ]
+)
+"""envelope/ -> transaction/ -> payload/: one change, with its place in the source's log.
+
+``kind`` is one of ``KINDS``; ``collection`` is named as in Debezium's transaction metadata;
+``identity`` is a 64-bit hash of the row's place in the source log; ``incarnation`` is the
+connector's ``runId``; ``source_ms`` is ``source.ts_ms`` (milliseconds); ``moved_from`` is the old
+key of a primary-key change.
+"""
+
+BOUNDARY = StructType(
+    [
+        StructField("end_offset", LongType(), nullable=False),
+        StructField("id", StringType(), nullable=False),
+        StructField("transaction_key", StringType(), nullable=False),
+        StructField("end_position", StringType(), nullable=False),
+        StructField("begins", LongType(), nullable=False),
+        StructField("implied", BooleanType(), nullable=False),
+        StructField("event_count", LongType(), nullable=False),
+        StructField(
+            "collections",
+            ArrayType(
+                StructType(
+                    [
+                        StructField("data_collection", StringType()),
+                        StructField("event_count", LongType()),
+                    ]
+                )
+            ),
+        ),
+        StructField("committed_at", TimestampType()),
+    ]
+)
+"""transaction/: one END (or an implied one). ``end_position`` is above every row up to it."""
+
+
+class Kind:
+    """What a record is (column ``kind``)."""
+
+    ROW = "row"
+    SNAPSHOT = "snapshot"
+    TRUNCATE = "truncate"
+    NULL_RECORD = "null_record"
+    MESSAGE = "message"
+    FOREIGN = "foreign"
+    MALFORMED = "malformed"
+
+
+KINDS = (
+    Kind.ROW,
+    Kind.SNAPSHOT,
+    Kind.TRUNCATE,
+    Kind.NULL_RECORD,
+    Kind.MESSAGE,
+    Kind.FOREIGN,
+    Kind.MALFORMED,
+)
+
+
+class MetadataColumns:
+    """The columns that lakeingest adds to a target table, in one place.
+
+    Attributes:
+        position: Position of the change that last decided the row (string, never null).
+        deleted: Whether the row is a tombstone (boolean, never null).
+        column_positions: Positions of the columns that are older than the row (map from column to
+            position; null where every column has the row's position).
+    """
+
+    def __init__(self, prefix: str = "_") -> None:
+        """Name the columns with ``prefix`` (``lakeingest.metadata.prefix``)."""
+        self.position = f"{prefix}position"
+        self.deleted = f"{prefix}deleted"
+        self.column_positions = f"{prefix}column_positions"
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """All names, in the order of the table's columns."""
+        return (self.position, self.deleted, self.column_positions)
+
+
+LEDGER = StructType(
+    [
+        StructField("kind", StringType(), nullable=False),
+        StructField("batch", LongType(), nullable=False),
+        StructField("token", LongType(), nullable=False),
+        StructField("run", StringType(), nullable=False),
+        StructField("at", TimestampType(), nullable=False),
+        StructField("transactions", LongType()),
+        StructField("events", LongType()),
+        StructField("tables", MapType(StringType(), LongType())),
+        StructField("end_offset", LongType()),
+        StructField("end_position", StringType()),
+        StructField("offsets", MapType(StringType(), MapType(StringType(), LongType()))),
+        StructField("transaction_id", StringType()),
+        StructField("events_by_table", MapType(StringType(), LongType())),
+    ]
+)
+"""ledger/ -> reader/: rows of kind ``writer``, ``publication`` and ``transaction``.
+
+``at`` is the time of publication, for a transaction its commit time at the source. ``tables`` maps
+a collection to its Delta version; ``offsets`` maps topic and partition to the lowest offset that
+the next batch must read; ``end_offset`` and ``end_position`` are the frontier (of a transaction:
+its END).
+"""
+
+LEDGER_FOLDER = "_lakeingest/ledger"
+"""Where the ledger lies, below the target path."""

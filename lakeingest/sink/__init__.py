@@ -1,0 +1,1 @@
+"""Merge payloads to one commit per table: the only stage that writes tables."""

@@ -1,0 +1,168 @@
+"""What every sink promises: one fenced commit per changeset, with progress inside it.
+
+``apply`` lands a changeset in exactly one commit or not at all; a changeset that comes again, in
+whole or in part, changes nothing (the law of ``payload/fold.py``); a writer with an older token
+changes nothing. Progress travels in the commit itself as a ``CommitNote``, so that table and
+progress cannot disagree after a crash. The rejected way is a checkpoint beside the table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame
+
+_TOKEN_BATCHES = 1_000_000_000
+_FENCES = 10
+
+
+def token(writer: int, batch: int) -> int:
+    """Combine the writer's number and the batch: a later writer's token is always higher.
+
+    The lowest tokens of a writer are left to ``fence_token``.
+    """
+    return writer * _TOKEN_BATCHES + _FENCES + batch
+
+
+def fence_token(writer: int, attempt: int) -> int:
+    """Token of a writer's empty commit, below all its batches (``attempt``: 0 to 9)."""
+    return writer * _TOKEN_BATCHES + attempt
+
+
+@dataclass(frozen=True)
+class CommitNote:
+    """Progress and identity, stored in a table commit's own metadata.
+
+    Attributes:
+        pipeline: Name of the pipeline that owns the table.
+        collection: The source table.
+        run: Identifier of the run that wrote the commit.
+        token: ``token(writer, batch)``; the fence compares it.
+        batch: The publication that this commit is part of, once published.
+        end_offset: Offset of the last END in the batch; -1 for the initial snapshot.
+        end_position: Position above every row up to that END.
+        floor: Position of the newest truncate; everything below it is gone. Empty: none.
+        high: Highest position ever applied to the table.
+        partial_rows: Whether a row may have columns older than itself.
+        tombstones: Whether the side table of a ``hard`` sink may hold tombstones.
+        key: Key columns of the table.
+    """
+
+    pipeline: str
+    collection: str
+    run: str
+    token: int
+    batch: int
+    end_offset: int
+    end_position: str
+    floor: str = ""
+    high: str = ""
+    partial_rows: bool = False
+    tombstones: bool = False
+    key: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """Serialise for the commit's metadata."""
+        return json.dumps({"lakeingest": 1, **asdict(self)}, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str | None) -> CommitNote | None:
+        """Read a commit's metadata; null when the commit is not one of ours."""
+        try:
+            fields: Mapping[str, Any] = json.loads(text or "")
+        except ValueError:
+            return None
+        if not isinstance(fields, dict) or fields.get("lakeingest") != 1:
+            return None
+        known = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
+        return cls(**{**known, "key": tuple(known.get("key", ()))})
+
+    def fenced(self, writer: int, run: str, attempt: int) -> CommitNote:
+        """Return the note of an empty commit that shuts out writers before ``writer``."""
+        return replace(self, token=fence_token(writer, attempt), run=run)
+
+
+@dataclass(frozen=True)
+class Changeset:
+    """The merge payloads of one table and batch.
+
+    Attributes:
+        frame: The table's columns, the metadata columns and ``_first_op``; one row per key.
+            Persisted by the caller: a merge reads it more than once.
+        columns: Source columns in the order of the source table.
+        key: Names of the key columns.
+        fillable: Columns that can be unavailable.
+        floor: Position of the batch's newest truncate; empty: none.
+        low: Lowest position in the batch.
+        high: Highest position in the batch.
+        inserts_only: Every key's first change is an insert, so none should exist yet.
+        masked: Some payload leaves a column out.
+        deletes: Some payload is a tombstone.
+    """
+
+    frame: DataFrame
+    columns: Sequence[str]
+    key: tuple[str, ...]
+    fillable: tuple[str, ...]
+    floor: str
+    low: str
+    high: str
+    inserts_only: bool
+    masked: bool
+    deletes: bool
+
+
+@dataclass(frozen=True)
+class TableState:
+    """What a sink knows of one of its tables.
+
+    Attributes:
+        version: Newest version of the table.
+        note: Progress in the newest commit of ours.
+    """
+
+    version: int
+    note: CommitNote
+
+
+class Sink(Protocol):
+    """A lake format."""
+
+    def state(self, collection: str) -> TableState | None:
+        """Return the table's state; null when it does not exist.
+
+        Raises:
+            ConfigError: The path holds a table that is not this pipeline's.
+        """
+
+    def apply(
+        self, changeset: Changeset, note: CommitNote, previous: TableState | None
+    ) -> TableState:
+        """Land ``changeset`` in one commit that carries ``note``.
+
+        Args:
+            changeset: What to merge.
+            note: Progress; floor, high and the like are carried over from ``previous``.
+            previous: The table's state as this writer knows it; null creates the table.
+
+        Raises:
+            FencedError: A later writer has this table.
+            DataError: The changeset does not fit the table.
+        """
+
+    def fence(self, state: TableState, writer: int, run: str) -> TableState:
+        """Commit the table's progress again under ``writer``, so that older writers are shut out.
+
+        Returns:
+            The state that holds now; its note may be ahead of ``state``'s if an older writer
+            committed meanwhile.
+        """
+
+    def read(self, collection: str, version: int) -> DataFrame:
+        """Read the table as of ``version``, with tombstones and metadata columns."""
+
+    def path(self, collection: str) -> str:
+        """Return where the table lies."""

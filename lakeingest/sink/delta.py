@@ -1,0 +1,274 @@
+"""The Delta sink: append where every key is new, else one MERGE, always one commit.
+
+Whether every key is new is looked at, not concluded: inserts alone do not prove it (a re-delivered
+insert, a tombstone of a re-used key), so the keys are looked up in the table first, bounded by
+their range so that file statistics prune. The look-up costs a fraction of the MERGE that it saves
+(append 0.13 s, MERGE 0.7 s, measured).
+
+``hard`` deletes remove the row and keep its position in a side table (``<table>__tombstones``) that
+is committed **before** the table: a crash between the two leaves a tombstone whose delete comes
+again, while the other order would leave a delete that an older change could undo.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from delta.tables import DeltaTable
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from lakeingest.errors import ConfigError, FencedError
+from lakeingest.shape import MetadataColumns
+from lakeingest.sink.contract import Changeset, CommitNote, TableState
+from lakeingest.sink.delta_commit import committed, merge_session, newest_note, note_of_others
+from lakeingest.sink.delta_commit import writer as delta_writer
+from lakeingest.sink.delta_merge import MergeLaw, refuse_missing
+from lakeingest.sink.schema_change import schema_change
+
+_INTERNAL = ("_first_op", "_link")
+_TOMBSTONES = "__tombstones"
+_FENCE_ATTEMPTS = 10
+_PROPERTIES = {
+    # Checkpoints every 10 commits (Delta's default) cost 0.6 s each; 50 keeps reads short.
+    "delta.checkpointInterval": "50",
+}
+
+
+class DeltaSink:
+    """Delta tables under one folder, one per source collection."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: str,
+        pipeline: str,
+        names: MetadataColumns,
+        *,
+        hard: bool,
+        null_missing: bool,
+    ) -> None:
+        """Bind to a lake folder.
+
+        Args:
+            spark: Session with Delta's extension.
+            root: Folder (path or URI) that holds the tables.
+            pipeline: Name of the pipeline that owns them.
+            names: Names of the metadata columns.
+            hard: Whether a delete removes its row.
+            null_missing: Whether a value that is nowhere to be found becomes NULL.
+        """
+        self._spark = spark
+        self._root = root.rstrip("/")
+        self._pipeline = pipeline
+        self._names = names
+        self._hard = hard
+        self._null_missing = null_missing
+
+    def path(self, collection: str) -> str:
+        """Return the table's folder."""
+        return f"{self._root}/{collection}"
+
+    def state(self, collection: str) -> TableState | None:
+        """Return version and progress; null when there is no table.
+
+        Raises:
+            ConfigError: The folder holds a table or files that are not this pipeline's.
+        """
+        path = self.path(collection)
+        if not DeltaTable.isDeltaTable(self._spark, path):
+            return None
+        version, note = newest_note(self._spark, path)
+        if note is None or note.pipeline != self._pipeline:
+            owner = "no lakeingest pipeline" if note is None else f"pipeline '{note.pipeline}'"
+            message = (
+                f"The target '{PurePosixPath(path).name}' under lakeingest.target.path already "
+                f"holds a Delta table that belongs to {owner}, not to '{self._pipeline}'. "
+                "It was not touched. Choose another lakeingest.target.path or move the table away."
+            )
+            raise ConfigError(message)
+        return TableState(version, note)
+
+    def read(self, collection: str, version: int | None = None) -> DataFrame:
+        """Read the table, as of ``version`` or its head."""
+        reader = self._spark.read.format("delta")
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
+        return reader.load(self.path(collection))
+
+    def fence(self, state: TableState, writer: int, run: str) -> TableState:
+        """Commit the table's progress again under ``writer``; see the contract."""
+        for attempt in range(_FENCE_ATTEMPTS):
+            note = state.note.fenced(writer, run, attempt)
+            if self._hard and note.tombstones:
+                self._commit_nothing(self._tombstones(note.collection), note)
+            fenced = self._commit_nothing(self.path(note.collection), note)
+            rival = note_of_others(self._spark, self.path(note.collection), run)
+            if rival is None or rival == state.note:
+                return fenced
+            state = TableState(fenced.version, rival)
+        message = f"Other runs keep writing to table '{state.note.collection}'; stop them first."
+        raise FencedError(message)
+
+    def _commit_nothing(self, path: str, note: CommitNote) -> TableState:
+        empty = self._spark.read.format("delta").load(path).limit(0)
+        return committed(
+            self._spark, path, note, lambda: delta_writer(empty, note).mode("append").save(path)
+        )
+
+    def apply(
+        self, changeset: Changeset, note: CommitNote, previous: TableState | None
+    ) -> TableState:
+        """Land the changeset in one commit (two tables for ``hard`` deletes, tombstones first)."""
+        note = self._carried(note, changeset, previous)
+        if self._hard:
+            changeset = self._without_buried(changeset, note, previous)
+            if changeset.deletes:
+                self._keep_tombstones(changeset, note)
+        if previous is None:
+            return self._create(changeset, note)
+        self._evolve(changeset, previous)
+        if changeset.inserts_only and not changeset.floor and self._all_new(changeset, note):
+            return self._append(changeset, note)
+        return self._merge(changeset, note, self.read(note.collection).schema)
+
+    def _carried(
+        self, note: CommitNote, changeset: Changeset, previous: TableState | None
+    ) -> CommitNote:
+        old = previous.note if previous else None
+        return replace(
+            note,
+            floor=max(changeset.floor, old.floor if old else ""),
+            high=max(changeset.high, old.high if old else ""),
+            partial_rows=changeset.masked or bool(old and old.partial_rows),
+            tombstones=(self._hard and changeset.deletes) or bool(old and old.tombstones),
+            key=changeset.key,
+        )
+
+    def _rows(self, changeset: Changeset, *, tombstones: bool) -> DataFrame:
+        names = self._names
+        frame = changeset.frame.drop(*_INTERNAL)
+        if not tombstones:
+            frame = frame.where(~F.col(names.deleted))
+        if self._null_missing:
+            return frame
+        positions, deleted = F.col(names.column_positions), F.col(names.deleted)
+        return frame.withColumn(names.column_positions, refuse_missing(positions, deleted))
+
+    def _create(self, changeset: Changeset, note: CommitNote) -> TableState:
+        path = self.path(note.collection)
+        rows = self._rows(changeset, tombstones=not self._hard)
+        create = delta_writer(rows, note).mode("errorifexists").options(**_PROPERTIES)
+        try:
+            return committed(self._spark, path, note, lambda: create.save(path))
+        except AnalysisException as error:
+            if not DeltaTable.isDeltaTable(self._spark, path):
+                raise
+            message = (
+                f"Another run created table '{note.collection}' at the same time. Nothing of this "
+                "batch was published; run again."
+            )
+            raise FencedError(message) from error
+
+    def _append(self, changeset: Changeset, note: CommitNote) -> TableState:
+        path = self.path(note.collection)
+        rows = self._aligned(self._rows(changeset, tombstones=not self._hard), note.collection)
+        return committed(
+            self._spark, path, note, lambda: delta_writer(rows, note).mode("append").save(path)
+        )
+
+    def _merge(self, changeset: Changeset, note: CommitNote, schema: StructType) -> TableState:
+        session = merge_session(self._spark, note)
+        table = DeltaTable.forPath(session, self.path(note.collection))
+        law = MergeLaw(self._names, changeset, hard=self._hard, null_missing=self._null_missing)
+        builder = law.merge(
+            table,
+            partial=note.partial_rows or bool(changeset.floor),
+            existing=set(schema.fieldNames()),
+        )
+        return committed(self._spark, self.path(note.collection), note, builder.execute)
+
+    def _all_new(self, changeset: Changeset, note: CommitNote) -> bool:
+        first, *_ = changeset.key
+        keys = changeset.frame.select(*changeset.key)
+        bounds = keys.agg(F.min(first).alias("low"), F.max(first).alias("high")).first()
+        if bounds is None or bounds["low"] is None:
+            return True
+        in_range = self.read(note.collection).where(
+            F.col(first).between(bounds["low"], bounds["high"])
+        )
+        known = in_range.select(*changeset.key).join(keys, list(changeset.key), "left_semi")
+        return known.isEmpty()
+
+    def _aligned(self, rows: DataFrame, collection: str) -> DataFrame:
+        schema = self.read(collection).schema
+        present = set(rows.columns)
+        return rows.select(
+            *(
+                F.col(item.name).cast(item.dataType).alias(item.name)
+                if item.name in present
+                else F.lit(None).cast(item.dataType).alias(item.name)
+                for item in schema
+            )
+        )
+
+    def _evolve(self, changeset: Changeset, previous: TableState) -> None:
+        collection = previous.note.collection
+        path = self.path(collection)
+        table = self.read(collection)
+        wanted = StructType([item for item in changeset.frame.schema if item.name not in _INTERNAL])
+        change = schema_change(collection, table.schema, wanted)
+        # The note of a schema change repeats the last progress: it moves the schema, not the data.
+        note = previous.note
+        if change.widened:
+            wide = {item.name: item.dataType for item in change.widened}
+            rows = table.select(
+                *(
+                    F.col(name).cast(wide.get(name, table.schema[name].dataType)).alias(name)
+                    for name in table.columns
+                )
+            )
+            rewrite = rows.write.format("delta").option("userMetadata", note.to_json())
+            rewrite.mode("overwrite").option("overwriteSchema", "true").save(path)
+        if change.added:
+            session = self._spark.newSession()
+            session.conf.set("spark.databricks.delta.commitInfo.userMetadata", note.to_json())
+            after = [name for name in table.columns if name not in self._names.names][-1]
+            specs = []
+            for item in change.added:
+                specs.append(f"`{item.name}` {item.dataType.simpleString()} AFTER `{after}`")
+                after = item.name
+            session.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({', '.join(specs)})")
+
+    def _tombstones(self, collection: str) -> str:
+        return self.path(collection + _TOMBSTONES)
+
+    def _keep_tombstones(self, changeset: Changeset, note: CommitNote) -> None:
+        names = self._names
+        path = self._tombstones(note.collection)
+        dead = changeset.frame.where(F.col(names.deleted)).select(*changeset.key, names.position)
+        committed(
+            self._spark, path, note, lambda: delta_writer(dead, note).mode("append").save(path)
+        )
+
+    def _without_buried(
+        self, changeset: Changeset, note: CommitNote, previous: TableState | None
+    ) -> Changeset:
+        """Drop payloads that are older than a tombstone; only a late batch can hold one."""
+        late = previous is not None and changeset.low <= previous.note.high
+        if not (late and previous and previous.note.tombstones):
+            return changeset
+        names = self._names
+        path = self._tombstones(note.collection)
+        graves = (
+            self._spark.read.format("delta")
+            .load(path)
+            .groupBy(*changeset.key)
+            .agg(F.max(names.position).alias("_buried_at"))
+        )
+        alive = F.col("_buried_at").isNull() | (F.col(names.position) > F.col("_buried_at"))
+        frame = changeset.frame.join(graves, list(changeset.key), "left").where(alive)
+        return replace(changeset, frame=frame.select(*changeset.frame.columns))

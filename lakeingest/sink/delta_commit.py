@@ -1,0 +1,135 @@
+"""One Delta commit that carries a note, and the proof that it is ours.
+
+Delta skips a write in silence when its ``txnAppId`` has already seen a version as high as
+``txnVersion``, and raises ``ConcurrentTransactionException`` when a rival commits the same id
+meanwhile. Both mean "fenced", so after every write the newest commits are read back: only when our
+own note is among them did the write happen. A MERGE takes these ids from session settings, which
+stay set and would make the next write vanish; each commit therefore runs in a session of its own,
+which is thrown away (sessions share jars and cache). Engine facts: Delta 3.3
+``DeltaCommand.hasBeenExecuted``, ``ConflictChecker``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+
+from lakeingest.errors import FencedError, TransientError
+from lakeingest.sink.contract import CommitNote, TableState
+
+_APP = "lakeingest:"
+_LOOK_BACK = (1, 32, None)
+
+_CONCURRENT = (
+    "ConcurrentTransactionException",
+    "ConcurrentAppendException",
+    "ConcurrentDeleteReadException",
+    "ConcurrentDeleteDeleteException",
+    "ConcurrentWriteException",
+    "MetadataChangedException",
+    "ProtocolChangedException",
+    "DELTA_CONCURRENT",
+    "DELTA_METADATA_CHANGED",
+    "DELTA_PROTOCOL_CHANGED",
+)
+
+
+def application(pipeline: str) -> str:
+    """Return the ``txnAppId`` of a pipeline: one id per table and pipeline is one fence."""
+    return f"{_APP}{pipeline}"
+
+
+def merge_session(spark: SparkSession, note: CommitNote) -> SparkSession:
+    """Return a session whose next MERGE or ALTER commits with ``note``."""
+    session = spark.newSession()
+    settings = {
+        "spark.databricks.delta.write.txnAppId": application(note.pipeline),
+        "spark.databricks.delta.write.txnVersion": str(note.token),
+        "spark.databricks.delta.commitInfo.userMetadata": note.to_json(),
+        # The changeset is persisted by the caller; copying it once more costs a job.
+        "spark.databricks.delta.merge.materializeSource": "none",
+    }
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    return session
+
+
+def writer(frame: DataFrame, note: CommitNote) -> DataFrameWriter:
+    """Return a Delta writer whose commit carries ``note``."""
+    return (
+        frame.write.format("delta")
+        .option("txnAppId", application(note.pipeline))
+        .option("txnVersion", str(note.token))
+        .option("userMetadata", note.to_json())
+    )
+
+
+def newest_note(spark: SparkSession, path: str) -> tuple[int, CommitNote | None]:
+    """Return the table's newest version and the note of our newest commit in it.
+
+    Foreign commits on top (OPTIMIZE, VACUUM) are passed over.
+    """
+    table = DeltaTable.forPath(spark, path)
+    version = -1
+    for depth in _LOOK_BACK:
+        history = table.history() if depth is None else table.history(depth)
+        commits = history.select("version", "userMetadata").collect()
+        version = max(version, *(row["version"] for row in commits))
+        for row in sorted(commits, key=lambda row: -int(row["version"])):
+            note = CommitNote.from_json(row["userMetadata"])
+            if note is not None:
+                return version, note
+    return version, None
+
+
+def note_of_others(spark: SparkSession, path: str, run: str) -> CommitNote | None:
+    """Return the newest note among the last few commits that another run than ``run`` wrote."""
+    history = DeltaTable.forPath(spark, path).history(_LOOK_BACK[1])
+    commits = history.select("version", "userMetadata").collect()
+    for row in sorted(commits, key=lambda row: -int(row["version"])):
+        note = CommitNote.from_json(row["userMetadata"])
+        if note is not None and note.run != run:
+            return note
+    return None
+
+
+@contextmanager
+def rivals_fence(collection: str) -> Iterator[None]:
+    """Turn Delta's conflict exceptions into ``FencedError``."""
+    try:
+        yield
+    except Exception as error:
+        if any(name in f"{type(error).__name__} {error}" for name in _CONCURRENT):
+            message = (
+                f"Another writer committed to table '{collection}' at the same time. Nothing of "
+                "this batch was published; run again."
+            )
+            raise FencedError(message) from error
+        raise
+
+
+def committed(
+    spark: SparkSession, path: str, note: CommitNote, write: Callable[[], object]
+) -> TableState:
+    """Run ``write`` and prove from the table's log that it landed with ``note``.
+
+    Raises:
+        FencedError: A later writer's token stands in the log.
+        TransientError: The commit is not there for another reason.
+    """
+    with rivals_fence(note.collection):
+        write()
+    version, found = newest_note(spark, path)
+    if found is not None and found.run == note.run and found.token == note.token:
+        return TableState(version, found)
+    if found is not None and found.token >= note.token:
+        message = (
+            f"Table '{note.collection}' belongs to a later run of pipeline '{note.pipeline}' now; "
+            "this run stopped before it published anything more."
+        )
+        raise FencedError(message)
+    message = f"The commit to table '{note.collection}' is not in its log; run again."
+    raise TransientError(message)

@@ -1,0 +1,27 @@
+"""The one place where a source's frame takes on the exact shape that ``decode/`` is promised.
+
+Spark's readers declare every column nullable. Rejected: to rebuild the frame with the wanted
+schema, which goes through an RDD and so not through Spark Connect; and to leave it nullable, so
+that the stages' input and output types could no longer be compared. ``coalesce`` with a value that
+never occurs tells the analyser that a column is never null, and costs nothing that can be measured.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as fn
+
+from lakeingest import shape
+
+
+def as_record(frame: DataFrame) -> DataFrame:
+    """Return ``frame`` with the columns, order, types and nullability of ``shape.RECORD``."""
+    return frame.select(
+        fn.coalesce("topic", fn.lit("")).alias("topic"),
+        fn.coalesce("partition", fn.lit(-1)).alias("partition"),
+        fn.coalesce("offset", fn.lit(-1).cast("long")).alias("offset"),
+        "timestamp",
+        "key",
+        "value",
+        fn.col("headers").cast(shape.RECORD["headers"].dataType).alias("headers"),
+    )

@@ -1,0 +1,1 @@
+"""The transaction buffer: which source transactions are complete, in commit order."""

@@ -1,0 +1,97 @@
+"""BEGIN and END records to transaction boundaries, in commit order.
+
+Commit order is the order of END on the one-partition transaction topic. What the topic holds
+beside one BEGIN and one END per transaction, and what is made of it:
+
+* *Repeated END* (a restarted connector sends whole transactions again): the first one counts; the
+  rows that come again have the same identity and position, so they change nothing.
+* *Repeated BEGIN*: a connector before 3.7.0 that was killed in mid-transaction counts only the
+  tail in END. ``begins`` tells the completeness check that the count alone proves nothing.
+* *BEGIN without END*, then the BEGIN of a **later** transaction: over (MariaDB's TRUNCATE and
+  DDL). If the next BEGIN is of an earlier transaction the connector went back, and the first one
+  will come again; taking it as over would publish half of it (recorded: ``mariadb-kill-replay``,
+  BEGIN 8274 followed by BEGIN 8074).
+* *Foreign messages* have neither status: ignored, counted by the caller.
+
+The rejected way is to order by ``ts_ms`` or by the id: the first is the same for many, the second
+is not ordered on every connector.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from lakeingest.shape import BOUNDARY
+
+
+def boundaries(
+    metadata: DataFrame,
+    transaction_key: Column,
+    end_position: Column,
+    order: Column,
+    implied_end: bool,
+) -> DataFrame:
+    """Find the transactions that are over in a slice of the transaction topic.
+
+    Args:
+        metadata: ``decode_transaction_metadata``'s columns, one partition.
+        transaction_key: The connector family's key, over column ``id``.
+        end_position: The family's end position, over column ``id``.
+        order: The family's transaction order (long), over column ``id``.
+        implied_end: Whether a BEGIN without END is over at a later transaction's BEGIN.
+
+    Returns:
+        ``shape.BOUNDARY``, one row per transaction; ``end_offset`` is the offset of its END (of
+        its BEGIN where the end is implied) on the transaction topic.
+    """
+    by_offset = Window.partitionBy("partition").orderBy("offset")
+    by_key = Window.partitionBy("transaction_key").orderBy("offset")
+    whole = by_key.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    is_end = F.col("status") == "END"
+    marked = (
+        metadata.where(F.col("status").isin("BEGIN", "END"))
+        .withColumn("transaction_key", transaction_key)
+        .withColumn("end_position", end_position)
+        .withColumn("_order", order)
+        .withColumn("_next_status", F.lead("status").over(by_offset))
+        .withColumn("_next_order", F.lead("_order").over(by_offset))
+        .withColumn("begins", F.sum((~is_end).cast("bigint")).over(by_key))
+        .withColumn("_ends_before", F.sum(is_end.cast("bigint")).over(by_key))
+        .withColumn("_ends", F.sum(is_end.cast("bigint")).over(whole))
+    )
+    # PostgreSQL's END differs from its BEGIN in the LSN, so "first END" is per end position there;
+    # with a key that names the transaction alone the two mean the same.
+    first_of = Window.partitionBy("transaction_key", "end_position").orderBy("offset")
+    ends = (
+        marked.where(is_end)
+        .withColumn("_nth", F.row_number().over(first_of))
+        .where(F.col("_nth") == 1)
+        .withColumn("implied", F.lit(False))
+    )
+    over = ends
+    if implied_end:
+        orphan = (
+            (~is_end)
+            & (F.col("_ends") == 0)
+            & (F.col("_next_status") == "BEGIN")
+            & (F.col("_next_order") > F.col("_order"))
+        )
+        orphans = (
+            marked.where(orphan)
+            .withColumn("_nth", F.row_number().over(first_of))
+            .where(F.col("_nth") == 1)
+            .withColumn("implied", F.lit(True))
+        )
+        over = ends.unionByName(orphans)
+    return over.select(
+        F.col("offset").alias("end_offset"),
+        "id",
+        "transaction_key",
+        "end_position",
+        F.coalesce(F.col("begins"), F.lit(0)).alias("begins"),
+        "implied",
+        F.coalesce(F.col("event_count"), F.lit(0)).alias("event_count"),
+        F.coalesce(F.col("data_collections"), F.array()).alias("collections"),
+        F.timestamp_millis(F.col("ts_ms")).alias("committed_at"),
+    ).select(*BOUNDARY.fieldNames())

@@ -1,0 +1,142 @@
+"""Which transactions are complete: by distinct rows, and by what has been looked at.
+
+A transaction is complete when its END was read **and** every ingested collection has at least the
+distinct rows that END counted **and** every partition was read past it: up to the high watermark
+taken after END was read, or to a row of a later transaction. The second half is needed because a
+count may be too low (a connector killed in mid-transaction, before Debezium 3.7.0): a partition is
+written in commit order by each incarnation, so a later transaction's row proves that nothing of
+this one is still to come there. With it a backlog can be read in windows instead of up to today's
+watermarks every time.
+
+Where BEGIN was repeated the count is that of the last incarnation alone, so some incarnation must
+have it *exactly*; more rows of an earlier incarnation must not stand in for rows that are still
+under way.
+
+The rejected way is to trust the count of ``total_order`` values: see ``mariadb-kill``.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import functions as F
+
+from lakeingest.shape import Kind
+
+NOT_LOOKED_AT = "partitions not read past it"
+TOO_FEW_ROWS = "fewer rows than END counts"
+NO_WHOLE_INCARNATION = "BEGIN repeated and no incarnation of the connector sent all rows"
+
+
+def transactional(changes: DataFrame) -> DataFrame:
+    """Keep the changes that belong to a source transaction."""
+    return changes.where(
+        F.col("kind").isin(Kind.ROW, Kind.TRUNCATE) & F.col("transaction_key").isNotNull()
+    )
+
+
+def assigned(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
+    """Give each transactional change its transaction's ``end_offset`` (null: none read yet).
+
+    A key may come again (PostgreSQL's xid wraps around): the row then belongs to the first END
+    above it.
+    """
+    ends = boundaries.select("transaction_key", "end_position", "end_offset")
+    lower = F.lag("end_position", 1, "").over(_by_key())
+    spans = ends.withColumn("_lower", lower)
+    same = changes["transaction_key"] == spans["transaction_key"]
+    within = (changes["position"] >= spans["_lower"]) & (
+        changes["position"] < spans["end_position"]
+    )
+    return changes.join(F.broadcast(spans), same & within, "left").select(
+        *(changes[name] for name in changes.columns), spans["end_offset"]
+    )
+
+
+def _by_key() -> WindowSpec:
+    return Window.partitionBy("transaction_key").orderBy("end_position")
+
+
+def shortfalls(
+    rows: DataFrame,
+    boundaries: DataFrame,
+    is_counted: Column,
+    passed: str | None,
+) -> DataFrame:
+    """Find the transactions that are not complete, and why.
+
+    Args:
+        rows: ``assigned(transactional(changes))``.
+        boundaries: ``shape.BOUNDARY``.
+        is_counted: Over column ``data_collection``: whether its rows are read by this pipeline and
+            so must be there; others are subtracted.
+        passed: Lowest of the partitions' highest positions among those not read to their high
+            watermark; null when all were.
+
+    Returns:
+        ``end_offset``, ``id``, ``committed_at``, ``collection``, ``expected``, ``found``,
+        ``reason``; a transaction may have several.
+    """
+    counted = (
+        boundaries.select(
+            "end_offset", "id", "committed_at", "begins", F.explode("collections").alias("_c")
+        )
+        .select("end_offset", "id", "committed_at", "begins", "_c.*")
+        .where(is_counted)
+        .groupBy("end_offset", "id", "committed_at", "begins", "data_collection")
+        .agg(F.sum("event_count").alias("expected"))
+        .withColumnRenamed("data_collection", "collection")
+    )
+    found = rows.groupBy("end_offset", "collection").agg(
+        F.count_distinct("identity").alias("found")
+    )
+    short = (
+        counted.join(found, ["end_offset", "collection"], "left")
+        .withColumn("found", F.coalesce("found", F.lit(0)))
+        .where(F.col("found") < F.col("expected"))
+        .withColumn("reason", F.lit(TOO_FEW_ROWS))
+        .select(*_COLUMNS)
+    )
+    if passed is None:
+        return short
+    unread = boundaries.where(F.col("end_position") > F.lit(passed)).select(
+        "end_offset",
+        "id",
+        "committed_at",
+        F.lit(None).cast("string").alias("collection"),
+        F.col("event_count").alias("expected"),
+        F.lit(None).cast("bigint").alias("found"),
+        F.lit(NOT_LOOKED_AT).alias("reason"),
+    )
+    return short.unionByName(unread.select(*_COLUMNS))
+
+
+def interrupted(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> DataFrame:
+    """Find transactions with a repeated BEGIN of which no incarnation sent exactly END's rows.
+
+    Only worth a job where some boundary has ``begins > 1``. Columns as ``shortfalls``.
+    """
+    repeated = boundaries.where((F.col("begins") > 1) & ~F.col("implied"))
+    counted = (
+        repeated.select("end_offset", "id", "committed_at", F.explode("collections").alias("_c"))
+        .select("end_offset", "id", "committed_at", "_c.*")
+        .where(is_counted)
+        .groupBy("end_offset", "id", "committed_at")
+        .agg(F.sum("event_count").alias("expected"))
+    )
+    by_incarnation = (
+        rows.join(F.broadcast(repeated.select("end_offset")), "end_offset", "left_semi")
+        .groupBy("end_offset", F.coalesce("incarnation", F.lit("")).alias("incarnation"))
+        .agg(F.count_distinct("identity").alias("found"))
+    )
+    whole = by_incarnation.join(counted, "end_offset").where(F.col("found") == F.col("expected"))
+    return (
+        counted.join(whole.select("end_offset"), "end_offset", "left_anti")
+        .where(F.col("expected") > 0)
+        .withColumn("collection", F.lit(None).cast("string"))
+        .withColumn("found", F.lit(None).cast("bigint"))
+        .withColumn("reason", F.lit(NO_WHOLE_INCARNATION))
+        .select(*_COLUMNS)
+    )
+
+
+_COLUMNS = ("end_offset", "id", "committed_at", "collection", "expected", "found", "reason")

@@ -1,0 +1,74 @@
+"""Cut the complete transactions into batches: whole transactions, in commit order, at least one.
+
+Plain Python over the END summaries (offset and count), because a greedy cut is sequential: the
+rejected way, a running sum in Spark divided by the batch size, makes batches that overshoot by up
+to one transaction or split one that is larger than a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class End:
+    """Summary of one END: its offset, the rows it counts, the position above its rows."""
+
+    offset: int
+    events: int
+    position: str
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Transactions with ``first_offset <= end_offset <= last_offset``, in one batch."""
+
+    first_offset: int
+    last_offset: int
+    position: str
+    transactions: int
+    events: int
+
+
+def cut(
+    ends: Sequence[End],
+    max_events: int,
+    max_transactions: int | None = None,
+    through: int | None = None,
+) -> Iterator[Cut]:
+    """Yield batches of whole transactions.
+
+    Args:
+        ends: Complete transactions in commit order.
+        max_events: Rows that a batch may hold; a transaction with more is a batch of its own.
+        max_transactions: Transactions that a batch may hold, unbounded when null.
+        through: Offset of an END that must close the first batch whatever the bounds: a crashed
+            run committed some tables up to there, so nothing in between can be published any more.
+    """
+    taken: list[End] = []
+    events = 0
+    for end in ends:
+        forced = through is not None and end.offset <= through
+        full = bool(taken) and (
+            events + end.events > max_events
+            or (max_transactions is not None and len(taken) >= max_transactions)
+        )
+        crossed = bool(taken) and through is not None and taken[-1].offset <= through < end.offset
+        if crossed or (full and not forced):
+            yield _closed(taken, events)
+            taken, events = [], 0
+        taken.append(end)
+        events += end.events
+    if taken:
+        yield _closed(taken, events)
+
+
+def _closed(taken: Sequence[End], events: int) -> Cut:
+    return Cut(
+        taken[0].offset,
+        taken[-1].offset,
+        max(end.position for end in taken),
+        len(taken),
+        events,
+    )
