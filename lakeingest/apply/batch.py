@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from pyspark.sql import functions as F
 
 from lakeingest.apply.changeset import changeset
 from lakeingest.apply.failpoints import failpoint
-from lakeingest.apply.lake import WORKERS, LakeState
+from lakeingest.apply.lake import LakeState
 from lakeingest.apply.share import Share, first_pending
+from lakeingest.apply.side_by_side import side_by_side
 from lakeingest.apply.spark_errors import explained
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.tables import TableBook
@@ -57,6 +57,12 @@ class BatchWriter:
         by_table: dict[str, list[Share]] = {}
         for share in mine:
             by_table.setdefault(share.collection, []).append(share)
+        # A truncate of a table that has no rows yet, here or in the lake: nothing to sweep away.
+        by_table = {
+            name: found
+            for name, found in by_table.items()
+            if name in state.tables or any(share.rows for share in found)
+        }
         note = CommitNote(
             pipeline=self.pipeline,
             collection="",
@@ -105,8 +111,7 @@ class BatchWriter:
                     window, index, collection, by_table[collection], note, state
                 )
 
-        with ThreadPoolExecutor(WORKERS) as pool:
-            results = dict(zip(order, pool.map(one, order), strict=True))
+        results = dict(zip(order, side_by_side(one, order), strict=True))
         changed = {name: result for name, (result, _) in results.items()}
         return changed, {name: count for name, (_, count) in results.items()}
 
@@ -120,13 +125,13 @@ class BatchWriter:
         state: LakeState,
     ) -> tuple[TableState, int]:
         previous = state.tables.get(collection)
-        table = self.book.spec(collection, shares, previous)
         topics = sorted({share.where.topic for share in shares})
         changes = window.changes.where(
             (F.col("batch") == index)
             & F.col("topic").isin(*topics)
             & (F.col("collection") == collection)
         )
+        table = self.book.spec(collection, shares, changes, previous)
         floor = max([share.floor for share in shares] + ([previous.note.floor] if previous else []))
         lake = self.sink.read(collection, previous.version) if previous else None
         with changeset(changes, shares, table, self.spec, floor, lake) as (payloads, count):

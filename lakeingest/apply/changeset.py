@@ -62,8 +62,11 @@ def changeset(
         with persisted(decoded) as kept:
             payload = payload_of_partial_rows(kept, table, spec)
             if any(share.moved for share in shares):
-                payload = _with_moved(payload, kept, table, spec, lake)
-            yield from _held(payload, shares, table, spec, masked)
+                with persisted(payload) as unfilled:
+                    filled = _with_moved(unfilled, kept, table, spec, lake)
+                    yield from _held(filled, shares, table, spec, masked)
+            else:
+                yield from _held(payload, shares, table, spec, masked)
     else:
         payload = payload_of_whole_rows(rows, table, spec)
         yield from _held(payload, shares, table, spec, masked)
@@ -106,8 +109,7 @@ def _with_moved(
 ) -> DataFrame:
     """Follow primary-key changes until nothing more of them is in the batch, then to the lake."""
     fillable = table.fillable(spec.encodings)
-    held = payload.persist(StorageLevel.MEMORY_AND_DISK)
-    pending = moves.links(held, table.key, fillable)
+    pending = moves.links(payload, table.key, fillable)
     ended = pending.where(F.col("ended"))
     while True:
         pending = moves.hop(pending, decoded, fillable).localCheckpoint(eager=True)
@@ -117,4 +119,4 @@ def _with_moved(
             break
     empty = payload.limit(0) if lake is None else lake
     resolved = moves.from_table(ended, empty, table.key, fillable, spec.names)
-    return moves.with_moved(held, resolved, table.key, fillable, spec.names)
+    return moves.with_moved(payload, resolved, table.key, fillable, spec.names)

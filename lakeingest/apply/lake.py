@@ -13,17 +13,14 @@ in between would show this table ahead of the others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from lakeingest.apply.failpoints import failpoint
+from lakeingest.apply.side_by_side import side_by_side
 from lakeingest.errors import FencedError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
 from lakeingest.sink.contract import Sink, TableState
-
-WORKERS = 4
-"""Tables written side by side; more than the cores of a small driver, the commits wait on I/O."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +56,9 @@ def read_lake(ledger: DeltaLedger, sink: Sink, collections: Iterable[str]) -> La
     """
     head = ledger.head()
     names = sorted({*collections, *head.tables})
-    with ThreadPoolExecutor(WORKERS) as pool:
-        states = dict(zip(names, pool.map(sink.state, names), strict=True))
+    if head.writer == 0:
+        side_by_side(sink.refuse_foreign_files, names)
+    states = dict(zip(names, side_by_side(sink.state, names), strict=True))
     failpoint("1.recovered")
     return LakeState(head, {name: state for name, state in states.items() if state is not None})
 
@@ -79,8 +77,8 @@ def take_over(ledger: DeltaLedger, sink: Sink, state: LakeState, run: str) -> La
         failpoint("2.first-table-fenced")
         return result
 
-    with ThreadPoolExecutor(WORKERS) as pool:
-        tables = dict(zip(state.tables, pool.map(fenced, state.tables.values()), strict=True))
+    known = list(state.tables.values())
+    tables = dict(zip(state.tables, side_by_side(fenced, known), strict=True))
     failpoint("2.fenced")
     if any(table.note.run != run for table in tables.values()):
         message = "Another run wrote to the tables while this one took over; run again."

@@ -34,7 +34,7 @@ class Share:
         moved: Of those, rows that a primary-key change created.
         deletes: Rows that delete.
         keyless: Rows whose record has no key.
-        sample: Newest row with an ``after``, as JSON text; null when there is none.
+        sample: Newest row (deletes last), as JSON text; null when there is none.
         sample_key: Key of some row, as JSON text; null when none has one.
     """
 
@@ -60,7 +60,8 @@ def shares(batched: DataFrame) -> list[Share]:
     is_row = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT)
     truncate = F.col("kind") == Kind.TRUNCATE
     waiting = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE, Kind.MALFORMED)
-    has_after = is_row & (F.col("op") != "d")
+    # A delete has no row after it; it is a sample only where there is nothing else.
+    newest = F.struct(F.col("op") != "d", F.col("offset"))
     moved = F.col("may_be_masked") & F.col("moved_from").isNotNull()
     rows = (
         batched.where(waiting)
@@ -76,7 +77,7 @@ def shares(batched: DataFrame) -> list[Share]:
             F.count_if(is_row & moved).alias("moved"),
             F.count_if(is_row & (F.col("op") == "d")).alias("deletes"),
             F.count_if(is_row & F.col("key").isNull()).alias("keyless"),
-            F.max_by("value", F.when(has_after, F.col("offset"))).alias("sample"),
+            F.max_by("value", F.when(is_row, newest)).alias("sample"),
             F.max_by("key", F.when(is_row & F.col("key").isNotNull(), F.col("offset"))).alias(
                 "sample_key"
             ),

@@ -15,17 +15,14 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from lakeingest.apply.share import Share
-from lakeingest.decode.columns import (
-    Encodings,
-    SourceColumn,
-    declared,
-    from_connect,
-    inferred,
-)
+from lakeingest.decode.columns import SourceColumn, declared, from_connect, of_json
 from lakeingest.errors import ConfigError
-from lakeingest.plan.spec import TableSpec
+from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.shape import MetadataColumns
 from lakeingest.widening import widens
+
+Infer = Callable[[Sequence[str]], Mapping[str, str]]
+"""Fields of ``after`` to the Connect primitive that every value of the batch can be read as."""
 
 
 def table_spec(
@@ -34,8 +31,8 @@ def table_spec(
     ddl: StructType | None,
     key: Sequence[str],
     lake: StructType | None,
-    encodings: Encodings,
-    names: MetadataColumns,
+    spec: PipelineSpec,
+    infer: Infer,
     warn: Callable[[str], None],
 ) -> TableSpec:
     """Settle columns and key of ``collection`` for one batch.
@@ -46,26 +43,30 @@ def table_spec(
         ddl: Declared schema, if any.
         key: Declared key columns; empty: the record key's fields.
         lake: Schema of the target table, if it exists.
-        encodings: Wire settings of the connector.
-        names: Names of the metadata columns, which no source column may have.
+        spec: Pipeline settings.
+        infer: Finds types of fields that nothing else tells; runs a job.
         warn: Takes a warning for the user.
 
     Raises:
         ConfigError: No key, a key column that is not there, or a column with a reserved name.
     """
     samples = [json.loads(share.sample) for share in shares if share.sample]
+    keys = [share.sample_key for share in shares if share.sample_key]
     wrapped = any("schema" in sample and "payload" in sample for sample in samples)
+    stored = _stored(lake, spec)
     if wrapped and ddl is None:
         columns = _merged(from_connect(json.dumps(sample["schema"])) for sample in samples)
     else:
-        rows = [_after(sample) for sample in samples]
-        columns = _unwrapped(collection, rows, ddl, lake, encodings, names, warn)
-    columns = _with_lake(columns, lake, encodings, names)
-    record_key = _record_key(shares)
+        known = declared(ddl, spec.encodings) if ddl is not None else ()
+        fields = {name: None for sample in samples for name in _row(sample)}
+        have = {column.name for column in (*known, *stored)}
+        new = _inferred(collection, [n for n in fields if n not in have], infer, warn)
+        columns = (*known, *new)
+    columns = (*columns, *_absent(stored, columns))
+    record_key = _record_key(keys)
     chosen = tuple(key) or record_key
-    if not wrapped:
-        wrapped = any(share.sample_key and _is_wrapped(share.sample_key) for share in shares)
-    if not chosen or (not key and any(share.keyless for share in shares)):
+    in_value = bool(key) and not (record_key and set(chosen) <= set(record_key))
+    if not chosen or (not in_value and any(share.keyless for share in shares)):
         message = (
             f"Table '{collection}' has no key: its records come without one. Declare the columns "
             f"that identify a row with lakeingest.table.{collection}.key (the table then needs "
@@ -73,60 +74,46 @@ def table_spec(
             "lakeingest.source.topics. Nothing of this batch was published."
         )
         raise ConfigError(message)
-    _check(collection, columns, chosen, names)
-    in_value = bool(key) and not (set(chosen) <= set(record_key) and record_key)
-    return TableSpec(collection, columns, chosen, in_value, wrapped)
+    _check(collection, columns, chosen, spec.names)
+    return TableSpec(
+        collection, columns, chosen, in_value, wrapped or any(_is_wrapped(text) for text in keys)
+    )
 
 
-def _after(sample: Mapping[str, Any]) -> Mapping[str, Any]:
+def _row(sample: Mapping[str, Any]) -> Mapping[str, Any]:
     body = sample.get("payload", sample) if "schema" in sample else sample
-    after: Mapping[str, Any] = body.get("after") or {}
-    return after
+    row: Mapping[str, Any] = body.get("after") or body.get("before") or {}
+    return row
 
 
-def _unwrapped(
-    collection: str,
-    rows: Sequence[Mapping[str, Any]],
-    ddl: StructType | None,
-    lake: StructType | None,
-    encodings: Encodings,
-    names: MetadataColumns,
-    warn: Callable[[str], None],
+def _inferred(
+    collection: str, names: Sequence[str], infer: Infer, warn: Callable[[str], None]
 ) -> tuple[SourceColumn, ...]:
-    known = declared(ddl, encodings) if ddl is not None else ()
-    stored = _stored(lake, encodings, names)
-    have = {column.name for column in (*known, *stored)}
-    new = tuple(column for column in inferred(rows) if column.name not in have)
-    if new:
-        listed = ", ".join(f"{c.name} {c.type.spark.simpleString()}" for c in new)
-        warn(
-            f"Table '{collection}': types taken from the JSON for {listed}. Decimals, dates, "
-            "times and bytes cannot be told from numbers and text there; declare them with "
-            f"lakeingest.table.{collection}.schema."
-        )
-    missing = tuple(c for c in stored if c.name not in {column.name for column in known})
-    return (*known, *missing, *new)
+    if not names:
+        return ()
+    columns = of_json(infer(names))
+    listed = ", ".join(f"{c.name} {c.type.spark.simpleString()}" for c in columns)
+    warn(
+        f"Table '{collection}': types taken from the JSON for {listed}. Decimals, dates, times and "
+        "bytes cannot be told from numbers and text there; declare them with "
+        f"lakeingest.table.{collection}.schema."
+    )
+    return columns
 
 
-def _stored(
-    lake: StructType | None, encodings: Encodings, names: MetadataColumns
-) -> tuple[SourceColumn, ...]:
+def _stored(lake: StructType | None, spec: PipelineSpec) -> tuple[SourceColumn, ...]:
     if lake is None:
         return ()
-    own = StructType([item for item in lake if item.name not in names.names])
-    return declared(own, encodings)
+    own = StructType([item for item in lake if item.name not in spec.names.names])
+    return declared(own, spec.encodings)
 
 
-def _with_lake(
-    columns: tuple[SourceColumn, ...],
-    lake: StructType | None,
-    encodings: Encodings,
-    names: MetadataColumns,
+def _absent(
+    stored: Sequence[SourceColumn], columns: Sequence[SourceColumn]
 ) -> tuple[SourceColumn, ...]:
-    """Keep the lake's columns that the source no longer sends (they come as NULL)."""
+    """The lake's columns that the source does not send (any more); they come as NULL."""
     have = {column.name for column in columns}
-    gone = [c for c in _stored(lake, encodings, names) if c.name not in have]
-    return (*columns, *gone)
+    return tuple(column for column in stored if column.name not in have)
 
 
 def _merged(schemas: Any) -> tuple[SourceColumn, ...]:
@@ -144,12 +131,12 @@ def _is_wrapped(key: str) -> bool:
     return key.startswith('{"schema":')
 
 
-def _record_key(shares: Sequence[Share]) -> tuple[str, ...]:
-    for share in shares:
-        if share.sample_key:
-            key = json.loads(share.sample_key)
-            body = key.get("payload", {}) if _is_wrapped(share.sample_key) else key
-            return tuple(body) if isinstance(body, dict) else ()
+def _record_key(keys: Sequence[str]) -> tuple[str, ...]:
+    """Names of the record key's fields; all keys of a table have the same."""
+    for text in keys:
+        key = json.loads(text)
+        body = key.get("payload", {}) if _is_wrapped(text) else key
+        return tuple(body) if isinstance(body, dict) else ()
     return ()
 
 

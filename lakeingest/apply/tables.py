@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakeingest.apply.share import Share
 from lakeingest.apply.table_spec import table_spec
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import ConfigError
+from lakeingest.plan.inference import narrowest, readable_counts
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.sink.contract import Sink, TableState
 
@@ -73,7 +74,13 @@ class TableBook:
             )
             raise ConfigError(message) from error
 
-    def spec(self, collection: str, shares: Sequence[Share], state: TableState | None) -> TableSpec:
+    def spec(
+        self,
+        collection: str,
+        shares: Sequence[Share],
+        changes: DataFrame,
+        state: TableState | None,
+    ) -> TableSpec:
         """Return columns and key of a table for one batch; see ``table_spec``."""
         declared = self._config.table(collection)
         table = table_spec(
@@ -82,8 +89,8 @@ class TableBook:
             self._ddl.get(collection),
             declared.key or (state.note.key if state else ()),
             self._schema(collection, state),
-            self._spec.encodings,
-            self._spec.names,
+            self._spec,
+            lambda names: _inferred(changes, names),
             self._warn,
         )
         if state and state.note.key and tuple(sorted(table.key)) != tuple(sorted(state.note.key)):
@@ -105,3 +112,9 @@ class TableBook:
         schema = self._sink.read(collection, state.version).schema
         self._lake[collection] = (state.version, schema)
         return schema
+
+
+def _inferred(changes: DataFrame, names: Sequence[str]) -> Mapping[str, str]:
+    row = readable_counts(changes, names).first()
+    counts = row.asDict() if row else {}
+    return {name: narrowest(counts, index) for index, name in enumerate(names)}

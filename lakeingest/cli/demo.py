@@ -24,6 +24,8 @@ from lakeingest.cli.show import published_rows
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakeingest.config import PipelineConfig
+
 SHOWN_TABLES = ("public.customers", "public.orders", "public.order_lines")
 SHOWN_ROWS = 5
 SHOWN_PUBLICATIONS = 5
@@ -50,19 +52,19 @@ def demo(
 
     with progress("reading recorded events") as on_batch:
         summary = run_pipeline(spark, config, on_batch=on_batch)
-    write_summary(summary, OutputFormat.TABLE)
-    _show_lake(spark, config.target.path)
+    write_summary(summary, OutputFormat.TABLE, config.warnings)
+    _show_lake(spark, config)
     message(f"run it again to see that nothing changes; start over: rm -r {path}")
 
 
-def _show_lake(spark: SparkSession, path: str) -> None:
+def _show_lake(spark: SparkSession, config: PipelineConfig) -> None:
     from lakeingest.reader import open_lake
 
-    lake = open_lake(spark, path)
+    lake = open_lake(spark, config.target.path)
     published = set(lake.snapshot().tables())
     for table in SHOWN_TABLES:
         if table in published:
-            rows = published_rows(spark, path, table, None, metadata=False)
+            rows = published_rows(spark, config, table, None, metadata=False)
             _title(f"{table}, {rows.count():,} rows, the first {SHOWN_ROWS}:")
             write_rows(rows.limit(SHOWN_ROWS), OutputFormat.TABLE, None)
     _title("the latest publications (lakeingest history):")

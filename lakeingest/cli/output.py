@@ -23,6 +23,8 @@ NULL = "\\N"
 WIDEST_CELL = 40
 """Characters of a value shown in a table; JSON and CSV always hold the whole value."""
 
+_WHOLE = 10_000
+
 _NEEDS_QUOTES = re.compile(r'[",\r\n]|^\s|\s$')
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {
     ord("\n"): "\\n",
@@ -72,15 +74,24 @@ def write_lines(lines: Iterable[str]) -> None:
 
 
 def write_table(
-    columns: Sequence[str], rows: Iterable[Sequence[str | None]], limit: int | None = None
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | None]],
+    limit: int | None = None,
+    widest: int = WIDEST_CELL,
 ) -> bool:
     """Draw a table of at most ``limit`` rows; held in memory, because widths depend on all rows.
+
+    Args:
+        columns: Names of the columns.
+        rows: The cells of each row, None for NULL.
+        limit: Rows to draw at most; None for all.
+        widest: Characters of a cell to show at most.
 
     Returns:
         True if there were more rows than were drawn.
     """
     source = iter(rows)
-    drawn = [tuple(_table_cell(cell) for cell in row) for row in islice(source, limit)]
+    drawn = [tuple(_table_cell(cell, widest) for cell in row) for row in islice(source, limit)]
     if sys.stdout.isatty():
         _draw_rich(columns, drawn)
     else:
@@ -102,7 +113,7 @@ def write_facts(facts: Mapping[str, object], output: OutputFormat) -> None:
     if output is OutputFormat.CSV:
         write_csv(("name", "value"), rows)
     else:
-        write_table(("name", "value"), rows)
+        write_table(("name", "value"), rows, widest=_WHOLE)
 
 
 def _flat(facts: Mapping[str, object], prefix: str = "") -> Iterable[tuple[str, str | None]]:
@@ -131,12 +142,12 @@ def _csv_cell(cell: str | None) -> str:
     return cell
 
 
-def _table_cell(cell: str | None) -> str:
+def _table_cell(cell: str | None, widest: int) -> str:
     if cell is None:
         return "NULL"
     # Control characters of a stored value must not reach the terminal.
-    shown = cell[: WIDEST_CELL + 1].translate(_CONTROL)
-    return shown if len(shown) <= WIDEST_CELL else f"{shown[: WIDEST_CELL - 1]}…"
+    shown = cell[: widest + 1].translate(_CONTROL)
+    return shown if len(shown) <= widest else f"{shown[: widest - 1]}…"
 
 
 def _draw_plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

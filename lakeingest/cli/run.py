@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,12 +50,18 @@ def run(
             max_batches=max_batches,
             on_batch=on_batch,
         )
-    write_summary(summary, output)
+    write_summary(summary, output, pipeline.warnings)
 
 
-def write_summary(summary: RunSummary, output: OutputFormat) -> None:
-    """Write what a run did: facts to stdout, warnings and "nothing new" to stderr."""
-    warn(summary.warnings)
+def write_summary(summary: RunSummary, output: OutputFormat, warned: Collection[str]) -> None:
+    """Write what a run did: facts to stdout, warnings and "nothing new" to stderr.
+
+    Args:
+        summary: What the run did.
+        output: How the facts are written.
+        warned: Warnings that were already written, when the configuration was loaded.
+    """
+    warn(warning for warning in summary.warnings if warning not in warned)
     if summary.nothing_new:
         message("there is nothing new; nothing was changed")
     rate = summary.events / summary.seconds if summary.seconds > 0 else 0.0

@@ -23,6 +23,8 @@ from lakeingest.errors import UsageError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakeingest.config import PipelineConfig
+
 _TRANSACTION = "tx:"
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -57,7 +59,7 @@ def show(
     pipeline = opened_config(config, settings)
     moment = parse_as_of(as_of)
     spark = opened_spark(f"lakeingest show {pipeline.name}")
-    frame = published_rows(spark, pipeline.target.path, table, moment, metadata=metadata)
+    frame = published_rows(spark, pipeline, table, moment, metadata=metadata)
     write_rows(frame, output, row_limit(limit, output))
 
 
@@ -90,7 +92,7 @@ def parse_as_of(text: str | None) -> int | str | datetime | None:
 
 def published_rows(
     spark: SparkSession,
-    path: str,
+    config: PipelineConfig,
     table: str,
     as_of: int | str | datetime | None,
     *,
@@ -104,7 +106,7 @@ def published_rows(
     from lakeingest.config.keys import nearest
     from lakeingest.reader import open_lake
 
-    snapshot = open_lake(spark, path).snapshot(as_of=as_of)
+    snapshot = open_lake(spark, config.target.path, config.metadata_prefix).snapshot(as_of=as_of)
     tables = list(snapshot.tables())
     if table not in tables:
         near = nearest(table, tables)

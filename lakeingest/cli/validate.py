@@ -22,7 +22,9 @@ def validate(
 
         kafka = pipeline.source.kind == "kafka"
         spark = opened_spark(f"lakeingest validate {pipeline.name}", kafka=kafka)
-        findings = validate_pipeline(spark, pipeline)
+        # The configuration's own warnings were written to stderr when it was loaded.
+        found = validate_pipeline(spark, pipeline)
+        findings = [finding for finding in found if finding not in pipeline.warnings]
     if output is OutputFormat.JSON:
         write_lines([json.dumps({"findings": findings}, ensure_ascii=False)])
     elif output is OutputFormat.CSV:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -184,33 +184,6 @@ def _of_connect(spec: Mapping[str, Any]) -> LogicalType:
     return PRIMITIVES[kind]
 
 
-def inferred(rows: Sequence[Mapping[str, Any]]) -> tuple[SourceColumn, ...]:
-    """Columns from sample rows (parsed JSON objects): the widest type that all of them show.
-
-    Objects, arrays and columns that are null everywhere become text: their JSON form loses nothing.
-    """
-    kinds: dict[str, set[str]] = {}
-    for row in rows:
-        for name, value in row.items():
-            kinds.setdefault(name, set()).update(_json_kind(value))
-    return tuple(SourceColumn(name, _widest(seen)) for name, seen in kinds.items())
-
-
-def _json_kind(value: object) -> set[str]:
-    if value is None:
-        return set()
-    if isinstance(value, bool):
-        return {"boolean"}
-    if isinstance(value, int):
-        return {"int64"}
-    if isinstance(value, float):
-        return {"float64"}
-    return {"string"}
-
-
-def _widest(seen: set[str]) -> LogicalType:
-    if len(seen) == 1:
-        return PRIMITIVES[next(iter(seen))]
-    if seen == {"int64", "float64"}:
-        return PRIMITIVES["float64"]
-    return logical.text()
+def of_json(kinds: Mapping[str, str]) -> tuple[SourceColumn, ...]:
+    """Columns from names of Connect primitives, as inferred from bare JSON."""
+    return tuple(SourceColumn(name, PRIMITIVES[kind]) for name, kind in kinds.items())

@@ -2,7 +2,7 @@
 
 A session start must not depend on a network, so jars are fetched here, apart from it, and only
 when one is missing. Every file is compared with the lock each time it is handed out, and not only
-after its download: the cache is a folder that anything can write to, and 13 MB hash in 20 ms.
+after its download: anything can write to the cache, and its 17 MB hash in about 30 ms.
 
 ``python -m lakeingest.session.jars`` resolves now and prints the paths; with ``--update-lock`` it
 rewrites the sums of the lock after someone changed a version in it.
@@ -84,11 +84,8 @@ def ensure_jars(groups: Collection[str]) -> list[Path]:
     return [folder / jar.file for jar in wanted]
 
 
-def update_lock(path: Path) -> tuple[Jar, ...]:
+def update_lock(path: Path) -> None:
     """Resolve the versions that a lock names and write their file names, sizes and sums into it.
-
-    Returns:
-        The new entries.
 
     Raises:
         UnavailableError: A version could not be resolved; the lock is left as it was.
@@ -103,7 +100,6 @@ def update_lock(path: Path) -> tuple[Jar, ...]:
             size = source.stat().st_size
             updated.append(replace(jar, file=name, bytes=size, sha256=checksum(source)))
     write_lock(path, updated)
-    return tuple(updated)
 
 
 def _place(missing: Sequence[Jar], folder: Path) -> None:

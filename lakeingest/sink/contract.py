@@ -138,6 +138,13 @@ class Sink(Protocol):
             ConfigError: The path holds a table that is not this pipeline's.
         """
 
+    def refuse_foreign_files(self, collection: str) -> None:
+        """Check, before the first claim of a lake, that nobody else's files lie there.
+
+        Raises:
+            ConfigError: They do.
+        """
+
     def apply(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
     ) -> TableState:

@@ -92,6 +92,27 @@ class DeltaSink:
             raise ConfigError(message)
         return TableState(version, note)
 
+    def refuse_foreign_files(self, collection: str) -> None:
+        """Stop at a folder with data that no Delta log explains (Parquet, Hudi, Iceberg).
+
+        Only before the first claim: later such files are what a killed first commit left behind.
+        """
+        path = self.path(collection)
+        if DeltaTable.isDeltaTable(self._spark, path):
+            return
+        try:
+            reader = self._spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+            empty = reader.load(path).select("path").isEmpty()
+        except AnalysisException:
+            return
+        if not empty:
+            message = (
+                f"The target folder '{PurePosixPath(path).name}' under lakeingest.target.path "
+                "holds files that are no Delta table. It was not touched. Choose another "
+                "lakeingest.target.path or move the files away."
+            )
+            raise ConfigError(message)
+
     def read(self, collection: str, version: int | None = None) -> DataFrame:
         """Read the table, as of ``version`` or its head."""
         reader = self._spark.read.format("delta")

@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import TimeoutError as NoAnswerInTime
 from typing import Any, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, admin
@@ -32,6 +33,7 @@ _LOG = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
 _ASK_SECONDS = 5.0
+_CRITICAL = 2
 _PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
 
@@ -52,11 +54,14 @@ _TRANSIENT = frozenset(
         "_TIMED_OUT",
         "_TRANSPORT",
         "BROKER_NOT_AVAILABLE",
+        "FENCED_LEADER_EPOCH",
+        "KAFKA_STORAGE_ERROR",
         "LEADER_NOT_AVAILABLE",
         "NETWORK_EXCEPTION",
         "NOT_LEADER_FOR_PARTITION",
         "OFFSET_NOT_AVAILABLE",
         "REQUEST_TIMED_OUT",
+        "UNKNOWN_LEADER_EPOCH",
         "UNKNOWN_TOPIC_OR_PART",
     }
 )
@@ -122,7 +127,12 @@ class Broker:
 
     def _client(self) -> admin.AdminClient:
         if self._admin is None:
-            settings: dict[str, Any] = {**self._options.driver, "error_cb": self._note_trouble}
+            settings: dict[str, Any] = {
+                **self._options.driver,
+                "error_cb": self._note_trouble,
+                # Every attempt to connect would be a line; what matters stands in our error.
+                "log_level": _CRITICAL,
+            }
             try:
                 self._admin = admin.AdminClient(settings, logger=_LOG)
             except KafkaException as error:
@@ -171,16 +181,20 @@ class Broker:
 
     def _patiently(self, what: str, ask: Callable[[], _Answer]) -> _Answer:
         deadline = time.monotonic() + self._options.patience_seconds
+        # What an earlier question met, and got over, explains nothing about this one.
+        self._last_trouble = None
         pause = _PAUSE_SECONDS
         while True:
             try:
                 return ask()
-            except (KafkaException, TimeoutError) as error:
+            except (KafkaException, NoAnswerInTime) as error:
                 failure = error.args[0] if isinstance(error, KafkaException) else None
                 # Lets the client hand over what it noted in its own thread.
                 self._client().poll(0)
                 if not self._may_pass(failure) or time.monotonic() + pause > deadline:
                     raise self._explained(what, failure) from None
+                # A new client: the old one goes on with the leaders and epochs it knew before.
+                self.close()
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
@@ -190,9 +204,7 @@ class Broker:
         return failure is None or failure.retriable() or failure.name() in _TRANSIENT
 
     def _explained(self, what: str, failure: KafkaError | None) -> LakeingestError:
-        trouble = self._last_trouble
-        self._last_trouble = None
-        causes = [cause for cause in (trouble, failure) if cause is not None]
+        causes = [cause for cause in (self._last_trouble, failure) if cause is not None]
         said = "; ".join(dict.fromkeys(cause.str() for cause in causes)) or "no answer"
         reason = f"Cannot {what} of {self.where}: {self._options.redact(said)}."
         if any(cause.name() in _REFUSED for cause in causes):

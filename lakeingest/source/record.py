@@ -9,7 +9,7 @@ never occurs tells the analyser that a column is never null, and costs nothing t
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
+from pyspark.sql import functions as F
 
 from lakeingest import shape
 
@@ -17,11 +17,11 @@ from lakeingest import shape
 def as_record(frame: DataFrame) -> DataFrame:
     """Return ``frame`` with the columns, order, types and nullability of ``shape.RECORD``."""
     return frame.select(
-        fn.coalesce("topic", fn.lit("")).alias("topic"),
-        fn.coalesce("partition", fn.lit(-1)).alias("partition"),
-        fn.coalesce("offset", fn.lit(-1).cast("long")).alias("offset"),
+        F.coalesce("topic", F.lit("")).alias("topic"),
+        F.coalesce("partition", F.lit(-1)).alias("partition"),
+        F.coalesce("offset", F.lit(-1).cast("long")).alias("offset"),
         "timestamp",
         "key",
         "value",
-        fn.col("headers").cast(shape.RECORD["headers"].dataType).alias("headers"),
+        F.col("headers").cast(shape.RECORD["headers"].dataType).alias("headers"),
     )

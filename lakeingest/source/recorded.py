@@ -26,7 +26,7 @@ from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as fn
+from pyspark.sql import functions as F
 
 from lakeingest import shape
 from lakeingest.errors import DataError, UnavailableError
@@ -114,12 +114,12 @@ class RecordedSource:
             .where(_selected(wanted))
             .select(
                 "topic",
-                fn.col("p").alias("partition"),
-                fn.col("o").alias("offset"),
-                fn.timestamp_millis("ts").alias("timestamp"),
-                _as_bytes(fn.col("k")).alias("key"),
-                _as_bytes(fn.col("v")).alias("value"),
-                fn.transform("h", _header).alias("headers"),
+                F.col("p").alias("partition"),
+                F.col("o").alias("offset"),
+                F.timestamp_millis("ts").alias("timestamp"),
+                _as_bytes(F.col("k")).alias("key"),
+                _as_bytes(F.col("v")).alias("value"),
+                F.transform("h", _header).alias("headers"),
             )
         )
 
@@ -174,7 +174,7 @@ class RecordedSource:
         )
         return lines.withColumn(
             "topic",
-            fn.expr(f"left(_metadata.file_name, len(_metadata.file_name) - {len(_ENDING)})"),
+            F.expr(f"left(_metadata.file_name, len(_metadata.file_name) - {len(_ENDING)})"),
         )
 
     def _scan(self, topics: Sequence[str]) -> None:
@@ -182,7 +182,7 @@ class RecordedSource:
         if not missing:
             return
         bounds: dict[str, dict[TopicPartition, Watermarks]] = {topic: {} for topic in missing}
-        summary = self._lines(missing).groupBy("topic", "p").agg(fn.min("o"), fn.max("o"))
+        summary = self._lines(missing).groupBy("topic", "p").agg(F.min("o"), F.max("o"))
         for topic, partition, first, last in summary.collect():
             if partition is None or first is None or last is None:
                 message = f"{self._files[topic][0]} has lines without partition (p) or offset (o)."
@@ -212,25 +212,25 @@ def _selected(wanted: Sequence[OffsetRange]) -> Column:
     topics = sorted({span.topic for span in wanted})
     inside = reduce(or_, (_within(topic, wanted) for topic in topics))
     # A null comparison would drop the line in silence.
-    placed = fn.col("p").isNotNull() & fn.col("o").isNotNull()
+    placed = F.col("p").isNotNull() & F.col("o").isNotNull()
     text = "A line without partition (p) or offset (o) in the recorded topic "
-    unplaced = fn.raise_error(fn.concat(fn.lit(text), "topic")).cast("boolean")
-    return fn.when(placed, inside).otherwise(unplaced)
+    unplaced = F.raise_error(F.concat(F.lit(text), "topic")).cast("boolean")
+    return F.when(placed, inside).otherwise(unplaced)
 
 
 def _within(topic: str, wanted: Sequence[OffsetRange]) -> Column:
     spans = (
-        (fn.col("p") == span.partition) & (fn.col("o") >= span.start) & (fn.col("o") < span.end)
+        (F.col("p") == span.partition) & (F.col("o") >= span.start) & (F.col("o") < span.end)
         for span in wanted
         if span.topic == topic
     )
-    return (fn.col("topic") == topic) & reduce(or_, spans)
+    return (F.col("topic") == topic) & reduce(or_, spans)
 
 
 def _as_bytes(text: Column) -> Column:
-    decoded = fn.unbase64(fn.get_json_object(text, "$.b64"))
-    return fn.when(text.rlike(_BYTES), decoded).otherwise(text.cast("binary"))
+    decoded = F.unbase64(F.get_json_object(text, "$.b64"))
+    return F.when(text.rlike(_BYTES), decoded).otherwise(text.cast("binary"))
 
 
 def _header(pair: Column) -> Column:
-    return fn.struct(pair[0].alias("key"), _as_bytes(pair[1]).alias("value"))
+    return F.struct(pair[0].alias("key"), _as_bytes(pair[1]).alias("value"))

@@ -1,0 +1,67 @@
+"""Types of columns that nobody declared, from what every row of the batch shows in JSON.
+
+Each column is read as several types at once; the narrowest one that reads every value is taken,
+text where none does (it keeps any JSON as it is). A sample on the driver is the rejected way: a
+column that is null or whole in the sample and text or a fraction elsewhere would get a type that
+loses values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DoubleType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+_CANDIDATES: dict[str, DataType] = {
+    "boolean": BooleanType(),
+    "int64": LongType(),
+    "float64": DoubleType(),
+}
+"""JSON shapes by Connect name, the narrowest first."""
+
+
+def readable_counts(rows: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Count, per column and candidate type, the values that can be read as it.
+
+    Args:
+        rows: ``value``: envelopes as bare JSON text.
+        names: Fields of ``after`` to look at.
+
+    Returns:
+        One row; columns ``<index>_all`` and ``<index>_<type>`` (bigint) in the order of ``names``.
+    """
+
+    def as_type(kind: DataType) -> Column:
+        after = StructType([StructField(name, kind) for name in names])
+        envelope = StructType([StructField("after", after)])
+        return F.from_json("value", envelope)["after"]
+
+    readings = {"all": as_type(StringType())}
+    readings.update({label: as_type(kind) for label, kind in _CANDIDATES.items()})
+    read = rows.select(*(reading.alias(label) for label, reading in readings.items()))
+    return read.agg(
+        *(
+            F.count(F.col(label).getField(name)).alias(f"{index}_{label}")
+            for index, name in enumerate(names)
+            for label in readings
+        )
+    )
+
+
+def narrowest(counts: dict[str, int], index: int) -> str:
+    """Return the Connect name of the narrowest type that reads every value of a column."""
+    every = counts[f"{index}_all"]
+    if every == 0:
+        return "string"
+    fitting = (label for label in _CANDIDATES if counts[f"{index}_{label}"] == every)
+    return next(fitting, "string")

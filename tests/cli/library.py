@@ -1,0 +1,87 @@
+"""Stand-ins for the library functions that commands call, to see what they are called with.
+
+Only the wiring of arguments is tested with them; what the library does is tested with Spark.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run or a batch reports; the fields that the command line reads."""
+
+    batch: int = 1
+    batches: int = 1
+    transactions: int = 2
+    events: int = 30
+    seconds: float = 2.0
+    tables: Mapping[str, int] = field(default_factory=lambda: {"public.orders": 7})
+    rows: Mapping[str, int] = field(default_factory=lambda: {"public.orders": 7})
+    frontier: str = "END 12 at 0/16B2D50"
+    pending_transactions: int = 0
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def nothing_new(self) -> bool:
+        return self.batches == 0
+
+
+@dataclass
+class Library:
+    """The calls that were made, and what is returned for them."""
+
+    summary: Summary = field(default_factory=Summary)
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    failure: BaseException | None = None
+
+    def called(self, name: str) -> dict[str, Any]:
+        """Return the arguments of the one call of a function."""
+        (arguments,) = [arguments for called, arguments in self.calls if called == name]
+        return arguments
+
+    def _run(self, spark: object, config: object, **options: Any) -> Summary:
+        self.calls.append(("run_pipeline", {"spark": spark, "config": config, **options}))
+        if self.failure is not None:
+            raise self.failure
+        on_batch: Callable[[Summary], None] = options["on_batch"]
+        for _ in range(self.summary.batches):
+            on_batch(self.summary)
+        return self.summary
+
+    def _status(self, spark: object, config: object) -> Mapping[str, object]:
+        self.calls.append(("pipeline_status", {"spark": spark, "config": config}))
+        return {"batch": 3, "pending": {"public.orders": None}, "tables": ["a", "b"]}
+
+    def _validate(self, spark: object, config: object) -> list[str]:
+        self.calls.append(("validate_pipeline", {"spark": spark, "config": config}))
+        return ["topic shop.public.orders, 3 partitions"]
+
+    def _session(self, **options: Any) -> str:
+        self.calls.append(("session", options))
+        return "spark"
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> Library:
+        """Put the stand-ins where the commands import from."""
+        modules: dict[str, dict[str, Callable[..., object]]] = {
+            "lakeingest.session": {"session": self._session},
+            "lakeingest.apply": {},
+            "lakeingest.apply.run": {"run_pipeline": self._run},
+            "lakeingest.apply.inspect": {
+                "pipeline_status": self._status,
+                "validate_pipeline": self._validate,
+            },
+        }
+        for name, functions in modules.items():
+            module = ModuleType(name)
+            for function, stand_in in functions.items():
+                setattr(module, function, stand_in)
+            monkeypatch.setitem(sys.modules, name, module)
+        return self

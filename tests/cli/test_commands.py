@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from lakeingest.cli.main import execute
+from lakeingest.cli.show import parse_as_of
+from lakeingest.config import PipelineConfig
+from lakeingest.config.reference import reference
+from tests.cli.library import Library, Summary
+
+
+def test_run_hands_its_options_to_the_library(configuration: str, library: Library) -> None:
+    arguments = ["run", configuration, "--continuous", "--min-sync-interval-seconds", "2.5"]
+    overrides = ["--max-batches", "3", "--set", "lakeingest.deletes=hard"]
+    assert execute([*arguments, *overrides]) == 0
+    call = library.called("run_pipeline")
+    assert call["spark"] == "spark"
+    assert isinstance(call["config"], PipelineConfig)
+    assert call["config"].deletes == "hard"
+    assert (call["continuous"], call["min_sync_interval_seconds"]) == (True, 2.5)
+    assert call["max_batches"] == 3
+    assert library.called("session") == {"app_name": "lakeingest run shop", "kafka": False}
+
+
+def test_a_kafka_pipeline_gets_a_session_with_kafka(configuration: str, library: Library) -> None:
+    settings = ["lakeingest.source.kind=kafka", "bootstrap.servers=broker:9092"]
+    assert execute(["run", configuration, *(f"--set={setting}" for setting in settings)]) == 0
+    assert library.called("session")["kafka"] is True
+
+
+def test_run_reports_each_batch_on_stderr_and_the_summary_on_stdout(
+    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
+) -> None:
+    library.summary = Summary(batches=2, warnings=("1 foreign message",))
+    assert execute(["run", configuration, "--output", "json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.count("batch 1 published: 2 transactions, 30 events") == 2
+    assert "warning: 1 foreign message\n" in captured.err
+    assert json.loads(captured.out) == {
+        "batches": 2,
+        "transactions": 2,
+        "events": 30,
+        "rows": {"public.orders": 7},
+        "seconds": 2.0,
+        "events_per_second": 15,
+        "frontier": "END 12 at 0/16B2D50",
+        "pending_transactions": 0,
+    }
+
+
+def test_on_a_terminal_run_shows_progress_that_does_not_reach_stdout(
+    configuration: str,
+    library: Library,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert execute(["run", configuration, "--output", "csv"]) == 0
+    assert library.called("run_pipeline")
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[:2] == ["name,value", "batches,1"]
+
+
+def test_a_run_without_news_says_so(
+    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
+) -> None:
+    library.summary = Summary(batches=0, transactions=0, events=0, rows={}, seconds=0.0)
+    assert execute(["run", configuration]) == 0
+    captured = capsys.readouterr()
+    assert "nothing new" in captured.err
+    assert "events_per_second     0" in captured.out
+
+
+def test_warnings_of_the_configuration_go_to_stderr(
+    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["status", configuration, "--set", "hoodie.x=1", "--output", "csv"]) == 0
+    captured = capsys.readouterr()
+    assert library.called("pipeline_status")
+    assert captured.err == "warning: without effect here: hoodie.x\n"
+    assert captured.out == 'name,value\nbatch,3\npending.public.orders,\\N\ntables,"a, b"\n'
+
+
+def test_a_warning_of_the_configuration_is_not_repeated_after_the_run(
+    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
+) -> None:
+    library.summary = Summary(warnings=("without effect here: hoodie.x", "1 foreign message"))
+    assert execute(["run", configuration, "--set", "hoodie.x=1"]) == 0
+    said = capsys.readouterr().err
+    assert said.count("hoodie.x") == 1
+    assert said.count("foreign message") == 1
+
+
+def test_validate_prints_its_findings(
+    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["validate", configuration]) == 0
+    captured = capsys.readouterr()
+    assert library.called("validate_pipeline")["spark"] == "spark"
+    assert captured.out == "topic shop.public.orders, 3 partitions\n"
+    assert "shop can run" in captured.err
+
+
+def test_config_reference_prints_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["config-reference"]) == 0
+    assert capsys.readouterr().out.strip() == reference().strip()
+
+
+def test_version_prints_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("lakeingest ")
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        (None, None),
+        ("17", 17),
+        ("tx:753", "753"),
+        ("571:53195829", "571:53195829"),
+        ("0-1-4711", "0-1-4711"),
+        ("24dac24e-8f0f-11ee-b9d1-0242ac120002:23", "24dac24e-8f0f-11ee-b9d1-0242ac120002:23"),
+        ("2026-01-02", datetime(2026, 1, 2, tzinfo=timezone.utc)),
+        ("2026-01-02T03:04:05Z", datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)),
+        (
+            "2026-01-02 03:04:05+02:00",
+            datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone(timedelta(hours=2))),
+        ),
+    ],
+)
+def test_as_of_is_a_batch_a_transaction_or_a_time(text: str | None, meant: object) -> None:
+    parsed = parse_as_of(text)
+    assert parsed == meant
+    assert type(parsed) is type(meant)

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from lakeingest.cli.main import execute
+from lakeingest.cli.stopping import STOPPED
+from lakeingest.config.redaction import remember
+from lakeingest.errors import (
+    AccessError,
+    ConfigError,
+    DataError,
+    FencedError,
+    InvariantError,
+    UnavailableError,
+    UsageError,
+)
+from tests.cli.library import Library
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InvariantError, 1),
+        (UsageError, 2),
+        (DataError, 65),
+        (UnavailableError, 69),
+        (FencedError, 75),
+        (AccessError, 77),
+        (ConfigError, 78),
+    ],
+)
+def test_each_error_has_its_exit_code_and_its_message_on_stderr(
+    error: type[Exception],
+    code: int,
+    configuration: str,
+    library: Library,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    library.failure = error("table public.orders says no")
+    assert execute(["run", configuration]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "error: table public.orders says no\n" in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_a_missing_file_is_78_and_says_where_it_looked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["run", "/nowhere/shop"]) == 78
+    assert "/nowhere/shop.properties" in capsys.readouterr().err
+
+
+def test_wrong_usage_is_2(configuration: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["run"]) == 2
+    assert execute(["run", configuration, "--output", "xml"]) == 2
+    assert execute(["run", configuration, "--min-sync-interval-seconds", "5"]) == 2
+    assert execute(["show", configuration, "public.orders", "--as-of", "2026-13-01"]) == 2
+    assert execute(["run", configuration, "--set", "nonsense"]) == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_an_unexpected_error_keeps_its_message_off_the_screen(
+    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remember("hunter2-unexpected")
+    library.failure = ValueError("cannot cast 'row value' with hunter2-unexpected")
+    assert execute(["run", configuration]) == 1
+    said = capsys.readouterr().err
+    assert "error: internal error, ValueError\n" in said
+    assert "row value" not in said
+    found = re.search(r"the traceback is in (\S+)", said)
+    assert found is not None
+    log = Path(found[1])
+    kept = log.read_text("utf-8")
+    mode = stat.S_IMODE(log.stat().st_mode)
+    log.unlink()
+    assert "row value" in kept
+    assert "hunter2" not in kept
+    assert mode == 0o600
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_debug_shows_the_traceback_wherever_it_stands(
+    place: int, configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
+) -> None:
+    library.failure = ValueError("boom")
+    arguments = ["run", configuration]
+    arguments.insert(place, "--debug")
+    assert execute(arguments) == 1
+    said = capsys.readouterr().err
+    assert "ValueError: boom" in said
+    assert "traceback is in" not in said
+
+
+def test_ctrl_c_is_130_and_says_that_nothing_is_half_done(
+    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
+) -> None:
+    library.failure = KeyboardInterrupt()
+    assert execute(["run", configuration]) == 130
+    assert capsys.readouterr().err.endswith(f"{STOPPED}\n")
+
+
+def test_an_error_raised_over_ctrl_c_counts_as_ctrl_c(
+    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cancelled = RuntimeError("job 7 cancelled")
+    cancelled.__context__ = KeyboardInterrupt()
+    library.failure = cancelled
+    assert execute(["run", configuration]) == 130
+    assert "error" not in capsys.readouterr().err
+
+
+def test_sigterm_is_treated_like_ctrl_c(
+    configuration: str,
+    library: Library,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run_until_stopped(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        threading.Event().wait(10)
+
+    monkeypatch.setattr(sys.modules["lakeingest.apply.run"], "run_pipeline", run_until_stopped)
+    assert library.calls == []
+    assert execute(["run", configuration]) == 130
+    assert STOPPED in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_sigterm_takes_the_way_of_whoever_handles_ctrl_c(
+    configuration: str, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    def cancel_jobs(number: int, _: object) -> None:
+        seen.append(number)
+        raise KeyboardInterrupt
+
+    def run_until_stopped(*_: object, **__: object) -> None:
+        signal.signal(signal.SIGINT, cancel_jobs)
+        os.kill(os.getpid(), signal.SIGTERM)
+        threading.Event().wait(10)
+
+    monkeypatch.setattr(sys.modules["lakeingest.apply.run"], "run_pipeline", run_until_stopped)
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        assert execute(["run", configuration]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == [signal.SIGTERM]
+    assert library.calls[0][0] == "session"
+
+
+def test_a_command_can_be_executed_outside_the_main_thread(
+    configuration: str, library: Library
+) -> None:
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(execute(["run", configuration])))
+    thread.start()
+    thread.join()
+    assert codes == [0]
+    assert library.called("run_pipeline")
+
+
+def test_help_and_a_misspelt_key_answer_without_loading_spark(configuration: str) -> None:
+    program = (
+        "import sys\n"
+        "from lakeingest.cli.main import execute\n"
+        "assert execute(['run', '--help']) == 0\n"
+        f"assert execute(['run', {configuration!r}, '--set', 'lakeingest.deletess=soft']) == 78\n"
+        "assert 'pyspark' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)

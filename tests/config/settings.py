@@ -1,0 +1,34 @@
+"""A configuration that is complete, for tests to break in one place."""
+
+from __future__ import annotations
+
+RECORDED = {
+    "lakeingest.pipeline.name": "shop",
+    "lakeingest.source.kind": "recorded",
+    "lakeingest.source.path": "recordings/shop",
+    "lakeingest.source.connector": "postgresql",
+    "lakeingest.source.topic.prefix": "shop",
+    "lakeingest.target.path": "lake",
+}
+
+KAFKA = {
+    "lakeingest.pipeline.name": "shop",
+    "lakeingest.source.kind": "kafka",
+    "lakeingest.source.connector": "postgresql",
+    "lakeingest.source.topic.prefix": "shop",
+    "lakeingest.target.path": "lake",
+    "bootstrap.servers": "broker:9092",
+}
+
+HUDI_STREAMER = {
+    "hoodie.streamer.source.kafka.topic": "eu.shop.public.orders",
+    "hoodie.streamer.source.class": "org.apache.hudi.utilities.sources.debezium."
+    "PostgresDebeziumSource",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.precombine.field": "_event_lsn",
+    "hoodie.datasource.write.table.name": "orders",
+    "hoodie.base.path": "s3://lake/shop",
+    "hoodie.deltastreamer.kafka.source.maxEvents": "5000",
+    "bootstrap.servers": "broker:9092",
+    "auto.offset.reset": "earliest",
+}

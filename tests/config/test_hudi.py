@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pytest
+
+from lakeingest.config import load_config
+from lakeingest.errors import ConfigError
+from tests.config.settings import HUDI_STREAMER, KAFKA, RECORDED
+
+
+def test_a_streamer_file_of_one_topic_is_a_whole_configuration() -> None:
+    config = load_config(HUDI_STREAMER)
+    assert config.name == "orders"
+    assert config.source.kind == "kafka"
+    assert config.source.connector == "postgresql"
+    assert config.source.topic_prefix == "eu.shop"
+    assert config.source.topics == ("eu.shop.public.orders",)
+    assert config.source.transaction_topic == "eu.shop.transaction"
+    assert config.target.path == "s3://lake/shop"
+    assert config.batch_max_events == 5000
+    assert config.table("public.orders").key == ("id",)
+    assert config.warnings == ()
+
+
+def test_hudi_keys_without_effect_are_one_warning() -> None:
+    config = load_config(
+        {
+            **RECORDED,
+            "hoodie.upsert.shuffle.parallelism": "2",
+            "hoodie.datasource.hive_sync.enable": "${env:LAKEINGEST_TEST_NOT_SET}",
+            "hoodie.cleaner.policy": "KEEP_LATEST_COMMITS",
+        }
+    )
+    (warning,) = config.warnings
+    assert warning.startswith("without effect here: ")
+    assert warning.count("hoodie.") == 3
+
+
+def test_our_own_key_wins_and_the_other_one_is_warned_about() -> None:
+    config = load_config({**KAFKA, "hoodie.base.path": "s3://old"})
+    assert config.target.path == "lake"
+    assert config.warnings == ("hoodie.base.path has no effect: lakeingest.target.path is set",)
+
+
+def test_the_old_and_the_new_name_with_different_values_are_an_error() -> None:
+    settings = {**HUDI_STREAMER, "hoodie.streamer.kafka.source.maxEvents": "6000"}
+    with pytest.raises(ConfigError, match="mean the same and differ"):
+        load_config(settings)
+
+
+def test_a_record_key_for_many_topics_is_refused() -> None:
+    with pytest.raises(ConfigError, match="means one table"):
+        load_config({**KAFKA, "hoodie.datasource.write.recordkey.field": "id"})
+
+
+def test_a_source_class_that_is_not_debezium_is_refused() -> None:
+    settings = {**HUDI_STREAMER, "hoodie.streamer.source.class": "JsonKafkaSource"}
+    with pytest.raises(ConfigError, match="PostgresDebeziumSource"):
+        load_config(settings)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "said"),
+    [
+        ("hoodie.table.ordering.fields", "updated_at", "ordered by their place"),
+        ("hoodie.streamer.source.kafka.enable.failOnDataLoss", "false", "stops when offsets"),
+        ("schema.registry.url", "http://u:hunter2@registry", "Avro"),
+    ],
+)
+def test_what_is_not_followed_to_the_letter_is_a_warning(key: str, text: str, said: str) -> None:
+    (warning,) = load_config({**RECORDED, key: text}).warnings
+    assert warning.startswith(key)
+    assert said in warning
+    assert text not in warning

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from lakeingest.config import PipelineConfig, TableConfig, load_config
+from lakeingest.demo import demo_folder
+from lakeingest.errors import ConfigError
+from tests.config.settings import KAFKA, RECORDED
+
+
+def problem(settings: dict[str, str]) -> str:
+    with pytest.raises(ConfigError) as error:
+        load_config(settings)
+    return str(error.value)
+
+
+def test_a_small_configuration_has_all_the_defaults() -> None:
+    config = load_config(RECORDED)
+    assert config.batch_max_events == 100_000
+    assert config.commit_max_transactions is None
+    assert (config.deletes, config.toast_missing, config.metadata_prefix) == ("soft", "fail", "_")
+    assert config.source.transaction_topic == "shop.transaction"
+    assert (config.source.topics, config.source.topic_pattern) == ((), None)
+    assert (config.source.decimal_mode, config.source.binary_mode) == ("precise", "bytes")
+    assert config.ledger_path == "lake/_lakeingest/ledger"
+    assert config.table("public.orders") == TableConfig()
+    assert config.warnings == ()
+
+
+def test_the_packaged_demo_is_a_valid_configuration() -> None:
+    config = load_config(demo_folder() / "pipeline.properties")
+    assert config.source.connector == "postgresql"
+    assert "public.orders" in config.tables
+    assert config.warnings == ()
+
+
+def test_a_collection_keeps_its_dots() -> None:
+    config = load_config(
+        {
+            **RECORDED,
+            "lakeingest.table.public.order_lines.schema": "order_id BIGINT, line_no INT",
+            "lakeingest.table.public.order_lines.key": "order_id, line_no",
+        }
+    )
+    table = config.table("public.order_lines")
+    assert table.ddl == "order_id BIGINT, line_no INT"
+    assert table.key == ("order_id", "line_no")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("lakeingest.batch.max.evnts", "lakeingest.batch.max.events"),
+        ("lakeingest.batch.maxEvents", "lakeingest.batch.max.events"),
+        ("lakeingest.Deletes", "lakeingest.deletes"),
+        ("lakeingest.table.public.orders.shema", "lakeingest.table.public.orders.schema"),
+        ("lakeingest.tabel.public.orders.key", "lakeingest.table.public.orders.key"),
+        ("lakeingst.deletes", "lakeingest.deletes"),
+        ("source.kind", "lakeingest.source.kind"),
+        ("deletes", "lakeingest.deletes"),
+    ],
+)
+def test_a_misspelt_key_is_an_error_that_suggests_the_nearest(written: str, meant: str) -> None:
+    said = problem({**KAFKA, written: "x"})
+    assert f"unknown key {written}; did you mean {meant}?" in said
+
+
+def test_a_key_that_is_like_no_other_points_to_the_reference() -> None:
+    assert "config-reference" in problem({**RECORDED, "lakeingest.qqq.zzz": "x"})
+
+
+def test_a_table_key_without_a_collection_is_an_error() -> None:
+    assert "names no collection" in problem({**RECORDED, "lakeingest.table.schema": "id INT"})
+
+
+def test_all_missing_keys_are_named_in_one_error() -> None:
+    said = problem({})
+    for key in (
+        "lakeingest.pipeline.name",
+        "lakeingest.source.connector",
+        "lakeingest.source.topic.prefix",
+        "lakeingest.target.path",
+        "lakeingest.source.path",
+    ):
+        assert key in said
+
+
+def test_everything_wrong_is_reported_at_once() -> None:
+    said = problem(
+        {
+            **RECORDED,
+            "lakeingest.batch.max.events": "many",
+            "lakeingest.deletes": "firm",
+            "lakeingest.commit.max.transactions": "0",
+        }
+    )
+    assert "3 problems" in said
+    assert "lakeingest.batch.max.events=many" in said
+    assert "lakeingest.deletes=firm: should be 'soft' or 'hard'" in said
+    assert "lakeingest.commit.max.transactions=0" in said
+
+
+def test_an_unresolvable_reference_is_not_called_missing_as_well() -> None:
+    said = problem({**RECORDED, "lakeingest.target.path": "${env:LAKEINGEST_TEST_NOT_SET}"})
+    assert "LAKEINGEST_TEST_NOT_SET is not set" in said
+    assert "missing" not in said
+
+
+@pytest.mark.parametrize(
+    "key", ["lakeingest.target.format", "lakeingest.table.public.orders.format"]
+)
+def test_hudi_as_a_format_says_that_this_version_has_it_not(key: str) -> None:
+    assert f"{key}=hudi: Hudi tables are not in this version" in problem({**RECORDED, key: "hudi"})
+
+
+@pytest.mark.parametrize("text", ["", "   "])
+def test_a_key_without_a_value_is_an_error(text: str) -> None:
+    key = "lakeingest.table.public.orders.schema"
+    assert f"{key} has no value" in problem({**RECORDED, key: text})
+
+
+@pytest.mark.parametrize(
+    ("text", "topics", "pattern"),
+    [
+        ("shop.public.orders", ("shop.public.orders",), None),
+        ("shop.public.a, shop.public.b,", ("shop.public.a", "shop.public.b"), None),
+        (r"shop\.public\..*", (), r"shop\.public\..*"),
+        ("shop.public.(a|b)", (), "shop.public.(a|b)"),
+        ("shop.public.x{1,2}", (), "shop.public.x{1,2}"),
+    ],
+)
+def test_topics_are_a_list_of_names_or_a_pattern(
+    text: str, topics: tuple[str, ...], pattern: str | None
+) -> None:
+    source = load_config({**RECORDED, "lakeingest.source.topics": text}).source
+    assert (source.topics, source.topic_pattern) == (topics, pattern)
+
+
+def test_a_pattern_that_is_none_names_its_key() -> None:
+    said = problem({**RECORDED, "lakeingest.source.topics": "shop.(a"})
+    assert "lakeingest.source.topics=shop.(a: not a regular expression" in said
+    assert "transaction" not in said
+
+
+def test_a_table_that_is_not_among_the_listed_topics_is_a_warning() -> None:
+    config = load_config(
+        {
+            **RECORDED,
+            "lakeingest.source.topics": "shop.public.orders",
+            "lakeingest.table.public.order.schema": "id INT",
+        }
+    )
+    assert config.warnings == (
+        "table public.order is not among the topics; did you mean public.orders?",
+    )
+
+
+def test_brokers_without_a_kind_mean_kafka() -> None:
+    settings = {key: text for key, text in KAFKA.items() if key != "lakeingest.source.kind"}
+    assert load_config(settings).source.kind == "kafka"
+
+
+def test_brokers_and_a_folder_without_a_kind_are_ambiguous() -> None:
+    settings = {**RECORDED, **KAFKA}
+    del settings["lakeingest.source.kind"]
+    assert "say which one" in problem(settings)
+
+
+def test_native_kafka_keys_pass_through_and_read_committed_is_the_default() -> None:
+    source = load_config({**KAFKA, "fetch.max.bytes": "1000"}).source
+    assert source.kafka_client_options() == {
+        "isolation.level": "read_committed",
+        "bootstrap.servers": "broker:9092",
+        "fetch.max.bytes": "1000",
+    }
+
+
+def test_to_start_at_the_latest_offset_is_refused() -> None:
+    assert "can only be earliest" in problem({**KAFKA, "auto.offset.reset": "latest"})
+    options = load_config({**KAFKA, "auto.offset.reset": "earliest"}).source.kafka_options
+    assert "auto.offset.reset" not in options
+
+
+def test_kafka_without_brokers_is_an_error() -> None:
+    settings = {key: text for key, text in KAFKA.items() if key != "bootstrap.servers"}
+    assert "missing: bootstrap.servers" in problem(settings)
+
+
+def test_kafka_keys_on_a_recorded_source_are_one_warning() -> None:
+    config = load_config({**RECORDED, "group.id": "a", "client.id": "b"})
+    assert config.warnings == ("without effect on a recorded source: client.id, group.id",)
+    assert config.source.kafka_options == {}
+
+
+def test_an_override_wins_over_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "shop.properties"
+    path.write_text("".join(f"{key}={text}\n" for key, text in RECORDED.items()), "utf-8")
+    assert load_config(path, ["lakeingest.batch.max.events=7"]).batch_max_events == 7
+    assert load_config(str(path.with_suffix(""))).name == "shop"
+
+
+def test_the_configuration_is_frozen() -> None:
+    config = load_config(RECORDED)
+    with pytest.raises(ValidationError):
+        config.name = "other"
+    with pytest.raises(ValidationError):
+        PipelineConfig.model_validate({**config.model_dump(), "unknown": 1})

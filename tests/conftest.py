@@ -1,0 +1,29 @@
+"""One Spark session for all tests: its start costs seconds, a test in it milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakeingest.session import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session that the library itself would start, small."""
+    warehouse = tmp_path_factory.mktemp("warehouse")
+    started = session(
+        "lakeingest tests",
+        cores=2,
+        extra={"spark.sql.warehouse.dir": warehouse.as_uri(), "spark.driver.memory": "2g"},
+    )
+    assert started.sparkContext.master == "local[2]"
+    assert started.conf.get("spark.sql.shuffle.partitions") == "2"
+    assert str(started.conf.get("spark.sql.warehouse.dir")).endswith(str(warehouse))
+    yield started
+    started.stop()

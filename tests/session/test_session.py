@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from lakeingest.errors import ConfigError
+from lakeingest.session import _with_delta, session
+from lakeingest.session.settings import LOG_CONFIGURATION, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_every_setting_of_the_table_is_in_force(spark: SparkSession) -> None:
+    chosen_by_the_fixture = {"spark.driver.memory"}
+    for setting in settings("local[2]", 2):
+        if setting.key not in chosen_by_the_fixture:
+            assert spark.conf.get(setting.key) == setting.value, setting.reason
+
+
+def test_a_delta_table_is_written_read_and_merged(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    spark.range(3).write.format("delta").save(path)
+    spark.range(5).createOrReplaceTempView("coming")
+    spark.sql(
+        f"MERGE INTO delta.`{path}` t USING coming s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"
+    )
+    rows = spark.read.format("delta").load(path).orderBy("id").collect()
+    assert [row.id for row in rows] == [0, 1, 2, 3, 4]
+
+
+def test_the_kafka_reader_is_loaded(spark: SparkSession) -> None:
+    reader = spark.read.format("kafka").option("subscribe", "t")
+    with pytest.raises(Exception, match=r"kafka\.bootstrap\.servers"):
+        reader.load()
+
+
+def test_a_session_that_runs_is_returned_as_it_is(spark: SparkSession) -> None:
+    assert session("another name", cores=7).sparkContext.applicationId == (
+        spark.sparkContext.applicationId
+    )
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+def test_a_provided_session_without_delta_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DATABRICKS_RUNTIME_VERSION", raising=False)
+    conf = SimpleNamespace(get=lambda _key, default: default)
+    provided = cast("SparkSession", SimpleNamespace(conf=conf))
+    with pytest.raises(ConfigError, match="has no Delta Lake"):
+        _with_delta(provided)
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "15.4")
+    assert _with_delta(provided) is provided
+
+
+def test_without_pyspark_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(ConfigError, match=r"pip install 'lakeingest\[local\]'"):
+        session()
+
+
+def test_the_log_configuration_is_a_file_of_the_package() -> None:
+    assert LOG_CONFIGURATION.is_file()
+    assert LOG_CONFIGURATION.suffix == ".properties"
+
+
+@pytest.mark.slow
+def test_a_fresh_session_writes_nothing_but_our_data_to_any_stream(tmp_path: Path) -> None:
+    program = (
+        "from lakeingest.session import session\n"
+        "spark = session(cores=2)\n"
+        f"spark.range(3).write.format('delta').save({str(tmp_path / 'table')!r})\n"
+        "print(spark.range(3).count())\n"
+        "spark.stop()\n"
+    )
+    root = Path(__file__).resolve().parents[2]
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        timeout=300,
+    )
+    assert run.stdout == "3\n"
+    assert run.stderr == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["table"]

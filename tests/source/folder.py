@@ -1,0 +1,43 @@
+"""Small folders in the recordings format, written by a test."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+Line = Mapping[str, Any]
+
+
+def line(partition: int, offset: int, value: Any = "v", key: Any = "k", **more: Any) -> Line:
+    """Return one recorded record."""
+    return {"p": partition, "o": offset, "ts": 1_000 + offset, "k": key, "v": value, "h": []} | more
+
+
+def write_topic(folder: Path, topic: str, lines: Iterable[Line]) -> Path:
+    """Write one topic as the recorder does, and return its file."""
+    path = folder / "topics" / f"{topic}.jsonl.gz"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(path, "wt", encoding="utf-8", newline="\n") as out:
+        for entry in lines:
+            out.write(json.dumps(entry, separators=(",", ":"), ensure_ascii=False) + "\n")
+    return path
+
+
+def write_manifest(folder: Path, partitions: Mapping[str, Mapping[int, tuple[int, int]]]) -> None:
+    """Write a manifest: per topic and partition the first and last offset, (0, -1) if empty."""
+    topics = {
+        topic: {
+            "gz_bytes": (folder / "topics" / f"{topic}.jsonl.gz").stat().st_size,
+            "partitions": {
+                str(number): {"first": first, "last": last}
+                if last >= first
+                else {"first": None, "last": None}
+                for number, (first, last) in spans.items()
+            },
+        }
+        for topic, spans in partitions.items()
+    }
+    (folder / "manifest.json").write_text(json.dumps({"topics": topics}), encoding="utf-8")

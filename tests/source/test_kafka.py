@@ -1,0 +1,320 @@
+from __future__ import annotations
+
+import builtins
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import Row, SparkSession
+
+from lakeingest import shape
+from lakeingest.errors import AccessError, DataError, UnavailableError
+from lakeingest.source import KafkaSource, OffsetRange, TopicPartition, Watermarks, data_loss_error
+from tests.rig.kafka import PASSWORD, USER, KafkaBroker
+from tests.rig.replay import Order, replay
+from tests.source.folder import line, write_topic
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+
+@pytest.fixture
+def prefix() -> str:
+    """A prefix that no other test of the session uses."""
+    return f"t{uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[KafkaBroker]:
+    """A broker of one test alone, which it may kill."""
+    with KafkaBroker(tmp_path / "broker") as running:
+        yield running
+
+
+def source(
+    spark: SparkSession, broker: KafkaBroker, prefix: str, pattern: str | None = None, **more: Any
+) -> KafkaSource:
+    settings = {"bootstrap.servers": broker.bootstrap, **more.pop("settings", {})}
+    return KafkaSource(
+        spark,
+        settings,
+        prefix,
+        topic_pattern=pattern,
+        transaction_topic=f"{prefix}.transaction",
+        **more,
+    )
+
+
+def produce(broker: KafkaBroker, topic: str, count: int, partition: int = 0) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for number in range(count):
+        producer.produce(topic, value=f"v{number}", partition=partition)
+    assert producer.flush(30) == 0
+
+
+def transactional(broker: KafkaBroker) -> Producer:
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": f"x{uuid4().hex}"}
+    )
+    producer.init_transactions(30)
+    return producer
+
+
+def login(broker: KafkaBroker, password: str) -> dict[str, str]:
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    return {
+        "bootstrap.servers": broker.bootstrap_with_login,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": f'{module} required username="{USER}" password="{password}";',
+    }
+
+
+def offsets(rows: list[Row]) -> list[tuple[str, int, int]]:
+    return sorted((row.topic, row.partition, row.offset) for row in rows)
+
+
+def test_explicit_ranges_are_read_exactly(
+    spark: SparkSession, broker: KafkaBroker, prefix: str
+) -> None:
+    a, b = f"{prefix}.a", f"{prefix}.b"
+    broker.create_topics({a: 2, b: 1})
+    produce(broker, a, 5, partition=0)
+    produce(broker, a, 5, partition=1)
+    produce(broker, b, 5)
+    found = source(spark, broker, prefix)
+    frame = found.read([OffsetRange(b, 0, 4, 5), OffsetRange(a, 1, 1, 3), OffsetRange(a, 0, 2, 2)])
+    assert frame.schema == shape.RECORD
+    assert offsets(frame.collect()) == [(a, 1, 1), (a, 1, 2), (b, 0, 4)]
+    assert found.read([OffsetRange(a, 0, 2, 2)]).collect() == []
+    found.close()
+    found.close()
+
+
+def test_bounds_are_of_every_partition_also_of_empty_ones(
+    spark: SparkSession, broker: KafkaBroker, prefix: str
+) -> None:
+    topic = f"{prefix}.a"
+    broker.create_topics({topic: 3})
+    produce(broker, topic, 4, partition=1)
+    broker.delete_records(topic, 1, before=3)
+    assert source(spark, broker, prefix).watermarks([topic]) == {
+        TopicPartition(topic, 0): Watermarks(0, 0),
+        TopicPartition(topic, 1): Watermarks(3, 4),
+        TopicPartition(topic, 2): Watermarks(0, 0),
+    }
+
+
+def test_aborted_transactions_are_not_seen(
+    spark: SparkSession, broker: KafkaBroker, prefix: str
+) -> None:
+    topic = f"{prefix}.a"
+    broker.create_topics({topic: 1})
+    producer = transactional(broker)
+    for text, commits in (("kept", True), ("aborted", False), ("kept too", True), ("gone", False)):
+        producer.begin_transaction()
+        producer.produce(topic, value=text)
+        producer.flush(30)
+        (producer.commit_transaction if commits else producer.abort_transaction)(30)
+    found = source(spark, broker, prefix)
+    # Each transaction takes two offsets: its record and the marker of its end.
+    assert found.watermarks([topic]) == {TopicPartition(topic, 0): Watermarks(0, 8)}
+    rows = found.read([OffsetRange(topic, 0, 0, 8)]).collect()
+    assert sorted((row.offset, bytes(row.value)) for row in rows) == [
+        (0, b"kept"),
+        (4, b"kept too"),
+    ]
+    began = time.monotonic()
+    assert found.read([OffsetRange(topic, 0, 5, 8)]).collect() == []
+    assert time.monotonic() - began < 60, "a range that ends with an aborted transaction waits"
+    careless = source(spark, broker, prefix, settings={"isolation.level": "read_uncommitted"})
+    assert careless.read([OffsetRange(topic, 0, 0, 8)]).count() == 4
+
+
+def test_open_transaction_bounds_the_log_until_it_ends(
+    spark: SparkSession, broker: KafkaBroker, prefix: str
+) -> None:
+    topic = f"{prefix}.a"
+    broker.create_topics({topic: 1})
+    produce(broker, topic, 2)
+    producer = transactional(broker)
+    producer.begin_transaction()
+    producer.produce(topic, value="open")
+    producer.flush(30)
+    produce(broker, topic, 1)
+    found = source(spark, broker, prefix)
+    assert found.watermarks([topic])[TopicPartition(topic, 0)].high == 2
+    careless = source(spark, broker, prefix, settings={"isolation.level": "read_uncommitted"})
+    assert careless.watermarks([topic])[TopicPartition(topic, 0)].high == 4
+    with pytest.raises(DataError, match="up to 4 are wanted, but the log ends at 2"):
+        found.read([OffsetRange(topic, 0, 0, 4)])
+    producer.commit_transaction(30)
+    assert found.watermarks([topic])[TopicPartition(topic, 0)].high == 5
+    assert found.read([OffsetRange(topic, 0, 0, 5)]).count() == 4
+
+
+def test_range_removed_by_retention_stops_with_topic_partition_and_offset(
+    spark: SparkSession, broker: KafkaBroker, prefix: str
+) -> None:
+    topic = f"{prefix}.a"
+    broker.create_topics({topic: 2})
+    produce(broker, topic, 10, partition=1)
+    found = source(spark, broker, prefix)
+    planned = found.read([OffsetRange(topic, 1, 2, 10)])
+    broker.delete_records(topic, 1, before=6)
+    named = rf"'{topic}', partition 1: offset 2 .* earliest there is 6.*retention\.ms"
+    with pytest.raises(DataError, match=named):
+        found.read([OffsetRange(topic, 1, 2, 10)])
+    # Removed after the plan was made: the action itself must fail, and be explained.
+    with pytest.raises(Exception, match="Cannot fetch offset 2") as late:
+        planned.collect()
+    explained = data_loss_error(late.value, found)
+    assert explained is not None
+    with pytest.raises(DataError, match=named):
+        raise explained
+    assert found.read([OffsetRange(topic, 1, 6, 10)]).count() == 4
+    assert data_loss_error(ValueError("another fault"), found) is None
+
+
+def test_range_that_ends_behind_the_log_is_refused_at_once(
+    spark: SparkSession, broker: KafkaBroker, prefix: str
+) -> None:
+    topic = f"{prefix}.a"
+    broker.create_topics({topic: 1})
+    produce(broker, topic, 3)
+    with pytest.raises(DataError, match="log ends at 3.*deleted and made again"):
+        source(spark, broker, prefix).read([OffsetRange(topic, 0, 2, 9)])
+
+
+def test_topic_pattern_selects_by_whole_names(
+    spark: SparkSession, broker: KafkaBroker, prefix: str
+) -> None:
+    names = [f"{prefix}{end}" for end in ("", ".public.a", ".public.b", ".x.a", ".transaction")]
+    broker.create_topics(dict.fromkeys(names, 1))
+    assert source(spark, broker, prefix).topics() == tuple(sorted(names[1:4]))
+    pattern = rf"{prefix}\.public\.\w"
+    assert source(spark, broker, prefix, pattern).topics() == tuple(sorted(names[1:3]))
+
+
+def test_headers_nulls_and_bytes_survive(
+    spark: SparkSession, broker: KafkaBroker, prefix: str, tmp_path: Path
+) -> None:
+    write_topic(
+        tmp_path,
+        "a",
+        [
+            line(0, 0, {"b64": "AAECgP8="}, None, h=[["n", "1"], ["n", None]]),
+            line(0, 1, None, {"b64": "/w=="}),
+        ],
+    )
+    replay(tmp_path, broker.bootstrap, rename=f"{prefix}.")
+    found = source(spark, broker, prefix).read([OffsetRange(f"{prefix}.a", 0, 0, 2)])
+    first, second = found.orderBy("offset").collect()
+    assert (first.key, bytes(first.value)) == (None, b"\0\1\2\x80\xff")
+    assert [(h.key, h.value and bytes(h.value)) for h in first.headers] == [
+        ("n", b"1"),
+        ("n", None),
+    ]
+    assert first.timestamp.timestamp() == 1.0
+    assert (bytes(second.key), second.value) == (b"\xff", None)
+    assert not second.headers
+
+
+def test_missing_topic_names_the_nearest_one(
+    spark: SparkSession, broker: KafkaBroker, prefix: str
+) -> None:
+    broker.create_topics({f"{prefix}.public.orders": 1})
+    nearest = rf"'{prefix}\.public\.order' does not exist.*nearest: '{prefix}\.public\.orders'"
+    with pytest.raises(UnavailableError, match=nearest):
+        source(spark, broker, prefix, topics=(f"{prefix}.public.order",)).topics()
+    with pytest.raises(UnavailableError, match=nearest):
+        source(spark, broker, prefix).watermarks([f"{prefix}.public.order"])
+
+
+def test_broker_that_is_down_is_named(spark: SparkSession) -> None:
+    settings = {
+        "bootstrap.servers": "127.0.0.1:1",
+        "default.api.timeout.ms": "1000",
+        "sasl.jaas.config": "x.PlainLoginModule required username='u' password='hush-hush';",
+    }
+    with pytest.raises(UnavailableError, match=r"bootstrap\.servers=127\.0\.0\.1:1") as down:
+        KafkaSource(spark, settings, "shop").topics()
+    assert "hush-hush" not in str(down.value)
+
+
+def test_login_of_the_java_client_serves_both_clients(
+    spark: SparkSession, broker: KafkaBroker, prefix: str
+) -> None:
+    topic = f"{prefix}.a"
+    broker.create_topics({topic: 1})
+    produce(broker, topic, 3)
+    found = KafkaSource(spark, login(broker, PASSWORD), prefix)
+    assert found.topics() == (topic,)
+    assert found.read([OffsetRange(topic, 0, 1, 3)]).count() == 2
+
+
+def test_refused_login_is_reported_at_once_and_without_the_password(
+    spark: SparkSession, broker: KafkaBroker, prefix: str
+) -> None:
+    began = time.monotonic()
+    with pytest.raises(AccessError, match="Check the login settings") as refused:
+        KafkaSource(spark, login(broker, "wrong-password"), prefix).topics()
+    assert time.monotonic() - began < 25
+    assert "wrong-password" not in str(refused.value)
+
+
+def test_broker_that_was_killed_is_waited_for(
+    spark: SparkSession, other: KafkaBroker, prefix: str
+) -> None:
+    topic = f"{prefix}.a"
+    other.create_topics({topic: 1})
+    produce(other, topic, 3)
+    found = source(spark, other, prefix)
+    bounds = found.watermarks([topic])
+    other.kill()
+    other.start()
+    assert found.watermarks([topic]) == bounds
+    assert found.read([OffsetRange(topic, 0, 0, 3)]).count() == 3
+
+
+def test_missing_client_package_names_what_to_install(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = builtins.__import__
+
+    def without_client(name: str, *others: Any, **more: Any) -> Any:
+        if name.startswith("confluent_kafka"):
+            message = f"No module named {name!r}"
+            raise ImportError(message)
+        return plain(name, *others, **more)
+
+    monkeypatch.delitem(sys.modules, "lakeingest.source.broker", raising=False)
+    monkeypatch.setattr(builtins, "__import__", without_client)
+    with pytest.raises(UnavailableError, match=r"pip install 'lakeingest\[kafka\]'"):
+        KafkaSource(spark, {"bootstrap.servers": "x:1"}, "shop")
+
+
+@pytest.mark.parametrize("order", Order)
+def test_replayed_run_has_the_recorded_offsets_in_every_order(
+    spark: SparkSession, broker: KafkaBroker, prefix: str, tmp_path: Path, order: Order
+) -> None:
+    write_topic(tmp_path, "r.transaction", [line(0, o, ts=10 * o) for o in range(4)])
+    write_topic(tmp_path, "r.a", [line(p, o, f"{p}-{o}", ts=9 * o) for p in (1, 0) for o in (0, 1)])
+    done = replay(tmp_path, broker.bootstrap, order=order, rename=f"{prefix}.", chunk=3)
+    assert done.records == 8
+    found = source(spark, broker, f"{prefix}.r")
+    topics = [f"{prefix}.r.a", f"{prefix}.r.transaction"]
+    assert [*found.topics()] == topics[:1]
+    ranges = [
+        OffsetRange(place.topic, place.partition, marks.earliest, marks.high)
+        for place, marks in found.watermarks(topics).items()
+    ]
+    rows = found.read(ranges).where("topic LIKE '%.a'").collect()
+    assert {(row.partition, row.offset): bytes(row.value).decode() for row in rows} == {
+        (p, o): f"{p}-{o}" for p in (0, 1) for o in (0, 1)
+    }
+    assert sum(span.end - span.start for span in ranges) == 8

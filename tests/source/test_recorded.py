@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from lakeingest import shape
+from lakeingest.errors import DataError, InvariantError, UnavailableError
+from lakeingest.source import OffsetRange, RecordedSource, TopicPartition, Watermarks
+from tests.source.folder import line, write_manifest, write_topic
+
+DEMO = Path(__file__).parents[2] / "lakeingest" / "demo" / "pg-shop-small"
+
+
+def source(spark: SparkSession, folder: Path, prefix: str = "t") -> RecordedSource:
+    return RecordedSource(spark, str(folder), prefix, transaction_topic=f"{prefix}.transaction")
+
+
+def rows(found: RecordedSource, *ranges: OffsetRange) -> list[Row]:
+    return found.read(ranges).orderBy("topic", "partition", "offset").collect()
+
+
+def places(found: list[Row]) -> list[tuple[str, int, int]]:
+    return [(row.topic, row.partition, row.offset) for row in found]
+
+
+def test_explicit_ranges_are_read_exactly(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "a folder, 100%"
+    write_topic(folder, "t.a", [line(p, o) for p in range(2) for o in range(5)])
+    write_topic(folder, "t.b", [line(0, o) for o in range(5)])
+    found = rows(source(spark, folder), OffsetRange("t.a", 1, 1, 3), OffsetRange("t.b", 0, 4, 5))
+    assert places(found) == [("t.a", 1, 1), ("t.a", 1, 2), ("t.b", 0, 4)]
+
+
+def test_text_bytes_nulls_and_headers_survive(spark: SparkSession, tmp_path: Path) -> None:
+    raw = bytes(range(256))
+    packed = {"b64": base64.b64encode(raw).decode()}
+    text = '{"a":"\\u0000 é 😀 \u2028 \\r\\n"}\r'
+    write_topic(
+        tmp_path,
+        "t.a",
+        [
+            line(0, 0, text, None, h=[["n", "1"], ["n", "2"], ["bytes", packed], ["none", None]]),
+            line(0, 1, packed, packed),
+            line(0, 2, None, '{"b64": 1}'),
+            line(0, 3, "", ""),
+        ],
+    )
+    first, second, third, fourth = rows(source(spark, tmp_path), OffsetRange("t.a", 0, 0, 4))
+    assert (first.key, bytes(first.value)) == (None, text.encode())
+    assert first.timestamp.timestamp() == 1.0
+    assert [(h.key, h.value and bytes(h.value)) for h in first.headers] == [
+        ("n", b"1"),
+        ("n", b"2"),
+        ("bytes", raw),
+        ("none", None),
+    ]
+    assert (bytes(second.key), bytes(second.value), second.headers) == (raw, raw, [])
+    assert (bytes(third.key), third.value) == (b'{"b64": 1}', None)
+    assert (bytes(fourth.key), bytes(fourth.value)) == (b"", b"")
+
+
+def test_frame_has_exactly_the_promised_shape(spark: SparkSession, tmp_path: Path) -> None:
+    write_topic(tmp_path, "t.a", [line(0, 0)])
+    found = source(spark, tmp_path)
+    assert found.read([OffsetRange("t.a", 0, 0, 1)]).schema == shape.RECORD
+    assert found.read([]).schema == shape.RECORD
+    assert rows(found, OffsetRange("t.a", 0, 1, 1)) == []
+
+
+def test_bounds_come_from_the_manifest_also_of_empty_partitions(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_topic(tmp_path, "t.a", [line(0, 3), line(0, 4)])
+    write_manifest(tmp_path, {"t.a": {0: (3, 4), 1: (0, -1)}})
+    assert source(spark, tmp_path).watermarks(["t.a"]) == {
+        TopicPartition("t.a", 0): Watermarks(3, 5),
+        TopicPartition("t.a", 1): Watermarks(0, 0),
+    }
+
+
+@pytest.mark.parametrize("manifest", ["none", "stale", "broken", "foreign"])
+def test_bounds_come_from_the_lines_where_the_manifest_does_not_fit(
+    spark: SparkSession, tmp_path: Path, manifest: str
+) -> None:
+    write_topic(tmp_path, "t.a", [line(0, 0)])
+    if manifest == "stale":
+        write_manifest(tmp_path, {"t.a": {0: (0, 0)}})
+    elif manifest != "none":
+        text = "{" if manifest == "broken" else json.dumps({"topics": {"t.a": {"gz_bytes": "x"}}})
+        (tmp_path / "manifest.json").write_text(text, encoding="utf-8")
+    write_topic(tmp_path, "t.a", [line(1, o) for o in (2, 7)] + [line(0, 0, "longer" * 9)])
+    assert source(spark, tmp_path).watermarks(["t.a"]) == {
+        TopicPartition("t.a", 0): Watermarks(0, 1),
+        TopicPartition("t.a", 1): Watermarks(2, 8),
+    }
+
+
+def test_topic_without_records_has_one_empty_partition(spark: SparkSession, tmp_path: Path) -> None:
+    write_topic(tmp_path, "t.a", [])
+    assert source(spark, tmp_path).watermarks(["t.a"]) == {
+        TopicPartition("t.a", 0): Watermarks(0, 0)
+    }
+
+
+def test_range_that_was_not_recorded_stops_with_topic_partition_and_offset(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_topic(tmp_path, "t.a", [line(0, 5), line(0, 6)])
+    found = source(spark, tmp_path)
+    with pytest.raises(DataError, match=r"'t\.a', partition 0: offset 2 .* earliest there is 5"):
+        found.read([OffsetRange("t.a", 0, 2, 6)])
+    with pytest.raises(DataError, match=r"up to 8 are wanted, but the log ends at 7"):
+        found.read([OffsetRange("t.a", 0, 5, 8)])
+    with pytest.raises(DataError, match="no partition 3"):
+        found.read([OffsetRange("t.a", 3, 0, 1)])
+
+
+def test_two_ranges_of_one_partition_are_a_defect_of_the_caller(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_topic(tmp_path, "t.a", [line(0, o) for o in range(4)])
+    with pytest.raises(InvariantError):
+        source(spark, tmp_path).read([OffsetRange("t.a", 0, 0, 1), OffsetRange("t.a", 0, 2, 3)])
+    with pytest.raises(InvariantError):
+        source(spark, tmp_path).read([OffsetRange("t.a", 0, 2, 1)])
+
+
+def test_line_that_cannot_be_read_stops_the_run(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_topic(tmp_path, "t.a", [line(0, 0), line(0, 1)])
+    write_manifest(tmp_path, {"t.a": {0: (0, 2)}})
+    size = path.stat().st_size
+    wrong_time = '{"p":0,"o":1,"ts":"soon","k":null,"v":"x","h":[]}'
+    for broken in ('{"p":0,"o":1,"v":"cut', '{"p":0,"v":"no offset"}', wrong_time):
+        with gzip.open(path, "wt", encoding="utf-8") as out:
+            out.write(json.dumps(line(0, 0)) + "\n" + broken + "\n")
+        manifest = tmp_path / "manifest.json"
+        text = manifest.read_text(encoding="utf-8")
+        changed = text.replace(f'"gz_bytes": {size}', f'"gz_bytes": {path.stat().st_size}')
+        manifest.write_text(changed, encoding="utf-8")
+        size = path.stat().st_size
+        frame = source(spark, tmp_path).read([OffsetRange("t.a", 0, 0, 3)])
+        with pytest.raises(Exception, match=r"MALFORMED_RECORD|without partition \(p\) or offset"):
+            frame.collect()
+
+
+def test_missing_folder_and_missing_topic_say_what_to_check(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with pytest.raises(UnavailableError, match=r"gone/topics .*check its path"):
+        source(spark, tmp_path / "gone").topics()
+    write_topic(tmp_path, "t.public.orders", [line(0, 0)])
+    with pytest.raises(UnavailableError, match=r"nearest: 't\.public\.orders'"):
+        source(spark, tmp_path).watermarks(["t.public.order"])
+
+
+def test_reading_starts_no_scan_before_an_action(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_topic(tmp_path, "t.a", [line(0, 0)])
+    write_manifest(tmp_path, {"t.a": {0: (0, 0)}})
+    frame = source(spark, tmp_path).read([OffsetRange("t.a", 0, 0, 1)])
+    path.unlink()
+    with pytest.raises(Exception, match="FileNotFoundException|does not exist"):
+        frame.collect()
+
+
+@pytest.mark.skipif(not DEMO.is_dir(), reason="the recorded demo is not in this tree")
+def test_recorded_demo_is_read_whole(spark: SparkSession) -> None:
+    manifest = json.loads((DEMO / "manifest.json").read_text(encoding="utf-8"))
+    found = RecordedSource(
+        spark, str(DEMO), manifest["prefix"], transaction_topic=f"{manifest['prefix']}.transaction"
+    )
+    topics = [*found.topics(), f"{manifest['prefix']}.transaction"]
+    marks = found.watermarks(topics)
+    ranges = [OffsetRange(p.topic, p.partition, w.earliest, w.high) for p, w in marks.items()]
+    counted = found.read(ranges).groupBy("topic").count().collect()
+    assert {row["topic"]: row["count"] for row in counted} == {
+        topic: manifest["topics"][topic]["records"] for topic in topics
+    }
