@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from lakeingest.errors import DataError
 from lakeingest.ledger.publication import Frontier
+from lakeingest.source.bounds import check_retained
 from lakeingest.source.contract import OffsetRange, Source, TopicPartition, Watermarks
 
 GROWTH = 4
@@ -72,21 +73,7 @@ def plan_reach(
 def _start(where: TopicPartition, marks: Watermarks, low: int | None) -> int:
     if low is None:
         return marks.earliest
-    if low < marks.earliest:
-        message = (
-            f"Topic '{where.topic}' partition {where.partition}: offsets {low} to "
-            f"{marks.earliest - 1} were not applied yet and are gone (retention). The lake stands "
-            "at its last publication. Load the lake anew from a new snapshot, and keep "
-            "retention.ms above the longest pause of this pipeline."
-        )
-        raise DataError(message)
-    if low > marks.high:
-        message = (
-            f"Topic '{where.topic}' partition {where.partition} ends at offset {marks.high}, but "
-            f"offset {low} was reached before: the topic was created anew. Load the lake anew "
-            "(another lakeingest.target.path), or restore the topic."
-        )
-        raise DataError(message)
+    check_retained([OffsetRange(where.topic, where.partition, low, low)], {where: marks})
     return low
 
 

@@ -32,6 +32,7 @@ from lakeingest.plan.window import SNAPSHOT_BATCH, is_counted
 from lakeingest.shape import LEDGER_FOLDER, MetadataColumns
 from lakeingest.sink.delta import DeltaSink
 from lakeingest.source import open_source
+from lakeingest.source.bounds import data_loss_error
 from lakeingest.source.contract import Source
 
 WINDOW_RECORDS = 250_000
@@ -135,7 +136,14 @@ class PipelineRun:
             left = None if max_batches is None else max_batches - self._tally.batches
             if left is not None and left <= 0:
                 break
-            state, progress = self._window(state, left)
+            try:
+                state, progress = self._window(state, left)
+            except Exception as error:
+                # Retention may remove records between the plan and the job that reads them.
+                loss = data_loss_error(error, self._source)
+                if loss is None:
+                    raise
+                raise loss from error
             if progress:
                 continue
             if not continuous:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.position import missing_below
+from lakeingest.position import missing_below, present_entries
 from lakeingest.shape import MetadataColumns
 
 FIRST_OP = "_first_op"
@@ -107,7 +107,7 @@ def fold_rows(
             F.when(~deleted & found(name), F.col(_found(name)).getField("value")).alias(name)
         )
         entries.append(F.struct(F.lit(name).alias("key"), _entry(name).alias("value")))
-    older = F.map_from_entries(F.filter(F.array(*entries), lambda e: e["value"].isNotNull()))
+    older = present_entries(entries)
     positions = F.when(~deleted & (F.size(older) > 0), older)
     unresolved = F.exists(F.map_values(older), lambda v: v == missing_below())
     return folded.select(

@@ -8,6 +8,7 @@ from lakeingest.position.encoding import (
     is_missing,
     missing_below,
     position,
+    present_entries,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "is_missing",
     "missing_below",
     "position",
+    "present_entries",
 ]

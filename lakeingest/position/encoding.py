@@ -19,6 +19,8 @@ Two kinds of strings extend a position and still sort right against plain ones:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -65,3 +67,9 @@ def missing_below(deleted_at: Column | None = None) -> Column:
 def is_missing(column_position: Column) -> Column:
     """Tell whether a column position is a mark of ``missing_below``."""
     return F.endswith(column_position, F.lit(_MISSING))
+
+
+def present_entries(entries: Sequence[Column]) -> Column:
+    """Make a map of the structs (key, value) whose value is not null; empty without any."""
+    typed = F.array(*entries).cast("array<struct<key:string,value:string>>")
+    return F.map_from_entries(F.filter(typed, lambda entry: entry["value"].isNotNull()))

@@ -19,7 +19,7 @@ from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from lakeingest.position import is_missing, missing_below
+from lakeingest.position import is_missing, missing_below, present_entries
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset
 
@@ -154,9 +154,7 @@ class MergeLaw:
             )
             entry = F.when(best != row_position, best)
             entries.append(F.struct(F.lit(name).alias("key"), entry.alias("value")))
-        older = F.map_from_entries(
-            F.filter(F.array(*entries), lambda entry: entry["value"].isNotNull())
-        )
+        older = present_entries(entries)
         deleted = F.when(self._newer, F.lit(False)).otherwise(target(names.deleted))
         positions = F.when(F.size(older) > 0, older)
         values[names.position] = row_position
