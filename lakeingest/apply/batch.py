@@ -134,9 +134,8 @@ class BatchWriter:
         table = self.book.spec(collection, shares, changes, previous)
         floor = max([share.floor for share in shares] + ([previous.note.floor] if previous else []))
         lake = self.sink.read(collection, previous.version) if previous else None
-        with changeset(changes, shares, table, self.spec, floor, lake) as (payloads, count):
-            mine = replace(note, collection=collection)
-            result = self.sink.apply(payloads, mine, previous)
+        payloads, count = changeset(changes, shares, table, self.spec, floor, lake)
+        result = self.sink.apply(payloads, replace(note, collection=collection), previous)
         failpoint("3.after-first-commit")
         return result, count
 

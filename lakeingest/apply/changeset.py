@@ -1,14 +1,13 @@
-"""One table's part of a batch: its merge payloads, persisted, with moved values filled in."""
+"""One table's part of a batch: its merge payloads, held, with moved values filled in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.apply.held import held
 from lakeingest.apply.share import Share
 from lakeingest.payload import moves
 from lakeingest.plan.spec import PipelineSpec, TableSpec
@@ -23,17 +22,6 @@ from lakeingest.sink.contract import Changeset
 _INSERTS = ("c", "r")
 
 
-@contextmanager
-def persisted(frame: DataFrame) -> Iterator[DataFrame]:
-    """Keep a frame in memory, spilling to disk, while the block runs."""
-    kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield kept
-    finally:
-        kept.unpersist()
-
-
-@contextmanager
 def changeset(
     changes: DataFrame,
     shares: Sequence[Share],
@@ -41,8 +29,8 @@ def changeset(
     spec: PipelineSpec,
     floor: str,
     lake: DataFrame | None,
-) -> Iterator[tuple[Changeset, int]]:
-    """Fold a table's changes of one batch and hold the result while it is applied.
+) -> tuple[Changeset, int]:
+    """Fold a table's changes of one batch.
 
     Args:
         changes: The table's changes in the batch (``shape.CHANGE``).
@@ -52,52 +40,47 @@ def changeset(
         floor: Position of the newest truncate so far, this batch's included; empty: none.
         lake: The table as it is now, for values that moved to another key; null if it is new.
 
-    Yields:
-        The changeset and the number of its payloads.
+    Returns:
+        The changeset, its rows held, and the number of its payloads.
     """
     masked = any(share.masked for share in shares)
     rows = rows_above(changes, floor)
-    if masked or table.key_in_value:
-        decoded = decoded_rows(rows, table, spec)
-        with persisted(decoded) as kept:
-            payload = payload_of_partial_rows(kept, table, spec)
-            if any(share.moved for share in shares):
-                with persisted(payload) as unfilled:
-                    filled = _with_moved(unfilled, kept, table, spec, lake)
-                    yield from _held(filled, shares, table, spec, masked)
-            else:
-                yield from _held(payload, shares, table, spec, masked)
-    else:
-        payload = payload_of_whole_rows(rows, table, spec)
-        yield from _held(payload, shares, table, spec, masked)
+    if not (masked or table.key_in_value):
+        return _counted(payload_of_whole_rows(rows, table, spec), shares, table, spec, masked)
+    moved = any(share.moved for share in shares)
+    decoded = decoded_rows(rows, table, spec)
+    if not moved:
+        payload = payload_of_partial_rows(decoded, table, spec)
+        return _counted(payload, shares, table, spec, masked)
+    decoded = held(decoded)
+    payload = held(payload_of_partial_rows(decoded, table, spec))
+    return _counted(_with_moved(payload, decoded, table, spec, lake), shares, table, spec, masked)
 
 
-def _held(
+def _counted(
     payload: DataFrame,
     shares: Sequence[Share],
     table: TableSpec,
     spec: PipelineSpec,
     masked: bool,
-) -> Iterator[tuple[Changeset, int]]:
-    with persisted(payload) as frame:
-        first = F.col("_first_op").isin(*_INSERTS)
-        counted = frame.agg(F.count("*").alias("all"), F.count_if(first).alias("inserts")).first()
-        total, inserts = (counted["all"], counted["inserts"]) if counted else (0, 0)
-        yield (
-            Changeset(
-                frame=frame,
-                columns=table.names(),
-                key=table.key,
-                fillable=table.fillable(spec.encodings),
-                floor=max((share.floor for share in shares), default=""),
-                low=min((share.low for share in shares if share.low), default=""),
-                high=max((max(share.high, share.floor) for share in shares), default=""),
-                inserts_only=total == inserts,
-                masked=masked,
-                deletes=any(share.deletes for share in shares),
-            ),
-            total,
-        )
+) -> tuple[Changeset, int]:
+    frame = held(payload)
+    first = F.col("_first_op").isin(*_INSERTS)
+    counted = frame.agg(F.count("*").alias("all"), F.count_if(first).alias("inserts")).first()
+    total, inserts = (counted["all"], counted["inserts"]) if counted else (0, 0)
+    changes = Changeset(
+        frame=frame,
+        columns=table.names(),
+        key=table.key,
+        fillable=table.fillable(spec.encodings),
+        floor=max((share.floor for share in shares), default=""),
+        low=min((share.low for share in shares if share.low), default=""),
+        high=max((max(share.high, share.floor) for share in shares), default=""),
+        inserts_only=total == inserts,
+        masked=masked,
+        deletes=any(share.deletes for share in shares),
+    )
+    return changes, total
 
 
 def _with_moved(
@@ -112,7 +95,7 @@ def _with_moved(
     pending = moves.links(payload, table.key, fillable)
     ended = pending.where(F.col("ended"))
     while True:
-        pending = moves.hop(pending, decoded, fillable).localCheckpoint(eager=True)
+        pending = held(moves.hop(pending, decoded, fillable))
         ended = ended.unionByName(pending.where(F.col("ended")))
         pending = pending.where(~F.col("ended"))
         if pending.isEmpty():

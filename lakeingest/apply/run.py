@@ -23,7 +23,7 @@ from lakeingest.apply.reach import GROWTH
 from lakeingest.apply.stuck import refuse_if_stuck, refuse_unknown_ends
 from lakeingest.apply.summary import BatchSummary, RunSummary
 from lakeingest.apply.tables import TableBook, Warnings
-from lakeingest.apply.window import Bounds, Window, opened_window
+from lakeingest.apply.window import Bounds, Window, read_window
 from lakeingest.config.model import PipelineConfig
 from lakeingest.decode.columns import Encodings
 from lakeingest.ledger.delta import DeltaLedger
@@ -160,30 +160,30 @@ class PipelineRun:
             self._config.commit_max_transactions,
             state.through,
         )
-        with opened_window(
+        window = read_window(
             self._source,
             self._config.source.transaction_topic,
             state.head.frontier,
             self._spec,
             counted(self._config),
             bounds,
-        ) as window:
-            self._tally.pending = window.shortfall.waiting if window.shortfall else 0
-            batches = _batches(window)
-            if not batches:
-                return self._without_batches(window, state)
-            refuse_unknown_ends(window, self._ledger)
-            failpoint("2.planned")
-            if not state.ours:
-                taken = take_over(self._ledger, self._sink, state, self._run)
-                if not same_progress(state, taken):
-                    return taken, True
-                state = taken
-            for index in batches[:left]:
-                state, summary = self._writer.write(window, index, state)
-                self._tally.add(summary)
-                if self._on_batch is not None:
-                    self._on_batch(summary)
+        )
+        self._tally.pending = window.shortfall.waiting if window.shortfall else 0
+        batches = _batches(window)
+        if not batches:
+            return self._without_batches(window, state)
+        refuse_unknown_ends(window, self._ledger)
+        failpoint("2.planned")
+        if not state.ours:
+            taken = take_over(self._ledger, self._sink, state, self._run)
+            if not same_progress(state, taken):
+                return taken, True
+            state = taken
+        for index in batches[:left]:
+            state, summary = self._writer.write(window, index, state)
+            self._tally.add(summary)
+            if self._on_batch is not None:
+                self._on_batch(summary)
         self._window_records = max(WINDOW_RECORDS, self._config.batch_max_events)
         return state, True
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lakeingest.decode.logical import CONVERSION_FAILED
-from lakeingest.errors import DataError, LakeingestError
+from lakeingest.errors import DataError, LakeingestError, TransientError
 
 MISSING_VALUE = "LAKEINGEST_MISSING_VALUE"
 
@@ -45,4 +45,10 @@ def explained(collection: str) -> Iterator[None]:
                 "time.precision.mode and binary.handling.mode with the connector."
             )
             raise DataError(message) from None
+        if "Checkpoint block" in text:
+            message = (
+                f"Table '{collection}': an executor was lost with rows of this batch. Nothing of "
+                "it was published; run again."
+            )
+            raise TransientError(message) from error
         raise

@@ -7,15 +7,15 @@ is kept (memory, then disk) until its batches are applied.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.changeset import persisted
 from lakeingest.apply.contents import Contents, contents
+from lakeingest.apply.held import held
 from lakeingest.apply.reach import Reach, plan_reach
 from lakeingest.apply.share import Share, shares
 from lakeingest.errors import DataError
@@ -97,51 +97,35 @@ class Bounds:
     through: int | None = None
 
 
-@contextmanager
-def opened_window(
+def read_window(
     source: Source,
     transaction_topic: str,
     frontier: Frontier,
     spec: PipelineSpec,
     counted: Column,
     bounds: Bounds,
-) -> Iterator[Window]:
-    """Read a window and hold it while its batches are applied."""
+) -> Window:
+    """Read a window and settle its batches; its rows are held while the window is referenced."""
     reach = plan_reach(source, transaction_topic, frontier, bounds.window_records)
-    records = source.read(reach.data)
+    changes = held(plan.window_changes(source.read(reach.data), spec))
     metadata = source.read([reach.transactions] if reach.transactions else [])
-    with (
-        persisted(plan.window_changes(records, spec)) as changes,
-        persisted(plan.window_boundaries(plan.window_metadata(metadata), spec)) as boundaries,
-    ):
-        found = contents(changes)
-        _refuse_new_snapshot(found, frontier)
-        all_ends = _collected(boundaries, spec)
-        snapshot, streaming = _snapshot(found, reach, frontier, bool(all_ends))
-        fresh = boundaries.where(F.col("end_position") > F.lit(frontier.end_position))
-        ends = [end for end in all_ends if end.position > frontier.end_position]
-        again = tuple(end.position for end in all_ends if end.position <= frontier.end_position)
-        shortfall: Shortfall | None = None
-        complete: list[End] = []
-        if streaming:
-            passed = _passed(found, reach)
-            shortfall, complete = _complete_prefix(changes, fresh, ends, counted, passed)
-        cuts = tuple(cut(complete, bounds.batch_events, bounds.batch_transactions, bounds.through))[
-            :MAX_BATCHES
-        ]
-        batched = plan.in_batches(changes, fresh, cuts, frontier.end_position, snapshot=snapshot)
-        wanted = bool(cuts) or snapshot
-        yield Window(
-            reach,
-            found,
-            batched,
-            fresh,
-            snapshot,
-            cuts,
-            tuple(shares(batched)) if wanted else (),
-            shortfall,
-            again,
-        )
+    boundaries = held(plan.window_boundaries(plan.window_metadata(metadata), spec))
+    found = contents(changes)
+    _refuse_new_snapshot(found, frontier)
+    all_ends = _collected(boundaries, spec)
+    snapshot, streaming = _snapshot(found, reach, frontier, bool(all_ends))
+    fresh = boundaries.where(F.col("end_position") > F.lit(frontier.end_position))
+    ends = [end for end in all_ends if end.position > frontier.end_position]
+    again = tuple(end.position for end in all_ends if end.position <= frontier.end_position)
+    shortfall: Shortfall | None = None
+    complete: list[End] = []
+    if streaming:
+        shortfall, complete = _complete_prefix(changes, fresh, ends, counted, _passed(found, reach))
+    planned = cut(complete, bounds.batch_events, bounds.batch_transactions, bounds.through)
+    cuts = tuple(islice(planned, MAX_BATCHES))
+    batched = plan.in_batches(changes, fresh, cuts, frontier.end_position, snapshot=snapshot)
+    summaries = tuple(shares(batched)) if cuts or snapshot else ()
+    return Window(reach, found, batched, fresh, snapshot, cuts, summaries, shortfall, again)
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class Changeset:
 
     Attributes:
         frame: The table's columns, the metadata columns and ``_first_op``; one row per key.
-            Persisted by the caller: a merge reads it more than once.
+            Held by the caller: a merge reads it more than once.
         columns: Source columns in the order of the source table.
         key: Names of the key columns.
         fillable: Columns that can be unavailable.

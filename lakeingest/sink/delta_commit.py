@@ -49,7 +49,7 @@ def merge_session(spark: SparkSession, note: CommitNote) -> SparkSession:
         "spark.databricks.delta.write.txnAppId": application(note.pipeline),
         "spark.databricks.delta.write.txnVersion": str(note.token),
         "spark.databricks.delta.commitInfo.userMetadata": note.to_json(),
-        # The changeset is persisted by the caller; copying it once more costs a job.
+        # The caller holds the changeset; copying it once more costs a job.
         "spark.databricks.delta.merge.materializeSource": "none",
     }
     for name, value in settings.items():
