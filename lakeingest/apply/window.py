@@ -140,6 +140,15 @@ def _collected(boundaries: DataFrame, spec: PipelineSpec) -> list[_SeenEnd]:
         .orderBy("end_offset")
         .collect()
     )
+    unreadable = [row["end_offset"] for row in rows if not row["end_position"]]
+    if unreadable:
+        message = (
+            f"The record at offset {unreadable[0]} of the transaction topic cannot be read (broken "
+            f"JSON, or an id without a position for a {spec.connector} connector); "
+            f"{len(unreadable)} such in all. Without it a transaction's rows cannot be counted. "
+            "Look at the record; load the lake anew if the topic cannot be repaired."
+        )
+        raise DataError(message)
     domains = sorted({row["domain"] for row in rows})
     if len(domains) > 1:
         message = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -70,7 +71,7 @@ class Encodings:
         raw = self.placeholder_bytes()
         codes = ",".join(str(code) for code in raw)
         return (
-            raw.decode(errors="replace"),
+            _json_text(raw.decode(errors="replace")),
             base64.b64encode(raw).decode(),
             f"[{codes}]",
             self.uuid_mark(),
@@ -83,6 +84,12 @@ class Encodings:
         digest[8] = digest[8] & 0x3F | 0x80
         text = digest.hex()
         return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def _json_text(text: str) -> str:
+    """Return the text as Jackson writes it inside quotes (control characters in upper case)."""
+    escaped = json.dumps(text, ensure_ascii=False)[1:-1]
+    return re.sub(r"\\u00(..)", lambda found: found[0][:4] + found[1].upper(), escaped)
 
 
 def declared(schema: StructType, encodings: Encodings) -> tuple[SourceColumn, ...]:

@@ -21,7 +21,8 @@ from lakeingest.shape import SOURCE, TRANSACTION
 
 _CORRUPT = "_malformed"
 _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-_WRAPPED_START = '{"schema":'
+_WRAPPED_START = ('{"schema":{', '{"schema":null,"payload":')
+"""A key column may be named ``schema``, but then its value is no object."""
 
 _HEADER = StructType(
     [
@@ -46,7 +47,8 @@ _TRANSACTION_METADATA = StructType(
 
 def is_wrapped(text: Column) -> Column:
     """Tell whether a JSON text is JsonConverter's ``{"schema":…,"payload":…}``."""
-    return F.startswith(text, F.lit(_WRAPPED_START))
+    described, null = (F.startswith(text, F.lit(start)) for start in _WRAPPED_START)
+    return described | null
 
 
 def parse(text: Column, schema: StructType) -> tuple[Column, Column]:

@@ -80,7 +80,9 @@ _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 def _ntz(unit: str, divisor: int = 1) -> Callable[[Column], Column]:
     def convert(value: Column) -> Column:
-        count = value if divisor == 1 else F.floor(value / F.lit(divisor)).cast("bigint")
+        # Decimal and not double: 19 digits of nanoseconds do not fit 53 bits.
+        whole = value.cast("decimal(20,0)") / F.lit(divisor)
+        count = value if divisor == 1 else F.floor(whole).cast("bigint")
         return F.expr(_EPOCH) + F.expr(f"INTERVAL '{unit}' SECOND") * count
 
     return convert
@@ -88,15 +90,20 @@ def _ntz(unit: str, divisor: int = 1) -> Callable[[Column], Column]:
 
 def _time_of_day(per_second: int) -> Callable[[Column], Column]:
     def convert(value: Column) -> Column:
-        second = F.floor(value / per_second).cast("bigint")
-        micros = ((value % per_second) * F.lit(1_000_000) / per_second).cast("bigint")
-        return F.format_string(
-            "%02d:%02d:%02d.%06d",
+        size = F.abs(value)
+        second = F.floor(size / per_second).cast("bigint")
+        micros = ((size % per_second) * F.lit(1_000_000) / per_second).cast("bigint")
+        shown = F.format_string(
+            "%s%02d:%02d:%02d.%06d",
+            # MySQL's TIME is a span and may be negative.
+            F.when(value < 0, F.lit("-")).otherwise(F.lit("")),
             F.floor(second / 3600),
             F.floor(second / 60) % 60,
             second % 60,
             micros,
         )
+        # format_string makes the text "null" of a null.
+        return F.when(value.isNotNull(), shown)
 
     return convert
 
@@ -124,16 +131,21 @@ def decimal(precision: int, scale: int, mode: str = "precise") -> LogicalType:
         return LogicalType(spark, spark, name=name)
     if mode == "string":
         return LogicalType(_STRING, spark, _checked(name, lambda value: value.cast(spark)), name)
-    decode = _checked(name, lambda value: decimal_from_bytes(F.unbase64(value), precision, scale))
+    decode = _checked(name, lambda value: decimal_from_bytes(_base64(value), precision, scale))
     return LogicalType(_STRING, spark, decode, name)
+
+
+def _base64(value: Column) -> Column:
+    # unbase64 skips what is no base64: "12.50" would become the bytes of "1250".
+    return F.try_to_binary(value, F.lit("base64"))
 
 
 def binary(mode: str = "bytes") -> LogicalType:
     """Return ``binary`` for a ``binary.handling.mode``."""
     readers: Mapping[str, Callable[[Column], Column]] = {
-        "bytes": F.unbase64,
-        "base64": F.unbase64,
-        "base64-url-safe": lambda value: F.unbase64(F.translate(value, "-_", "+/")),
+        "bytes": _base64,
+        "base64": _base64,
+        "base64-url-safe": lambda value: _base64(F.translate(value, "-_", "+/")),
         "hex": F.unhex,
     }
     name = f"binary/{mode}"
@@ -176,12 +188,18 @@ def struct(fields: Mapping[str, LogicalType]) -> LogicalType:
 
 
 def _zoned(value: Column) -> Column:
-    return value.cast("timestamp")
+    # Without a zone Spark would read the session's.
+    return F.when(value.rlike(r"(Z|[+-]\d\d(:?\d\d)?)$"), value.cast("timestamp"))
+
+
+def _int8(value: Column) -> Column:
+    # Spark's JSON reader takes 128 to 255 for a byte and wraps them around.
+    return F.when(value.between(-128, 127), value.cast("tinyint"))
 
 
 PRIMITIVES: Mapping[str, LogicalType] = {
     "boolean": LogicalType(BooleanType(), BooleanType(), name="boolean"),
-    "int8": LogicalType(ByteType(), ByteType(), name="int8"),
+    "int8": LogicalType(ShortType(), ByteType(), _checked("int8", _int8), "int8"),
     "int16": LogicalType(ShortType(), ShortType(), name="int16"),
     "int32": LogicalType(IntegerType(), IntegerType(), name="int32"),
     "int64": LogicalType(LongType(), LongType(), name="int64"),
@@ -231,7 +249,7 @@ SEMANTIC: Mapping[str, LogicalType] = {
     "io.debezium.data.VariableScaleDecimal": LogicalType(
         _VARIABLE.wire,
         _STRING,
-        lambda v: decimal_text(F.unbase64(v["value"]), v["scale"]),
+        _checked("variable decimal", lambda v: decimal_text(_base64(v["value"]), v["scale"])),
         "variable decimal",
     ),
     "io.debezium.data.Bits": binary(),

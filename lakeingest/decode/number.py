@@ -22,11 +22,15 @@ _TWO_TO_64 = "18446744073709551616"
 def unscaled_text(data: Column, wide: bool) -> Column:
     """Return the two's complement integer in ``data`` (binary) as decimal text.
 
+    Null where there are no bytes or more than fit: ``lpad`` would cut them to another number.
+
     Args:
         data: At most 8 bytes, or at most 16 when ``wide``.
         wide: Whether more than 8 bytes may come.
     """
-    digits = F.hex(data)
+    octets = F.length(data)
+    fitting = (octets > 0) & (octets <= (_WORD if wide else _WORD // 2))
+    digits = F.hex(F.when(fitting, data))
     negative = F.substring(digits, 1, 1) >= F.lit("8")
 
     def extended(width: int) -> Column:
@@ -38,7 +42,11 @@ def unscaled_text(data: Column, wide: bool) -> Column:
     both = extended(2 * _WORD)
     high = F.conv(F.substring(both, 1, _WORD), 16, -10).cast(_WHOLE)
     low = F.conv(F.substring(both, _WORD + 1, _WORD), 16, 10).cast(_WHOLE)
-    full = (high * F.lit(_TWO_TO_64).cast(DecimalType(20, 0)) + low).cast(_WHOLE).cast("string")
+    # A negative number is summed from the multiple of 2^64 above it: the one below the lowest
+    # numbers of 38 digits has 39.
+    word = F.lit(_TWO_TO_64).cast(DecimalType(20, 0))
+    up, rest = high + negative.cast("int"), low - F.when(negative, word).otherwise(F.lit(0))
+    full = (up.cast(_WHOLE) * word + rest.cast(_WHOLE)).cast(_WHOLE).cast("string")
     return F.when(F.length(digits) <= _WORD, narrow).otherwise(full)
 
 
@@ -49,7 +57,10 @@ def decimal_from_bytes(data: Column, precision: int, scale: int) -> Column:
 
 
 def decimal_text(data: Column, scale: Column) -> Column:
-    """Decode Connect ``VariableScaleDecimal`` parts to plain decimal text (at most 38 digits)."""
+    """Decode Connect ``VariableScaleDecimal`` parts to plain decimal text.
+
+    Null where the number has more than 38 digits.
+    """
     digits = unscaled_text(data, wide=True)
     sign = F.when(F.startswith(digits, F.lit("-")), F.lit("-")).otherwise(F.lit(""))
     magnitude = F.translate(digits, "-", "")
@@ -57,7 +68,12 @@ def decimal_text(data: Column, scale: Column) -> Column:
     full = F.concat(F.array_join(F.array_repeat(F.lit("0"), zeros), ""), magnitude)
     whole = F.substr(full, F.lit(1), F.length(full) - scale)
     fraction = F.substr(full, F.length(full) - scale + 1, scale)
-    return F.when(scale <= 0, digits).otherwise(F.concat(sign, whole, F.lit("."), fraction))
+    trailing = F.array_join(F.array_repeat(F.lit("0"), -scale), "")
+    return (
+        F.when((scale == 0) | (digits == "0") & (scale < 0), digits)
+        .when(scale < 0, F.concat(digits, trailing))
+        .otherwise(F.concat(sign, whole, F.lit("."), fraction))
+    )
 
 
 def _scaled(digits: Column, scale: Column) -> Column:

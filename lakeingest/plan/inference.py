@@ -49,9 +49,17 @@ def readable_counts(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     readings = {"all": as_type(StringType())}
     readings.update({label: as_type(kind) for label, kind in _CANDIDATES.items()})
     read = rows.select(*(reading.alias(label) for label, reading in readings.items()))
+
+    def reads(label: str, name: str) -> Column:
+        value = F.col(label).getField(name)
+        if label != "float64":
+            return value
+        # A double would round a whole number of more digits.
+        return F.when(~F.col("all").getField(name).rlike(r"^-?\d{16,}$"), value)
+
     return read.agg(
         *(
-            F.count(F.col(label).getField(name)).alias(f"{index}_{label}")
+            F.count(reads(label, name)).alias(f"{index}_{label}")
             for index, name in enumerate(names)
             for label in readings
         )

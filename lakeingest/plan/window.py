@@ -59,7 +59,8 @@ def is_counted(selected: Column | None, uncounted: Sequence[str]) -> Column:
         uncounted: Collections whose rows are known to be dropped on the way.
     """
     name = F.col("data_collection")
-    counted = ~F.contains(name, F.lit("@")) & ~name.isin("", *uncounted)
+    message = name.rlike(r"^io\.debezium\..*@[0-9a-f]+$")
+    counted = ~message & ~name.isin("", *uncounted)
     return counted if selected is None else counted & selected
 
 

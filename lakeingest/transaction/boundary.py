@@ -12,6 +12,8 @@ beside one BEGIN and one END per transaction, and what is made of it:
   will come again; taking it as over would publish half of it (recorded: ``mariadb-kill-replay``,
   BEGIN 8274 followed by BEGIN 8074).
 * *Foreign messages* have neither status: ignored, counted by the caller.
+* *Unreadable ones* (broken JSON, a BEGIN or END whose id gives no position) become a boundary with
+  the empty position, which lies below all: dropping them would lose a transaction in silence.
 
 The rejected way is to order by ``ts_ms`` or by the id: the first is the same for many, the second
 is not ordered on every connector.
@@ -49,15 +51,17 @@ def boundaries(
     by_key = Window.partitionBy("transaction_key").orderBy("offset")
     whole = by_key.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     is_end = F.col("status") == "END"
+    told = F.coalesce(F.col("status").isin("BEGIN", "END"), F.lit(False))
+    readable = told & ~F.col("malformed") & end_position.isNotNull()
+    unreadable = F.col("malformed") | (told & end_position.isNull())
     marked = (
-        metadata.where(F.col("status").isin("BEGIN", "END"))
+        metadata.where(readable)
         .withColumn("transaction_key", transaction_key)
         .withColumn("end_position", end_position)
         .withColumn("_order", order)
         .withColumn("_next_status", F.lead("status").over(by_offset))
         .withColumn("_next_order", F.lead("_order").over(by_offset))
         .withColumn("begins", F.sum((~is_end).cast("bigint")).over(by_key))
-        .withColumn("_ends_before", F.sum(is_end.cast("bigint")).over(by_key))
         .withColumn("_ends", F.sum(is_end.cast("bigint")).over(whole))
     )
     # PostgreSQL's END differs from its BEGIN in the LSN, so "first END" is per end position there;
@@ -84,11 +88,16 @@ def boundaries(
             .withColumn("implied", F.lit(True))
         )
         over = ends.unionByName(orphans)
+    broken = metadata.where(unreadable).withColumn("implied", F.lit(False))
+    broken = broken.withColumn(
+        "data_collections", F.lit(None).cast(over.schema["data_collections"].dataType)
+    )
+    over = over.unionByName(broken, allowMissingColumns=True)
     return over.select(
         F.col("offset").alias("end_offset"),
-        "id",
-        "transaction_key",
-        "end_position",
+        F.coalesce("id", F.lit("")).alias("id"),
+        F.coalesce("transaction_key", F.lit("")).alias("transaction_key"),
+        F.coalesce("end_position", F.lit("")).alias("end_position"),
         F.coalesce(F.col("begins"), F.lit(0)).alias("begins"),
         "implied",
         F.coalesce(F.col("event_count"), F.lit(0)).alias("event_count"),

@@ -125,8 +125,14 @@ def interrupted(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> D
     )
     by_incarnation = (
         rows.join(F.broadcast(repeated.select("end_offset")), "end_offset", "left_semi")
+        .withColumn("data_collection", F.col("collection"))
+        .where(is_counted)
         .groupBy("end_offset", F.coalesce("incarnation", F.lit("")).alias("incarnation"))
-        .agg(F.count_distinct("identity").alias("found"))
+        .agg(F.count_distinct("identity").alias("found"), F.max("position").alias("_reached"))
+        # END's count is that of an incarnation that got to the last row; one that was killed
+        # half-way may happen to be of the same size.
+        .withColumn("_furthest", F.max("_reached").over(Window.partitionBy("end_offset")))
+        .where(F.col("_reached") == F.col("_furthest"))
     )
     whole = by_incarnation.join(counted, "end_offset").where(F.col("found") == F.col("expected"))
     return (

@@ -1,0 +1,84 @@
+"""Decimals, with Python's integers as the oracle: every width, sign and precision in one job."""
+
+from __future__ import annotations
+
+import random
+from decimal import Context, Decimal
+
+from pyspark.sql import SparkSession
+
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.logical import decimal
+from tests.decode.wire import decode_texts, event, minimal_width, unscaled
+
+EXACT = Context(prec=80)
+
+FORMS = ((5, 5), (10, 2), (18, 0), (19, 4), (38, 0), (38, 18))
+"""Precision and scale; 18 is the last that fits 8 octets, 38 Spark's limit."""
+
+
+def unscaled_values(precision: int) -> list[int]:
+    """Zero, the edges of every width, the edges of the precision, and random ones between."""
+    largest = 10**precision - 1
+    edges = {0, 1, largest, largest - 1, 10 ** (precision - 1)}
+    for width in range(1, 17):
+        power = 2 ** (8 * width - 1)
+        edges.update((power - 1, power, power + 1, 2 * power - 1, 2 * power))
+    draw = random.Random(precision)
+    edges.update(draw.randrange(10 ** draw.randint(1, precision)) for _ in range(60))
+    values = sorted(value for value in edges if value <= largest)
+    # -(10^38 - 1) down to the last multiple of 2^64 has a test of its own.
+    return [*values, *(-value for value in values if value < 10**38 - 2**65)]
+
+
+def test_unscaled_bytes_of_every_width_and_sign_decode_exactly(spark: SparkSession) -> None:
+    columns = [SourceColumn(f"d{p}_{s}", decimal(p, s)) for p, s in FORMS]
+    values = {
+        column.name: unscaled_values(p) for column, (p, _) in zip(columns, FORMS, strict=True)
+    }
+    widths = {minimal_width(value) for value in values["d38_0"]}
+    assert widths == set(range(1, 17))
+    depth = max(len(found) for found in values.values())
+    texts = [
+        event({name: unscaled(found[n]) for name, found in values.items() if n < len(found)})
+        for n in range(depth)
+    ]
+    decoded = decode_texts(spark, columns, texts)
+    wrong = [
+        (column.name, value, decoded[n][column.name])
+        for column, (_, scale) in zip(columns, FORMS, strict=True)
+        for n, value in enumerate(values[column.name])
+        if decoded[n][column.name] != Decimal(value).scaleb(-scale, EXACT)
+    ]
+    assert wrong == []
+
+
+def test_sign_extended_bytes_decode_to_the_same_number(spark: SparkSession) -> None:
+    columns = [SourceColumn("narrow", decimal(9, 2)), SourceColumn("wide", decimal(30, 2))]
+    numbers = [0, 1, -1, 127, -128, 99_999, -99_999]
+    texts = [event({"narrow": unscaled(n, 8), "wide": unscaled(n, 16)}) for n in numbers]
+    expected = [Decimal(n).scaleb(-2) for n in numbers]
+    decoded = decode_texts(spark, columns, texts)
+    assert [row["narrow"] for row in decoded] == expected
+    assert [row["wide"] for row in decoded] == expected
+
+
+def test_numbers_keep_every_digit_with_decimal_format_numeric(spark: SparkSession) -> None:
+    written = [
+        "123456789012345678901234567890.12345678",
+        "-0.00000001",
+        "999999999999999999999999999999.99999999",
+        "0",
+        "1E+3",
+    ]
+    column = SourceColumn("n", decimal(38, 8, "double"))
+    texts = ['{"after":{"n":' + digits + "}}" for digits in written]
+    decoded = decode_texts(spark, [column], texts)
+    assert [row["n"] for row in decoded] == [Decimal(digits) for digits in written]
+
+
+def test_text_keeps_every_digit_with_decimal_handling_mode_string(spark: SparkSession) -> None:
+    written = ["123456789012345678901234567890.12345678", "-0.00000001", "7", "1E+3"]
+    column = SourceColumn("n", decimal(38, 8, "string"))
+    decoded = decode_texts(spark, [column], [event({"n": digits}) for digits in written])
+    assert [row["n"] for row in decoded] == [Decimal(digits) for digits in written]

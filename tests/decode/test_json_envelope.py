@@ -1,0 +1,125 @@
+"""The envelope of a record: with and without schemas, broken, foreign, from other versions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from lakeingest.decode.json_envelope import decode_envelope, decode_transaction_metadata
+from tests.envelope.records import Record, frame, postgresql_event
+
+EVENT = postgresql_event(xid=7, before=100, lsn=110)
+
+
+def wrapped(payload: Any) -> dict[str, Any]:
+    return {"schema": {"type": "struct", "fields": [], "name": "px.Envelope"}, "payload": payload}
+
+
+VALUES: dict[str, Any] = {
+    "bare": EVENT,
+    "wrapped": wrapped(EVENT),
+    "unknown fields": EVENT
+    | {"ts_ns": 1, "after": {"op": "x", "deep": [{"source": 1}]}}
+    | {"source": EVENT["source"] | {"origin": {"a": 1}, "xmin": None, "ts_us": 5}},
+    "snapshot as boolean": EVENT | {"source": EVENT["source"] | {"snapshot": True}},
+    "numbers as text": EVENT | {"transaction": {"id": 7, "total_order": 1}},
+    "truncated": json.dumps(EVENT)[:-9],
+    "truncated in the header": json.dumps(EVENT, separators=(",", ":"))[: -len(',"op":"c"}') - 20],
+    "wrapped and truncated": json.dumps(wrapped(EVENT), separators=(",", ":"))[:-1],
+    "not JSON": "Sat Nov 21",
+    "a JSON string": '"text"',
+    "no UTF-8": b"\xff\xfe\x00",
+    "source is text": EVENT | {"source": "postgres"},
+    "lsn is text": EVENT | {"source": EVENT["source"] | {"lsn": "0/1A"}},
+    "null record": None,
+    "heartbeat": {"ts_ms": 1},
+    "empty object": {},
+    "wrapped null": {"schema": None, "payload": None},
+}
+
+
+@pytest.fixture(scope="module")
+def envelopes(spark: SparkSession) -> dict[str, Row]:
+    records = [
+        Record("px.public.a", value, {"id": 1}, 0, n) for n, value in enumerate(VALUES.values())
+    ]
+    found = decode_envelope(frame(spark, records)).orderBy("offset").collect()
+    return dict(zip(VALUES, found, strict=True))
+
+
+@pytest.mark.parametrize("form", ["bare", "wrapped", "unknown fields", "numbers as text"])
+def test_the_header_fields_are_read_in_every_form(envelopes: dict[str, Row], form: str) -> None:
+    found = envelopes[form]
+    assert not found["malformed"]
+    assert found["op"] == "c"
+    assert (found["source"]["table"], found["source"]["lsn"]) == ("a", 110)
+    assert found["source"]["sequence"] == '["100","110"]'
+    assert found["transaction"]["id"] in ("7:110", "7")
+    assert found["transaction"]["total_order"] == 1
+
+
+def test_the_records_text_is_carried_on_untouched(envelopes: dict[str, Row]) -> None:
+    for form in ("bare", "wrapped", "truncated"):
+        written = VALUES[form]
+        expected = (
+            written if isinstance(written, str) else json.dumps(written, separators=(",", ":"))
+        )
+        assert envelopes[form]["value"] == expected
+    assert envelopes["bare"]["key"] == '{"id":1}'
+
+
+def test_a_snapshot_marker_may_be_a_boolean(envelopes: dict[str, Row]) -> None:
+    assert envelopes["snapshot as boolean"]["source"]["snapshot"] == "true"
+    assert envelopes["bare"]["source"]["snapshot"] is None
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "truncated",
+        "truncated in the header",
+        "wrapped and truncated",
+        "not JSON",
+        "a JSON string",
+        "no UTF-8",
+        "source is text",
+        "lsn is text",
+    ],
+)
+def test_what_is_no_envelope_is_malformed_and_no_crash(
+    envelopes: dict[str, Row], form: str
+) -> None:
+    assert envelopes[form]["malformed"]
+
+
+@pytest.mark.parametrize("form", ["null record", "heartbeat", "empty object", "wrapped null"])
+def test_a_record_without_an_operation_is_not_malformed(
+    envelopes: dict[str, Row], form: str
+) -> None:
+    found = envelopes[form]
+    assert not found["malformed"]
+    assert found["op"] is None
+
+
+END = {
+    "status": "END",
+    "id": "7:120",
+    "event_count": 2,
+    "data_collections": [{"data_collection": "public.a", "event_count": 2}],
+    "ts_ms": 1795255555620,
+}
+
+
+def test_transaction_metadata_is_read_with_and_without_schemas(spark: SparkSession) -> None:
+    values = [END, wrapped(END), END | {"more": 1}, json.dumps(END)[:-4], {"ts_ms": 1}]
+    records = [Record("px.transaction", value, None, 0, n) for n, value in enumerate(values)]
+    found = decode_transaction_metadata(frame(spark, records)).orderBy("offset").collect()
+    for row in found[:3]:
+        assert (row["status"], row["id"], row["event_count"]) == ("END", "7:120", 2)
+        assert [tuple(item) for item in row["data_collections"]] == [("public.a", 2)]
+        assert row["ts_ms"] == 1795255555620
+    assert [row["malformed"] for row in found] == [False, False, False, True, False]
+    assert found[4]["status"] is None

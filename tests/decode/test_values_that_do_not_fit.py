@@ -1,0 +1,114 @@
+"""A value that does not fit its type fails the job; it never becomes NULL or another value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.logical import (
+    CONVERSION_FAILED,
+    PRIMITIVES,
+    SEMANTIC,
+    LogicalType,
+    array,
+    binary,
+    decimal,
+)
+from tests.decode.wire import decode_texts, event, unscaled
+
+TIME = "io.debezium.time."
+FAILED = (PySparkException, Py4JJavaError)
+"""What an action of a failed job raises, depending on what failed it."""
+VARIABLE = SEMANTIC["io.debezium.data.VariableScaleDecimal"]
+
+
+def decode_one(spark: SparkSession, kind: LogicalType, wire: Any) -> Any:
+    text = wire.decode() if isinstance(wire, bytes) else event({"c": wire})
+    return decode_texts(spark, [SourceColumn("c", kind)], [text])[0]["c"]
+
+
+FAILING = {
+    "an integer beyond 32 bits": (PRIMITIVES["int32"], 2**31),
+    "an integer beyond 64 bits": (PRIMITIVES["int64"], 2**63),
+    "an integer beyond 16 bits": (PRIMITIVES["int16"], 40_000),
+    "a fraction as an integer": (PRIMITIVES["int32"], 1.5),
+    "text as an integer": (PRIMITIVES["int64"], "5"),
+    "empty text as an integer": (PRIMITIVES["int32"], ""),
+    "a number as a boolean": (PRIMITIVES["boolean"], 1),
+    "text as an array": (array(PRIMITIVES["string"]), "x"),
+    "a wrong element of an array": (array(PRIMITIVES["int32"]), [1, "x"]),
+    "a decimal beyond its precision": (decimal(10, 2), unscaled(10**10)),
+    "a negative decimal beyond its precision": (decimal(10, 2), unscaled(-(10**10))),
+    "a decimal of 39 digits": (decimal(38, 0), unscaled(10**38)),
+    "a number beyond its precision": (decimal(10, 2, "double"), 12345678901.5),
+    "NaN as a decimal": (decimal(10, 2, "string"), "NaN"),
+    "text that is no hexadecimal": (binary("hex"), "zz"),
+    "a zoned timestamp in month 13": (SEMANTIC[TIME + "ZonedTimestamp"], "2026-13-01T00:00:00Z"),
+    "an ISO date that is none": (SEMANTIC[TIME + "IsoDate"], "2026-02-30Z"),
+    "an ISO timestamp that is none": (SEMANTIC[TIME + "IsoTimestamp"], "yesterday"),
+    "milliseconds beyond Spark's range": (SEMANTIC[TIME + "Timestamp"], 2**62),
+}
+
+
+@pytest.mark.parametrize(("kind", "wire"), FAILING.values(), ids=FAILING.keys())
+def test_a_value_that_does_not_fit_fails(spark: SparkSession, kind: LogicalType, wire: Any) -> None:
+    with pytest.raises(FAILED):
+        decode_one(spark, kind, wire)
+
+
+def test_the_message_of_a_failed_conversion_does_not_hold_the_value(spark: SparkSession) -> None:
+    with pytest.raises(FAILED) as raised:
+        decode_one(spark, SEMANTIC[TIME + "ZonedTimestamp"], "secret-4711")
+    assert CONVERSION_FAILED in str(raised.value)
+    assert "secret-4711" not in str(raised.value)
+
+
+SILENT = {
+    "an integer beyond 8 bits": (PRIMITIVES["int8"], 200),
+    "a decimal of 9 octets in 18 digits": (decimal(18, 0), unscaled(2**63)),
+    "a decimal of 17 octets in 38 digits": (decimal(38, 0), unscaled(10**39)),
+    "a variable-scale decimal of 39 digits": (VARIABLE, {"scale": 0, "value": unscaled(10**38)}),
+    "a variable-scale decimal of 60 digits": (VARIABLE, {"scale": 3, "value": unscaled(10**60)}),
+    "plain text where decimal bytes are declared": (decimal(10, 2), "12.50"),
+    "a number where decimal bytes are declared": (decimal(10, 2), 12.5),
+    "text that is no base64": (binary(), "!a_b-"),
+    "a zoned timestamp without zone": (SEMANTIC[TIME + "ZonedTimestamp"], "2026-01-02T01:04:05"),
+}
+
+
+@pytest.mark.parametrize(("kind", "wire"), SILENT.values(), ids=SILENT.keys())
+def test_a_value_that_does_not_fit_is_not_replaced_by_another(
+    spark: SparkSession, kind: LogicalType, wire: Any
+) -> None:
+    with pytest.raises(FAILED):
+        decode_one(spark, kind, wire)
+
+
+CHANGED: dict[str, tuple[LogicalType, Any, Any]] = {
+    "NULL as a time of day": (SEMANTIC[TIME + "MicroTime"], None, None),
+    "the lowest decimal of 38 digits": (decimal(38, 0), unscaled(1 - 10**38), 1 - 10**38),
+    "nanoseconds just below a microsecond": (
+        SEMANTIC[TIME + "NanoTimestamp"],
+        1767323045123456999,
+        "2026-01-02 03:04:05.123456",
+    ),
+    "a negative time of day": (SEMANTIC[TIME + "MicroTime"], -1_500_000, "-00:00:01.500000"),
+    "a negative time of three hours": (
+        SEMANTIC[TIME + "MicroTime"],
+        -3 * 3600 * 1_000_000,
+        "-03:00:00.000000",
+    ),
+    "a negative scale": (VARIABLE, {"scale": -2, "value": unscaled(12)}, "1200"),
+}
+
+
+@pytest.mark.parametrize(("kind", "wire", "expected"), CHANGED.values(), ids=CHANGED.keys())
+def test_a_value_at_the_edge_decodes_exactly(
+    spark: SparkSession, kind: LogicalType, wire: Any, expected: Any
+) -> None:
+    assert decode_one(spark, kind, wire) == expected

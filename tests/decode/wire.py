@@ -1,0 +1,82 @@
+"""Wire values for the decoder's tests, and many of them decoded in one job."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, TimestampNTZType, TimestampType
+
+from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.logical import LogicalType
+from lakeingest.decode.row import with_row
+
+
+def minimal_width(number: int) -> int:
+    """Octets of Java's ``BigInteger.toByteArray``."""
+    return (number if number >= 0 else ~number).bit_length() // 8 + 1
+
+
+def unscaled(number: int, width: int | None = None) -> str:
+    """Return Connect's ``Decimal`` bytes of an unscaled value in base64."""
+    octets = number.to_bytes(width or minimal_width(number), "big", signed=True)
+    return base64.b64encode(octets).decode()
+
+
+def event(after: Mapping[str, Any]) -> str:
+    """Return the JSON text of a change event, as JsonConverter without schemas writes it."""
+    return json.dumps({"before": None, "after": after, "op": "c"}, separators=(",", ":"))
+
+
+def decode_texts(
+    spark: SparkSession, columns: Sequence[SourceColumn], texts: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Decode events in one job, in their order; zoned timestamps come back as microseconds.
+
+    Timestamps are shown as text or numbers, so that Python's own time zone has no say, and so that
+    years beyond 9999 can be seen.
+    """
+    numbered = spark.createDataFrame(
+        list(enumerate(texts)), "_index bigint, value string"
+    ).coalesce(1)
+    rows = with_row(numbered, columns, Encodings(), wrapped=False, masked=False)
+    shown = [_shown(column).alias(column.name) for column in columns]
+    found = rows.select("_index", *shown).orderBy("_index").collect()
+    return [
+        {name: value for name, value in row.asDict().items() if name != "_index"} for row in found
+    ]
+
+
+def _shown(column: SourceColumn) -> Column:
+    value = F.col("row").getField(column.name)
+    if isinstance(column.type.spark, TimestampType):
+        return F.unix_micros(value)
+    if isinstance(column.type.spark, TimestampNTZType):
+        return value.cast("string")
+    if isinstance(column.type.spark, BinaryType):
+        return F.hex(value)
+    return value
+
+
+Cases = Mapping[str, tuple[LogicalType, Sequence[tuple[Any, Any]]]]
+"""Column name -> its type and pairs of wire value and expected value."""
+
+
+def decode_cases(spark: SparkSession, cases: Cases) -> list[tuple[str, Any, Any]]:
+    """Decode all cases in one job; return (column and wire value, decoded, expected)."""
+    columns = [SourceColumn(name, kind) for name, (kind, _) in cases.items()]
+    depth = max(len(pairs) for _, pairs in cases.values())
+    texts = [
+        event({name: pairs[n][0] for name, (_, pairs) in cases.items() if n < len(pairs)})
+        for n in range(depth)
+    ]
+    decoded = decode_texts(spark, columns, texts)
+    return [
+        (f"{name} {wire!r}", decoded[n][name], expected)
+        for name, (_, pairs) in cases.items()
+        for n, (wire, expected) in enumerate(pairs)
+    ]

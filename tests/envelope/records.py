@@ -1,0 +1,96 @@
+"""Records of the log for tests: from real vectors, or written out in a few words."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakeingest.shape import RECORD
+
+VECTORS = Path(__file__).parent / "data"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record; a value that is neither text nor bytes is written as JSON."""
+
+    topic: str
+    value: Any
+    key: Any = None
+    partition: int = 0
+    offset: int = 0
+    headers: Mapping[str, Any] = field(default_factory=dict)
+
+    def row(self) -> tuple[Any, ...]:
+        """Return the record in the order of ``shape.RECORD``."""
+        headers = [(name, _octets(value)) for name, value in self.headers.items()]
+        key, value = _octets(self.key), _octets(self.value)
+        return (self.topic, self.partition, self.offset, None, key, value, headers or None)
+
+
+def _octets(value: Any) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def frame(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
+    """Return records as a source gives them (``shape.RECORD``)."""
+    return spark.createDataFrame([record.row() for record in records], RECORD).coalesce(1)
+
+
+def vectors(name: str) -> list[Record]:
+    """Return the real events of ``data/<name>.jsonl``, each with its line number as offset."""
+    lines = (VECTORS / f"{name}.jsonl").read_text("utf-8").splitlines()
+    parsed = [json.loads(line) for line in lines]
+    return [
+        Record(line["topic"], line["v"], line["k"], 0, number, line["h"])
+        for number, line in enumerate(parsed)
+    ]
+
+
+def recorded(folder: Path, topic: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the lines of one recorded topic: ``p``, ``o``, ``k``, ``v``, ``h``."""
+    with gzip.open(folder / "topics" / f"{topic}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def postgresql_event(
+    *,
+    xid: int | None = 7,
+    before: int | None = 100,
+    lsn: int | None = 110,
+    op: str = "c",
+    table: str = "a",
+    **source: Any,
+) -> dict[str, Any]:
+    """Return a PostgreSQL change event without its row."""
+    sequence = json.dumps(
+        [None if part is None else str(part) for part in (before, lsn)], separators=(",", ":")
+    )
+    block = None if xid is None else {"id": f"{xid}:{lsn}", "total_order": 1}
+    placed = {"schema": "public", "table": table, "lsn": lsn, "sequence": sequence} | source
+    return {"before": None, "after": {"id": 1}, "source": placed, "transaction": block, "op": op}
+
+
+def binlog_event(
+    transaction: str | None,
+    *,
+    file: str | None = "mysql-bin.000001",
+    pos: int = 4,
+    row: int = 0,
+    op: str = "c",
+    **source: Any,
+) -> dict[str, Any]:
+    """Return a MySQL or MariaDB change event without its row."""
+    block = None if transaction is None else {"id": transaction, "total_order": 1}
+    placed = {"db": "shop", "table": "a", "file": file, "pos": pos, "row": row} | source
+    return {"before": None, "after": {"id": 1}, "source": placed, "transaction": block, "op": op}

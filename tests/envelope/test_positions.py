@@ -1,0 +1,240 @@
+"""Positions of PostgreSQL, MySQL and MariaDB rows: commit order, and numbers as numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.decode.json_envelope import decode_envelope
+from lakeingest.envelope import changes
+from lakeingest.envelope.change import FAMILIES
+from lakeingest.position import after
+from lakeingest.shape import Kind
+from tests.envelope.records import Record, binlog_event, frame, postgresql_event, recorded
+
+RECORDING = Path(__file__).parents[1] / "recordings" / "data" / "pg-shop-small" / "json-schema"
+TABLES = ("orders", "order_lines", "customers", "ledger", "txlog")
+
+
+def placed(spark: SparkSession, values: list[Any], connector: str, epoch: int = 0) -> list[Row]:
+    records = [Record("t", value, {"id": n}, 0, n) for n, value in enumerate(values)]
+    found = changes(decode_envelope(frame(spark, records)), connector, epoch, ())
+    return found.orderBy("offset").collect()
+
+
+def positions(spark: SparkSession, values: list[Any], connector: str) -> list[str]:
+    return [row["position"] for row in placed(spark, values, connector)]
+
+
+def test_a_postgresql_position_is_the_previous_commit_then_the_record(spark: SparkSession) -> None:
+    found = positions(
+        spark,
+        [
+            postgresql_event(before=None, lsn=110),
+            postgresql_event(before=None, lsn=111),
+            postgresql_event(before=9, lsn=8),
+            postgresql_event(before=10, lsn=9),
+            postgresql_event(before=10, lsn=10),
+            postgresql_event(before=99, lsn=1),
+            postgresql_event(before=100, lsn=1),
+            postgresql_event(before=2**62, lsn=2**62 + 1),
+        ],
+        "postgresql",
+    )
+    assert found == sorted(found)
+    assert len(set(found)) == len(found)
+    assert found[0] == after(0, 0, 110)
+    assert found[3] == after(0, 11, 9)
+
+
+def test_an_own_commit_lsn_sorts_together_with_the_previous_one(spark: SparkSession) -> None:
+    """A connector that is upgraded in mid-stream sends ``commit_lsn`` from then on."""
+    found = positions(
+        spark,
+        [
+            postgresql_event(before=100, lsn=110),
+            postgresql_event(before=100, lsn=150, commit_lsn=200),
+            postgresql_event(before=200, lsn=120),
+            postgresql_event(before=200, lsn=130, commit_lsn=300),
+        ],
+        "postgresql",
+    )
+    assert found == sorted(found)
+    assert found[0] < found[1] < found[2] < found[3]
+
+
+def test_a_sequence_that_cannot_be_read_falls_back_or_gives_no_position(
+    spark: SparkSession,
+) -> None:
+    values = [
+        postgresql_event(lsn=7, sequence=None),
+        postgresql_event(lsn=7, sequence="[]"),
+        postgresql_event(lsn=7, sequence="[null,null]"),
+        postgresql_event(lsn=None, sequence=None),
+    ]
+    found = placed(spark, values, "postgresql")
+    assert [row["position"] for row in found] == [after(0, 0, 7)] * 3 + [None]
+    assert [row["kind"] for row in found] == [Kind.ROW] * 3 + [Kind.MALFORMED]
+
+
+def test_the_end_of_a_transaction_lies_above_its_rows_and_not_above_later_ones(
+    spark: SparkSession,
+) -> None:
+    own, first_of_next = positions(
+        spark,
+        [postgresql_event(before=100, lsn=199), postgresql_event(before=200, lsn=150)],
+        "postgresql",
+    )
+    id_ = spark.createDataFrame([("7:200",)], "id string")
+    end = id_.select(FAMILIES["postgresql"].end_position(F.lit(0), F.col("id"))).collect()[0][0]
+    assert own < end <= first_of_next
+
+
+@pytest.fixture(scope="module")
+def shop(spark: SparkSession) -> list[Row]:
+    """Rows of the recorded run with their transaction; transactions interleave in it."""
+    records = [
+        Record(line_topic, line["v"], line["k"], line["p"], line["o"])
+        for line_topic in (f"t3.public.{table}" for table in TABLES)
+        for line in recorded(RECORDING, line_topic)
+    ]
+    found = changes(decode_envelope(frame(spark, records)), "postgresql", 0, ())
+    return in_transactions(found).collect()
+
+
+def in_transactions(found: DataFrame) -> DataFrame:
+    lsn = F.get_json_object("value", "$.payload.source.lsn").cast("bigint")
+    rows = found.where(F.col("kind").isin(Kind.ROW, Kind.TRUNCATE))
+    return rows.select("transaction_key", "position", lsn.alias("lsn"))
+
+
+def commit_order() -> dict[str, int]:
+    """Transaction number -> place of its END on the transaction topic."""
+    ends: dict[str, int] = {}
+    for line in recorded(RECORDING, "t3.transaction"):
+        value = json.loads(line["v"])
+        value = value.get("payload", value)
+        if value["status"] == "END":
+            ends.setdefault(value["id"].partition(":")[0], line["o"])
+    return ends
+
+
+def steps_back(rows: list[Row], by: str) -> int:
+    """Count the rows that sort, by a column, after a row of a later commit."""
+    order = commit_order()
+    placed = [order[row["transaction_key"]] for row in sorted(rows, key=lambda row: row[by])]
+    return sum(later < earlier for earlier, later in zip(placed, placed[1:], strict=False))
+
+
+def test_recorded_positions_follow_the_commit_order(shop: list[Row]) -> None:
+    assert len(shop) > 4_000
+    assert steps_back(shop, "position") == 0
+
+
+def test_recorded_bare_lsns_do_not_follow_the_commit_order(shop: list[Row]) -> None:
+    assert steps_back(shop, "lsn") > 100
+
+
+MARIADB = ["0-1-9", "0-1-10", "0-2-11", "0-1-12", "0-1-99", "0-1-100"]
+
+
+def test_mariadb_orders_by_number_within_the_domain_whatever_the_server(
+    spark: SparkSession,
+) -> None:
+    found = positions(spark, [binlog_event(None, gtid=gtid) for gtid in MARIADB], "mariadb")
+    assert found == sorted(found)
+    assert len(set(found)) == len(found)
+    assert sorted(MARIADB) != MARIADB
+
+
+def test_offset_and_row_order_the_rows_of_one_binlog_transaction(spark: SparkSession) -> None:
+    found = positions(
+        spark,
+        [
+            binlog_event("0-1-7", pos=9, row=5),
+            binlog_event("0-1-7", pos=10, row=0),
+            binlog_event("0-1-7", pos=10, row=9),
+            binlog_event("0-1-7", pos=10, row=10),
+            binlog_event("0-1-8", pos=1, row=0),
+        ],
+        "mariadb",
+    )
+    assert found == sorted(found)
+    assert len(set(found)) == 5
+
+
+def test_binlog_files_and_transaction_ids_compare_as_numbers(spark: SparkSession) -> None:
+    names = ["mysql-bin.000009", "mysql-bin.000010", "mysql-bin.999999", "mysql-bin.1000000"]
+    by_file = positions(spark, [binlog_event(None, file=name, pos=4) for name in names], "mysql")
+    assert by_file == sorted(by_file)
+    ids = [f"file={name},pos={pos}" for name in names for pos in (999, 1000)]
+    by_id = positions(spark, [binlog_event(id_, file=None) for id_ in ids], "mysql")
+    assert by_id == sorted(by_id)
+    assert len(set(by_id)) == len(ids)
+    assert names != sorted(names)
+
+
+UUID = "0e4d5dcd-a33b-11ea-80f1-02010a22a99e"
+
+
+def test_mysql_gtids_with_and_without_tag_order_by_number(spark: SparkSession) -> None:
+    for prefix in (UUID, f"{UUID}:billing", f"{UUID}:tag_2"):
+        gtids = [f"{prefix}:{number}" for number in (1, 9, 10, 99, 100, 2**40)]
+        found = positions(spark, [binlog_event(None, gtid=gtid) for gtid in gtids], "mysql")
+        assert found == sorted(found)
+        assert len(set(found)) == len(gtids)
+
+
+def test_a_binlog_row_without_any_coordinates_has_no_position(spark: SparkSession) -> None:
+    (row,) = placed(spark, [binlog_event(None, file=None)], "mysql")
+    assert row["position"] is None
+    assert row["kind"] == Kind.MALFORMED
+
+
+IDS = {
+    "0-1-10": ("0", 10),
+    "0-2-9": ("0", 9),
+    "7-1-10": ("7", 10),
+    f"{UUID}:10": (UUID, 10),
+    f"{UUID}:billing:10": (f"{UUID}:billing", 10),
+    "file=mysql-bin.000003,pos=1234": ("file=mysql-bin", (3 << 40) + 1234),
+    "file=mysql-bin.1000000,pos=4": ("file=mysql-bin", (1_000_000 << 40) + 4),
+    "file=other.000003,pos=4": ("file=other", (3 << 40) + 4),
+    "nonsense": ("nonsense", None),
+}
+
+
+def test_a_transaction_id_has_a_domain_and_a_number_within_it(spark: SparkSession) -> None:
+    family = FAMILIES["mysql"]
+    ids = spark.createDataFrame([(id_,) for id_ in IDS], "id string").coalesce(1)
+    rows = ids.select(
+        "id", family.order_domain(F.col("id")).alias("domain"), family.order(F.col("id")).alias("n")
+    ).collect()
+    assert {row["id"]: (row["domain"], row["n"]) for row in rows} == IDS
+
+
+def test_the_end_of_a_binlog_transaction_lies_between_its_rows_and_the_next_ones(
+    spark: SparkSession,
+) -> None:
+    id_ = spark.createDataFrame([("0-1-9",)], "id string")
+    end = id_.select(FAMILIES["mariadb"].end_position(F.lit(0), F.col("id"))).collect()[0][0]
+    top = 2**31 - 1
+    last, following = positions(
+        spark,
+        [binlog_event("0-1-9", pos=top, row=top), binlog_event("0-2-10", pos=0, row=0)],
+        "mariadb",
+    )
+    assert last < end <= following
+
+
+def test_a_later_epoch_lies_above_every_position_of_an_earlier_one(spark: SparkSession) -> None:
+    (old,) = placed(spark, [postgresql_event(before=2**62, lsn=2**62)], "postgresql", epoch=4)
+    (new,) = placed(
+        spark, [postgresql_event(op="r", snapshot="first", lsn=1)], "postgresql", epoch=5
+    )
+    assert old["position"] < new["position"]

@@ -1,0 +1,246 @@
+"""The plan is pure: it starts no job, runs no Python on rows, and its stages fit one another."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructType
+
+import lakeingest
+from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.json_envelope import decode_envelope
+from lakeingest.decode.logical import PRIMITIVES, SEMANTIC, array, decimal
+from lakeingest.envelope import changes
+from lakeingest.plan import table as table_plan
+from lakeingest.plan import window as plan
+from lakeingest.plan.inference import readable_counts
+from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.position import after
+from lakeingest.shape import BOUNDARY, CHANGE, ENVELOPE, RECORD
+from lakeingest.transaction import completeness
+from lakeingest.transaction.cut import Cut
+from tests.envelope.records import frame, vectors
+
+ROOT = Path(lakeingest.__file__).parent
+PURE = ("decode", "envelope", "transaction", "payload", "plan", "position")
+
+FORBIDDEN_ATTRIBUTES = {
+    "_jdf",
+    "_jvm",
+    "cache",
+    "checkpoint",
+    "collect",
+    "count",
+    "first",
+    "foreach",
+    "foreachPartition",
+    "head",
+    "isEmpty",
+    "localCheckpoint",
+    "persist",
+    "rdd",
+    "read",
+    "readStream",
+    "show",
+    "sparkContext",
+    "sparkSession",
+    "take",
+    "toLocalIterator",
+    "toPandas",
+    "write",
+    "writeStream",
+    "writeTo",
+}
+FORBIDDEN_NAMES = {"SparkContext", "SparkSession", "pandas_udf", "udf"}
+FORBIDDEN_MODULES = {"datetime", "os", "pathlib", "random", "time"}
+"""Clocks, files and chance: what a plan must be told as an argument."""
+
+
+def impurities(source: str) -> Iterator[str]:
+    """Yield what a module may not mention; functions of ``F`` are expressions, not actions."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute):
+            of_functions = isinstance(node.value, ast.Name) and node.value.id == "F"
+            names = FORBIDDEN_NAMES if of_functions else FORBIDDEN_NAMES | FORBIDDEN_ATTRIBUTES
+            if node.attr in names:
+                yield f"line {node.lineno}: .{node.attr}"
+        elif isinstance(node, ast.Name) and node.id in FORBIDDEN_NAMES:
+            yield f"line {node.lineno}: {node.id}"
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            module = node.module if isinstance(node, ast.ImportFrom) else None
+            for name in (module, *(alias.name for alias in node.names)):
+                if name and name.partition(".")[0] in FORBIDDEN_NAMES | FORBIDDEN_MODULES:
+                    yield f"line {node.lineno}: import {name}"
+
+
+def modules(*packages: str) -> list[Path]:
+    return sorted(path for package in packages for path in (ROOT / package).rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", modules(*PURE), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_of_the_plan_mentions_no_action_session_or_clock(path: Path) -> None:
+    assert list(impurities(path.read_text("utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "frame.collect()",
+        "frame.count()",
+        "frame.cache().select(1)",
+        "frame.write.format('delta')",
+        "frame.rdd.map(f)",
+        "spark.readStream",
+        "F.udf(f)",
+        "from pyspark.sql import SparkSession",
+        "from pyspark.sql.functions import udf",
+        "frame.first()",
+        "session._jvm.x",
+        "frame.toPandas()",
+        "import time",
+        "from datetime import datetime",
+    ],
+)
+def test_the_checker_sees_what_is_forbidden(line: str) -> None:
+    assert list(impurities(line)) != []
+    assert list(impurities("F.count('x'); F.first('x'); F.collect_set('x')")) == []
+
+
+@pytest.mark.parametrize("path", modules("."), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_module_is_longer_than_400_lines(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) <= 400
+
+
+SPEC = PipelineSpec("postgresql", Encodings())
+TABLE = TableSpec(
+    "public.b",
+    (
+        SourceColumn("id", PRIMITIVES["int32"]),
+        SourceColumn("v", PRIMITIVES["string"]),
+        SourceColumn("n", decimal(38, 2)),
+        SourceColumn("d", SEMANTIC["io.debezium.time.Date"]),
+        SourceColumn("tz", SEMANTIC["io.debezium.time.ZonedTimestamp"]),
+        SourceColumn("days", array(SEMANTIC["io.debezium.time.Date"])),
+    ),
+    ("id",),
+)
+
+
+def whole_plan(records: DataFrame) -> list[DataFrame]:
+    """Build every frame that a window and its tables need; run none."""
+    window = plan.window_changes(records, SPEC)
+    ends = plan.window_boundaries(plan.window_metadata(records), SPEC)
+    counted = plan.is_counted(F.col("data_collection").isin("public.a"), ("public.e",))
+    cuts = [Cut(0, 5, after(0, 9, 0), 2, 3), Cut(6, 9, after(0, 12, 0), 1, 1)]
+    batched = plan.in_batches(window, ends, cuts, after(0, 1, 0), snapshot=True)
+    rows = table_plan.rows_above(batched.where("batch = 1"), after(0, 1, 0))
+    decoded = table_plan.decoded_rows(rows, TABLE, SPEC)
+    return [
+        window,
+        ends,
+        plan.shortfalls(window, ends, counted, after(0, 5, 0)),
+        plan.interrupted(window, ends, counted),
+        batched,
+        table_plan.payload_of_whole_rows(rows, TABLE, SPEC),
+        table_plan.payload_of_partial_rows(decoded, TABLE, SPEC),
+        readable_counts(rows, ["id", "v"]),
+    ]
+
+
+@pytest.fixture(scope="module")
+def records(spark: SparkSession) -> DataFrame:
+    return frame(spark, vectors("postgresql"))
+
+
+def test_building_the_plan_of_a_window_and_of_its_payloads_starts_no_job(
+    spark: SparkSession, records: DataFrame
+) -> None:
+    context = spark.sparkContext
+    context.setJobGroup("building", "nothing may run in it")
+    try:
+        frames = whole_plan(records)
+        schemas = [built.schema for built in frames]
+        assert all(schemas)
+        assert list(context.statusTracker().getJobIdsForGroup("building")) == []
+        # The group does see jobs: this one is the counter-example.
+        records.limit(1).collect()
+        assert list(context.statusTracker().getJobIdsForGroup("building")) != []
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+        context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
+
+
+def explained(built: DataFrame) -> str:
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        built.explain(extended=True)
+    return shown.getvalue()
+
+
+def test_no_plan_runs_python_on_rows(records: DataFrame) -> None:
+    for built in whole_plan(records):
+        text = explained(built)
+        assert "from_json" in text
+        for word in ("Python", "pythonUDF", "MapInPandas", "BatchEval"):
+            assert word not in text
+    counter = records.select(F.udf(lambda value: value, "string")("topic"))
+    assert "Python" in explained(counter)
+
+
+def fits(output: StructType, wanted: StructType) -> list[str]:
+    """Say where an output is not what the next stage was promised."""
+
+    def columns(schema: StructType) -> list[tuple[str, DataType]]:
+        return [(field.name, field.dataType) for field in schema]
+
+    problems = [] if columns(output) == columns(wanted) else [f"{output} is not {wanted}"]
+    promised = {field.name for field in wanted if not field.nullable}
+    loose = {field.name for field in output if field.nullable} & promised
+    return problems + [f"{name} may be null" for name in sorted(loose)]
+
+
+def test_each_stage_gives_what_the_next_one_takes(records: DataFrame) -> None:
+    assert records.schema == RECORD
+    envelopes = decode_envelope(records)
+    assert fits(envelopes.schema, ENVELOPE) == []
+    found = changes(envelopes, "postgresql", 0, ())
+    assert fits(found.schema, CHANGE) == []
+    assert fits(changes(envelopes, "mariadb", 0, ()).schema, CHANGE) == []
+    ends = plan.window_boundaries(plan.window_metadata(records), SPEC)
+    assert [
+        problem for problem in fits(ends.drop("domain").schema, BOUNDARY) if "null" not in problem
+    ] == []
+    assigned = completeness.assigned(found, ends)
+    assert fits(assigned.drop("end_offset").schema, CHANGE) == []
+
+
+def test_a_boundary_has_its_id_and_position_as_promised(records: DataFrame) -> None:
+    ends = plan.window_boundaries(plan.window_metadata(records), SPEC)
+    assert fits(ends.drop("domain").schema, BOUNDARY) == []
+
+
+def test_both_folds_give_payloads_of_one_shape(records: DataFrame) -> None:
+    window = plan.window_changes(records, SPEC)
+    whole = table_plan.payload_of_whole_rows(window, TABLE, SPEC)
+    partial = table_plan.payload_of_partial_rows(
+        table_plan.decoded_rows(window, TABLE, SPEC), TABLE, SPEC
+    )
+
+    def types(built: DataFrame) -> list[tuple[str, str]]:
+        return [
+            (field.name, field.dataType.simpleString())
+            for field in built.schema
+            if field.name != "_link"
+        ]
+
+    assert types(whole) == types(partial)
+    assert types(whole)[: len(TABLE.columns)] == [
+        (column.name, column.type.spark.simpleString()) for column in TABLE.columns
+    ]

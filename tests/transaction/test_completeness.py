@@ -1,0 +1,224 @@
+"""Which transactions are complete: each rule by a case that it alone decides."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.plan.window import is_counted
+from lakeingest.position import after
+from lakeingest.shape import Kind
+from lakeingest.transaction import completeness
+from lakeingest.transaction.completeness import (
+    NO_WHOLE_INCARNATION,
+    NOT_LOOKED_AT,
+    TOO_FEW_ROWS,
+)
+from tests.transaction.frames import CASE, Case, Over, Seen, changes, ended
+
+A, B = "public.a", "public.b"
+
+
+def rows(*numbers: int, run: str = "first", collection: str = A) -> list[Seen]:
+    return [Seen(number, run, collection) for number in numbers]
+
+
+Lacking = set[tuple[str | None, int, int | None]]
+"""Collection, expected, found."""
+
+COUNTED: dict[str, tuple[Case, Lacking]] = {
+    "all rows are there": (Case([Over({A: 2})], rows(1, 2)), set()),
+    "a row is missing": (Case([Over({A: 3})], rows(1, 2)), {(A, 3, 2)}),
+    "all rows are missing": (Case([Over({A: 3})]), {(A, 3, 0)}),
+    "a row came twice instead": (Case([Over({A: 2})], rows(1, 1)), {(A, 2, 1)}),
+    "a row came twice as well": (Case([Over({A: 2})], rows(1, 1, 2, 2)), set()),
+    "two tables, one lacks a row": (
+        Case([Over({A: 1, B: 2})], [*rows(1), *rows(2, collection=B)]),
+        {(B, 2, 1)},
+    ),
+    "rows of one table do not stand in for another": (
+        Case([Over({A: 2, B: 1})], rows(1, 2, 3)),
+        {(B, 1, 0)},
+    ),
+    "an empty transaction": (Case([Over({})]), set()),
+    "more rows than END counts": (Case([Over({A: 1})], rows(1, 2)), set()),
+    "a table that is not read": (Case([Over({A: 1, "public.hidden": 5})], rows(1)), set()),
+    "a filtered table": (Case([Over({A: 1, "public.filtered": 5})], rows(1)), set()),
+    "a logical message": (
+        Case([Over({A: 1, "io.debezium.X$LogicalDecodingMessageId@50a5e486": 1})], rows(1)),
+        set(),
+    ),
+    "the same table counted twice": (
+        Case([Over({A: 1}), Over({A: 2}, 2, 2)], rows(1)),
+        {(A, 2, 0)},
+    ),
+    "a truncate is a row": (
+        Case([Over({A: 2})], [Seen(1), Seen(2, kind=Kind.TRUNCATE)]),
+        set(),
+    ),
+    "a message is no row": (
+        Case([Over({A: 2})], [Seen(1), Seen(2, kind=Kind.MESSAGE)]),
+        {(A, 2, 1)},
+    ),
+    "a number that came again, first one short": (
+        Case([Over({A: 1}, commit=10), Over({A: 1}, 2, commit=20)], [Seen(1, at=10)]),
+        {(A, 1, 0)},
+    ),
+    "a number that came again, second one short": (
+        Case([Over({A: 1}, commit=10), Over({A: 1}, 2, commit=20)], [Seen(1, at=0)]),
+        {(A, 1, 0)},
+    ),
+    "a number that came again, both whole": (
+        Case(
+            [Over({A: 1}, commit=10), Over({A: 1}, 2, commit=20)], [Seen(1, at=0), Seen(1, at=10)]
+        ),
+        set(),
+    ),
+}
+
+
+def selected() -> Column:
+    """``public.hidden`` is not read; of ``public.filtered`` a transform drops rows."""
+    return is_counted(F.col("data_collection").isin(A, B, "public.filtered"), ("public.filtered",))
+
+
+def short_of(spark: SparkSession, cases: list[Case], passed: str | None) -> list[tuple[int, tuple]]:  # type: ignore[type-arg]
+    boundaries = ended(spark, cases)
+    assigned = completeness.assigned(completeness.transactional(changes(spark, cases)), boundaries)
+    found = completeness.shortfalls(assigned, boundaries, selected(), passed).collect()
+    return [
+        (row["end_offset"], (row["collection"], row["expected"], row["found"], row["reason"]))
+        for row in found
+    ]
+
+
+@pytest.fixture(scope="module")
+def counted(spark: SparkSession) -> dict[str, Lacking]:
+    found: dict[str, Lacking] = {name: set() for name in COUNTED}
+    names = list(COUNTED)
+    for offset, (collection, expected, there, reason) in short_of(
+        spark, [case for case, _ in COUNTED.values()], None
+    ):
+        assert reason == TOO_FEW_ROWS
+        found[names[offset // CASE]].add((collection, expected, there))
+    return found
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_transaction_is_held_until_each_table_has_the_distinct_rows_that_end_counts(
+    counted: dict[str, Lacking], name: str
+) -> None:
+    assert counted[name] == COUNTED[name][1]
+
+
+def test_a_number_that_came_again_gives_each_row_to_the_first_end_above_it(
+    spark: SparkSession,
+) -> None:
+    case = Case(
+        [Over({A: 1}, commit=10), Over({A: 1}, 2, commit=20)],
+        [Seen(1, at=0), Seen(9, at=0), Seen(1, at=10), Seen(1, at=20)],
+    )
+    assigned = completeness.assigned(changes(spark, [case]), ended(spark, [case]))
+    found = [row["end_offset"] for row in assigned.orderBy("offset").collect()]
+    assert found == [0, 0, 1, None]
+
+
+def test_a_transaction_waits_for_partitions_that_were_not_read_past_it(
+    spark: SparkSession,
+) -> None:
+    case = Case([Over({A: 1}), Over({A: 1}, transaction=2)], [Seen(1), Seen(1, transaction=2)])
+    between = after(0, 11, 0)
+    assert short_of(spark, [case], None) == []
+    assert short_of(spark, [case], between) == [(1, (None, 1, None, NOT_LOOKED_AT))]
+    held = {offset for offset, _ in short_of(spark, [case], "")}
+    assert held == {0, 1}
+
+
+INTERRUPTED: dict[str, tuple[Case, bool]] = {
+    "one BEGIN is not asked": (Case([Over({A: 2}, 1)], rows(1)), False),
+    "the second incarnation sent all that END counts": (
+        Case([Over({A: 2}, 2)], [*rows(1, 2, 3), *rows(4, 5, run="second")]),
+        False,
+    ),
+    # As recorded in mariadb-kill: the first one's rows alone meet the count.
+    "the second incarnation's rows are still under way": (
+        Case([Over({A: 2}, 2)], [*rows(1, 2, 3), *rows(4, run="second")]),
+        True,
+    ),
+    "nothing of the second incarnation is there": (Case([Over({A: 2}, 2)], rows(1, 2, 3)), True),
+    "both overlap": (
+        Case([Over({A: 3}, 2)], [*rows(1, 2, 3, 4), *rows(3, 4, 5, run="second")]),
+        False,
+    ),
+    "repetitions inside one incarnation do not count": (
+        Case([Over({A: 2}, 2)], [*rows(1, 2, 3), *rows(4, 4, run="second")]),
+        True,
+    ),
+    "the third of three": (
+        Case(
+            [Over({A: 1}, 3)],
+            [*rows(1, 2, 3), *rows(4, 5, run="second"), *rows(6, run="third")],
+        ),
+        False,
+    ),
+    "two tables together": (
+        Case(
+            [Over({A: 1, B: 1}, 2)],
+            [*rows(1, 2, 3), *rows(4, run="second"), *rows(5, run="second", collection=B)],
+        ),
+        False,
+    ),
+    "an implied end has no count": (Case([Over({}, 2, implied=True)], rows(1)), False),
+    "END counts nothing": (Case([Over({}, 2)], rows(1, 2)), False),
+}
+
+
+def interrupted(spark: SparkSession, cases: list[Case]) -> set[int]:
+    boundaries = ended(spark, cases)
+    assigned = completeness.assigned(completeness.transactional(changes(spark, cases)), boundaries)
+    found = completeness.interrupted(assigned, boundaries, selected()).collect()
+    assert {row["reason"] for row in found} <= {NO_WHOLE_INCARNATION}
+    return {row["end_offset"] // CASE for row in found}
+
+
+def test_after_a_repeated_begin_one_incarnation_must_have_exactly_ends_rows(
+    spark: SparkSession,
+) -> None:
+    held = interrupted(spark, [case for case, _ in INTERRUPTED.values()])
+    found = {name: n in held for n, name in enumerate(INTERRUPTED)}
+    assert found == {name: expected for name, (_, expected) in INTERRUPTED.items()}
+
+
+def test_the_count_alone_would_release_an_interrupted_transaction(spark: SparkSession) -> None:
+    """What ``interrupted`` protects from: ``shortfalls`` sees nothing wrong there."""
+    case, held = INTERRUPTED["the second incarnation's rows are still under way"]
+    assert held
+    assert short_of(spark, [case], None) == []
+
+
+def test_an_earlier_incarnation_of_the_same_size_does_not_stand_in_for_the_last_one(
+    spark: SparkSession,
+) -> None:
+    """Killed in the very middle: both halves have END's count, and row 4 is still under way."""
+    assert interrupted(spark, [Case([Over({A: 2}, 2)], [*rows(1, 2), *rows(3, run="second")])]) == {
+        0
+    }
+
+
+def test_rows_of_a_filtered_table_do_not_hold_an_interrupted_transaction_for_ever(
+    spark: SparkSession,
+) -> None:
+    """A filter drops some rows of a table, not all: those that came must not be counted either."""
+    seen = [*rows(1, 2, 3), *rows(4, run="second")]
+    seen += rows(5, run="second", collection="public.filtered")
+    assert interrupted(spark, [Case([Over({A: 1, "public.filtered": 2}, 2)], seen)]) == set()
+
+
+def test_a_table_with_an_at_sign_in_its_name_is_counted(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(
+        [("public.a@b",), ("io.debezium.connector.X$LogicalDecodingMessageId@50a5e486",)],
+        "data_collection string",
+    ).coalesce(1)
+    found = [row[0] for row in frame.select(is_counted(None, ())).collect()]
+    assert found == [True, False]

@@ -1,0 +1,166 @@
+"""Whatever is delivered, what is released is a commit prefix with all of its rows.
+
+Hundreds of deliveries (see ``deliveries``) in one job: their transaction numbers, positions and
+offsets never meet. Each protection is then taken away in turn, and the oracle must see it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.decode.columns import Encodings
+from lakeingest.plan import window as plan
+from lakeingest.plan.spec import PipelineSpec
+from lakeingest.transaction.completeness import (
+    NO_WHOLE_INCARNATION,
+    NOT_LOOKED_AT,
+    TOO_FEW_ROWS,
+)
+from lakeingest.transaction.cut import End, cut
+from tests.envelope.records import frame
+from tests.transaction.deliveries import CASE, Delivery, deliveries
+
+COUNT = 320
+SEED = 20261121
+SPEC = PipelineSpec("postgresql", Encodings())
+
+Lacking = dict[int, set[str]]
+"""Offset of an END -> why its transaction is not complete."""
+
+
+class Planned:
+    """What the plan found in all deliveries: ENDs in commit order, and what each one lacks."""
+
+    def __init__(self, made: list[Delivery], ends: dict[int, list[int]], lacking: Lacking) -> None:
+        self.made = made
+        self.ends = ends
+        self.lacking = lacking
+
+    def released(self, delivery: Delivery, without: str = "") -> list[int]:
+        """Return the ENDs before the first that lacks something, ``without`` one protection."""
+        taken: list[int] = []
+        for offset in self.ends.get(delivery.case, []):
+            if self.lacking.get(offset, set()) - {without}:
+                break
+            taken.append(offset)
+        return taken
+
+
+def counted() -> Column:
+    return plan.is_counted(F.col("data_collection").isin("public.a", "public.b"), ())
+
+
+def passed_of_each(made: list[Delivery]) -> str:
+    """Return the ``passed`` of every delivery at once, as a column over the boundaries.
+
+    The parameter is one text in production, where a window holds one log.
+    """
+    highest = "~"
+    texts = ",".join(highest if d.passed() is None else str(d.passed()) for d in made)
+    case = F.floor(F.col("end_offset") / CASE).cast("int")
+    return cast(str, F.get(F.split(F.lit(texts), ","), case))
+
+
+@pytest.fixture(scope="module")
+def planned(spark: SparkSession) -> Planned:
+    made = deliveries(SEED, COUNT)
+    data = frame(spark, (record for delivery in made for record in delivery.data()))
+    topic = frame(spark, (record for delivery in made for record in delivery.metadata()))
+    changes = plan.window_changes(data, SPEC).cache()
+    ends = plan.window_boundaries(plan.window_metadata(topic), SPEC).cache()
+    short = plan.shortfalls(changes, ends, counted(), passed_of_each(made))
+    lacking: Lacking = defaultdict(set)
+    for row in short.unionByName(plan.interrupted(changes, ends, counted())).collect():
+        lacking[row["end_offset"]].add(row["reason"])
+    by_case: dict[int, list[int]] = defaultdict(list)
+    for row in ends.select("end_offset").orderBy("end_offset").collect():
+        by_case[row[0] // CASE].append(row[0])
+    changes.unpersist()
+    ends.unpersist()
+    return Planned(made, by_case, lacking)
+
+
+def transactions(delivery: Delivery, offsets: list[int]) -> list[int]:
+    """Return which transactions these ENDs are of, looked up in the delivery itself."""
+    return [delivery.visible[None][offset - delivery.case * CASE].transaction for offset in offsets]
+
+
+def torn(planned: Planned, without: str = "") -> list[str]:
+    """Return the deliveries of which something was released that is not whole."""
+    return [
+        f"case {delivery.case}: transaction {transaction}"
+        for delivery in planned.made
+        for transaction in transactions(delivery, planned.released(delivery, without))
+        if not delivery.whole(transaction)
+    ]
+
+
+def test_what_is_released_is_a_prefix_of_the_commits(planned: Planned) -> None:
+    for delivery in planned.made:
+        released = transactions(delivery, planned.released(delivery))
+        assert released == list(range(len(released))), f"case {delivery.case}"
+
+
+def test_every_row_of_what_is_released_is_there(planned: Planned) -> None:
+    assert torn(planned) == []
+
+
+def test_everything_is_released_once_everything_is_there(planned: Planned) -> None:
+    whole = [delivery for delivery in planned.made if delivery.case % 4 == 0]
+    assert len(whole) == COUNT // 4
+    for delivery in whole:
+        released = transactions(delivery, planned.released(delivery))
+        assert len(released) == len(delivery.history), f"case {delivery.case}"
+
+
+def test_the_deliveries_hold_something_back_and_let_something_go(planned: Planned) -> None:
+    held = [d for d in planned.made if len(planned.released(d)) < len(planned.ends.get(d.case, []))]
+    free = [d for d in planned.made if planned.released(d)]
+    assert len(held) > COUNT // 8
+    assert len(free) > COUNT // 3
+
+
+@pytest.mark.parametrize("protection", [TOO_FEW_ROWS, NOT_LOOKED_AT, NO_WHOLE_INCARNATION])
+def test_without_any_one_protection_a_torn_transaction_is_released(
+    planned: Planned, protection: str
+) -> None:
+    assert torn(planned, without=protection) != []
+
+
+def in_batches(spark: SparkSession, delivery: Delivery, max_events: int) -> list[Any]:
+    data = frame(spark, delivery.data())
+    changes = plan.window_changes(data, SPEC)
+    ends = plan.window_boundaries(plan.window_metadata(frame(spark, delivery.metadata())), SPEC)
+    summaries = ends.select("end_offset", "event_count", "end_position").orderBy("end_offset")
+    complete = [End(*row) for row in summaries.collect()][:-1]
+    cuts = list(cut(complete, max_events))
+    rows = plan.in_batches(changes, ends, cuts, "", snapshot=False)
+    return [(row["transaction_key"], row["batch"], cuts) for row in rows.collect()]
+
+
+def test_each_row_goes_with_its_transactions_batch_and_the_rest_stays_pending(
+    spark: SparkSession, planned: Planned
+) -> None:
+    largest = max(planned.made[::4], key=lambda d: len(d.history) * 100 + len(d.rows_read()))
+    found = in_batches(spark, largest, 6)
+    batches: dict[str, set[int | None]] = defaultdict(set)
+    for key, batch, _ in found:
+        batches[key].add(batch)
+    cuts = found[0][2]
+    assert len(cuts) > 1
+    order = [str(largest.xid(n)) for n in range(len(largest.history))]
+    for n, key in enumerate(order):
+        if not largest.history[n].tables:
+            continue
+        (batch,) = batches[key]
+        if n == len(order) - 1:
+            assert batch is None
+        else:
+            offsets = planned.ends[largest.case]
+            held = [c.first_offset <= offsets[n] <= c.last_offset for c in cuts]
+            assert batch == 1 + held.index(True)
