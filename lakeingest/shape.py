@@ -117,9 +117,14 @@ BOUNDARY = StructType(
             ),
         ),
         StructField("committed_at", TimestampType()),
+        StructField("written_at", TimestampType()),
     ]
 )
-"""transaction/: one END (or an implied one). ``end_position`` is above every row up to it."""
+"""transaction/: one END (or an implied one).
+
+``end_position`` is above every row up to it; ``committed_at`` is the source's clock, ``written_at``
+the record's Kafka timestamp.
+"""
 
 
 class Kind:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -66,8 +67,15 @@ def _counted(
 ) -> tuple[Changeset, int]:
     frame = held(payload)
     first = F.col("_first_op").isin(*_INSERTS)
-    counted = frame.agg(F.count("*").alias("all"), F.count_if(first).alias("inserts")).first()
-    total, inserts = (counted["all"], counted["inserts"]) if counted else (0, 0)
+    leading = table.key[0]
+    row = frame.agg(
+        F.count("*").alias("all"),
+        F.count_if(first).alias("inserts"),
+        F.min(leading).alias("low"),
+        F.max(leading).alias("high"),
+    ).first()
+    counted: dict[str, Any] = row.asDict() if row else {}
+    total = int(counted.get("all", 0))
     changes = Changeset(
         frame=frame,
         columns=table.names(),
@@ -76,7 +84,8 @@ def _counted(
         floor=max((share.floor for share in shares), default=""),
         low=min((share.low for share in shares if share.low), default=""),
         high=max((max(share.high, share.floor) for share in shares), default=""),
-        inserts_only=total == inserts,
+        inserts_only=total == counted.get("inserts"),
+        key_range=(counted.get("low"), counted.get("high")),
         masked=masked,
         deletes=any(share.deletes for share in shares),
     )

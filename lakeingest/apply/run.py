@@ -20,7 +20,7 @@ from lakeingest.apply.batch import BatchWriter
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState, read_lake, same_progress, take_over
 from lakeingest.apply.reach import GROWTH
-from lakeingest.apply.stuck import refuse_if_stuck, refuse_unknown_ends
+from lakeingest.apply.stuck import Patience, refuse_if_stuck, refuse_unknown_ends
 from lakeingest.apply.summary import BatchSummary, RunSummary
 from lakeingest.apply.tables import TableBook, Warnings
 from lakeingest.apply.window import Bounds, Window, read_window
@@ -130,6 +130,11 @@ class PipelineRun:
     ) -> RunSummary:
         """Run until nothing more is available (or for ever, or ``max_batches``)."""
         began = time.monotonic()
+        self._patience = Patience(
+            self._config.transaction_timeout_seconds,
+            static=self._config.source.kind == "recorded",
+            continuous=continuous,
+        )
         state = read_lake(self._ledger, self._sink, self.collections())
         while True:
             window_began = time.monotonic()
@@ -191,11 +196,7 @@ class PipelineRun:
         if not window.reach.whole:
             self._window_records *= GROWTH
             return state, True
-        refuse_if_stuck(
-            window,
-            self._config.transaction_timeout_seconds,
-            static=self._config.source.kind == "recorded",
-        )
+        refuse_if_stuck(window, self._patience)
         return state, False
 
     def _summary(self, state: LakeState, seconds: float) -> RunSummary:

@@ -9,13 +9,45 @@ from lakeingest.errors import DataError
 from lakeingest.ledger.delta import DeltaLedger
 
 
-def refuse_if_stuck(window: Window, timeout_seconds: int, *, static: bool) -> None:
+class Patience:
+    """How long the same transaction has been in the way of this run.
+
+    A connector that catches up writes ENDs of old commits next to rows that are still under way, so
+    the commit time says nothing. A run that goes on watches the transaction itself; one that looks
+    once goes by the time at which END was written.
+    """
+
+    def __init__(self, timeout_seconds: int, *, static: bool, continuous: bool) -> None:
+        """Set the bound.
+
+        Args:
+            timeout_seconds: How long a transaction may stay incomplete.
+            static: The source gets no more records, so waiting is of no use.
+            continuous: The run will look again.
+        """
+        self.timeout_seconds = timeout_seconds
+        self.static = static
+        self._continuous = continuous
+        self._first: tuple[str, float] | None = None
+
+    def over(self, lacking: Shortfall) -> bool:
+        """Tell whether this transaction has been waited for long enough."""
+        if self.static:
+            return True
+        if not self._continuous:
+            age = time.time() - lacking.written_ms / 1000
+            return lacking.written_ms > 0 and age > self.timeout_seconds
+        if self._first is None or self._first[0] != lacking.transaction:
+            self._first = (lacking.transaction, time.monotonic())
+        return time.monotonic() - self._first[1] > self.timeout_seconds
+
+
+def refuse_if_stuck(window: Window, patience: Patience) -> None:
     """Stop if what holds the rest back will not go away by itself.
 
     Args:
         window: A window, read to the end, that gave no batch.
-        timeout_seconds: How long after its commit a transaction may stay incomplete.
-        static: The source gets no more records, so waiting is of no use.
+        patience: How long to wait for rows.
 
     Raises:
         DataError: A record cannot be read, or a transaction lacks rows.
@@ -31,11 +63,8 @@ def refuse_if_stuck(window: Window, timeout_seconds: int, *, static: bool) -> No
         )
         raise DataError(message)
     lacking = window.shortfall
-    if lacking is None:
-        return
-    age = time.time() - lacking.committed_ms / 1000
-    if static or (lacking.committed_ms and age > timeout_seconds):
-        raise DataError(_lacking(lacking, timeout_seconds, static=static))
+    if lacking is not None and patience.over(lacking):
+        raise DataError(_lacking(lacking, patience.timeout_seconds, static=patience.static))
 
 
 def _lacking(lacking: Shortfall, timeout_seconds: int, *, static: bool) -> str:

@@ -40,7 +40,7 @@ class Shortfall:
         expected: Rows that END counted.
         found: Distinct rows seen.
         reason: See ``completeness``.
-        committed_ms: Commit time at the source, milliseconds since epoch (0: unknown).
+        written_ms: Kafka timestamp of its END, milliseconds since epoch (0: unknown).
         waiting: Transactions held back, this one included.
     """
 
@@ -49,7 +49,7 @@ class Shortfall:
     expected: int | None
     found: int | None
     reason: str
-    committed_ms: int
+    written_ms: int
     waiting: int
 
 
@@ -224,14 +224,14 @@ def _complete_prefix(
     if first is None:
         return None, list(ends)
     complete: list[End] = [end for end in ends if end.offset < first["end_offset"]]
-    committed = first["committed_at"]
+    written = first["written_at"]
     shortfall = Shortfall(
         first["id"],
         first["collection"],
         first["expected"],
         first["found"],
         first["reason"],
-        int(committed.timestamp() * 1000) if committed else 0,
+        int(written.timestamp() * 1000) if written else 0,
         len(ends) - len(complete),
     )
     return shortfall, complete

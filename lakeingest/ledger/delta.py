@@ -20,12 +20,12 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.engine.delta_log import commits
 from lakeingest.errors import ConfigError, FencedError
 from lakeingest.ledger.publication import Publication
 from lakeingest.shape import LEDGER
 
 _APP = "lakeingest-ledger:"
-_LOOK_BACK = (1, 32, None)
 _TOKEN_BATCHES = 1_000_000_000
 
 
@@ -94,22 +94,13 @@ class DeltaLedger:
 
     def _entries(self, count: int) -> list[Publication]:
         """Return the newest entries, newest first."""
-        if not DeltaTable.isDeltaTable(self._spark, self._path):
-            return []
-        table = DeltaTable.forPath(self._spark, self._path)
         entries: list[Publication] = []
-        for depth in _LOOK_BACK:
-            history = table.history() if depth is None else table.history(count * depth)
-            commits = history.select("version", "userMetadata").collect()
-            found = [
-                Publication.from_json(row["userMetadata"])
-                for row in sorted(commits, key=lambda row: -int(row["version"]))
-            ]
-            for entry in found:
-                if entry is not None:
-                    self._must_be_ours(entry[0])
-            entries = [entry[1] for entry in found if entry is not None][:count]
-            if len(entries) == count or len(commits) < count * (depth or 1):
+        for commit in commits(self._spark, self._path):
+            found = Publication.from_json(commit.metadata)
+            if found is not None:
+                self._must_be_ours(found[0])
+                entries.append(found[1])
+            if len(entries) == count:
                 break
         return entries
 

@@ -7,12 +7,14 @@ heads instead would see one table a batch ahead of another.
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timezone
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.engine.delta_log import commits
 from lakeingest.errors import ConfigError, UsageError
 from lakeingest.shape import LEDGER_FOLDER, MetadataColumns
 
@@ -45,12 +47,11 @@ class Snapshot:
 
     def key(self, name: str) -> tuple[str, ...]:
         """Return the key columns of a table, from its newest commit."""
-        history: DataFrame = DeltaTable.forPath(self._spark, f"{self._root}/{name}").history()
-        noted = history.select(
-            "version", F.from_json("userMetadata", "key array<string>").alias("note")
-        ).where(F.col("note.key").isNotNull())
-        row = noted.orderBy(F.col("version").desc()).first()
-        return tuple(row["note"]["key"]) if row else ()
+        for commit in commits(self._spark, f"{self._root}/{name}"):
+            noted = json.loads(commit.metadata) if commit.metadata else None
+            if isinstance(noted, dict) and "key" in noted:
+                return tuple(noted["key"])
+        return ()
 
     def table(self, name: str, metadata: bool = False) -> DataFrame:
         """Return a table's rows as the source had them.

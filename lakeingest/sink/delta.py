@@ -213,14 +213,11 @@ class DeltaSink:
         return committed(self._spark, self.path(note.collection), note, builder.execute)
 
     def _all_new(self, changeset: Changeset, note: CommitNote) -> bool:
-        first, *_ = changeset.key
+        low, high = changeset.key_range
         keys = changeset.frame.select(*changeset.key)
-        bounds = keys.agg(F.min(first).alias("low"), F.max(first).alias("high")).first()
-        if bounds is None or bounds["low"] is None:
-            return True
-        in_range = self.read(note.collection).where(
-            F.col(first).between(bounds["low"], bounds["high"])
-        )
+        in_range = self.read(note.collection)
+        if low is not None:
+            in_range = in_range.where(F.col(changeset.key[0]).between(low, high))
         known = in_range.select(*changeset.key).join(keys, list(changeset.key), "left_semi")
         return known.isEmpty()
 

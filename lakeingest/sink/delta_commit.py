@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
+from lakeingest.engine.delta_log import commits
 from lakeingest.errors import FencedError, TransientError
 from lakeingest.sink.contract import CommitNote, TableState
 
 _APP = "lakeingest:"
-_LOOK_BACK = (1, 32, None)
 
 _CONCURRENT = (
     "ConcurrentTransactionException",
@@ -72,25 +71,19 @@ def newest_note(spark: SparkSession, path: str) -> tuple[int, CommitNote | None]
 
     Foreign commits on top (OPTIMIZE, VACUUM) are passed over.
     """
-    table = DeltaTable.forPath(spark, path)
-    version = -1
-    for depth in _LOOK_BACK:
-        history = table.history() if depth is None else table.history(depth)
-        commits = history.select("version", "userMetadata").collect()
-        version = max(version, *(row["version"] for row in commits))
-        for row in sorted(commits, key=lambda row: -int(row["version"])):
-            note = CommitNote.from_json(row["userMetadata"])
-            if note is not None:
-                return version, note
-    return version, None
+    newest = -1
+    for commit in commits(spark, path):
+        newest = max(newest, commit.version)
+        note = CommitNote.from_json(commit.metadata)
+        if note is not None:
+            return newest, note
+    return newest, None
 
 
 def note_of_others(spark: SparkSession, path: str, run: str) -> CommitNote | None:
-    """Return the newest note among the last few commits that another run than ``run`` wrote."""
-    history = DeltaTable.forPath(spark, path).history(_LOOK_BACK[1])
-    commits = history.select("version", "userMetadata").collect()
-    for row in sorted(commits, key=lambda row: -int(row["version"])):
-        note = CommitNote.from_json(row["userMetadata"])
+    """Return the newest note that another run than ``run`` wrote."""
+    for commit in commits(spark, path):
+        note = CommitNote.from_json(commit.metadata)
         if note is not None and note.run != run:
             return note
     return None

@@ -103,4 +103,5 @@ def boundaries(
         F.coalesce(F.col("event_count"), F.lit(0)).alias("event_count"),
         F.coalesce(F.col("data_collections"), F.array()).alias("collections"),
         F.timestamp_millis(F.col("ts_ms")).alias("committed_at"),
+        F.col("timestamp").alias("written_at"),
     ).select(*BOUNDARY.fieldNames())

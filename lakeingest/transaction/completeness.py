@@ -73,16 +73,16 @@ def shortfalls(
             watermark; null when all were.
 
     Returns:
-        ``end_offset``, ``id``, ``committed_at``, ``collection``, ``expected``, ``found``,
+        ``end_offset``, ``id``, ``written_at``, ``collection``, ``expected``, ``found``,
         ``reason``; a transaction may have several.
     """
     counted = (
         boundaries.select(
-            "end_offset", "id", "committed_at", "begins", F.explode("collections").alias("_c")
+            "end_offset", "id", "written_at", "begins", F.explode("collections").alias("_c")
         )
-        .select("end_offset", "id", "committed_at", "begins", "_c.*")
+        .select("end_offset", "id", "written_at", "begins", "_c.*")
         .where(is_counted)
-        .groupBy("end_offset", "id", "committed_at", "begins", "data_collection")
+        .groupBy("end_offset", "id", "written_at", "begins", "data_collection")
         .agg(F.sum("event_count").alias("expected"))
         .withColumnRenamed("data_collection", "collection")
     )
@@ -101,7 +101,7 @@ def shortfalls(
     unread = boundaries.where(F.col("end_position") > F.lit(passed)).select(
         "end_offset",
         "id",
-        "committed_at",
+        "written_at",
         F.lit(None).cast("string").alias("collection"),
         F.col("event_count").alias("expected"),
         F.lit(None).cast("bigint").alias("found"),
@@ -117,10 +117,10 @@ def interrupted(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> D
     """
     repeated = boundaries.where((F.col("begins") > 1) & ~F.col("implied"))
     counted = (
-        repeated.select("end_offset", "id", "committed_at", F.explode("collections").alias("_c"))
-        .select("end_offset", "id", "committed_at", "_c.*")
+        repeated.select("end_offset", "id", "written_at", F.explode("collections").alias("_c"))
+        .select("end_offset", "id", "written_at", "_c.*")
         .where(is_counted)
-        .groupBy("end_offset", "id", "committed_at")
+        .groupBy("end_offset", "id", "written_at")
         .agg(F.sum("event_count").alias("expected"))
     )
     by_incarnation = (
@@ -145,4 +145,4 @@ def interrupted(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> D
     )
 
 
-_COLUMNS = ("end_offset", "id", "committed_at", "collection", "expected", "found", "reason")
+_COLUMNS = ("end_offset", "id", "written_at", "collection", "expected", "found", "reason")

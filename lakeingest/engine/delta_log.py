@@ -1,0 +1,75 @@
+"""The newest commits of a Delta table, with the metadata their writers left in them.
+
+Adapter: the JVM's ``DeltaLog`` is asked for the version, and the commit files are read through its
+log store, without a Spark job (10 ms; ``DeltaTable.history`` runs one, 150 to 300 ms, and every
+commit of ours is read back once). Where there is no JVM gateway (Spark Connect) the public
+``history`` is used. Internal names: ``org.apache.spark.sql.delta.DeltaLog`` (``forTable``,
+``update``, ``store``, ``logPath``), the same in Delta 3.x and 4.x.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+_HISTORY_DEPTHS = (32, None)
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit: its version and the text its writer left (null: none)."""
+
+    version: int
+    metadata: str | None
+
+
+def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
+    """Yield the table's commits, newest first, as far as its log reaches back.
+
+    Each is read when it is asked for.
+    """
+    if hasattr(spark, "_jsparkSession"):
+        yield from _from_log(spark, path)
+    else:
+        yield from _from_history(spark, path)
+
+
+def _from_log(spark: SparkSession, path: str) -> Iterator[Commit]:
+    session: Any = spark
+    jvm = session._jvm  # noqa: SLF001 - this is the adapter
+    java_session = session._jsparkSession  # noqa: SLF001
+    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(java_session, path)
+    newest = log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty()).version()
+    configuration = java_session.sessionState().newHadoopConf()
+    for version in range(newest, -1, -1):
+        file = jvm.org.apache.hadoop.fs.Path(log.logPath(), f"{version:020d}.json")
+        if not file.getFileSystem(configuration).exists(file):
+            # Cleaned up by log retention; older ones are gone, too.
+            return
+        lines = log.store().read(file, configuration)
+        yield Commit(version, _metadata(lines.apply(index) for index in range(lines.size())))
+
+
+def _metadata(lines: Iterator[str]) -> str | None:
+    for line in lines:
+        if line.startswith('{"commitInfo"'):
+            text = json.loads(line)["commitInfo"].get("userMetadata")
+            return str(text) if text is not None else None
+    return None
+
+
+def _from_history(spark: SparkSession, path: str) -> Iterator[Commit]:
+    table = DeltaTable.forPath(spark, path)
+    seen: int | None = None
+    for depth in _HISTORY_DEPTHS:
+        history = table.history() if depth is None else table.history(depth)
+        rows = history.select("version", "userMetadata").collect()
+        for row in sorted(rows, key=lambda row: -int(row["version"])):
+            if seen is None or row["version"] < seen:
+                seen = row["version"]
+                yield Commit(row["version"], row["userMetadata"])

@@ -1,0 +1,162 @@
+"""``python -m tests.benchmarks.ingest``: ours against the recipes and the floor, in one process.
+
+Absolute figures of a shared machine are worth little; ratios taken inside one process within
+minutes are. So a *round* runs every contestant once on the same batches, each into a new target
+that was loaded with the snapshot beforehand, the order rotates from round to round, and the ratio
+is taken inside each round before the median is. A first round over one batch warms up the JVM and
+is not counted. The tables of every run are compared with the truth; a wrong one ends the benchmark
+with an error, since the speed of a wrong answer means nothing.
+
+A figure is *data* events per second: BEGIN and END of the transaction topic, which only ours has
+to read, are work but not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from pyspark.sql import SparkSession
+
+from lakeingest.session import session
+from tests.benchmarks.contestant import Contestant, Stream, cut
+from tests.benchmarks.floor import Floor
+from tests.benchmarks.generate import generate
+from tests.benchmarks.ours import Ours
+from tests.benchmarks.recipe import Recipe
+from tests.benchmarks.truth import Totals, expected, totals
+from tests.benchmarks.workload import EVENTS_PER_TRANSACTION, TABLES, EventFolder, Shape, Table
+
+CONTESTANTS: tuple[Contestant, ...] = (
+    Ours(),
+    Recipe(),
+    Recipe(name="recipe, tuned", tuned=True),
+    Floor(),
+)
+
+
+class WrongTablesError(AssertionError):
+    """A contestant's tables are not what the transactions make of them."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """Seconds of each contestant, one after another over the same batches."""
+
+    seconds: dict[str, float]
+
+    def ratio(self, name: str, reference: str) -> float:
+        """Return how many times as fast ``reference`` was as ``name``."""
+        return self.seconds[name] / self.seconds[reference]
+
+
+def run_round(
+    contestants: Sequence[Contestant], stream: Stream, truth: dict[Table, Totals], folder: Path
+) -> Round:
+    """Run every contestant once over ``stream`` and compare its tables with ``truth``.
+
+    Raises:
+        WrongTablesError: A table differs.
+    """
+    seconds: dict[str, float] = {}
+    for number, contestant in enumerate(contestants):
+        target = folder / f"target-{number}"
+        contestant.load(stream, target)
+        started = time.perf_counter()
+        contestant.run(stream, target)
+        seconds[contestant.name] = time.perf_counter() - started
+        say(f"  {contestant.name}: {seconds[contestant.name]:.2f} s")
+        for table in TABLES:
+            found = totals(contestant.table(stream, target, table), table)
+            if found != truth[table]:
+                msg = f"{contestant.name}: {table.name} is {found}, must be {truth[table]}"
+                raise WrongTablesError(msg)
+        shutil.rmtree(target)
+    return Round(seconds)
+
+
+def report(rounds: Sequence[Round], events: int, reference: str) -> str:
+    """Return the table of medians; ratios say how many times as fast ``reference`` is."""
+    head = f"{'contestant':<16}{'seconds':>9}{'events/s':>11}{reference + ' is':>11}  runs (s)"
+    lines = [head]
+    for name in sorted(rounds[0].seconds):
+        runs = [one.seconds[name] for one in rounds]
+        ratio = median(one.ratio(name, reference) for one in rounds)
+        lines.append(
+            f"{name:<16}{median(runs):>9.2f}{events / median(runs):>11,.0f}{ratio:>10.2f}x  "
+            + " ".join(f"{run:.2f}" for run in runs)
+        )
+    return "\n".join(lines)
+
+
+def benchmark(
+    spark: SparkSession,
+    contestants: Sequence[Contestant],
+    folder: Path,
+    *,
+    shape: Shape,
+    batch_events: int,
+    runs: int,
+) -> list[Round]:
+    """Generate ``shape`` in ``folder`` and return the timed rounds, after a warm-up round."""
+    log = EventFolder(folder / "log")
+    generate(spark, log, shape)
+    batch = batch_events // EVENTS_PER_TRANSACTION
+    rounds = []
+    for number in range(runs + 1):
+        until = shape.transactions if number else min(batch, shape.transactions)
+        stream = cut(spark, log, until, batch_events)
+        turn = number % len(contestants)
+        order = [*contestants[turn:], *contestants[:turn]]
+        truth = expected(spark, log, shape, until)
+        say(f"{f'run {number}' if number else 'warm-up'} (load {os.getloadavg()[0]:.1f})")
+        done = run_round(order, stream, truth, folder)
+        stream.source.close()
+        if number:
+            rounds.append(done)
+    return rounds
+
+
+def say(text: str) -> None:
+    """Write progress to stderr; stdout carries the result only."""
+    sys.stderr.write(f"{text}\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the benchmark as the command line says."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.ingest", description=__doc__)
+    parser.add_argument("--events", type=int, default=200_000, help="data events, 4 a transaction")
+    parser.add_argument("--tables", choices=("delta",), default="delta", help="target format")
+    parser.add_argument("--batch", type=int, default=50_000, help="data events per batch")
+    parser.add_argument("--runs", type=int, default=3, help="timed rounds")
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args(arguments)
+    shape = Shape(transactions=chosen.events // EVENTS_PER_TRANSACTION, seed=chosen.seed)
+    spark = session()
+    with tempfile.TemporaryDirectory(prefix="lakeingest-benchmark-") as folder:
+        rounds = benchmark(
+            spark,
+            CONTESTANTS,
+            Path(folder),
+            shape=shape,
+            batch_events=chosen.batch,
+            runs=chosen.runs,
+        )
+    events = shape.transactions * EVENTS_PER_TRANSACTION
+    sys.stdout.write(
+        f"{events:,} events ({shape.transactions:,} transactions over {len(TABLES)} tables) in "
+        f"batches of {chosen.batch:,} into {chosen.tables}; median of {chosen.runs}\n"
+        f"{report(rounds, events, CONTESTANTS[0].name)}\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""A recorded run through a real broker while ``lakeingest run --continuous`` reads it.
+
+``python -m tests.recordings.through_kafka RUN_FOLDER --order transaction-first``
+
+Topics carry no order between one another, so the two extreme orders bound all that can happen: the
+transaction topic before every row (each transaction is announced long before it is there) and after
+every row (nothing can be released until the very end). Every publication must show a commit all the
+same, and the final tables must be the database's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lakeingest.errors import LakeingestError
+from lakeingest.reader import open_lake
+from lakeingest.session import session
+from tests.faults.killed import RUN_COMMAND, Writer
+from tests.recordings.check import History, check_history, check_tables
+from tests.recordings.compare import Comparison
+from tests.recordings.configure import RecordedRun, recorded_run, write_properties
+from tests.rig.kafka import KafkaBroker
+from tests.rig.replay import Order, replay
+
+CONTINUOUS = (*RUN_COMMAND, "--continuous", "--min-sync-interval-seconds", "1")
+PATIENCE_SECONDS = 900.0
+INTERRUPTED = 130
+"""Exit code of a run that was stopped by a person."""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """What came out of one run through the broker."""
+
+    tables: tuple[Comparison, ...]
+    history: History
+    exit_code: int | None
+    seconds: float
+
+
+def through_kafka(
+    spark: SparkSession, run: RecordedRun, broker: KafkaBroker, folder: Path, order: Order
+) -> Passage:
+    """Replay ``run`` in ``order`` while a continuous run reads; stop it when all is published.
+
+    Raises:
+        AssertionError: The run ended by itself, or did not get to the end.
+    """
+    lake = folder / "lake"
+    settings = {
+        **run.configuration(lake),
+        "lakeingest.source.kind": "kafka",
+        "bootstrap.servers": broker.bootstrap,
+        "lakeingest.batch.max.events": "5000",
+    }
+    del settings["lakeingest.source.path"]
+    configuration = write_properties(folder / "kafka.properties", settings)
+    began = time.monotonic()
+    # The topics exist before the run starts, as on a cluster whose connector is already there.
+    writer: Writer | None = None
+    try:
+        replayed = _Replay(run, broker, order)
+        replayed.create()
+        writer = Writer(configuration, folder / "run.log", command=CONTINUOUS)
+        replayed.send()
+        _wait_until_published(spark, lake, replayed.last_end, writer)
+        writer.interrupt()
+        code = writer.wait(60)
+    finally:
+        if writer is not None:
+            writer.kill()
+    seconds = time.monotonic() - began
+    history = check_history(run, open_lake(spark, str(lake)))
+    return Passage(check_tables(run, configuration), history, code, seconds)
+
+
+class _Replay:
+    """The run's records, sent in the asked order."""
+
+    def __init__(self, run: RecordedRun, broker: KafkaBroker, order: Order) -> None:
+        self._run, self._broker, self._order = run, broker, order
+
+    def create(self) -> None:
+        """Nothing yet: ``replay`` creates the topics itself, together, before the first record."""
+
+    def send(self) -> None:
+        """Send everything, with pauses, so that the reader sees many states in between."""
+        replay(
+            self._run.events,
+            self._broker.bootstrap,
+            order=self._order,
+            chunk=4_000,
+            pause_seconds=0.5,
+        )
+
+    @property
+    def last_end(self) -> int:
+        """Offset of the last record of the transaction topic."""
+        topics = self._run.manifest["topics"]
+        assert isinstance(topics, dict)
+        return int(topics[f"{self._run.prefix}.transaction"]["partitions"]["0"]["last"])
+
+
+def _wait_until_published(spark: SparkSession, lake: Path, end: int, writer: Writer) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        assert writer.wait(1) is None, f"the run ended by itself:\n{writer.said()}"
+        try:
+            newest = open_lake(spark, str(lake)).history().first()
+        except LakeingestError:
+            continue
+        if newest is not None and newest["end_offset"] >= end:
+            return
+    message = f"not everything was published in {PATIENCE_SECONDS} s:\n{writer.said()}"
+    raise AssertionError(message)
+
+
+def main() -> int:
+    """Run the check from the command line; return 1 when anything differs."""
+    parser = argparse.ArgumentParser(prog="python -m tests.recordings.through_kafka")
+    parser.add_argument("run", type=Path, help="folder of a recorded run")
+    parser.add_argument("--order", type=Order, choices=list(Order), default=None)
+    options = parser.parse_args()
+    orders = [options.order] if options.order else [Order.TRANSACTION_FIRST, Order.TRANSACTION_LAST]
+    spark = session("lakeingest tests", cores=2)
+    bad = 0
+    for order in orders:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            with KafkaBroker(folder / "broker") as broker:
+                passage = through_kafka(spark, recorded_run(options.run), broker, folder, order)
+        differing = [table.table for table in passage.tables if table.differences]
+        violations = passage.history.violations
+        bad += bool(differing or violations)
+        print(
+            f"{order.value}: {passage.history.publications} publications, "
+            f"{len(violations)} violations, {len(passage.tables)} tables, "
+            f"{len(differing)} differ {differing}, exit {passage.exit_code}, "
+            f"{passage.seconds:.0f} s"
+        )
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
