@@ -24,7 +24,7 @@ from lakeingest.apply.window import Window
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.plan.spec import PipelineSpec
-from lakeingest.plan.window import SNAPSHOT_BATCH
+from lakeingest.plan.window import SNAPSHOT_BATCH, of_batch
 from lakeingest.sink.contract import CommitNote, Sink, TableState, token
 
 
@@ -126,11 +126,10 @@ class BatchWriter:
     ) -> tuple[TableState, int]:
         previous = state.tables.get(collection)
         topics = sorted({share.where.topic for share in shares})
-        changes = window.changes.where(
-            (F.col("batch") == index)
-            & F.col("topic").isin(*topics)
-            & (F.col("collection") == collection)
+        table_rows = window.changes.where(
+            F.col("topic").isin(*topics) & (F.col("collection") == collection)
         )
+        changes = of_batch(table_rows, window.cuts, index, window.frontier_position)
         table = self.book.spec(collection, shares, changes, previous)
         floor = max([share.floor for share in shares] + ([previous.note.floor] if previous else []))
         lake = self.sink.read(collection, previous.version) if previous else None

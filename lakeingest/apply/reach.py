@@ -35,6 +35,11 @@ class Reach:
     cut_short: frozenset[TopicPartition]
 
     @property
+    def nothing(self) -> bool:
+        """Whether there is no record to read."""
+        return self.transactions is None and not self.data
+
+    @property
     def whole(self) -> bool:
         """Whether everything that was there is in the window."""
         return not self.cut_short

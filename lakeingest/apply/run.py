@@ -173,6 +173,8 @@ class PipelineRun:
             counted(self._config),
             bounds,
         )
+        if window is None:
+            return state, False
         self._tally.pending = window.shortfall.waiting if window.shortfall else 0
         batches = _batches(window)
         if not batches:

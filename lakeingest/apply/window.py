@@ -60,9 +60,10 @@ class Window:
     Attributes:
         reach: The ranges read.
         contents: Summaries of the records.
-        changes: All changes with their ``batch`` (null: pending), kept.
-        boundaries: Transactions that are over, kept.
+        changes: All changes with their transaction's ``end_offset`` (null: pending), held.
+        boundaries: Transactions that are over, held.
         snapshot: Whether batch 0, the initial snapshot, is complete in it.
+        frontier_position: Position above everything released before the window.
         cuts: Batches of whole transactions, numbered from 1.
         shares: What each batch holds.
         shortfall: The transaction that holds the rest back, if any.
@@ -74,6 +75,7 @@ class Window:
     changes: DataFrame
     boundaries: DataFrame
     snapshot: bool
+    frontier_position: str
     cuts: tuple[Cut, ...] = ()
     shares: tuple[Share, ...] = ()
     shortfall: Shortfall | None = None
@@ -104,28 +106,49 @@ def read_window(
     spec: PipelineSpec,
     counted: Column,
     bounds: Bounds,
-) -> Window:
-    """Read a window and settle its batches; its rows are held while the window is referenced."""
+) -> Window | None:
+    """Read a window and settle its batches; its rows are held while the window is referenced.
+
+    Returns:
+        Null when there is not one record that was not looked at.
+    """
     reach = plan_reach(source, transaction_topic, frontier, bounds.window_records)
-    changes = held(plan.window_changes(source.read(reach.data), spec))
-    metadata = source.read([reach.transactions] if reach.transactions else [])
-    boundaries = held(plan.window_boundaries(plan.window_metadata(metadata), spec))
-    found = contents(changes)
-    _refuse_new_snapshot(found, frontier)
+    if reach.nothing:
+        return None
+    records = source.read([reach.transactions] if reach.transactions else [])
+    metadata = held(plan.window_metadata(records))
+    boundaries = held(plan.window_boundaries(metadata, spec))
     all_ends = _collected(boundaries, spec)
-    snapshot, streaming = _snapshot(found, reach, frontier, bool(all_ends))
     fresh = boundaries.where(F.col("end_position") > F.lit(frontier.end_position))
     ends = [end for end in all_ends if end.position > frontier.end_position]
     again = tuple(end.position for end in all_ends if end.position <= frontier.end_position)
+    decoded = plan.window_changes(source.read(reach.data), spec)
+    changes = held(plan.assigned(decoded, fresh))
+    found = contents(changes)
+    _refuse_new_snapshot(found, frontier)
+    snapshot, streaming = _snapshot(found, reach, frontier, bool(all_ends))
     shortfall: Shortfall | None = None
     complete: list[End] = []
     if streaming:
         shortfall, complete = _complete_prefix(changes, fresh, ends, counted, _passed(found, reach))
     planned = cut(complete, bounds.batch_events, bounds.batch_transactions, bounds.through)
     cuts = tuple(islice(planned, MAX_BATCHES))
-    batched = plan.in_batches(changes, fresh, cuts, frontier.end_position, snapshot=snapshot)
-    summaries = tuple(shares(batched)) if cuts or snapshot else ()
-    return Window(reach, found, batched, fresh, snapshot, cuts, summaries, shortfall, again)
+    summaries: tuple[Share, ...] = ()
+    if cuts or snapshot:
+        batched = plan.in_batches(changes, fresh, cuts, frontier.end_position, snapshot=snapshot)
+        summaries = tuple(shares(batched))
+    return Window(
+        reach,
+        found,
+        changes,
+        fresh,
+        snapshot,
+        frontier.end_position,
+        cuts,
+        summaries,
+        shortfall,
+        again,
+    )
 
 
 @dataclass(frozen=True)

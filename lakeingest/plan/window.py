@@ -64,17 +64,24 @@ def is_counted(selected: Column | None, uncounted: Sequence[str]) -> Column:
     return counted if selected is None else counted & selected
 
 
+def assigned(window: DataFrame, ends: DataFrame) -> DataFrame:
+    """Give each change its transaction's ``end_offset``, unless it has it already."""
+    if "end_offset" in window.columns:
+        return window
+    return completeness.assigned(window, ends)
+
+
 def shortfalls(
     window: DataFrame, ends: DataFrame, counted: Column, passed: str | None
 ) -> DataFrame:
     """Find the transactions of the window that are not complete; see ``completeness``."""
-    rows = completeness.assigned(completeness.transactional(window), ends)
+    rows = completeness.transactional(assigned(window, ends))
     return completeness.shortfalls(rows, ends, counted, passed)
 
 
 def interrupted(window: DataFrame, ends: DataFrame, counted: Column) -> DataFrame:
     """Find transactions with a repeated BEGIN that no incarnation sent whole."""
-    rows = completeness.assigned(completeness.transactional(window), ends)
+    rows = completeness.transactional(assigned(window, ends))
     return completeness.interrupted(rows, ends, counted)
 
 
@@ -99,17 +106,48 @@ def in_batches(
         frontier_position: Position above everything released before.
         snapshot: Whether the initial snapshot is complete and forms batch 0.
     """
-    rows = completeness.assigned(window, ends)
     offsets = F.array(*(F.lit(cut.last_offset) for cut in cuts)).cast("array<bigint>")
     positions = F.array(*(F.lit(cut.position) for cut in cuts)).cast("array<string>")
     by_end = 1 + F.size(F.filter(offsets, lambda last: last < F.col("end_offset")))
     by_position = 1 + F.size(F.filter(positions, lambda above: above <= F.col("position")))
-    again = F.col("position") < F.lit(frontier_position)
     index = (
         F.when(F.col("kind") == Kind.SNAPSHOT, F.lit(SNAPSHOT_BATCH if snapshot else None))
         .when(~F.col("kind").isin(Kind.ROW, Kind.TRUNCATE), F.lit(None))
         .when(F.col("end_offset").isNotNull(), by_end)
-        .when(again, F.lit(1))
+        .when(_again(frontier_position), F.lit(1))
         .when(F.col("transaction_key").isNull(), by_position)
     )
+    rows = assigned(window, ends)
     return rows.withColumn("batch", F.when(index <= len(cuts), index))
+
+
+def _again(frontier_position: str) -> Column:
+    """Condition: the row's transaction was released before."""
+    return F.col("position") < F.lit(frontier_position)
+
+
+def of_batch(
+    window: DataFrame, cuts: Sequence[Cut], index: int, frontier_position: str
+) -> DataFrame:
+    """Keep the changes of one batch: what ``in_batches`` numbers ``index``, without numbering.
+
+    A plain range condition; the numbering would compare every row with every cut, per table.
+
+    Args:
+        window: ``shape.CHANGE`` with ``end_offset``.
+        cuts: The window's batches, in commit order.
+        index: Which batch.
+        frontier_position: Position above everything released before the window.
+    """
+    if index == SNAPSHOT_BATCH:
+        return window.where(F.col("kind") == Kind.SNAPSHOT)
+    cut = cuts[index - 1]
+    mine = F.col("end_offset").between(cut.first_offset, cut.last_offset)
+    lower = F.lit(cuts[index - 2].position if index > 1 else frontier_position)
+    position = F.col("position")
+    loose = (
+        F.col("transaction_key").isNull() & (position >= lower) & (position < F.lit(cut.position))
+    )
+    without = loose | _again(frontier_position) if index == 1 else loose
+    ours = F.when(F.col("end_offset").isNotNull(), mine).otherwise(without)
+    return window.where(F.col("kind").isin(Kind.ROW, Kind.TRUNCATE) & ours)

@@ -79,7 +79,9 @@ class MergeLaw:
             same_key = same_key & (target(name) == source(name))
         builder = table.alias("t").merge(self._changeset.frame.alias("s"), same_key)
         deleted = source(names.deleted)
-        if self._hard:
+        if not self._changeset.deletes:
+            pass
+        elif self._hard:
             builder = builder.whenMatchedDelete(self._newer & deleted)
         else:
             builder = builder.whenMatchedUpdate(self._newer & deleted, self._bury())

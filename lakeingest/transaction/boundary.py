@@ -54,40 +54,32 @@ def boundaries(
     told = F.coalesce(F.col("status").isin("BEGIN", "END"), F.lit(False))
     readable = told & ~F.col("malformed") & end_position.isNotNull()
     unreadable = F.col("malformed") | (told & end_position.isNull())
+    # One sort serves all of it: the windows share their partitioning and order.
+    earlier = by_key.rowsBetween(Window.unboundedPreceding, -1)
     marked = (
         metadata.where(readable)
         .withColumn("transaction_key", transaction_key)
         .withColumn("end_position", end_position)
-        .withColumn("_order", order)
-        .withColumn("_next_status", F.lead("status").over(by_offset))
-        .withColumn("_next_order", F.lead("_order").over(by_offset))
         .withColumn("begins", F.sum((~is_end).cast("bigint")).over(by_key))
         .withColumn("_ends", F.sum(is_end.cast("bigint")).over(whole))
+        .withColumn("_ended_at", F.last(F.when(is_end, end_position), True).over(earlier))
     )
-    # PostgreSQL's END differs from its BEGIN in the LSN, so "first END" is per end position there;
-    # with a key that names the transaction alone the two mean the same.
-    first_of = Window.partitionBy("transaction_key", "end_position").orderBy("offset")
-    ends = (
-        marked.where(is_end)
-        .withColumn("_nth", F.row_number().over(first_of))
-        .where(F.col("_nth") == 1)
-        .withColumn("implied", F.lit(False))
-    )
-    over = ends
+    # An xid may come again with another END (PostgreSQL); the same END again is a repetition.
+    repeated = F.coalesce(F.col("_ended_at") == F.col("end_position"), F.lit(False))
+    over = marked.where(is_end & ~repeated).withColumn("implied", F.lit(False))
     if implied_end:
-        orphan = (
-            (~is_end)
-            & (F.col("_ends") == 0)
-            & (F.col("_next_status") == "BEGIN")
-            & (F.col("_next_order") > F.col("_order"))
+        followed = metadata.where(readable).select(
+            F.col("offset").alias("_begun"),
+            F.lead("status").over(by_offset).alias("_next_status"),
+            order.alias("_order"),
+            F.lead(order).over(by_offset).alias("_next_order"),
         )
-        orphans = (
-            marked.where(orphan)
-            .withColumn("_nth", F.row_number().over(first_of))
-            .where(F.col("_nth") == 1)
-            .withColumn("implied", F.lit(True))
+        begins = marked.where((~is_end) & (F.col("_ends") == 0) & (F.col("begins") == 1))
+        orphans = begins.join(followed, F.col("offset") == F.col("_begun")).where(
+            (F.col("_next_status") == "BEGIN") & (F.col("_next_order") > F.col("_order"))
         )
-        over = ends.unionByName(orphans)
+        orphans = orphans.withColumn("implied", F.lit(True))
+        over = over.unionByName(orphans.select(*over.columns))
     broken = metadata.where(unreadable).withColumn("implied", F.lit(False))
     broken = broken.withColumn(
         "data_collections", F.lit(None).cast(over.schema["data_collections"].dataType)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -48,7 +49,8 @@ def metadata(spark: SparkSession, streams: Sequence[Sequence[tuple[str | None, s
         for case, stream in enumerate(streams)
         for n, (status, id_) in enumerate(stream)
     ]
-    return spark.createDataFrame(rows, METADATA).coalesce(1)
+    frame = spark.createDataFrame(rows, METADATA).coalesce(1)
+    return frame.withColumn("timestamp", F.timestamp_millis("ts_ms"))
 
 
 def _counts(status: str | None) -> tuple[int | None, list[tuple[str, int]] | None]:
@@ -134,6 +136,7 @@ def ended(spark: SparkSession, cases: Iterable[Case]) -> DataFrame:
             over.implied,
             sum(over.counts.values()),
             list(over.counts.items()),
+            None,
             None,
         )
         for number, case in enumerate(cases)
