@@ -109,7 +109,8 @@ def fold_rows(
         entries.append(F.struct(F.lit(name).alias("key"), _entry(name).alias("value")))
     older = present_entries(entries)
     positions = F.when(~deleted & (F.size(older) > 0), older)
-    unresolved = F.exists(F.map_values(older), lambda v: v == missing_below())
+    at_move = missing_below(F.col("_moved.position"))
+    unresolved = F.exists(F.map_values(older), lambda v: v == at_move)
     return folded.select(
         *values,
         F.col("_position").alias(names.position),
@@ -167,13 +168,14 @@ def found_value(name: str) -> Column:
 def _entry(name: str) -> Column:
     """Position of a column where it differs from the row's, or the mark of a missing value."""
     at = F.col(_found(name)).getField("position")
-    deleted_at = F.col("_deleted_at")
-    moved_at = F.coalesce(F.col("_moved.position"), F.lit(""))
+    never = F.lit("")
+    began_at = F.greatest(
+        F.coalesce(F.col("_deleted_at"), never), F.coalesce(F.col("_moved.position"), never)
+    )
     return (
         F.when(found(name) & (at == F.col("_position")), F.lit(None).cast("string"))
         .when(found(name), at)
-        .when(deleted_at > moved_at, missing_below(deleted_at))
-        .otherwise(missing_below())
+        .otherwise(missing_below(began_at))
     )
 
 

@@ -95,11 +95,16 @@ def from_table(
         F.struct(*key).alias("_k"),
         F.col(names.position).alias("_p"),
         F.col(names.column_positions).alias("_m"),
-        *(F.col(name).alias(f"_t_{name}") for name in fillable),
+        *(F.col(name).alias(f"_t_{name}") for name in fillable if name in table.columns),
     )
-    joined = pending.join(rows, F.col("at_key") == F.col("_k"), "left")
+    # A row at or above the move is the key's next row: the move itself comes again.
+    same_row = (F.col("at_key") == F.col("_k")) & (F.col("_p") < F.col("below"))
+    joined = pending.join(rows, same_row, "left")
     slots = []
     for name in fillable:
+        if name not in table.columns:  # new in this batch
+            slots.append(F.col(_slot(name)))
+            continue
         at = F.coalesce(F.element_at(F.col("_m"), name), F.col("_p"))
         usable = F.col("_k").isNotNull() & ~is_missing(at)
         value = F.struct(F.col(f"_t_{name}").alias("value"), at.alias("position"))
@@ -123,7 +128,7 @@ def with_moved(
     def wanted(name: str) -> Column:
         return (
             F.col(LINK).isNotNull()
-            & (F.element_at(positions, name) == missing_below())
+            & (F.element_at(positions, name) == missing_below(F.col(LINK)["position"]))
             & F.col(_slot(name)).isNotNull()
         )
 

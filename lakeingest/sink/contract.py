@@ -24,7 +24,12 @@ def token(writer: int, batch: int) -> int:
 
     The lowest tokens of a writer are left to ``fence_token``.
     """
-    return writer * _TOKEN_BATCHES + _FENCES + batch
+    return writer * _TOKEN_BATCHES + _FENCES + 2 * batch + 1
+
+
+def schema_token(batch_token: int) -> int:
+    """Token of the schema change that goes before a batch's commit."""
+    return batch_token - 1
 
 
 def fence_token(writer: int, attempt: int) -> int:

@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from lakeingest.errors import ConfigError, FencedError
 from lakeingest.shape import MetadataColumns
-from lakeingest.sink.contract import Changeset, CommitNote, TableState
+from lakeingest.sink.contract import Changeset, CommitNote, TableState, schema_token
 from lakeingest.sink.delta_commit import committed, merge_session, newest_note, note_of_others
 from lakeingest.sink.delta_commit import writer as delta_writer
 from lakeingest.sink.delta_merge import MergeLaw, refuse_missing
@@ -151,7 +151,7 @@ class DeltaSink:
                 self._keep_tombstones(changeset, note)
         if previous is None:
             return self._create(changeset, note)
-        self._evolve(changeset, previous)
+        self._evolve(changeset, note, previous)
         if changeset.inserts_only and not changeset.floor and self._all_new(changeset, note):
             return self._append(changeset, note)
         return self._merge(changeset, note, self.read(note.collection).schema)
@@ -233,27 +233,30 @@ class DeltaSink:
             )
         )
 
-    def _evolve(self, changeset: Changeset, previous: TableState) -> None:
+    def _evolve(self, changeset: Changeset, note: CommitNote, previous: TableState) -> None:
         collection = previous.note.collection
         path = self.path(collection)
         table = self.read(collection)
         wanted = StructType([item for item in changeset.frame.schema if item.name not in _INTERNAL])
         change = schema_change(collection, table.schema, wanted)
         # The note of a schema change repeats the last progress: it moves the schema, not the data.
-        note = previous.note
+        own = replace(previous.note, token=schema_token(note.token), run=note.run)
         if change.widened:
             wide = {item.name: item.dataType for item in change.widened}
             rows = table.select(
                 *(
-                    F.col(name).cast(wide.get(name, table.schema[name].dataType)).alias(name)
-                    for name in table.columns
-                )
+                    F.col(item.name).cast(wide.get(item.name, item.dataType)).alias(item.name)
+                    for item in table.schema
+                ),
+                *(F.lit(None).cast(item.dataType).alias(item.name) for item in change.added),
             )
-            rewrite = rows.write.format("delta").option("userMetadata", note.to_json())
-            rewrite.mode("overwrite").option("overwriteSchema", "true").save(path)
-        if change.added:
+            rewrite = delta_writer(rows, own).mode("overwrite").option("overwriteSchema", "true")
+            committed(self._spark, path, own, lambda: rewrite.save(path))
+        elif change.added:
+            # ALTER TABLE knows no txnVersion: an empty commit before it finds an older writer out.
+            self._commit_nothing(path, own)
             session = self._spark.newSession()
-            session.conf.set("spark.databricks.delta.commitInfo.userMetadata", note.to_json())
+            session.conf.set("spark.databricks.delta.commitInfo.userMetadata", own.to_json())
             after = [name for name in table.columns if name not in self._names.names][-1]
             specs = []
             for item in change.added:
@@ -287,6 +290,9 @@ class DeltaSink:
             .groupBy(*changeset.key)
             .agg(F.max(names.position).alias("_buried_at"))
         )
-        alive = F.col("_buried_at").isNull() | (F.col(names.position) > F.col("_buried_at"))
+        position, buried_at = F.col(names.position), F.col("_buried_at")
+        # The delete itself comes again after a crash between its tombstone and the table.
+        same = F.col(names.deleted) & (position == buried_at)
+        alive = buried_at.isNull() | (position > buried_at) | same
         frame = changeset.frame.join(graves, list(changeset.key), "left").where(alive)
         return replace(changeset, frame=frame.select(*changeset.frame.columns))

@@ -86,10 +86,13 @@ class MergeLaw:
         else:
             builder = builder.whenMatchedUpdate(self._newer & deleted, self._bury())
         if partial:
+            # Not only below the row: a change that comes again at the row's own position may bring
+            # an older one with it that has what it left out.
             late = (
-                (source(names.position) < target(names.position))
+                (source(names.position) <= target(names.position))
                 & ~target(names.deleted)
                 & target(names.column_positions).isNotNull()
+                & self._supplies(existing)
             )
             builder = builder.whenMatchedUpdate(self._newer | late, self._by_column(existing))
         else:
@@ -163,6 +166,14 @@ class MergeLaw:
         values[names.deleted] = deleted
         values[names.column_positions] = self._guarded(positions, deleted)
         return values
+
+    def _supplies(self, existing: set[str]) -> Column:
+        """Tell whether the changeset knows more of some column than the table does."""
+        more = F.lit(False)
+        for name in self._changeset.fillable:
+            if name in existing:
+                more = more | (self._source_position(name) > self._target_position(name))
+        return more
 
     def _source_position(self, name: str) -> Column:
         names = self._names

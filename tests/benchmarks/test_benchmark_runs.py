@@ -33,7 +33,7 @@ from tests.benchmarks.workload import (
     Shape,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 SMALL = Shape(transactions=120, accounts=40, tellers=6, branches=2)
 BATCH = 320

@@ -16,6 +16,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 
 from pyspark.sql import SparkSession
 
@@ -63,49 +64,46 @@ def through_kafka(
     del settings["lakeingest.source.path"]
     configuration = write_properties(folder / "kafka.properties", settings)
     began = time.monotonic()
-    # The topics exist before the run starts, as on a cluster whose connector is already there.
-    writer: Writer | None = None
+    chunk = max(500, _records(run) // 20)
+    sender = Thread(
+        target=replay,
+        args=(run.events, broker.bootstrap),
+        # Pauses, so that the reader starts in the middle and sees many states.
+        kwargs={"order": order, "chunk": chunk, "pause_seconds": 2.0},
+        daemon=True,
+    )
+    sender.start()
+    _wait_until_created(broker, f"{run.prefix}.transaction")
+    writer = Writer(configuration, folder / "run.log", command=CONTINUOUS)
     try:
-        replayed = _Replay(run, broker, order)
-        replayed.create()
-        writer = Writer(configuration, folder / "run.log", command=CONTINUOUS)
-        replayed.send()
-        _wait_until_published(spark, lake, replayed.last_end, writer)
+        _wait_until_published(spark, lake, _last_end(run), writer)
         writer.interrupt()
-        code = writer.wait(60)
+        code = writer.wait(90)
     finally:
-        if writer is not None:
-            writer.kill()
+        writer.kill()
     seconds = time.monotonic() - began
     history = check_history(run, open_lake(spark, str(lake)))
     return Passage(check_tables(run, configuration), history, code, seconds)
 
 
-class _Replay:
-    """The run's records, sent in the asked order."""
+def _records(run: RecordedRun) -> int:
+    topics = run.manifest["topics"]
+    assert isinstance(topics, dict)
+    return sum(int(topic["records"]) for topic in topics.values())
 
-    def __init__(self, run: RecordedRun, broker: KafkaBroker, order: Order) -> None:
-        self._run, self._broker, self._order = run, broker, order
 
-    def create(self) -> None:
-        """Nothing yet: ``replay`` creates the topics itself, together, before the first record."""
+def _wait_until_created(broker: KafkaBroker, topic: str) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while topic not in broker.admin().list_topics(timeout=10).topics:
+        assert time.monotonic() < deadline, f"{topic} was not created"
+        time.sleep(0.2)
 
-    def send(self) -> None:
-        """Send everything, with pauses, so that the reader sees many states in between."""
-        replay(
-            self._run.events,
-            self._broker.bootstrap,
-            order=self._order,
-            chunk=4_000,
-            pause_seconds=0.5,
-        )
 
-    @property
-    def last_end(self) -> int:
-        """Offset of the last record of the transaction topic."""
-        topics = self._run.manifest["topics"]
-        assert isinstance(topics, dict)
-        return int(topics[f"{self._run.prefix}.transaction"]["partitions"]["0"]["last"])
+def _last_end(run: RecordedRun) -> int:
+    """Offset of the last record of the transaction topic."""
+    topics = run.manifest["topics"]
+    assert isinstance(topics, dict)
+    return int(topics[f"{run.prefix}.transaction"]["partitions"]["0"]["last"])
 
 
 def _wait_until_published(spark: SparkSession, lake: Path, end: int, writer: Writer) -> None:

@@ -1,0 +1,332 @@
+"""A run that is killed again and again, while a reader looks at what is published.
+
+The writer is the real command in a process group of its own; a kill is SIGKILL to the whole group,
+so that no JVM lives on to finish a commit that its driver never asked about again. The reader is a
+thread of this process with one Spark session for all attempts: a JVM per look would see ten times
+less.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lakeingest.errors import LakeingestError
+from lakeingest.reader import open_lake
+from tests.recordings.check import History, check_history, check_tables
+from tests.recordings.compare import Comparison
+from tests.recordings.configure import RecordedRun, write_properties
+from tests.recordings.known import UNCOUNTED
+from tests.recordings.prefix import PrefixChecker
+from tests.recordings.totals import TotalsOfLake, publications
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+RUN_COMMAND = (sys.executable, "-m", "lakeingest.cli.main", "run")
+PATIENCE_SECONDS = 900.0
+"""A run that takes longer hangs."""
+
+
+class Writer:
+    """One ``lakeingest run`` in a process group of its own."""
+
+    def __init__(
+        self,
+        configuration: Path,
+        log: Path,
+        failpoint: str | None = None,
+        command: Sequence[str] = RUN_COMMAND,
+    ) -> None:
+        environment = {k: v for k, v in os.environ.items() if k != "LAKEINGEST_FAILPOINT"}
+        if failpoint is not None:
+            environment["LAKEINGEST_FAILPOINT"] = failpoint
+        self.log = log
+        self.started = time.monotonic()
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [*command, str(configuration)],
+                cwd=REPOSITORY,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def wait(self, seconds: float = PATIENCE_SECONDS) -> int | None:
+        """Return the exit code (minus the signal's number), or None if it still runs.
+
+        Whatever the driver left running in its group is killed with it.
+        """
+        try:
+            code = self._process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        self._signal(signal.SIGKILL)
+        return code
+
+    def kill(self) -> None:
+        """Kill the driver and its JVM, as a machine that loses power does."""
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+
+    def interrupt(self) -> None:
+        """Stop the driver as a person with Ctrl-C does, or a scheduler with SIGTERM."""
+        self._process.send_signal(signal.SIGTERM)
+
+    def pause(self) -> None:
+        """Stop every process of the run, as a long garbage collection or a frozen VM does."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused run go on."""
+        self._signal(signal.SIGCONT)
+
+    def said(self) -> str:
+        """Return the end of what the run wrote to stdout and stderr."""
+        return self.log.read_text(encoding="utf-8", errors="replace")[-3000:]
+
+    def _signal(self, number: int) -> None:
+        try:
+            os.killpg(self._process.pid, number)
+        except ProcessLookupError:
+            # Nothing of the group is left.
+            return
+
+
+class Watcher(threading.Thread):
+    """A reader that opens the newest publication over and over until it is told to stop.
+
+    Attributes:
+        checks: Snapshots that were read in full and compared.
+        newest: Number of the newest publication seen; None before the first.
+        violations: Snapshots that show no commit of the source, went back, or could not be read.
+    """
+
+    def __init__(self, spark: SparkSession, run: RecordedRun, target: Path) -> None:
+        super().__init__(daemon=True)
+        commits = run.oracle.commits
+        assert commits is not None, f"{run.name} has no recorded commits to compare with"
+        self._checker = PrefixChecker(commits, UNCOUNTED.get(run.name, frozenset()))
+        self._spark, self._run, self._target = spark, run, target
+        self._over = threading.Event()
+        self.checks = 0
+        self.newest: int | None = None
+        self._unreadable: list[str] = []
+
+    @property
+    def violations(self) -> list[str]:
+        return [*self._checker.violations, *self._unreadable]
+
+    def run(self) -> None:
+        while not self._over.is_set():
+            try:
+                self._look()
+            except LakeingestError as error:
+                # There is no lake before the first publication; afterwards there always is one.
+                if self.newest is not None:
+                    self._unreadable.append(f"reader after {self.newest}: {error}")
+            except Exception as error:  # noqa: BLE001 - whatever stops a reader is a finding
+                self._unreadable.append(f"reader: {type(error).__name__}: {str(error)[:500]}")
+            self._over.wait(0.5)
+
+    def stop(self) -> None:
+        """End the thread after the look it is at."""
+        self._over.set()
+        self.join()
+
+    def wait_for(self, batch: int, seconds: float = PATIENCE_SECONDS) -> bool:
+        """Return whether a publication numbered ``batch`` or more was seen in time."""
+        deadline = time.monotonic() + seconds
+        while self.newest is None or self.newest < batch:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.1)
+        return True
+
+    def _look(self) -> None:
+        lake = open_lake(self._spark, str(self._target))
+        found = publications(lake)
+        if not found:
+            return
+        newest = found[-1]
+        if self.newest is not None and newest.batch < self.newest:
+            self._unreadable.append(f"publication {self.newest} is gone, newest is {newest.batch}")
+        # No totals are kept between looks: a version must stay readable while it is published.
+        totals = TotalsOfLake(lake, self._run.namespace, self._checker.measures)
+        for publication, values in totals.of([newest]):
+            self._checker.check(f"reader at publication {publication.batch}", values)
+        self.newest = newest.batch
+        self.checks += 1
+
+
+@dataclass(frozen=True)
+class Kill:
+    """One way to end a run: at a failpoint when it is passed the n-th time, or after a while."""
+
+    failpoint: str | None = None
+    hit: int = 1
+    seconds: float = PATIENCE_SECONDS
+
+    @property
+    def label(self) -> str:
+        """Name for the table of results."""
+        return self.failpoint or "random"
+
+    @property
+    def value(self) -> str | None:
+        """Value of ``LAKEINGEST_FAILPOINT``."""
+        return None if self.failpoint is None else f"{self.failpoint}:{self.hit}"
+
+
+@dataclass
+class Outcome:
+    """What was seen over all attempts.
+
+    Attributes:
+        kills: Runs that were killed, by label.
+        unreached: Failpoints that a whole run never passed.
+        reader_checks: Snapshots the reader compared while the runs went on.
+        lakes: Lakes that were ingested to the end and compared.
+        publications: Publications compared afterwards, of all lakes.
+        violations: Everything that was wrong.
+        tables: Comparison of the final tables of the last lake.
+    """
+
+    kills: dict[str, int] = field(default_factory=dict)
+    unreached: list[str] = field(default_factory=list)
+    reader_checks: int = 0
+    lakes: int = 0
+    publications: int = 0
+    violations: list[str] = field(default_factory=list)
+    tables: tuple[Comparison, ...] = ()
+
+
+@dataclass
+class Ordeal:
+    """Kills the ingestion of one recorded run in the given ways, then lets it finish.
+
+    Attributes:
+        spark: Session of the reader.
+        run: The recorded run.
+        folder: Empty folder to work in.
+        settings: Properties beyond the run's own; small batches give many moments to kill.
+        say: Where progress goes.
+    """
+
+    spark: SparkSession
+    run: RecordedRun
+    folder: Path
+    settings: Mapping[str, str]
+    say: Callable[[str], object] = print
+
+    def __post_init__(self) -> None:
+        self.outcome = Outcome()
+        self._attempt = 0
+
+    def suffer(self, kills: Iterable[Kill]) -> Outcome:
+        """Kill in every given way, finish, and return what was seen.
+
+        Where a run finishes before it is killed, its lake is compared and a new one is begun; a
+        failpoint gets a second chance there, on its first pass.
+        """
+        waiting = list(kills)
+        again: set[str] = set()
+        while True:
+            target, configuration = self._new_lake()
+            watcher = Watcher(self.spark, self.run, target)
+            watcher.start()
+            try:
+                self._attempts(configuration, waiting, again)
+            finally:
+                watcher.stop()
+                self.outcome.reader_checks += watcher.checks
+                self.outcome.violations += watcher.violations
+            self._compare(target, configuration)
+            if not waiting:
+                return self.outcome
+
+    def _attempts(self, configuration: Path, waiting: list[Kill], again: set[str]) -> None:
+        """Run until a run ends by itself; take a kill from ``waiting`` for each attempt."""
+        while True:
+            kill = waiting.pop(0) if waiting else None
+            writer = self._start(configuration, kill)
+            code = writer.wait(kill.seconds if kill else PATIENCE_SECONDS)
+            if code is None:
+                writer.kill()
+                if kill is None or kill.failpoint is not None:
+                    self.outcome.violations.append(f"the run hangs: {writer.said()}")
+                    return
+                code = -signal.SIGKILL
+            if code == -signal.SIGKILL and kill is not None:
+                self.outcome.kills[kill.label] = self.outcome.kills.get(kill.label, 0) + 1
+                self.say(f"killed: {kill.label}, after {time.monotonic() - writer.started:.1f} s")
+                continue
+            if code != 0:
+                self.outcome.violations.append(f"the run ended with {code}: {writer.said()}")
+            if kill is not None and kill.failpoint is not None:
+                if kill.failpoint in again:
+                    self.outcome.unreached.append(kill.failpoint)
+                else:
+                    again.add(kill.failpoint)
+                    waiting.insert(0, Kill(kill.failpoint))
+            return
+
+    def _start(self, configuration: Path, kill: Kill | None) -> Writer:
+        self._attempt += 1
+        log = self.folder / f"attempt-{self._attempt}.log"
+        return Writer(configuration, log, kill.value if kill else None)
+
+    def _new_lake(self) -> tuple[Path, Path]:
+        number = self.outcome.lakes + 1
+        target = self.folder / f"lake-{number}"
+        properties = {**self.run.configuration(target), **self.settings}
+        path = self.folder / f"pipeline-{number}.properties"
+        return target, write_properties(path, properties)
+
+    def _compare(self, target: Path, configuration: Path) -> None:
+        self.outcome.lakes += 1
+        try:
+            history: History = check_history(self.run, open_lake(self.spark, str(target)))
+        except LakeingestError as error:
+            self.outcome.violations.append(f"the finished lake cannot be read: {error}")
+            return
+        self.outcome.publications += history.publications
+        self.outcome.violations += history.violations
+        if history.place is None or history.place.last != history.of:
+            self.outcome.violations.append(f"the last publication shows commit {history.place}")
+        self.outcome.tables = check_tables(self.run, configuration)
+        self.outcome.violations += [
+            f"{table.table}: {difference}"
+            for table in self.outcome.tables
+            for difference in table.differences
+        ]
+
+
+def random_kills(number: int, seed: int, earliest: float, latest: float) -> list[Kill]:
+    """Return kills at random moments of a run, the same for the same seed."""
+    choose = random.Random(seed)
+    return [Kill(seconds=choose.uniform(earliest, latest)) for _ in range(number)]
+
+
+def failpoint_kills(names: Iterable[str]) -> list[Kill]:
+    """Return one kill per failpoint, the last steps of a batch first.
+
+    From the end to the beginning, because each of the later ones leaves tables and publications
+    for those before it to meet: fencing the tables of an empty lake is passed by nobody. Inside a
+    batch every other failpoint strikes at its second pass and leaves a publication of the same
+    process behind; steps 1 and 2 may be passed only once per run.
+    """
+    return [
+        Kill(name, hit=1 + at % 2 if name.startswith(("3.", "4.")) else 1)
+        for at, name in enumerate(reversed(list(names)))
+    ]

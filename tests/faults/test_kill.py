@@ -1,0 +1,101 @@
+"""A run may die anywhere, or sleep while another works: readers and final tables do not notice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.failpoints import FAILPOINTS
+from lakeingest.demo import demo_folder
+from lakeingest.errors import FencedError, LakeingestError
+from lakeingest.reader import open_lake
+from lakeingest.shape import LEDGER_FOLDER
+from tests.faults.killed import RUN_COMMAND, Ordeal, Watcher, Writer, failpoint_kills, random_kills
+from tests.recordings.check import check_history, check_tables
+from tests.recordings.configure import RecordedRun, write_properties
+from tests.recordings.oracle import Oracle
+from tests.recordings.totals import publications
+
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
+
+DATA = Path(__file__).parents[1] / "recordings" / "data"
+SMALL_BATCHES = {"lakeingest.batch.max.events": "1000"}
+
+
+@pytest.fixture(scope="module")
+def run() -> RecordedRun:
+    return RecordedRun(
+        "pg-shop-small", "json", demo_folder(), Oracle(DATA / "pg-shop-small" / "oracle")
+    )
+
+
+def test_a_run_killed_at_every_failpoint_and_at_random_moments_ends_with_the_same_tables(
+    spark: SparkSession, run: RecordedRun, tmp_path: Path
+) -> None:
+    kills = failpoint_kills(FAILPOINTS) + random_kills(2, seed=3, earliest=8.0, latest=25.0)
+    outcome = Ordeal(spark, run, tmp_path, SMALL_BATCHES).suffer(kills)
+    assert outcome.violations == []
+    assert outcome.unreached == []
+    assert set(FAILPOINTS) <= set(outcome.kills)
+    assert outcome.reader_checks > len(FAILPOINTS)
+    assert len(outcome.tables) == 9
+
+
+def test_a_reader_that_looked_while_the_lake_was_being_made_finds_it_later(
+    spark: SparkSession, run: RecordedRun, tmp_path: Path
+) -> None:
+    # What a reader of another process may meet: the first commit's folder is there, its file is
+    # not yet. Delta remembers in this session that there was no table.
+    target = tmp_path / "lake"
+    (target / LEDGER_FOLDER / "_delta_log").mkdir(parents=True)
+    with pytest.raises(LakeingestError):
+        open_lake(spark, str(target))
+    configuration = write_properties(
+        tmp_path / "pipeline.properties", run.configuration(target, batch_max_events="500")
+    )
+    one_batch = (*RUN_COMMAND, "--max-batches", "1")
+    writer = Writer(configuration, tmp_path / "log", command=one_batch)
+    assert writer.wait() == 0, writer.said()
+    assert len(publications(open_lake(spark, str(target)))) == 1
+
+
+@contextmanager
+def watching(spark: SparkSession, run: RecordedRun, target: Path) -> Iterator[Watcher]:
+    watcher = Watcher(spark, run, target)
+    watcher.start()
+    try:
+        yield watcher
+    finally:
+        watcher.stop()
+
+
+def test_a_driver_that_slept_while_another_finished_is_fenced_and_changes_nothing(
+    spark: SparkSession, run: RecordedRun, tmp_path: Path
+) -> None:
+    target = tmp_path / "lake"
+    configuration = write_properties(
+        tmp_path / "pipeline.properties", {**run.configuration(target), **SMALL_BATCHES}
+    )
+    with watching(spark, run, target) as watcher:
+        first = Writer(configuration, tmp_path / "first.log")
+        try:
+            assert watcher.wait_for(1, seconds=300), first.said()
+            first.pause()
+            second = Writer(configuration, tmp_path / "second.log")
+            assert second.wait() == 0, second.said()
+            before = publications(open_lake(spark, str(target)))
+            first.resume()
+            assert first.wait() == FencedError.exit_code, first.said()
+        finally:
+            first.kill()
+    assert watcher.violations == []
+    assert publications(open_lake(spark, str(target))) == before
+    history = check_history(run, open_lake(spark, str(target)))
+    assert history.violations == ()
+    assert history.place is not None
+    assert history.place.last == history.of
+    assert [t for t in check_tables(run, configuration) if t.differences] == []

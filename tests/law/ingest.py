@@ -1,0 +1,100 @@
+"""Events into a table by the way of the product: shares, changeset, sink; no part is replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, StructField, StructType
+
+from lakeingest.apply.changeset import changeset
+from lakeingest.apply.share import Share, shares
+from lakeingest.decode.columns import Encodings, declared
+from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.shape import CHANGE
+from lakeingest.sink.contract import CommitNote, Sink, TableState, token
+from lakeingest.sink.delta import DeltaSink
+from tests.law.history import COLLECTION, Change
+
+DDL = "h BIGINT, id BIGINT, n BIGINT, body STRING, blob BINARY, tags ARRAY<STRING>"
+KEY = ("h", "id")
+PIPELINE = "law"
+
+_BATCHED = StructType([*CHANGE, StructField("batch", IntegerType())])
+_VARYING = {item.name for item in fields(Change)}
+
+
+def delta_sink(spark: SparkSession, root: Path, *, hard: bool, null_missing: bool) -> DeltaSink:
+    """Return the sink as a run would make it."""
+    names = PipelineSpec("postgresql", Encodings()).names
+    return DeltaSink(spark, str(root), PIPELINE, names, hard=hard, null_missing=null_missing)
+
+
+class Ingest:
+    """One table and the batches that go into it, one after another."""
+
+    def __init__(
+        self, spark: SparkSession, sink: Sink, *, ddl: str = DDL, key: tuple[str, ...] = KEY
+    ) -> None:
+        """Bind to a sink; ``ddl`` are the table's columns as the source has them now."""
+        self.sink = sink
+        self.state: TableState | None = None
+        self._spark = spark
+        self._spec = PipelineSpec("postgresql", Encodings())
+        self._key = key
+        self._batch = 0
+        self.table = self.columns(ddl)
+
+    def columns(self, ddl: str) -> TableSpec:
+        """Change the columns that the source has from here on."""
+        schema = self._spark.createDataFrame([], ddl).schema
+        columns = declared(schema, self._spec.encodings)
+        self.table = TableSpec(COLLECTION, columns, self._key)
+        return self.table
+
+    def deliver(self, rounds: Sequence[Iterable[Change]]) -> Iterable[int]:
+        """Apply each round as one batch; yields its number when it is in the table."""
+        frame = self._frame(rounds)
+        found = shares(frame)
+        for number in range(len(rounds)):
+            self._apply(
+                frame.where(F.col("batch") == number).drop("batch"),
+                [share for share in found if share.batch == number],
+            )
+            yield number
+
+    def one(self, changes: Iterable[Change]) -> TableState:
+        """Apply one batch."""
+        list(self.deliver([changes]))
+        assert self.state is not None
+        return self.state
+
+    def head(self) -> DataFrame:
+        """Read the table with tombstones and metadata."""
+        assert self.state is not None
+        return self.sink.read(COLLECTION, self.state.version)
+
+    def _frame(self, rounds: Sequence[Iterable[Change]]) -> DataFrame:
+        rows: list[tuple[object, ...]] = []
+        for number, changes in enumerate(rounds):
+            for item in changes:
+                same = {name: None for name in CHANGE.fieldNames() if name not in _VARYING}
+                fixed = {"topic": "t.docs", "partition": 0, "offset": len(rows), "source_ms": 1}
+                named = {**same, **fixed, **vars(item), "collection": COLLECTION, "batch": number}
+                rows.append(tuple(named[name] for name in _BATCHED.fieldNames()))
+        return self._spark.createDataFrame(rows, _BATCHED)
+
+    def _apply(self, changes: DataFrame, mine: Sequence[Share]) -> None:
+        previous, self._batch = self.state, self._batch + 1
+        # As ``BatchWriter._apply_table`` does it.
+        floors = [share.floor for share in mine] + ([previous.note.floor] if previous else [])
+        lake = self.sink.read(COLLECTION, previous.version) if previous else None
+        note = CommitNote(
+            PIPELINE, COLLECTION, "run", token(1, self._batch), self._batch, self._batch, ""
+        )
+        floor = max(floors, default="")
+        payloads, _ = changeset(changes, mine, self.table, self._spec, floor, lake)
+        self.state = self.sink.apply(payloads, note, previous)

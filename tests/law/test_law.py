@@ -1,0 +1,50 @@
+"""The law of the merge payload (DESIGN §7): order, repetition and cuts do not matter.
+
+Hundreds of random histories share a table and go through the real way. A failure prints the seed
+and the smallest history that shows it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.law.conftest import Tables
+from tests.law.history import any_order, in_order
+from tests.law.judge import check
+
+HISTORIES = 200
+ROUNDS = 3
+TRUNCATED = 2
+"""Rounds where a truncate is in the middle of them."""
+
+DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+
+
+@pytest.mark.slow
+@DELETES
+def test_every_batch_leaves_the_rows_of_the_source_whatever_is_repeated(
+    tables: Tables, hard: bool
+) -> None:
+    cases = [in_order(seed, ROUNDS) for seed in range(HISTORIES)]
+    check(tables(hard=hard), cases)
+
+
+@pytest.mark.slow
+@DELETES
+def test_events_in_any_order_leave_the_rows_of_the_source(tables: Tables, hard: bool) -> None:
+    cases = [any_order(seed, ROUNDS) for seed in range(HISTORIES)]
+    check(tables(hard=hard, null_missing=True), cases)
+
+
+@pytest.mark.slow
+@DELETES
+def test_a_truncate_is_a_floor_in_the_order_of_the_source(tables: Tables, hard: bool) -> None:
+    cases = [in_order(seed, TRUNCATED, truncate=True) for seed in range(HISTORIES)]
+    check(tables(hard=hard), cases)
+
+
+@pytest.mark.slow
+@DELETES
+def test_a_truncate_is_a_floor_in_any_order(tables: Tables, hard: bool) -> None:
+    cases = [any_order(seed, TRUNCATED, truncate=True) for seed in range(HISTORIES)]
+    check(tables(hard=hard, null_missing=True), cases)

@@ -1,0 +1,110 @@
+"""Each protection switched off in turn: the oracle must notice, else the tests prove nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from delta.tables import DeltaMergeBuilder, DeltaTable
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.apply import changeset
+from lakeingest.payload import fold, moves
+from lakeingest.plan.table import rows_above
+from lakeingest.sink import delta, delta_merge
+from lakeingest.sink.contract import Changeset
+from lakeingest.sink.delta import DeltaSink
+from lakeingest.sink.delta_merge import MergeLaw
+from tests.law.conftest import Tables
+from tests.law.history import any_order, in_order
+from tests.law.judge import live, wrong_cases
+from tests.law.oracle import Insert, Move, Update
+from tests.law.steps import Steps
+
+FEW = 40
+ANY = [any_order(seed, 2) for seed in range(FEW)]
+ANY_TRUNCATED = [any_order(seed, 2, truncate=True) for seed in range(FEW)]
+IN_ORDER = [in_order(seed, 2) for seed in range(FEW)]
+
+
+def test_the_oracle_notices_when_the_last_batch_wins_instead_of_the_last_position(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bind = MergeLaw.__init__
+
+    def by_arrival(self: MergeLaw, *args: Any, **options: Any) -> None:
+        bind(self, *args, **options)
+        self._newer = F.lit(True)
+
+    monkeypatch.setattr(MergeLaw, "__init__", by_arrival)
+    assert wrong_cases(tables(null_missing=True), ANY)
+
+
+def test_the_oracle_notices_when_the_fold_takes_the_last_to_arrive(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class ByArrival:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(F, name)
+
+        def max_by(self, value: Column, position: Column) -> Column:
+            return F.last(F.when(position.isNotNull(), value), ignorenulls=True)
+
+    monkeypatch.setattr(fold, "F", ByArrival())
+    assert wrong_cases(tables(null_missing=True), ANY)
+
+
+def test_the_oracle_notices_when_an_unavailable_value_overwrites_the_table(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merge = MergeLaw.merge
+
+    def whole_rows(
+        self: MergeLaw, table: DeltaTable, *, partial: bool, existing: set[str]
+    ) -> DeltaMergeBuilder:
+        return merge(self, table, partial=False, existing=existing)
+
+    monkeypatch.setattr(MergeLaw, "merge", whole_rows)
+    assert wrong_cases(tables(null_missing=True), IN_ORDER)
+
+
+def test_the_oracle_notices_when_hard_deletes_leave_no_tombstones(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def all_of_it(self: DeltaSink, changeset: Changeset, *_: object) -> Changeset:
+        return changeset
+
+    monkeypatch.setattr(DeltaSink, "_without_buried", all_of_it)
+    assert wrong_cases(tables(hard=True, null_missing=True), ANY)
+
+
+def test_the_oracle_notices_when_a_truncate_is_no_floor(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changeset, "rows_above", lambda changes, _: rows_above(changes, ""))
+    assert wrong_cases(tables(null_missing=True), ANY_TRUNCATED)
+
+
+def test_the_oracle_notices_when_a_chain_of_key_changes_is_followed_only_once(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hop: Callable[..., DataFrame] = moves.hop
+    monkeypatch.setattr(moves, "hop", lambda *args: hop(*args).withColumn("ended", F.lit(True)))
+    steps = Steps(Insert(1, {"body": "first"}), Move(1, 2), Move(2, 3))
+    table = tables(null_missing=True)()
+    table.one(steps.sent(1, 2, 3))
+    assert live(table) != {0: steps.source.rows}
+
+
+def test_without_the_guard_an_update_with_nothing_before_it_would_be_stored(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (delta, delta_merge):
+        monkeypatch.setattr(module, "refuse_missing", lambda positions, _: positions)
+    steps = Steps(Insert(1, {"body": "first"}), Update(1, {"n": 2}))
+    table = tables()()
+    table.one(steps.sent(2))
+    (row,) = table.head().collect()
+    assert row["body"] is None

@@ -1,0 +1,187 @@
+"""The law on one row: the cases that people ask about, each with the answer of the source."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import functions as F
+
+from lakeingest.apply.spark_errors import explained
+from lakeingest.errors import DataError
+from lakeingest.sink.delta import DeltaSink
+from tests.law.conftest import Tables
+from tests.law.history import COLLECTION
+from tests.law.ingest import Ingest
+from tests.law.judge import live
+from tests.law.oracle import Delete, Insert, Move, Row, Truncate, Update
+from tests.law.steps import Steps, position
+
+DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+FULL: Row = {"n": 1, "body": "first", "blob": b"first", "tags": ["first"]}
+
+
+def rows(table: Ingest) -> dict[int, Row]:
+    return live(table).get(0, {})
+
+
+def everything(table: Ingest) -> list[str]:
+    return sorted(row[0] for row in table.head().select(F.to_json(F.struct("*"))).collect())
+
+
+def marks(table: Ingest) -> dict[str, str]:
+    (row,) = table.head().select("_column_positions").collect()
+    return dict(row[0] or {})
+
+
+@DELETES
+def test_the_same_batch_again_changes_no_row(tables: Tables, hard: bool) -> None:
+    steps = Steps(
+        Insert(1, FULL),
+        Insert(2, FULL),
+        Update(1, {"n": 5}),
+        Move(2, 3),
+        Delete(1),
+        Insert(1, FULL),
+    )
+    table = tables(hard=hard)()
+    table.one(steps.sent(1, 2))
+    table.one(steps.sent(3, 4, 5))
+    once = everything(table)
+    table.one(steps.sent(3, 4, 5))
+    assert everything(table) == once
+    table.one(steps.sent(6))
+    assert rows(table) == steps.source.rows
+
+
+@DELETES
+def test_a_late_older_event_does_not_bring_a_deleted_row_back(tables: Tables, hard: bool) -> None:
+    steps = Steps(Insert(1, FULL), Update(1, {"n": 2}), Delete(1))
+    table = tables(hard=hard, null_missing=True)()
+    table.one(steps.sent(3))
+    table.one(steps.sent(1))
+    table.one(steps.sent(1, 2))
+    assert rows(table) == {}
+
+
+def test_a_late_event_in_the_middle_supplies_what_a_newer_update_left_out(
+    tables: Tables,
+) -> None:
+    later: Row = {"body": "second", "blob": b"second", "tags": ["second"]}
+    steps = Steps(Insert(1, FULL), Update(1, later), Update(1, {"n": 3}))
+    table = tables()()
+    table.one(steps.sent(1))
+    table.one(steps.sent(3))
+    assert rows(table)[1]["body"] == "first"
+    table.one(steps.sent(2))
+    assert rows(table) == steps.source.rows == {1: {**later, "n": 3}}
+
+
+def test_values_that_an_update_leaves_out_are_filled_within_its_batch(tables: Tables) -> None:
+    steps = Steps(Insert(1, FULL), Update(1, {"body": "second"}), Update(1, {"n": 3}))
+    table = tables()()
+    table.one(steps.sent(3, 1, 2))
+    assert rows(table) == steps.source.rows == {1: {**FULL, "n": 3, "body": "second"}}
+
+
+def test_values_from_before_a_delete_do_not_fill_a_key_that_is_used_again(tables: Tables) -> None:
+    steps = Steps(Insert(1, FULL), Delete(1), Insert(1, {"body": "new"}), Update(1, {"n": 2}))
+    table = tables(null_missing=True)()
+    table.one(steps.sent(1))
+    table.one(steps.sent(2, 4))
+    assert rows(table)[1]["body"] is None
+    table.one(steps.sent(3))
+    assert rows(table) == steps.source.rows
+
+
+def test_an_update_with_nothing_before_it_is_refused_and_nothing_is_committed(
+    tables: Tables,
+) -> None:
+    steps = Steps(Insert(1, FULL), Insert(2, FULL), Update(1, {"n": 2}))
+    table = tables()()
+    before = table.one(steps.sent(2))
+    with pytest.raises(DataError, match="no earlier value"), explained(COLLECTION):
+        table.one(steps.sent(3))
+    assert isinstance(table.sink, DeltaSink)
+    assert table.sink.state(COLLECTION) == before
+
+
+def test_a_missing_value_is_null_and_marked_until_a_late_older_event_brings_it(
+    tables: Tables,
+) -> None:
+    steps = Steps(Insert(1, FULL), Update(1, {"n": 2}))
+    table = tables(null_missing=True)()
+    table.one(steps.sent(2))
+    assert rows(table) == {1: {"n": 2, "body": None, "blob": None, "tags": None}}
+    assert marks(table) == dict.fromkeys(("body", "blob", "tags"), "!")
+    table.one(steps.sent(1))
+    assert rows(table) == steps.source.rows
+    assert marks(table) == dict.fromkeys(("body", "blob", "tags"), position(1))
+
+
+def test_a_missing_value_is_filled_when_the_older_event_comes_with_a_repeated_newer_one(
+    tables: Tables,
+) -> None:
+    steps = Steps(Insert(1, FULL), Update(1, {"n": 2}))
+    table = tables(null_missing=True)()
+    table.one(steps.sent(2))
+    table.one(steps.sent(1, 2))
+    assert rows(table) == steps.source.rows
+
+
+@DELETES
+def test_a_swap_of_keys_carries_the_values_that_its_events_leave_out(
+    tables: Tables, hard: bool
+) -> None:
+    two: Row = {"n": 2, "body": "second", "blob": b"second", "tags": ["second"]}
+    swap = (Move(1, 9), Move(2, 1), Move(9, 2))
+    steps = Steps(Insert(1, FULL), Insert(2, two), *swap)
+    together, apart = tables(hard=hard)(), tables(hard=hard)()
+    together.one(steps.sent(1, 2, 3, 4, 5))
+    assert rows(together) == steps.source.rows == {1: two, 2: FULL}
+    apart.one(steps.sent(1, 2))
+    apart.one(steps.sent(3, 4, 5))
+    assert rows(apart) == steps.source.rows
+
+
+def test_a_repeated_key_change_does_not_take_the_values_of_the_old_keys_next_row(
+    tables: Tables,
+) -> None:
+    steps = Steps(Insert(1, FULL), Move(1, 2), Insert(1, {"body": "other"}), Update(2, {"n": 7}))
+    table = tables()()
+    table.one(steps.sent(1, 2, 3))
+    table.one(steps.sent(2, 3, 4))
+    assert rows(table) == steps.source.rows
+
+
+def test_a_key_change_of_unknown_values_is_not_filled_from_the_dead_row_of_the_new_key(
+    tables: Tables,
+) -> None:
+    steps = Steps(
+        Insert(1, FULL), Insert(2, {"body": "dead"}), Update(1, {"n": 2}), Delete(2), Move(1, 2)
+    )
+    table = tables(null_missing=True)()
+    table.one(steps.sent(2, 3))
+    table.one(steps.sent(4, 5))
+    assert rows(table) == {2: {"n": 2, "body": None, "blob": None, "tags": None}}
+
+
+def test_a_key_change_in_the_batch_that_brings_a_new_column_finds_its_values(
+    tables: Tables,
+) -> None:
+    steps = Steps(Insert(1, FULL), Move(1, 2))
+    table = tables()()
+    table.one(steps.sent(1))
+    table.columns(
+        "h BIGINT, id BIGINT, n BIGINT, body STRING, blob BINARY, tags ARRAY<STRING>, note STRING"
+    )
+    table.one(steps.sent(2))
+    assert rows(table) == steps.source.rows
+
+
+@DELETES
+def test_a_truncate_sweeps_a_table_without_text_columns(tables: Tables, hard: bool) -> None:
+    steps = Steps(Insert(1, FULL), Insert(2, FULL), Truncate(), Insert(2, FULL))
+    table = tables(hard=hard, ddl="h BIGINT, id BIGINT, n BIGINT")()
+    table.one(steps.sent(1, 2))
+    table.one(steps.sent(3, 4))
+    left = table.head().where(~F.col("_deleted")).select("id").collect()
+    assert [row["id"] for row in left] == [2]

@@ -1,0 +1,42 @@
+"""What ``lakeingest show --output csv`` prints: in this process, and by the real command."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from lakeingest.cli.main import execute
+from tests.recordings.oracle import Rows, parse_csv
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+class ShowFailedError(Exception):
+    """``lakeingest show`` ended with another exit code than 0."""
+
+
+def show_in_process(configuration: Path, collection: str) -> Rows:
+    """Return the rows that the command prints, run in this process and its Spark session."""
+    # newline="" keeps a carriage return that is part of a value.
+    printed, said = io.StringIO(newline=""), io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(said):
+        code = execute(["show", str(configuration), collection, "--output", "csv"])
+    if code != 0:
+        message = f"show {collection} ended with {code}: {said.getvalue()[-2000:]}"
+        raise ShowFailedError(message)
+    return parse_csv(printed.getvalue())
+
+
+def show_through_the_command(configuration: Path, collection: str) -> Rows:
+    """Return the rows that ``python -m lakeingest.cli.main show`` prints in its own process."""
+    command = [sys.executable, "-m", "lakeingest.cli.main", "show", str(configuration), collection]
+    done = subprocess.run(
+        [*command, "--output", "csv"], capture_output=True, cwd=REPOSITORY, check=False
+    )
+    if done.returncode != 0:
+        message = f"show {collection} ended with {done.returncode}: {done.stderr.decode()[-2000:]}"
+        raise ShowFailedError(message)
+    return parse_csv(done.stdout.decode("utf-8"))

@@ -1,0 +1,209 @@
+"""Recorded runs of real Debezium end as the tables of the real database, commit by commit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
+from pyspark.sql.types import StringType, StructField, StructType
+
+from lakeingest.apply.run import run_pipeline
+from lakeingest.config import load_config
+from lakeingest.demo import demo_folder
+from lakeingest.reader import open_lake
+from tests.recordings.check import Report, check_history, check_run, check_tables
+from tests.recordings.configure import RecordedRun, recorded_run
+from tests.recordings.oracle import NULL, Oracle, Rows
+from tests.recordings.prefix import PrefixChecker
+from tests.recordings.totals import Lake, Snapshot, measured, publications
+
+pytestmark = pytest.mark.slow
+
+DATA = Path(__file__).parent / "data"
+
+
+@pytest.fixture(scope="module")
+def demo() -> RecordedRun:
+    """The packaged run: the same transactions as pg-shop-small/json-schema, without schemas."""
+    return RecordedRun(
+        "pg-shop-small", "json", demo_folder(), Oracle(DATA / "pg-shop-small" / "oracle")
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("in-small-batches")
+
+
+@pytest.fixture(scope="module")
+def in_small_batches(spark: SparkSession, demo: RecordedRun, folder: Path) -> Report:
+    """The packaged run ingested in batches of 1,000 events; several tests look at its lake."""
+    return check_run(
+        spark,
+        demo,
+        folder,
+        settings={"lakeingest.batch.max.events": "1000"},
+        through_command=("orders",),
+    )
+
+
+def wrong(report: Report) -> list[str]:
+    return [
+        *report.history.violations,
+        *(f"{table.table}: {said}" for table in report.tables for said in table.differences),
+    ]
+
+
+def test_every_publication_of_pg_shop_small_is_a_commit_prefix(in_small_batches: Report) -> None:
+    assert in_small_batches.history.violations == ()
+    assert in_small_batches.history.publications >= 8
+    assert in_small_batches.history.place is not None
+    assert in_small_batches.history.place.last == in_small_batches.history.of == 979
+
+
+def test_the_final_tables_of_pg_shop_small_are_those_of_the_database(
+    in_small_batches: Report,
+) -> None:
+    assert wrong(in_small_batches) == []
+    assert len(in_small_batches.tables) == 9
+    assert in_small_batches.rows > 4000
+
+
+def test_a_second_run_finds_nothing_new_and_publishes_nothing(
+    spark: SparkSession, demo: RecordedRun, in_small_batches: Report, folder: Path
+) -> None:
+    run_pipeline(spark, load_config(folder / "pipeline.properties"))
+    again = check_history(demo, open_lake(spark, str(folder / "lake")))
+    assert again == in_small_batches.history
+
+
+def test_a_snapshot_that_mixes_two_publications_is_found(
+    spark: SparkSession, demo: RecordedRun, in_small_batches: Report, folder: Path
+) -> None:
+    lake = open_lake(spark, str(folder / "lake"))
+    history = check_history(demo, Torn(lake, "public.txlog"))
+    assert len(history.violations) >= in_small_batches.history.publications // 2
+    assert "txlog." in history.violations[0]
+
+
+def test_a_table_that_lost_one_row_is_found(
+    demo: RecordedRun, in_small_batches: Report, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_the_last_row(configuration: Path, collection: str) -> Rows:
+        rows = show(configuration, collection)
+        return Rows(rows.header, rows.rows[:-1])
+
+    from tests.recordings import check
+    from tests.recordings.shown import show_in_process as show
+
+    assert wrong(in_small_batches) == []
+    monkeypatch.setattr(check, "show_in_process", without_the_last_row)
+    compared = check_tables(demo, folder / "pipeline.properties")
+    assert all("1 rows missing" in table.differences[0] for table in compared)
+
+
+def test_records_with_schemas_need_no_declared_tables(spark: SparkSession, tmp_path: Path) -> None:
+    run = recorded_run(DATA / "pg-shop-small", "json-schema")
+    assert not [key for key in run.configuration(tmp_path) if key.endswith(".schema")]
+    assert wrong(check_run(spark, run, tmp_path)) == []
+
+
+def test_one_transaction_per_commit_gives_every_commit_of_the_source(
+    spark: SparkSession, demo: RecordedRun, tmp_path: Path
+) -> None:
+    report = check_run(
+        spark,
+        demo,
+        tmp_path,
+        settings={"lakeingest.commit.max.transactions": "1"},
+        max_batches=12,
+    )
+    assert report.history.violations == ()
+    assert report.history.publications >= 12
+
+
+def test_mariadb_kill_keeps_all_20001_rows_of_the_interrupted_transaction(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    report = check_run(spark, recorded_run(DATA / "mariadb-kill"), tmp_path)
+    assert wrong(report) == []
+    # The giant's 20,000 rows of this table (its last row is in txlog), and 150 of three others.
+    assert next(table.rows for table in report.tables if table.table == "bulk") == 20_150
+
+
+def test_redelivered_transactions_change_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    report = check_run(
+        spark,
+        recorded_run(DATA / "pg-kill-replay"),
+        tmp_path,
+        settings={"lakeingest.batch.max.events": "200"},
+    )
+    assert wrong(report) == []
+    assert report.history.place is not None
+    assert report.history.place.last == report.history.of
+
+
+def test_the_totals_of_the_final_tables_are_those_of_the_last_commit(
+    spark: SparkSession,
+) -> None:
+    # The checker's own sums against the recorder's, without a lake between them.
+    run = recorded_run(DATA / "pg-kill-replay")
+    assert run.oracle.commits is not None
+    checker = PrefixChecker(run.oracle.commits)
+    totals = {
+        table: measured(typed(spark, run, table), checker.measures[table]).collect()[0]["measures"]
+        for table in run.oracle.tables
+    }
+    place = checker.check("final", totals)
+    assert checker.violations == []
+    assert place is not None
+    assert place.last == len(run.oracle.commits) - 1
+
+
+def test_the_packaged_run_is_the_recorded_one() -> None:
+    folder = demo_folder()
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    for topic, facts in manifest["topics"].items():
+        data = (folder / "topics" / f"{topic}.jsonl.gz").read_bytes()
+        assert hashlib.sha256(data).hexdigest() == facts["sha256"], topic
+
+
+class Torn:
+    """A lake whose snapshots show one table as it was a publication earlier."""
+
+    def __init__(self, lake: Lake, table: str) -> None:
+        self._lake, self._table = lake, table
+
+    def history(self) -> DataFrame:
+        return self._lake.history()
+
+    def snapshot(self, as_of: int | None = None) -> Snapshot:
+        batches = [publication.batch for publication in publications(self._lake)]
+        assert as_of is not None
+        earlier = batches[max(0, batches.index(as_of) - 1)]
+        return TornSnapshot(self._lake.snapshot(as_of), self._lake.snapshot(earlier), self._table)
+
+
+class TornSnapshot:
+    def __init__(self, whole: Snapshot, earlier: Snapshot, table: str) -> None:
+        self._whole, self._earlier, self._table = whole, earlier, table
+
+    def table(self, collection: str) -> DataFrame:
+        return (self._earlier if collection == self._table else self._whole).table(collection)
+
+
+def typed(spark: SparkSession, run: RecordedRun, table: str) -> DataFrame:
+    """Return the source's final rows of ``table`` as a DataFrame of the declared types."""
+    rows = run.oracle.final(table)
+    text = StructType([StructField(column, StringType()) for column in rows.header])
+    values: Sequence[Sequence[str | None]] = [
+        [None if value == NULL else value for value in row] for row in rows.rows
+    ]
+    return spark.createDataFrame(values, text).select(
+        *(F.col(column).cast(run.schemas[table][column]) for column in rows.header)
+    )

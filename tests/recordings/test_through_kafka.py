@@ -1,0 +1,41 @@
+"""A recorded run through a real broker gives the same tables in whatever order it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.demo import demo_folder
+from tests.recordings.configure import RecordedRun
+from tests.recordings.oracle import Oracle
+from tests.recordings.through_kafka import INTERRUPTED, through_kafka
+from tests.rig.kafka import KafkaBroker
+from tests.rig.replay import Order
+
+pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.kafka]
+
+DATA = Path(__file__).parent / "data"
+
+
+@pytest.fixture
+def fresh_broker(tmp_path: Path) -> Iterator[KafkaBroker]:
+    with KafkaBroker(tmp_path / "broker") as broker:
+        yield broker
+
+
+@pytest.mark.parametrize("order", [Order.TRANSACTION_FIRST, Order.TRANSACTION_LAST])
+def test_a_continuous_run_publishes_only_commits_whichever_topic_comes_first(
+    spark: SparkSession, fresh_broker: KafkaBroker, tmp_path: Path, order: Order
+) -> None:
+    run = RecordedRun(
+        "pg-shop-small", "json", demo_folder(), Oracle(DATA / "pg-shop-small" / "oracle")
+    )
+    passage = through_kafka(spark, run, fresh_broker, tmp_path, order)
+    assert [table for table in passage.tables if table.differences] == []
+    assert passage.history.violations == ()
+    assert passage.history.place is not None
+    assert passage.history.place.last == passage.history.of
+    assert passage.exit_code == INTERRUPTED

@@ -1,0 +1,169 @@
+"""Totals of published snapshots, computed by Spark through the reader that users have.
+
+A published version of a table never changes, so its totals are computed once and kept. The tables
+that changed over several publications are computed in one Spark job: a job per publication and
+table would cost more than the ingestion that is being checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Protocol
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
+
+from tests.recordings.oracle import Measures, Totals
+
+TOGETHER = 24
+"""Table versions in one Spark job: beyond that the plan grows faster than the job saves."""
+
+
+class Snapshot(Protocol):
+    """One published state of all tables."""
+
+    def table(self, collection: str) -> DataFrame:
+        """Return the rows of ``collection``."""
+
+
+class Lake(Protocol):
+    """What ``lakeingest.reader.open_lake`` returns, as far as a checker needs it."""
+
+    def history(self) -> DataFrame:
+        """Return one row per publication."""
+
+    def snapshot(self, as_of: int | None = None) -> Snapshot:
+        """Return the state of one publication, by default the newest."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """One row of the history.
+
+    Attributes:
+        batch: Number of the publication.
+        versions: Version of each table it points to, by bare table name.
+        transactions: Source transactions it added.
+    """
+
+    batch: int
+    versions: Mapping[str, int]
+    transactions: int
+
+
+def publications(lake: Lake) -> list[Publication]:
+    """Return all publications, oldest first."""
+    rows = lake.history().select("batch", "tables", "transactions").collect()
+    found = [Publication(row["batch"], _versions(row), row["transactions"]) for row in rows]
+    return sorted(found, key=lambda publication: publication.batch)
+
+
+def _versions(row: Row) -> dict[str, int]:
+    return {
+        collection.rpartition(".")[2]: _version(version)
+        for collection, version in row["tables"].items()
+    }
+
+
+def _version(value: Row | int) -> int:
+    return value["version"] if isinstance(value, Row) else value
+
+
+@dataclass
+class TotalsOfLake:
+    """Computes and keeps totals per table version.
+
+    Attributes:
+        lake: The reader.
+        namespace: Schema or database before the table names.
+        measures: What to compute, per bare table name.
+    """
+
+    lake: Lake
+    namespace: str
+    measures: Mapping[str, tuple[str, ...]]
+    _known: dict[tuple[str, int], Measures] = field(default_factory=dict)
+
+    def of(self, wanted: Sequence[Publication]) -> Iterator[tuple[Publication, Totals]]:
+        """Yield each publication with the totals of all its tables, in the given order."""
+        waiting: dict[tuple[str, int], int] = {}
+        held: list[Publication] = []
+        for publication in wanted:
+            for table, version in publication.versions.items():
+                place = (table, version)
+                if table in self.measures and place not in self._known:
+                    waiting.setdefault(place, publication.batch)
+            held.append(publication)
+            if len(waiting) >= TOGETHER:
+                yield from self._release(held, waiting)
+        yield from self._release(held, waiting)
+
+    def _release(
+        self, held: list[Publication], waiting: dict[tuple[str, int], int]
+    ) -> Iterator[tuple[Publication, Totals]]:
+        if waiting:
+            self._compute(waiting)
+        for publication in held:
+            yield (
+                publication,
+                {
+                    table: self._known[table, version]
+                    for table, version in publication.versions.items()
+                    if table in self.measures
+                },
+            )
+        held.clear()
+        waiting.clear()
+
+    def _compute(self, places: Mapping[tuple[str, int], int]) -> None:
+        snapshots = {batch: self.lake.snapshot(as_of=batch) for batch in set(places.values())}
+        frames = (
+            measured(
+                snapshots[batch].table(f"{self.namespace}.{table}"), self.measures[table]
+            ).select(F.lit(table).alias("table"), F.lit(version).alias("version"), "measures")
+            for (table, version), batch in places.items()
+        )
+        for row in reduce(DataFrame.unionAll, frames).collect():
+            self._known[row["table"], row["version"]] = row["measures"]
+
+
+def measured(rows: DataFrame, measures: Iterable[str]) -> DataFrame:
+    """Return one row with the column ``measures``: a map from measure to its value over ``rows``.
+
+    A measure of a column that ``rows`` do not have yet is left out.
+    """
+    columns = set(rows.columns)
+    present = [m for m in measures if m in {"count", "worth"} or m.partition("_")[2] in columns]
+    # One partition before the sums: no shuffle, so a union of many tables is one stage.
+    sums = rows.coalesce(1).agg(
+        *(F.coalesce(measure(m), F.lit(0)).cast("long").alias(m) for m in present)
+    )
+    pairs: list[Column] = []
+    for m in present:
+        pairs += [F.lit(m), F.col(f"`{m}`")]
+    return sums.select(F.create_map(*pairs).alias("measures"))
+
+
+def measure(name: str) -> Column:
+    """Return the aggregate for a measure's name, as the oracle defines it.
+
+    Raises:
+        ValueError: The oracle has a measure this checker does not know.
+    """
+    kind, _, column = name.partition("_")
+    value = F.col(f"`{column}`")
+    if name == "count":
+        return F.count(F.lit(1))
+    if name == "worth":
+        return F.sum(F.col("qty") * F.col("price_cents"))
+    if kind == "sum":
+        return F.sum(value)
+    if kind == "crc":
+        # encode() says UTF-8 by name; a cast to binary would lean on how Spark stores strings.
+        return F.sum(F.crc32(F.encode(value, "utf-8")))
+    if kind == "bool":
+        return F.sum(value.cast("int"))
+    message = f"unknown measure {name!r} in the oracle"
+    raise ValueError(message)

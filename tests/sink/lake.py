@@ -1,0 +1,149 @@
+"""A table of the contract tests: payloads written by hand, applied as one writer's batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.position import after
+from lakeingest.shape import MetadataColumns
+from lakeingest.sink.contract import Changeset, CommitNote, Sink, TableState, token
+
+COLLECTION = "public.docs"
+PIPELINE = "contract"
+NAMES = MetadataColumns()
+DDL = "id BIGINT, n INT, body STRING, blob BINARY, tags ARRAY<STRING>"
+FILLABLE = ("body", "blob", "tags")
+
+NewSink = Callable[..., Sink]
+"""Binds a new sink to the same folder: ``hard``, ``null_missing`` and ``pipeline``."""
+
+
+def at(number: int) -> str:
+    """Return the position of change ``number``."""
+    return after(0, number)
+
+
+@dataclass(frozen=True)
+class Payload:
+    """The net change of one key; without ``values`` it is a delete.
+
+    Attributes:
+        id: The key.
+        position: Number of the change.
+        values: Values by column; those that are not given are NULL.
+        older: Columns with a position of their own.
+        first: Operation of the key's first change in the batch.
+    """
+
+    id: int
+    position: int
+    values: Mapping[str, object] | None = None
+    older: Mapping[str, str] = field(default_factory=dict)
+    first: str = "u"
+
+
+def insert(id_: int, position: int, **values: object) -> Payload:
+    """Return a new row."""
+    return Payload(id_, position, values, first="c")
+
+
+def update(id_: int, position: int, **values: object) -> Payload:
+    """Return an update; every fillable column that is not given is unavailable."""
+    missing = {name: "!" for name in FILLABLE if name not in values}
+    return Payload(id_, position, values, missing)
+
+
+def delete(id_: int, position: int) -> Payload:
+    """Return a delete."""
+    return Payload(id_, position, None, first="d")
+
+
+class Lake:
+    """One table of a sink, written by one writer."""
+
+    def __init__(self, spark: SparkSession, new_sink: NewSink, options: Mapping[str, bool]) -> None:
+        """Bind to a folder through ``new_sink``."""
+        self.spark = spark
+        self.options = dict(options)
+        self._new_sink = new_sink
+        self.sink = new_sink(**self.options)
+        self.state: TableState | None = None
+        self.batch = 0
+
+    def restart(self, **options: object) -> None:
+        """Forget everything and read the state from the lake, as a new run does."""
+        self.sink = self._new_sink(**{**self.options, **options})
+        self.state = self.sink.state(COLLECTION)
+
+    def note(self, batch: int, *, writer: int = 1, run: str = "run 1") -> CommitNote:
+        """Return what the commit of a batch says about itself."""
+        return CommitNote(
+            PIPELINE, COLLECTION, run, token(writer, batch), batch, batch * 100, at(1000 + batch)
+        )
+
+    def apply(self, *payloads: Payload, ddl: str = DDL, floor: str = "") -> TableState:
+        """Apply the next batch."""
+        self.batch += 1
+        with_changes = changeset(self.spark, payloads, ddl, floor)
+        self.state = self.sink.apply(with_changes, self.note(self.batch), self.state)
+        return self.state
+
+    def head(self) -> DataFrame:
+        """Read the table with tombstones and metadata."""
+        assert self.state is not None
+        return self.sink.read(COLLECTION, self.state.version)
+
+    def live(self, *columns: str, version: int | None = None) -> dict[int, tuple[object, ...]]:
+        """Return the chosen columns (default ``n``) of the live rows."""
+        frame = self.head() if version is None else self.sink.read(COLLECTION, version)
+        rows = frame.where(~F.col(NAMES.deleted)).select("id", *(columns or ("n",))).collect()
+        found = {row["id"]: tuple(_plain(value) for value in row[1:]) for row in rows}
+        assert len(found) == len(rows), "a key is in the table twice"
+        return found
+
+    def everything(self, version: int) -> list[str]:
+        """Return all rows of a version, comparable."""
+        frame = self.sink.read(COLLECTION, version)
+        return sorted(row[0] for row in frame.select(F.to_json(F.struct("*"))).collect())
+
+
+def _plain(value: object) -> object:
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+def changeset(
+    spark: SparkSession, payloads: Sequence[Payload], ddl: str = DDL, floor: str = ""
+) -> Changeset:
+    """Return payloads as ``payload/`` hands them to a sink."""
+    columns = spark.createDataFrame([], ddl).schema.fieldNames()
+    fillable = tuple(name for name in FILLABLE if name in columns)
+    rows = []
+    for item in payloads:
+        values = {"id": item.id, **(item.values or {})}
+        older = {name: place for name, place in item.older.items() if name in fillable} or None
+        given = tuple(values.get(name) for name in columns)
+        rows.append((*given, at(item.position), item.values is None, older, item.first, None))
+    meta = f"{NAMES.position} STRING, {NAMES.deleted} BOOLEAN, "
+    meta += f"{NAMES.column_positions} MAP<STRING,STRING>, _first_op STRING, _link STRING"
+    positions = [at(item.position) for item in payloads]
+    return Changeset(
+        frame=spark.createDataFrame(rows, f"{ddl}, {meta}"),
+        columns=columns,
+        key=("id",),
+        fillable=fillable,
+        floor=floor,
+        low=min(positions, default=""),
+        high=max([*positions, floor]),
+        inserts_only=all(item.first in ("c", "r") for item in payloads),
+        masked=any(item.older for item in payloads),
+        deletes=any(item.values is None for item in payloads),
+    )
+
+
+def successor(note: CommitNote, writer: int, run: str) -> CommitNote:
+    """Return a note of the same batch by another writer."""
+    return replace(note, token=token(writer, note.batch), run=run)

@@ -1,0 +1,344 @@
+"""What every sink must do (DESIGN §9), whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql.types import DecimalType, DoubleType, LongType
+
+from lakeingest.apply.spark_errors import explained
+from lakeingest.errors import ConfigError, DataError, FencedError
+from tests.sink.conftest import Lakes
+from tests.sink.lake import (
+    COLLECTION,
+    DDL,
+    NAMES,
+    Payload,
+    at,
+    changeset,
+    delete,
+    insert,
+    successor,
+    update,
+)
+
+DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+
+
+def test_there_is_no_state_before_the_first_commit(lakes: Lakes) -> None:
+    assert lakes().sink.state(COLLECTION) is None
+
+
+def test_the_first_commit_creates_the_table_and_carries_its_note(lakes: Lakes) -> None:
+    lake = lakes()
+    state = lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
+    assert lake.live() == {1: (1,), 2: (2,)}
+    assert state.note.high == at(2)
+    assert state.note.key == ("id",)
+    assert lake.sink.state(COLLECTION) == state
+    assert state.note.end_offset == lake.note(1).end_offset
+    assert lake.sink.path(COLLECTION).endswith(COLLECTION)
+
+
+def test_an_upsert_updates_known_keys_and_inserts_new_ones_in_one_commit(lakes: Lakes) -> None:
+    lake = lakes()
+    first = lake.apply(insert(1, 1, n=1, body="a"))
+    second = lake.apply(Payload(1, 2, {"n": 10, "body": "b"}), insert(2, 3, n=2))
+    assert second.version == first.version + 1
+    assert lake.live("n", "body") == {1: (10, "b"), 2: (2, None)}
+
+
+def test_an_older_change_that_comes_later_changes_nothing(lakes: Lakes) -> None:
+    lake = lakes()
+    lake.apply(Payload(1, 5, {"n": 5}))
+    lake.apply(Payload(1, 3, {"n": 3}))
+    assert lake.live() == {1: (5,)}
+
+
+@DELETES
+def test_a_deleted_row_is_gone_for_readers_and_stays_gone(lakes: Lakes, hard: bool) -> None:
+    lake = lakes(hard=hard)
+    lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
+    lake.apply(delete(1, 5))
+    assert lake.live() == {2: (2,)}
+    assert lake.head().count() == (1 if hard else 2)
+    lake.apply(Payload(1, 3, {"n": 3}, first="u"))
+    assert lake.live() == {2: (2,)}
+    lake.restart()
+    lake.apply(insert(1, 4, n=4))
+    assert lake.live() == {2: (2,)}
+    lake.apply(insert(1, 6, n=6))
+    assert lake.live() == {1: (6,), 2: (2,)}
+
+
+@DELETES
+def test_a_delete_of_an_unknown_key_still_buries_what_comes_late(lakes: Lakes, hard: bool) -> None:
+    lake = lakes(hard=hard)
+    lake.apply(delete(1, 5))
+    assert lake.live() == {}
+    lake.restart()
+    lake.apply(insert(1, 4, n=4), insert(2, 6, n=6))
+    assert lake.live() == {2: (6,)}
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [("body", "old", "new"), ("blob", b"old", b"new"), ("tags", ["old", "x"], ["new"])],
+    ids=["string", "binary", "array"],
+)
+def test_an_unavailable_value_is_kept_and_a_late_middle_change_supplies_it(
+    lakes: Lakes, name: str, old: object, new: object
+) -> None:
+    lake = lakes()
+    full = {"body": "b", "blob": b"b", "tags": ["b"], name: old}
+    lake.apply(insert(1, 1, n=1, **full))
+    lake.apply(update(1, 5, n=5))
+    assert lake.live("n", name) == {1: (5, old)}
+    lake.apply(update(1, 3, n=3, **{name: new}))
+    assert lake.live("n", name) == {1: (5, new)}
+    lake.apply(update(1, 2, n=2, **{name: old}))
+    assert lake.live("n", name) == {1: (5, new)}
+
+
+def test_a_null_that_was_sent_is_a_value_and_not_a_missing_one(lakes: Lakes) -> None:
+    lake = lakes()
+    lake.apply(insert(1, 1, n=1, body="text", blob=b"b", tags=["t"]))
+    lake.apply(update(1, 2, n=2, body=None))
+    lake.apply(update(1, 3, n=3))
+    assert lake.live("n", "body", "blob") == {1: (3, None, b"b")}
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["new table", "table with rows"])
+def test_a_value_that_is_nowhere_is_refused_and_nothing_is_committed(
+    lakes: Lakes, known: bool
+) -> None:
+    lake = lakes()
+    before = lake.apply(insert(2, 1, n=2)) if known else None
+    with pytest.raises(DataError, match="no earlier value"), explained(COLLECTION):
+        lake.apply(update(1, 2, n=1))
+    assert lake.sink.state(COLLECTION) == before
+
+
+def test_a_value_that_is_nowhere_is_null_and_marked_where_the_user_wants_it(lakes: Lakes) -> None:
+    lake = lakes(null_missing=True)
+    lake.apply(update(1, 5, n=5, body="b"))
+    assert lake.live("n", "body", "blob") == {1: (5, "b", None)}
+    (row,) = lake.head().select(NAMES.column_positions).collect()
+    assert row[0] == {"blob": "!", "tags": "!"}
+    lake.apply(insert(1, 1, n=1, blob=b"b"))
+    assert lake.live("n", "body", "blob") == {1: (5, "b", b"b")}
+
+
+@DELETES
+def test_a_changed_key_moves_its_row_with_values_from_the_old_key(lakes: Lakes, hard: bool) -> None:
+    lake = lakes(hard=hard)
+    lake.apply(insert(1, 1, n=1, body="b", blob=b"b", tags=["t"]))
+    carried = dict.fromkeys(("blob", "tags"), at(2) + at(1))
+    moved = Payload(7, 2, {"n": 1, "body": "new", "blob": b"b", "tags": ["t"]}, carried, "c")
+    lake.apply(delete(1, 2), moved)
+    assert lake.live("body", "blob", "tags") == {7: ("new", b"b", ["t"])}
+    lake.apply(update(7, 3, n=3))
+    assert lake.live("n", "body", "blob") == {7: (3, "new", b"b")}
+
+
+@DELETES
+def test_a_truncate_sweeps_everything_below_it_and_nothing_above(lakes: Lakes, hard: bool) -> None:
+    lake = lakes(hard=hard)
+    lake.apply(insert(1, 1, n=1), insert(2, 2, n=2), insert(3, 9, n=9))
+    state = lake.apply(insert(2, 6, n=6), floor=at(5))
+    assert lake.live() == {2: (6,), 3: (9,)}
+    assert state.note.floor == at(5)
+    lake.apply(insert(4, 10, n=10))
+    lake.restart()
+    assert lake.state is not None
+    assert lake.state.note.floor == at(5)
+
+
+def test_an_empty_changeset_is_a_commit_that_carries_progress(lakes: Lakes) -> None:
+    lake = lakes()
+    first = lake.apply()
+    assert lake.live() == {}
+    lake.apply(insert(1, 1, n=1))
+    last = lake.apply()
+    assert last.version > first.version
+    assert lake.live() == {1: (1,)}
+    assert lake.sink.state(COLLECTION) == last
+
+
+def test_the_same_changeset_again_changes_no_row(lakes: Lakes) -> None:
+    lake = lakes(null_missing=True)
+    lake.apply(insert(1, 1, n=1, body="a"), insert(2, 2, n=2, body="b"))
+    batch = (update(1, 5, n=5), delete(2, 6), update(3, 7, n=7), insert(4, 8, n=8))
+    once, twice = lake.apply(*batch), lake.apply(*batch)
+    assert lake.everything(once.version) == lake.everything(twice.version)
+
+
+def test_a_repeated_token_of_the_same_run_is_not_applied_twice(lakes: Lakes) -> None:
+    lake = lakes()
+    before = lake.apply(insert(1, 1, n=1))
+    again = changeset(lake.spark, [insert(2, 2, n=2)])
+    assert lake.sink.apply(again, lake.note(1), before).version == before.version
+    assert lake.live() == {1: (1,)}
+
+
+@pytest.mark.parametrize("change", [insert, update], ids=["append", "merge"])
+def test_a_repeated_token_of_another_run_is_fenced(
+    lakes: Lakes, change: Callable[..., Payload]
+) -> None:
+    lake = lakes(null_missing=True)
+    before = lake.apply(insert(1, 1, n=1))
+    with pytest.raises(FencedError):
+        lake.sink.apply(changeset(lake.spark, [change(2, 2, n=2)]), lake.note(1, run="x"), before)
+    assert lake.sink.state(COLLECTION) == before
+
+
+@DELETES
+def test_an_older_writer_is_fenced_and_changes_nothing(lakes: Lakes, hard: bool) -> None:
+    lake = lakes(hard=hard)
+    lake.apply(insert(1, 1, n=1), insert(3, 2, n=3))
+    known = lake.apply(delete(3, 3))
+    fenced = lake.sink.fence(known, 2, "run 2")
+    assert fenced.note.batch == known.note.batch
+    for change in (insert(2, 9, n=2), Payload(1, 9, {"n": 9}), delete(1, 9)):
+        with pytest.raises(FencedError):
+            lake.apply(change)
+    assert lake.sink.state(COLLECTION) == fenced
+    assert lake.everything(fenced.version) == lake.everything(known.version)
+
+
+def test_an_older_writer_cannot_change_the_schema_either(lakes: Lakes) -> None:
+    lake = lakes()
+    known = lake.apply(insert(1, 1, n=1))
+    fenced = lake.sink.fence(known, 2, "run 2")
+    with pytest.raises(FencedError):
+        lake.apply(insert(2, 2, n=2), ddl=f"{DDL}, added STRING")
+    assert lake.sink.state(COLLECTION) == fenced
+    with pytest.raises(FencedError):
+        lake.apply(insert(2, 2, n=2), ddl=DDL.replace("n INT", "n BIGINT"))
+    assert lake.sink.state(COLLECTION) == fenced
+
+
+def test_a_fence_takes_up_what_the_older_writer_committed_meanwhile(lakes: Lakes) -> None:
+    lake = lakes()
+    known = lake.apply(insert(1, 1, n=1))
+    last = lake.apply(insert(2, 2, n=2))
+    fenced = lake.sink.fence(known, 2, "run 2")
+    assert fenced.note.batch == last.note.batch
+    assert fenced.note.high == last.note.high
+    goes_on = successor(lake.note(3), 2, "run 2")
+    lake.state = lake.sink.apply(changeset(lake.spark, [insert(3, 3, n=3)]), goes_on, fenced)
+    assert lake.live() == {1: (1,), 2: (2,), 3: (3,)}
+
+
+def test_a_version_can_be_read_while_later_ones_are_written(lakes: Lakes) -> None:
+    lake = lakes()
+    versions = [lake.apply(Payload(1, number, {"n": number})).version for number in (1, 2, 3)]
+    assert [lake.live(version=version) for version in versions] == [{1: (n,)} for n in (1, 2, 3)]
+
+
+@DELETES
+def test_a_batch_that_was_committed_but_not_published_is_applied_again_harmlessly(
+    lakes: Lakes, hard: bool
+) -> None:
+    lake = lakes(hard=hard, null_missing=True)
+    lake.apply(insert(1, 1, n=1, body="a"), insert(2, 2, n=2))
+    batch = (update(1, 5, n=5), delete(2, 6), insert(3, 7, n=7))
+    unpublished = lake.apply(*batch)
+    lake.restart()
+    assert lake.state == unpublished
+    assert lake.state is not None
+    lake.state = lake.sink.fence(lake.state, 2, "run 2")
+    note = successor(lake.note(2), 2, "run 2")
+    lake.state = lake.sink.apply(changeset(lake.spark, batch), note, lake.state)
+    assert lake.everything(lake.state.version) == lake.everything(unpublished.version)
+
+
+def test_a_crash_between_the_tombstones_and_the_table_is_made_good_by_the_same_batch(
+    lakes: Lakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = lakes(hard=True)
+    lake.apply(insert(1, 1, n=1), insert(2, 2, n=2), insert(3, 3, n=3))
+    before = lake.apply(delete(3, 4))
+    batch = (delete(1, 5), insert(2, 2, n=2))
+    with monkeypatch.context() as crash:
+        crash.setattr(type(lake.sink), "_merge", _die)
+        with pytest.raises(KeyboardInterrupt):
+            lake.apply(*batch)
+    lake.restart()
+    assert lake.state == before
+    lake.apply(*batch)
+    lake.apply(insert(1, 3, n=3))
+    assert lake.live() == {2: (2,)}
+
+
+def test_a_hard_delete_in_a_batch_with_repeated_changes_removes_its_row(lakes: Lakes) -> None:
+    lake = lakes(hard=True)
+    lake.apply(insert(1, 1, n=1), insert(2, 2, n=2), insert(3, 3, n=3))
+    lake.apply(delete(3, 4))
+    lake.apply(delete(1, 5), insert(2, 2, n=2))
+    assert lake.live() == {2: (2,)}
+
+
+def _die(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_new_column_is_added_and_null_in_older_rows(lakes: Lakes) -> None:
+    lake = lakes()
+    lake.apply(insert(1, 1, n=1))
+    wide = f"{DDL}, `select` STRING"
+    lake.apply(insert(2, 2, n=2, **{"select": "hello"}), ddl=wide)
+    assert lake.live("n", "`select`") == {1: (1, None), 2: (2, "hello")}
+    lake.apply(Payload(1, 3, {"n": 3, "select": "late"}), ddl=wide)
+    assert lake.live("n", "`select`") == {1: (3, "late"), 2: (2, "hello")}
+    assert lake.head().columns[-3:] == list(NAMES.names)
+
+
+def test_types_are_widened_without_loss(lakes: Lakes) -> None:
+    lake = lakes()
+    narrow = "id BIGINT, i INT, f FLOAT, d DECIMAL(6,2)"
+    wide = "id BIGINT, i BIGINT, f DOUBLE, d DECIMAL(20,4)"
+    lake.apply(insert(1, 1, i=1, f=0.5), ddl=narrow)
+    lake.apply(insert(2, 2, i=2**40, f=1e300), ddl=wide)
+    kinds = [lake.head().schema[name].dataType for name in ("i", "f", "d")]
+    assert kinds == [LongType(), DoubleType(), DecimalType(20, 4)]
+    assert lake.live("i", "f") == {1: (1, 0.5), 2: (2**40, 1e300)}
+    lake.apply(Payload(2, 3, {"i": 3, "f": 0.25}), ddl=narrow)
+    assert lake.live("i", "f") == {1: (1, 0.5), 2: (3, 0.25)}
+
+
+@DELETES
+def test_a_type_that_does_not_fit_is_refused_and_nothing_is_committed(
+    lakes: Lakes, hard: bool
+) -> None:
+    lake = lakes(hard=hard)
+    before = lake.apply(insert(1, 1, n=1))
+    with pytest.raises(DataError, match="'n' of 'public.docs' is int in the lake and string"):
+        lake.apply(insert(2, 2, n="two"), delete(1, 3), ddl=DDL.replace("n INT", "n STRING"))
+    assert lake.sink.state(COLLECTION) == before
+    assert lake.live() == {1: (1,)}
+
+
+def test_a_column_that_the_changeset_does_not_have_is_null_in_new_rows(lakes: Lakes) -> None:
+    lake = lakes()
+    lake.apply(insert(1, 1, n=1, body="a"))
+    lake.apply(insert(2, 2, n=2), ddl="id BIGINT, n INT")
+    lake.apply(Payload(1, 3, {"n": 3}), insert(3, 4, n=4), ddl="id BIGINT, n INT")
+    assert lake.live("n", "body") == {1: (3, "a"), 2: (2, None), 3: (4, None)}
+
+
+def test_a_table_of_another_pipeline_is_not_touched(lakes: Lakes) -> None:
+    lake = lakes()
+    lake.apply(insert(1, 1, n=1))
+    with pytest.raises(ConfigError, match="belongs to pipeline 'contract', not to 'other'"):
+        lake.restart(pipeline="other")
+
+
+def test_a_table_that_another_run_creates_first_is_fenced(lakes: Lakes) -> None:
+    lake, rival = lakes(), lakes()
+    first = rival.apply(insert(1, 1, n=1))
+    later = lake.note(1, writer=2, run="run 2")
+    with pytest.raises(FencedError, match="created table"):
+        lake.sink.apply(changeset(lake.spark, [insert(2, 2, n=2)]), later, None)
+    assert lake.sink.state(COLLECTION) == first
