@@ -185,8 +185,12 @@ class Torn:
     def snapshot(self, as_of: int | None = None) -> Snapshot:
         batches = [publication.batch for publication in publications(self._lake)]
         assert as_of is not None
-        earlier = batches[max(0, batches.index(as_of) - 1)]
-        return TornSnapshot(self._lake.snapshot(as_of), self._lake.snapshot(earlier), self._table)
+        whole = self._lake.snapshot(as_of)
+        earlier = self._lake.snapshot(batches[max(0, batches.index(as_of) - 1)])
+        # The initial snapshot knows only the tables that had rows.
+        return TornSnapshot(
+            whole, earlier if self._table in earlier.tables() else whole, self._table
+        )
 
 
 class TornSnapshot:
