@@ -183,13 +183,15 @@ class Torn:
         return self._lake.history()
 
     def snapshot(self, as_of: int | None = None) -> Snapshot:
-        batches = [publication.batch for publication in publications(self._lake)]
+        found = publications(self._lake)
+        batches = [publication.batch for publication in found]
         assert as_of is not None
-        whole = self._lake.snapshot(as_of)
-        earlier = self._lake.snapshot(batches[max(0, batches.index(as_of) - 1)])
+        earlier = found[max(0, batches.index(as_of) - 1)]
         # The initial snapshot knows only the tables that had rows.
+        known = self._table.rpartition(".")[2] in earlier.versions
+        whole = self._lake.snapshot(as_of)
         return TornSnapshot(
-            whole, earlier if self._table in earlier.tables() else whole, self._table
+            whole, self._lake.snapshot(earlier.batch) if known else whole, self._table
         )
 
 
