@@ -3,7 +3,7 @@
 Usage::
 
     python -m tests.faults.soak RUN_FOLDER [--format json] [--random 20] [--seed 1]
-        [--no-failpoints] [--set key=value]…
+        [--failpoint NAME]… [--no-failpoints] [--set key=value]…
 
 The exit code is 1 if a published snapshot was ever torn or a final table differs.
 """
@@ -62,7 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--format", default="json")
     parser.add_argument("--random", type=int, default=20, help="kills at random moments")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--no-failpoints", action="store_true")
+    parser.add_argument("--failpoint", action="append", choices=FAILPOINTS, help="default: all")
+    parser.add_argument("--no-failpoints", action="store_true", help="random moments only")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args(arguments)
     run = recorded_run(options.run.resolve(), options.format)
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = Path(name)
         whole = seconds_of_a_whole_run(run, folder, settings)
         print(f"{run.name}/{run.form}, a whole run takes {whole:.0f} s, seed {options.seed}")
-        kills = [] if options.no_failpoints else failpoint_kills(FAILPOINTS)
+        kills = [] if options.no_failpoints else failpoint_kills(options.failpoint or FAILPOINTS)
         # From half-way through the start of the JVM to almost the end of a whole run.
         kills += random_kills(options.random, options.seed, earliest=4.0, latest=0.9 * whole)
         ordeal = Ordeal(spark, run, folder, settings, say=lambda line: print(line, flush=True))
