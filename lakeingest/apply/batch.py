@@ -1,4 +1,4 @@
-"""Apply one batch: every table's part in one commit each, side by side; then publish.
+"""Apply batches: every table's part in one commit each, side by side; then publish.
 
 Step 3 of the commit protocol is "apply", step 4 "publish" (DESIGN §8). Nothing is visible to
 readers of published snapshots before step 4, and step 4 is one append.
@@ -7,16 +7,18 @@ readers of published snapshots before step 4, and step 4 is one append.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyspark.sql import functions as F
 
 from lakeingest.apply.changeset import changeset
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState
-from lakeingest.apply.share import Share, first_pending
-from lakeingest.apply.side_by_side import side_by_side
+from lakeingest.apply.prepared import PreparedBatch, TablePart, prepare
+from lakeingest.apply.share import first_pending
+from lakeingest.apply.side_by_side import in_background, side_by_side
 from lakeingest.apply.spark_errors import explained
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.tables import TableBook
@@ -24,7 +26,7 @@ from lakeingest.apply.window import Window
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.plan.spec import PipelineSpec
-from lakeingest.plan.window import SNAPSHOT_BATCH, of_batch
+from lakeingest.plan.window import SNAPSHOT_BATCH
 from lakeingest.sink.contract import CommitNote, Sink, TableState, token
 
 
@@ -48,21 +50,46 @@ class BatchWriter:
     pipeline: str
     run: str
 
-    def write(self, window: Window, index: int, state: LakeState) -> tuple[LakeState, BatchSummary]:
-        """Apply and publish batch ``index`` of ``window`` on top of ``state``."""
+    def write(
+        self,
+        window: Window,
+        indexes: Sequence[int],
+        state: LakeState,
+        published: Callable[[BatchSummary], None],
+    ) -> LakeState:
+        """Apply and publish batches of ``window`` one after another, on top of ``state``.
+
+        While one is being published the next one is prepared: that writes nothing, and both leave
+        cores idle when alone.
+
+        Args:
+            window: Where the batches are from.
+            indexes: Which of its batches; at least one.
+            state: The lake.
+            published: Told of each publication.
+        """
         began = time.monotonic()
-        frontier = self._frontier(window, index, state)
+        batch = prepare(window, indexes[0], state, self.book)
+        for following in [*indexes[1:], None]:
+            publication, changed, rows = self._apply(window, batch, state)
+            state = state.published(publication, changed)
+            ahead = None
+            if following is not None:
+                ahead = partial(prepare, window, following, state, self.book)
+            with in_background(ahead) as prepared:
+                self._publish(window, batch.index, publication)
+                took, began = time.monotonic() - began, time.monotonic()
+                published(_summary(publication, rows, took))
+                if prepared is not None:
+                    batch = prepared()
+        return state
+
+    def _apply(
+        self, window: Window, batch: PreparedBatch, state: LakeState
+    ) -> tuple[Publication, dict[str, TableState], dict[str, int]]:
+        """Commit every table's part; what is returned is not published yet."""
+        frontier = self._frontier(window, batch.index, state)
         number = state.head.batch + 1
-        mine = [share for share in window.shares if share.batch == index]
-        by_table: dict[str, list[Share]] = {}
-        for share in mine:
-            by_table.setdefault(share.collection, []).append(share)
-        # A truncate of a table that has no rows yet, here or in the lake: nothing to sweep away.
-        by_table = {
-            name: found
-            for name, found in by_table.items()
-            if name in state.tables or any(share.rows for share in found)
-        }
         note = CommitNote(
             pipeline=self.pipeline,
             collection="",
@@ -73,10 +100,13 @@ class BatchWriter:
             end_position=frontier.end_position,
         )
         failpoint("3.before-first-commit")
-        changed, rows = self._apply(window, index, by_table, note, state)
+        commit = partial(self._commit, batch, note)
+        results = side_by_side(commit, batch.parts)
         failpoint("3.after-last-commit")
-        events = sum(share.rows for share in mine)
-        cut = window.cuts[index - 1] if index != SNAPSHOT_BATCH else None
+        names = [part.table.collection for part in batch.parts]
+        changed = {name: after for name, (after, _) in zip(names, results, strict=True)}
+        rows = {name: count for name, (_, count) in zip(names, results, strict=True)}
+        cut = window.cuts[batch.index - 1] if batch.index != SNAPSHOT_BATCH else None
         publication = Publication(
             batch=number,
             token=note.token,
@@ -84,59 +114,29 @@ class BatchWriter:
             run=self.run,
             tables={**state.head.tables, **{name: s.version for name, s in changed.items()}},
             transactions=cut.transactions if cut else 0,
-            events=events,
+            events=sum(share.rows for share in batch.shares),
             frontier=frontier,
         )
-        failpoint("4.before-publication")
-        self._publish(window, index, publication)
-        failpoint("4.after-publication")
-        took = time.monotonic() - began
-        summary = BatchSummary(number, publication.transactions, events, took, rows)
-        return state.published(publication, changed), summary
+        return publication, changed, rows
 
-    def _apply(
-        self,
-        window: Window,
-        index: int,
-        by_table: Mapping[str, Sequence[Share]],
-        note: CommitNote,
-        state: LakeState,
-    ) -> tuple[dict[str, TableState], dict[str, int]]:
-        # Largest first: with few workers the long ones should not start last.
-        order = sorted(by_table, key=lambda name: -sum(share.rows for share in by_table[name]))
-
-        def one(collection: str) -> tuple[TableState, int]:
-            with explained(collection):
-                return self._apply_table(
-                    window, index, collection, by_table[collection], note, state
-                )
-
-        results = dict(zip(order, side_by_side(one, order), strict=True))
-        changed = {name: result for name, (result, _) in results.items()}
-        return changed, {name: count for name, (_, count) in results.items()}
-
-    def _apply_table(
-        self,
-        window: Window,
-        index: int,
-        collection: str,
-        shares: Sequence[Share],
-        note: CommitNote,
-        state: LakeState,
+    def _commit(
+        self, batch: PreparedBatch, note: CommitNote, part: TablePart
     ) -> tuple[TableState, int]:
-        previous = state.tables.get(collection)
-        topics = sorted({share.where.topic for share in shares})
-        table_rows = window.changes.where(
-            F.col("topic").isin(*topics) & (F.col("collection") == collection)
-        )
-        changes = of_batch(table_rows, window.cuts, index, window.frontier_position)
-        table = self.book.spec(collection, shares, changes, previous)
-        floor = max([share.floor for share in shares] + ([previous.note.floor] if previous else []))
-        lake = self.sink.read(collection, previous.version) if previous else None
-        payloads, count = changeset(changes, shares, table, self.spec, floor, lake)
-        result = self.sink.apply(payloads, replace(note, collection=collection), previous)
-        failpoint("3.after-first-commit")
-        return result, count
+        """Commit one table's part; returns its state and the number of its merge payloads."""
+        collection, previous = part.table.collection, part.previous
+        with explained(collection):
+            payloads, count = changeset(
+                part.changes,
+                part.shares,
+                part.table,
+                self.spec,
+                part.floor,
+                self.sink.read(collection, previous.version) if previous else None,
+                batch.winners if part.as_text else None,
+            )
+            result = self.sink.apply(payloads, replace(note, collection=collection), previous)
+            failpoint("3.after-first-commit")
+            return result, count
 
     def _frontier(self, window: Window, index: int, state: LakeState) -> Frontier:
         old = state.head.frontier
@@ -163,6 +163,7 @@ class BatchWriter:
         return max((s.source_ms for s in window.shares if s.batch == index), default=0)
 
     def _publish(self, window: Window, index: int, publication: Publication) -> None:
+        failpoint("4.before-publication")
         transactions = window.boundaries
         if index == SNAPSHOT_BATCH:
             transactions = transactions.limit(0)
@@ -172,3 +173,10 @@ class BatchWriter:
                 F.col("end_offset").between(cut.first_offset, cut.last_offset)
             )
         self.ledger.publish(publication, transactions)
+        failpoint("4.after-publication")
+
+
+def _summary(publication: Publication, rows: Mapping[str, int], took: float) -> BatchSummary:
+    return BatchSummary(
+        publication.batch, publication.transactions, publication.events, took, dict(rows)
+    )

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply.held import held
 from lakeingest.apply.share import Share
+from lakeingest.apply.winners import INSERTS, Winners
 from lakeingest.payload import moves
+from lakeingest.payload.fold import FIRST_OP
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.plan.table import (
     decoded_rows,
     payload_of_partial_rows,
     payload_of_whole_rows,
+    payload_of_winners,
     rows_above,
 )
 from lakeingest.sink.contract import Changeset
 
-_INSERTS = ("c", "r")
+
+def folds_as_text(shares: Sequence[Share], table: TableSpec, floor: str) -> bool:
+    """Tell whether the table's winners can be found from the records' text alone.
+
+    Not where a value is left out, where keys are not bare, or where a truncate sweeps rows away.
+    """
+    masked = any(share.masked for share in shares)
+    swept = any(share.low <= floor for share in shares if share.low)
+    return not (masked or table.key_in_value or table.wrapped or swept)
 
 
 def changeset(
@@ -30,6 +40,7 @@ def changeset(
     spec: PipelineSpec,
     floor: str,
     lake: DataFrame | None,
+    winners: Winners | None = None,
 ) -> tuple[Changeset, int]:
     """Fold a table's changes of one batch.
 
@@ -40,43 +51,53 @@ def changeset(
         spec: Pipeline settings.
         floor: Position of the newest truncate so far, this batch's included; empty: none.
         lake: The table as it is now, for values that moved to another key; null if it is new.
+        winners: The batch's winners, where ``folds_as_text`` and they are known.
 
     Returns:
         The changeset, its rows held, and the number of its payloads.
     """
+    if winners is not None:
+        payload = payload_of_winners(winners.of(table.collection), table, spec)
+        keys = winners.keys.get(table.collection, 0)
+        inserted = winners.inserted.get(table.collection, 0)
+        return _changeset(held(payload), shares, table, spec, keys == inserted), keys
     masked = any(share.masked for share in shares)
     rows = rows_above(changes, floor)
-    if not (masked or table.key_in_value):
-        return _counted(payload_of_whole_rows(rows, table, spec), shares, table, spec, masked)
-    moved = any(share.moved for share in shares)
-    decoded = decoded_rows(rows, table, spec)
-    if not moved:
-        payload = payload_of_partial_rows(decoded, table, spec)
-        return _counted(payload, shares, table, spec, masked)
-    decoded = held(decoded)
-    payload = held(payload_of_partial_rows(decoded, table, spec))
-    return _counted(_with_moved(payload, decoded, table, spec, lake), shares, table, spec, masked)
+    if masked or table.key_in_value:
+        payload = _partial(rows, shares, table, spec, lake)
+    else:
+        payload = payload_of_whole_rows(rows, table, spec)
+    frame = held(payload)
+    row = frame.agg(
+        F.count("*").alias("keys"), F.count_if(F.col(FIRST_OP).isin(*INSERTS)).alias("inserted")
+    ).first()
+    keys, inserted = (int(row["keys"]), int(row["inserted"])) if row else (0, 0)
+    return _changeset(frame, shares, table, spec, keys == inserted), keys
 
 
-def _counted(
-    payload: DataFrame,
+def _partial(
+    rows: DataFrame,
     shares: Sequence[Share],
     table: TableSpec,
     spec: PipelineSpec,
-    masked: bool,
-) -> tuple[Changeset, int]:
-    frame = held(payload)
-    first = F.col("_first_op").isin(*_INSERTS)
-    leading = table.key[0]
-    row = frame.agg(
-        F.count("*").alias("all"),
-        F.count_if(first).alias("inserts"),
-        F.min(leading).alias("low"),
-        F.max(leading).alias("high"),
-    ).first()
-    counted: dict[str, Any] = row.asDict() if row else {}
-    total = int(counted.get("all", 0))
-    changes = Changeset(
+    lake: DataFrame | None,
+) -> DataFrame:
+    decoded = decoded_rows(rows, table, spec)
+    if not any(share.moved for share in shares):
+        return payload_of_partial_rows(decoded, table, spec)
+    decoded = held(decoded)
+    payload = held(payload_of_partial_rows(decoded, table, spec))
+    return _with_moved(payload, decoded, table, spec, lake)
+
+
+def _changeset(
+    frame: DataFrame,
+    shares: Sequence[Share],
+    table: TableSpec,
+    spec: PipelineSpec,
+    inserts_only: bool,
+) -> Changeset:
+    return Changeset(
         frame=frame,
         columns=table.names(),
         key=table.key,
@@ -84,12 +105,11 @@ def _counted(
         floor=max((share.floor for share in shares), default=""),
         low=min((share.low for share in shares if share.low), default=""),
         high=max((max(share.high, share.floor) for share in shares), default=""),
-        inserts_only=total == counted.get("inserts"),
-        key_range=(counted.get("low"), counted.get("high")),
-        masked=masked,
+        inserts_only=inserts_only,
+        masked=any(share.masked for share in shares),
         deletes=any(share.deletes for share in shares),
+        size=sum(share.size for share in shares),
     )
-    return changes, total
 
 
 def _with_moved(

@@ -186,13 +186,14 @@ class PipelineRun:
             if not same_progress(state, taken):
                 return taken, True
             state = taken
-        for index in batches[:left]:
-            state, summary = self._writer.write(window, index, state)
-            self._tally.add(summary)
-            if self._on_batch is not None:
-                self._on_batch(summary)
+        state = self._writer.write(window, batches[:left], state, self._published)
         self._window_records = max(WINDOW_RECORDS, self._config.batch_max_events)
         return state, True
+
+    def _published(self, summary: BatchSummary) -> None:
+        self._tally.add(summary)
+        if self._on_batch is not None:
+            self._on_batch(summary)
 
     def _without_batches(self, window: Window, state: LakeState) -> tuple[LakeState, bool]:
         if not window.reach.whole:

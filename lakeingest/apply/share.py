@@ -34,6 +34,7 @@ class Share:
         moved: Of those, rows that a primary-key change created.
         deletes: Rows that delete.
         keyless: Rows whose record has no key.
+        size: Bytes of the rows' text.
         sample: Newest row (deletes last), as JSON text; null when there is none.
         sample_key: Key of some row, as JSON text; null when none has one.
     """
@@ -51,6 +52,7 @@ class Share:
     moved: int
     deletes: int
     keyless: int
+    size: int
     sample: str | None
     sample_key: str | None
 
@@ -77,6 +79,7 @@ def shares(batched: DataFrame) -> list[Share]:
             F.count_if(is_row & moved).alias("moved"),
             F.count_if(is_row & (F.col("op") == "d")).alias("deletes"),
             F.count_if(is_row & F.col("key").isNull()).alias("keyless"),
+            F.sum(F.octet_length("value")).alias("size"),
             F.max_by("value", F.when(is_row, newest)).alias("sample"),
             F.max_by("key", F.when(is_row & F.col("key").isNotNull(), F.col("offset"))).alias(
                 "sample_key"
@@ -99,6 +102,7 @@ def shares(batched: DataFrame) -> list[Share]:
             row["moved"],
             row["deletes"],
             row["keyless"],
+            row["size"] or 0,
             row["sample"],
             row["sample_key"],
         )

@@ -6,8 +6,9 @@ the workers would go on to submit Spark jobs. Here what has not begun is cancell
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import TypeVar
 
 WORKERS = 4
@@ -33,5 +34,21 @@ def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> l
             pool.shutdown(wait=True, cancel_futures=True)
             failed.result()
         return [future.result() for future in futures]
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def in_background(step: Callable[[], Result] | None) -> Iterator[Callable[[], Result] | None]:
+    """Begin ``step`` in a thread; gives a function that waits for its result, null for no step.
+
+    When the block ends early nobody waits for the step: it must not write.
+    """
+    if step is None:
+        yield None
+        return
+    pool = ThreadPoolExecutor(1)
+    try:
+        yield pool.submit(step).result
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

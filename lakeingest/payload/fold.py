@@ -28,22 +28,24 @@ FIRST_OP = "_first_op"
 LINK = "_link"
 
 
-def fold_text(changes: DataFrame) -> DataFrame:
+def fold_text(changes: DataFrame, *groups: str) -> DataFrame:
     """Keep the last change of each key, as text.
 
     Args:
         changes: ``key`` (text), ``op``, ``position``, ``value``; no unavailable values.
+        *groups: Further columns that tell keys apart, such as ``collection``.
 
     Returns:
-        ``key``, ``op``, ``value``, ``position`` of the last change, ``first_op`` of the first.
+        The groups, ``key``, ``op``, ``value``, ``position`` of the last change, ``first_op`` of
+        the first.
     """
     last = F.max_by(F.struct("op", "value"), F.col("position"))
-    folded = changes.groupBy("key").agg(
+    folded = changes.groupBy(*groups, "key").agg(
         last.alias("_last"),
         F.max("position").alias("position"),
         F.min_by("op", "position").alias("first_op"),
     )
-    return folded.select("key", "_last.op", "_last.value", "position", "first_op")
+    return folded.select(*groups, "key", "_last.op", "_last.value", "position", "first_op")
 
 
 def payload_of_last(

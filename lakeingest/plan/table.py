@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -17,19 +19,36 @@ def rows_above(changes: DataFrame, floor: str) -> DataFrame:
     return rows.where(F.col("position") > F.lit(floor)) if floor else rows
 
 
+def text_winners(changes: DataFrame, collections: Collection[str]) -> DataFrame:
+    """Fold the row changes of several tables at once, all with bare keys and whole rows.
+
+    Returns:
+        ``collection`` and ``fold.fold_text``'s columns.
+    """
+    rows = rows_above(changes.where(F.col("collection").isin(*collections)), "")
+    return fold.fold_text(rows, "collection")
+
+
+def payload_of_winners(winners: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
+    """Merge payloads of one table's ``text_winners``."""
+    keyed = with_key(winners, "key", table.key_columns(), "key_row", wrapped=False)
+    return _payload(keyed, table, spec)
+
+
 def payload_of_whole_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
     """Merge payloads where no change leaves a column out: fold the text, decode the winners.
 
     Texts of the same key may differ when they carry a schema, so a wrapped key is read before the
     fold; a bare one afterwards.
     """
-    if table.wrapped:
-        keyed = with_key(rows, "key", table.key_columns(), "key_row", wrapped=True)
-        winners = fold.fold_text(keyed.drop("key").withColumnRenamed("key_row", "key"))
-        winners = winners.withColumnRenamed("key", "key_row")
-    else:
-        winners = fold.fold_text(rows)
-        winners = with_key(winners, "key", table.key_columns(), "key_row", wrapped=False)
+    if not table.wrapped:
+        return payload_of_winners(fold.fold_text(rows), table, spec)
+    keyed = with_key(rows, "key", table.key_columns(), "key_row", wrapped=True)
+    winners = fold.fold_text(keyed.drop("key").withColumnRenamed("key_row", "key"))
+    return _payload(winners.withColumnRenamed("key", "key_row"), table, spec)
+
+
+def _payload(winners: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
     decoded = with_row(winners, table.columns, spec.encodings, wrapped=table.wrapped, masked=False)
     return fold.payload_of_last(decoded, table.names(), table.key, spec.names)
 

