@@ -9,7 +9,6 @@ last, and its summary closes the output.
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import time
@@ -34,8 +33,6 @@ CHECKS = (
     ),
     ("pytest, fast half", ["-m", "pytest", "--no-header", "-m", "not slow"]),
 )
-# Test runs are over before the optimising compiler pays for itself: it took half of the JVM's time.
-JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
 SLOW = ["-m", "pytest", "--no-header", "-m", "slow and not soak"]
 
 
@@ -70,9 +67,7 @@ def main() -> int:
 
 def run(arguments: list[str]) -> int:
     """Run a module of this interpreter at the top of the repository; return its exit code."""
-    environment = {"SPARK_SUBMIT_OPTS": JVM_OPTIONS, **os.environ}
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    return subprocess.run([sys.executable, *arguments], cwd=ROOT, check=False).returncode
 
 
 def report(name: str, started: float, *, passed: bool) -> None:

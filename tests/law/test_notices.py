@@ -23,6 +23,9 @@ from tests.law.judge import live, wrong_cases
 from tests.law.oracle import Insert, Move, Update
 from tests.law.steps import Steps
 
+# Real Delta commits, some seconds each.
+pytestmark = pytest.mark.slow
+
 FEW = 40
 ANY = [any_order(seed, 2) for seed in range(FEW)]
 ANY_TRUNCATED = [any_order(seed, 2, truncate=True) for seed in range(FEW)]

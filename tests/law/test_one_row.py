@@ -15,6 +15,9 @@ from tests.law.judge import live
 from tests.law.oracle import Delete, Insert, Move, Row, Truncate, Update
 from tests.law.steps import Steps, position
 
+# Real Delta commits, some seconds each.
+pytestmark = pytest.mark.slow
+
 DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
 FULL: Row = {"n": 1, "body": "first", "blob": b"first", "tags": ["first"]}
 

@@ -23,6 +23,9 @@ from tests.sink.lake import (
     update,
 )
 
+# Real Delta commits, some seconds each.
+pytestmark = pytest.mark.slow
+
 DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
 
 
