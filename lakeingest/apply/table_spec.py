@@ -21,6 +21,9 @@ from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.shape import MetadataColumns
 from lakeingest.widening import widens
 
+_REFUSED_BY_DELTA = frozenset(" ,;{}()\n\t=")
+"""Without column mapping; source: Delta's ``DeltaColumnMapping`` and Parquet's own rule."""
+
 Infer = Callable[[Sequence[str]], Mapping[str, str]]
 """Fields of ``after`` to the Connect primitive that every value of the batch can be read as."""
 
@@ -152,6 +155,14 @@ def _check(
         message = (
             f"Key column {', '.join(absent)} of table '{collection}' is not among its columns "
             f"({', '.join(sorted(have))}). Correct lakeingest.table.{collection}.key or .schema."
+        )
+        raise ConfigError(message)
+    unusual = sorted(name for name in have if _REFUSED_BY_DELTA & set(name))
+    if unusual:
+        message = (
+            f"Table '{collection}' has a column named '{unusual[0]}'; Delta takes no name with a "
+            "blank or one of ,;{}()= in it. Rename it on the way (Connect's ReplaceField "
+            "transform) or leave it out (the connector's column.exclude.list)."
         )
         raise ConfigError(message)
     taken = sorted(have & set(names.names))

@@ -30,7 +30,7 @@ def history(
     spark = opened_spark(f"lakeingest history {pipeline.name}")
     from lakeingest.reader import open_lake
 
-    publications = open_lake(spark, pipeline.target.path).history()
+    publications = open_lake(spark, pipeline.target.path, pipeline.metadata_prefix).history()
     write_rows(latest(publications, row_limit(limit, output)), output, None)
 
 

@@ -1,0 +1,105 @@
+"""The columns and the key of a table: what is declared, what the records show, what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from pyspark.sql.types import IntegerType, LongType, StringType, StructType
+
+from lakeingest.apply.share import Share
+from lakeingest.apply.table_spec import table_spec
+from lakeingest.decode.columns import Encodings
+from lakeingest.errors import ConfigError
+from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.source.contract import TopicPartition
+
+ORDERS = "public.orders"
+SPEC = PipelineSpec("postgresql", Encodings())
+DDL = StructType().add("id", LongType()).add("note", StringType())
+
+
+def share(after: Mapping[str, Any] | None, key: Mapping[str, Any] | None) -> Share:
+    return Share(
+        batch=1,
+        where=TopicPartition("shop.public.orders", 0),
+        collection=ORDERS,
+        rows=1,
+        first_offset=0,
+        low="",
+        high="",
+        floor="",
+        source_ms=0,
+        masked=0,
+        moved=0,
+        deletes=0,
+        keyless=key is None,
+        size=0,
+        sample=None if after is None else json.dumps({"op": "c", "after": after}),
+        sample_key=None if key is None else json.dumps(key),
+    )
+
+
+def settled(
+    *shares: Share,
+    ddl: StructType | None = DDL,
+    key: Sequence[str] = (),
+    lake: StructType | None = None,
+    warnings: list[str] | None = None,
+) -> TableSpec:
+    def infer(names: Sequence[str]) -> Mapping[str, str]:
+        return dict.fromkeys(names, "int32")
+
+    warn = (warnings if warnings is not None else []).append
+    return table_spec(ORDERS, shares, ddl, key, lake, SPEC, infer, warn)
+
+
+def types(table: TableSpec) -> dict[str, object]:
+    return {column.name: column.type.spark for column in table.columns}
+
+
+def test_the_record_key_is_the_tables_key() -> None:
+    table = settled(share({"id": 1, "note": "x"}, {"id": 1}))
+    assert (table.key, table.key_in_value) == (("id",), False)
+    assert types(table) == {"id": LongType(), "note": StringType()}
+
+
+def test_a_declared_key_that_the_record_key_lacks_is_read_from_the_row() -> None:
+    table = settled(share({"id": 1, "note": "x"}, {"id": 1}), key=("note",))
+    assert (table.key, table.key_in_value) == (("note",), True)
+
+
+def test_a_field_that_the_declaration_does_not_name_is_taken_in_with_a_warning() -> None:
+    warnings: list[str] = []
+    table = settled(share({"id": 1, "note": "x", "n": 5}, {"id": 1}), warnings=warnings)
+    assert types(table)["n"] == IntegerType()
+    assert ["n int" in text and ORDERS in text for text in warnings] == [True]
+
+
+def test_a_column_of_the_lake_that_the_source_no_longer_sends_stays() -> None:
+    lake = StructType().add("id", LongType()).add("old", StringType()).add("_position", "string")
+    table = settled(share({"id": 1, "note": "x"}, {"id": 1}), lake=lake)
+    assert table.names() == ("id", "note", "old")
+
+
+def test_a_table_without_a_key_is_refused_with_the_setting_that_helps() -> None:
+    with pytest.raises(ConfigError, match=r"no key.*lakeingest\.table\.public\.orders\.key"):
+        settled(share({"id": 1, "note": "x"}, None))
+
+
+def test_a_key_that_is_no_column_is_refused() -> None:
+    with pytest.raises(ConfigError, match="Key column nr of table"):
+        settled(share({"id": 1}, {"id": 1}), key=("nr",))
+
+
+def test_a_column_with_a_name_of_ours_is_refused_with_the_setting_that_helps() -> None:
+    with pytest.raises(ConfigError, match=r"_deleted.*lakeingest\.metadata\.prefix"):
+        settled(share({"id": 1, "_deleted": 5}, {"id": 1}))
+
+
+@pytest.mark.parametrize("name", ["unit price", "a,b", "a=b"])
+def test_a_column_name_that_delta_refuses_is_refused_before_anything_is_written(name: str) -> None:
+    with pytest.raises(ConfigError, match="Rename it on the way"):
+        settled(share({"id": 1, name: 5}, {"id": 1}))
