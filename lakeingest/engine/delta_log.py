@@ -28,6 +28,18 @@ class Commit:
     metadata: str | None
 
 
+def is_delta_table(spark: SparkSession, path: str) -> bool:
+    """Tell whether a Delta table lies at ``path`` now.
+
+    ``DeltaTable.isDeltaTable`` answers from Delta's cached log: a session that looked before the
+    first commit goes on seeing no table for an hour, though another process made it meanwhile
+    (Delta 3.3 ``DeltaLog.tableExists``). The log is looked at again instead.
+    """
+    if hasattr(spark, "_jsparkSession"):
+        return _version(*_log(spark, path)) >= 0
+    return DeltaTable.isDeltaTable(spark, path)
+
+
 def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
     """Yield the table's commits, newest first, as far as its log reaches back.
 
@@ -39,14 +51,24 @@ def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
         yield from _from_history(spark, path)
 
 
-def _from_log(spark: SparkSession, path: str) -> Iterator[Commit]:
+def _log(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """Return the JVM view and the table's ``DeltaLog``."""
     session: Any = spark
     jvm = session._jvm  # noqa: SLF001 - this is the adapter
     java_session = session._jsparkSession  # noqa: SLF001
-    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(java_session, path)
-    newest = log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty()).version()
-    configuration = java_session.sessionState().newHadoopConf()
-    for version in range(newest, -1, -1):
+    return jvm, jvm.org.apache.spark.sql.delta.DeltaLog.forTable(java_session, path)
+
+
+def _version(jvm: Any, log: Any) -> int:
+    nothing = jvm.scala.Option.empty()
+    return int(log.update(False, nothing, nothing).version())
+
+
+def _from_log(spark: SparkSession, path: str) -> Iterator[Commit]:
+    session: Any = spark
+    jvm, log = _log(spark, path)
+    configuration = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+    for version in range(_version(jvm, log), -1, -1):
         file = jvm.org.apache.hadoop.fs.Path(log.logPath(), f"{version:020d}.json")
         if not file.getFileSystem(configuration).exists(file):
             # Cleaned up by log retention; older ones are gone, too.

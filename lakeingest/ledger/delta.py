@@ -16,11 +16,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.delta_log import commits
+from lakeingest.engine.delta_log import commits, is_delta_table
 from lakeingest.errors import ConfigError, FencedError
 from lakeingest.ledger.publication import Publication
 from lakeingest.shape import LEDGER
@@ -54,7 +53,7 @@ class DeltaLedger:
         Raises:
             ConfigError: The ledger belongs to another pipeline.
         """
-        if not DeltaTable.isDeltaTable(self._spark, self._path):
+        if not is_delta_table(self._spark, self._path):
             return Publication()
         entries = self._entries(1)
         if entries:

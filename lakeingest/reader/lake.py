@@ -10,11 +10,10 @@ from __future__ import annotations
 import json
 from datetime import datetime, timezone
 
-from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.delta_log import commits
+from lakeingest.engine.delta_log import commits, is_delta_table
 from lakeingest.errors import ConfigError, UsageError
 from lakeingest.shape import LEDGER_FOLDER, MetadataColumns
 
@@ -104,7 +103,7 @@ class Lake:
         self._root = path.rstrip("/")
         self._names = MetadataColumns(metadata_prefix)
         self._ledger = f"{self._root}/{LEDGER_FOLDER}"
-        if not DeltaTable.isDeltaTable(spark, self._ledger):
+        if not is_delta_table(spark, self._ledger):
             message = (
                 f"There is no lake at '{path}' (looked for {LEDGER_FOLDER} below it). Run the "
                 "pipeline first, or correct lakeingest.target.path."

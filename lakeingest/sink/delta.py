@@ -21,6 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from lakeingest.engine.delta_log import is_delta_table
+from lakeingest.engine.own_session import own_session
 from lakeingest.errors import ConfigError, FencedError
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, TableState, schema_token
@@ -79,7 +81,7 @@ class DeltaSink:
             ConfigError: The folder holds a table or files that are not this pipeline's.
         """
         path = self.path(collection)
-        if not DeltaTable.isDeltaTable(self._spark, path):
+        if not is_delta_table(self._spark, path):
             return None
         version, note = newest_note(self._spark, path)
         if note is None or note.pipeline != self._pipeline:
@@ -98,7 +100,7 @@ class DeltaSink:
         Only before the first claim: later such files are what a killed first commit left behind.
         """
         path = self.path(collection)
-        if DeltaTable.isDeltaTable(self._spark, path):
+        if is_delta_table(self._spark, path):
             return
         try:
             reader = self._spark.read.format("binaryFile").option("recursiveFileLookup", "true")
@@ -189,7 +191,7 @@ class DeltaSink:
         try:
             return committed(self._spark, path, note, lambda: create.save(path))
         except AnalysisException as error:
-            if not DeltaTable.isDeltaTable(self._spark, path):
+            if not is_delta_table(self._spark, path):
                 raise
             message = (
                 f"Another run created table '{note.collection}' at the same time. Nothing of this "
@@ -259,8 +261,8 @@ class DeltaSink:
         elif change.added:
             # ALTER TABLE knows no txnVersion: an empty commit before it finds an older writer out.
             self._commit_nothing(path, own)
-            session = self._spark.newSession()
-            session.conf.set("spark.databricks.delta.commitInfo.userMetadata", own.to_json())
+            metadata = {"spark.databricks.delta.commitInfo.userMetadata": own.to_json()}
+            session = own_session(self._spark, metadata)
             after = [name for name in table.columns if name not in self._names.names][-1]
             specs = []
             for item in change.added:

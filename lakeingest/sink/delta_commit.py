@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from lakeingest.engine.delta_log import commits
+from lakeingest.engine.own_session import own_session
 from lakeingest.errors import FencedError, TransientError
 from lakeingest.sink.contract import CommitNote, TableState
 
@@ -50,7 +51,6 @@ def merge_session(spark: SparkSession, note: CommitNote, *, small: bool) -> Spar
         small: Whether the changeset is small: planning again after every stage (adaptive
             execution) then costs more than it can find out (8 jobs instead of 10, measured).
     """
-    session = spark.newSession()
     settings = {
         "spark.databricks.delta.write.txnAppId": application(note.pipeline),
         "spark.databricks.delta.write.txnVersion": str(note.token),
@@ -60,9 +60,7 @@ def merge_session(spark: SparkSession, note: CommitNote, *, small: bool) -> Spar
     }
     if small:
         settings["spark.sql.adaptive.enabled"] = "false"
-    for name, value in settings.items():
-        session.conf.set(name, value)
-    return session
+    return own_session(spark, settings)
 
 
 def writer(frame: DataFrame, note: CommitNote) -> DataFrameWriter:
