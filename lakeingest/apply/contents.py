@@ -30,6 +30,9 @@ class Portion:
     marks: frozenset[str]
 
 
+_END_MARKS = frozenset({"last", "last_in_data_collection"})
+
+
 @dataclass(frozen=True)
 class Contents:
     """Summaries of a window."""
@@ -57,11 +60,18 @@ class Contents:
         ``last`` alone is not enough (parallel snapshots set it early): every collection that has
         snapshot rows must have its own end marker too. Source: Debezium's ``SnapshotRecord``.
         """
+        last = any("last" in portion.marks for portion in self.of(Kind.SNAPSHOT))
+        return last and self.snapshot_tables_closed()
+
+    def snapshot_tables_closed(self) -> bool:
+        """Tell whether no collection with snapshot rows misses its end marker.
+
+        Connectors that set no end marker at all (before Debezium 1.9) cannot be asked: true.
+        """
         marks: dict[str, set[str]] = {}
         for portion in self.of(Kind.SNAPSHOT):
-            marks.setdefault(portion.collection, set()).update(portion.marks)
-        closed = all(seen & {"last", "last_in_data_collection"} for seen in marks.values())
-        return closed and any("last" in seen for seen in marks.values())
+            marks.setdefault(portion.collection, set()).update(portion.marks & _END_MARKS)
+        return all(marks.values()) or not any(marks.values())
 
 
 def contents(window: DataFrame) -> Contents:

@@ -81,7 +81,9 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
         if name in state.tables or any(share.rows for share in found)
     ]
     touched.sort(key=lambda name: -sum(share.rows for share in by_table[name]))
-    changes = of_batch(window.changes, window.cuts, index, window.frontier_position)
+    changes = of_batch(
+        window.changes, window.cuts, index, window.frontier_position, snapshot=window.snapshot
+    )
 
     def part(collection: str) -> TablePart:
         with explained(collection):

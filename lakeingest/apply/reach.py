@@ -28,11 +28,13 @@ class Reach:
         transactions: Range of the transaction topic (null: nothing new there).
         data: Ranges of the data topics.
         cut_short: Partitions that were not read to their high watermark.
+        silent: Data topics that never had a record.
     """
 
     transactions: OffsetRange | None
     data: tuple[OffsetRange, ...]
     cut_short: frozenset[TopicPartition]
+    silent: frozenset[str] = frozenset()
 
     @property
     def nothing(self) -> bool:
@@ -65,14 +67,17 @@ def plan_reach(
             "topic.creation group for it) and let the connector start over."
         )
         raise DataError(message)
-    (where, marks), *_ = ends.items()
-    start = _start(where, marks, frontier.end_offset + 1 if frontier.end_offset >= 0 else None)
-    stop = min(marks.high, start + 2 * max_records + 2)
+    (where, known), *_ = ends.items()
+    start = _start(where, known, frontier.end_offset + 1 if frontier.end_offset >= 0 else None)
+    stop = min(known.high, start + 2 * max_records + 2)
     transactions = OffsetRange(where.topic, where.partition, start, stop) if stop > start else None
-    data, cut_short = _shares(source.watermarks(source.topics()), frontier, max_records)
-    if stop < marks.high:
+    marks = source.watermarks(source.topics())
+    data, cut_short = _shares(marks, frontier, max_records)
+    if stop < known.high:
         cut_short = cut_short | {where}
-    return Reach(transactions, data, cut_short)
+    heard = {place.topic for place, found in marks.items() if found.high > 0}
+    silent = frozenset(place.topic for place in marks) - heard
+    return Reach(transactions, data, cut_short, silent)
 
 
 def _start(where: TopicPartition, marks: Watermarks, low: int | None) -> int:

@@ -168,6 +168,7 @@ class PipelineRun:
             self._config.batch_max_events,
             self._config.commit_max_transactions,
             state.through,
+            final=self._patience.static,
         )
         window = read_window(
             self._source,

@@ -91,12 +91,14 @@ class Bounds:
         batch_events: ``lakeingest.batch.max.events``.
         batch_transactions: ``lakeingest.commit.max.transactions``.
         through: END that must close the first batch (see ``cut``).
+        final: Whether the source gets no more records.
     """
 
     window_records: int
     batch_events: int
     batch_transactions: int | None
     through: int | None = None
+    final: bool = False
 
 
 def read_window(
@@ -126,7 +128,7 @@ def read_window(
     changes = held(plan.assigned(decoded, fresh))
     found = contents(changes)
     _refuse_new_snapshot(found, frontier)
-    snapshot, streaming = _snapshot(found, reach, frontier, bool(all_ends))
+    snapshot, streaming = _snapshot(found, reach, frontier, bounds, any_end=bool(all_ends))
     shortfall: Shortfall | None = None
     complete: list[End] = []
     if streaming:
@@ -201,12 +203,15 @@ def _refuse_new_snapshot(found: Contents, frontier: Frontier) -> None:
 
 
 def _snapshot(
-    found: Contents, reach: Reach, frontier: Frontier, any_end: bool
+    found: Contents, reach: Reach, frontier: Frontier, bounds: Bounds, *, any_end: bool
 ) -> tuple[bool, bool]:
     """Tell whether the initial snapshot is complete here, and whether transactions may follow.
 
-    Complete: something streamed was seen (streaming starts when the snapshot is over) or the
-    markers say so, and every partition was read to its watermark or to a streamed row.
+    Every partition must be read to its watermark or to a streamed row, and then: the markers say
+    so. Where the last marker is missing (its table was empty) something streamed says so, too,
+    because streaming starts when the snapshot is over; but topics keep no order between one
+    another, so only if no table is open and no topic is still without its first record. Taking
+    the streamed row's word alone publishes a snapshot without the tables that arrive later.
     """
     if frontier.streaming:
         return False, True
@@ -216,7 +221,9 @@ def _snapshot(
     evidence = any_end or bool(streamed)
     if not has_rows:
         return False, evidence and read_past
-    over = read_past and (evidence or found.snapshot_marked_complete())
+    everywhere = bounds.final or not reach.silent
+    unmarked = evidence and found.snapshot_tables_closed() and everywhere
+    over = read_past and (found.snapshot_marked_complete() or unmarked)
     return over, over
 
 

@@ -97,7 +97,8 @@ def in_batches(
 
     Rows of a transaction go with their END. Rows without one (incremental snapshots, MySQL's
     TRUNCATE) go with the first cut above their position. Rows of transactions that were released
-    before have come again: they go with the first batch, where they change nothing.
+    before have come again: they go with the first batch, where they change nothing. So do rows of
+    an initial snapshot that was published before.
 
     Args:
         window: ``shape.CHANGE``.
@@ -111,8 +112,8 @@ def in_batches(
     by_end = 1 + F.size(F.filter(offsets, lambda last: last < F.col("end_offset")))
     by_position = 1 + F.size(F.filter(positions, lambda above: above <= F.col("position")))
     index = (
-        F.when(F.col("kind") == Kind.SNAPSHOT, F.lit(SNAPSHOT_BATCH if snapshot else None))
-        .when(~F.col("kind").isin(Kind.ROW, Kind.TRUNCATE), F.lit(None))
+        F.when(F.lit(snapshot) & (F.col("kind") == Kind.SNAPSHOT), F.lit(SNAPSHOT_BATCH))
+        .when(~F.col("kind").isin(Kind.ROW, Kind.TRUNCATE, Kind.SNAPSHOT), F.lit(None))
         .when(F.col("end_offset").isNotNull(), by_end)
         .when(_again(frontier_position), F.lit(1))
         .when(F.col("transaction_key").isNull(), by_position)
@@ -127,7 +128,7 @@ def _again(frontier_position: str) -> Column:
 
 
 def of_batch(
-    window: DataFrame, cuts: Sequence[Cut], index: int, frontier_position: str
+    window: DataFrame, cuts: Sequence[Cut], index: int, frontier_position: str, *, snapshot: bool
 ) -> DataFrame:
     """Keep the changes of one batch: what ``in_batches`` numbers ``index``, without numbering.
 
@@ -138,6 +139,7 @@ def of_batch(
         cuts: The window's batches, in commit order.
         index: Which batch.
         frontier_position: Position above everything released before the window.
+        snapshot: Whether the initial snapshot forms batch 0.
     """
     if index == SNAPSHOT_BATCH:
         return window.where(F.col("kind") == Kind.SNAPSHOT)
@@ -150,4 +152,5 @@ def of_batch(
     )
     without = loose | _again(frontier_position) if index == 1 else loose
     ours = F.when(F.col("end_offset").isNotNull(), mine).otherwise(without)
-    return window.where(F.col("kind").isin(Kind.ROW, Kind.TRUNCATE) & ours)
+    kinds = (Kind.ROW, Kind.TRUNCATE) if snapshot else (Kind.ROW, Kind.TRUNCATE, Kind.SNAPSHOT)
+    return window.where(F.col("kind").isin(*kinds) & ours)

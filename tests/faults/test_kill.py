@@ -20,10 +20,11 @@ from tests.recordings.configure import RecordedRun, write_properties
 from tests.recordings.oracle import Oracle
 from tests.recordings.totals import publications
 
-pytestmark = [pytest.mark.slow, pytest.mark.soak]
+pytestmark = pytest.mark.slow
 
 DATA = Path(__file__).parents[1] / "recordings" / "data"
 SMALL_BATCHES = {"lakeingest.batch.max.events": "1000"}
+LARGER_BATCHES = {"lakeingest.batch.max.events": "3000"}
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,19 @@ def run() -> RecordedRun:
     )
 
 
+def test_a_run_killed_between_its_commits_ends_with_the_same_tables(
+    spark: SparkSession, run: RecordedRun, tmp_path: Path
+) -> None:
+    # Where tables are ahead of the ledger; the soak kills everywhere else, too.
+    kills = failpoint_kills(["3.after-first-commit", "4.before-publication"])
+    outcome = Ordeal(spark, run, tmp_path, LARGER_BATCHES).suffer(kills)
+    assert outcome.violations == []
+    assert set(outcome.kills) == {"3.after-first-commit", "4.before-publication"}
+    assert outcome.reader_checks > 0
+    assert len(outcome.tables) == 9
+
+
+@pytest.mark.soak
 def test_a_run_killed_at_every_failpoint_and_at_random_moments_ends_with_the_same_tables(
     spark: SparkSession, run: RecordedRun, tmp_path: Path
 ) -> None:
@@ -78,7 +92,7 @@ def test_a_driver_that_slept_while_another_finished_is_fenced_and_changes_nothin
 ) -> None:
     target = tmp_path / "lake"
     configuration = write_properties(
-        tmp_path / "pipeline.properties", {**run.configuration(target), **SMALL_BATCHES}
+        tmp_path / "pipeline.properties", {**run.configuration(target), **LARGER_BATCHES}
     )
     with watching(spark, run, target) as watcher:
         first = Writer(configuration, tmp_path / "first.log")

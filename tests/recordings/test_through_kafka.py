@@ -15,7 +15,7 @@ from tests.recordings.through_kafka import INTERRUPTED, through_kafka
 from tests.rig.kafka import KafkaBroker
 from tests.rig.replay import Order
 
-pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.kafka]
+pytestmark = [pytest.mark.slow, pytest.mark.kafka]
 
 DATA = Path(__file__).parent / "data"
 
