@@ -87,6 +87,7 @@ def watching(spark: SparkSession, run: RecordedRun, target: Path) -> Iterator[Wa
         watcher.stop()
 
 
+@pytest.mark.soak
 def test_a_driver_that_slept_while_another_finished_is_fenced_and_changes_nothing(
     spark: SparkSession, run: RecordedRun, tmp_path: Path
 ) -> None:

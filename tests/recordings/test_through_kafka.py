@@ -26,7 +26,10 @@ def fresh_broker(tmp_path: Path) -> Iterator[KafkaBroker]:
         yield broker
 
 
-@pytest.mark.parametrize("order", [Order.TRANSACTION_FIRST, Order.TRANSACTION_LAST])
+@pytest.mark.parametrize(
+    "order",
+    [Order.TRANSACTION_FIRST, pytest.param(Order.TRANSACTION_LAST, marks=pytest.mark.soak)],
+)
 def test_a_continuous_run_publishes_only_commits_whichever_topic_comes_first(
     spark: SparkSession, fresh_broker: KafkaBroker, tmp_path: Path, order: Order
 ) -> None:

@@ -143,6 +143,8 @@ def main() -> int:
             f"{len(differing)} differ {differing}, exit {passage.exit_code}, "
             f"{passage.seconds:.0f} s"
         )
+        for violation in violations[:10]:
+            print(f"VIOLATION {violation}")
     return 1 if bad else 0
 
 
