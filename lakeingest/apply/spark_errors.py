@@ -11,8 +11,7 @@ from contextlib import contextmanager
 
 from lakeingest.decode.logical import CONVERSION_FAILED
 from lakeingest.errors import DataError, LakeingestError, TransientError
-
-MISSING_VALUE = "LAKEINGEST_MISSING_VALUE"
+from lakeingest.sink.delta_merge import MISSING_VALUE
 
 
 @contextmanager

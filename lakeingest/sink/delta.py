@@ -28,7 +28,7 @@ from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, TableState, schema_token
 from lakeingest.sink.delta_commit import committed, merge_session, newest_note, note_of_others
 from lakeingest.sink.delta_commit import writer as delta_writer
-from lakeingest.sink.delta_merge import MergeLaw, is_small, refuse_missing, small
+from lakeingest.sink.delta_merge import MergeLaw, refuse_missing, small
 from lakeingest.sink.schema_change import schema_change
 
 _INTERNAL = ("_first_op", "_link")
@@ -207,7 +207,7 @@ class DeltaSink:
         )
 
     def _merge(self, changeset: Changeset, note: CommitNote, schema: StructType) -> TableState:
-        session = merge_session(self._spark, note, small=is_small(changeset))
+        session = merge_session(self._spark, note)
         table = DeltaTable.forPath(session, self.path(note.collection))
         law = MergeLaw(self._names, changeset, hard=self._hard, null_missing=self._null_missing)
         builder = law.merge(

@@ -42,15 +42,8 @@ def application(pipeline: str) -> str:
     return f"{_APP}{pipeline}"
 
 
-def merge_session(spark: SparkSession, note: CommitNote, *, small: bool) -> SparkSession:
-    """Return a session whose next MERGE commits with ``note``.
-
-    Args:
-        spark: The run's session.
-        note: What the commit carries.
-        small: Whether the changeset is small: planning again after every stage (adaptive
-            execution) then costs more than it can find out (8 jobs instead of 10, measured).
-    """
+def merge_session(spark: SparkSession, note: CommitNote) -> SparkSession:
+    """Return a session whose next MERGE commits with ``note``."""
     settings = {
         "spark.databricks.delta.write.txnAppId": application(note.pipeline),
         "spark.databricks.delta.write.txnVersion": str(note.token),
@@ -58,8 +51,6 @@ def merge_session(spark: SparkSession, note: CommitNote, *, small: bool) -> Spar
         # The caller holds the changeset; copying it once more costs a job.
         "spark.databricks.delta.merge.materializeSource": "none",
     }
-    if small:
-        settings["spark.sql.adaptive.enabled"] = "false"
     return own_session(spark, settings)
 
 

@@ -31,17 +31,12 @@ SMALL_BYTES = 16 * 1024 * 1024
 """A changeset of at most this much text is sent to every task instead of shuffling the table."""
 
 
-def is_small(changeset: Changeset) -> bool:
-    """Tell whether joins should broadcast the changeset."""
-    return changeset.size <= SMALL_BYTES
-
-
 def small(frame: DataFrame, changeset: Changeset) -> DataFrame:
     """Mark a frame of the changeset's rows for broadcast, if it is small.
 
     Spark cannot know: a held frame has the size estimate of the plan that it was cut off from.
     """
-    return F.broadcast(frame) if is_small(changeset) else frame
+    return F.broadcast(frame) if changeset.size <= SMALL_BYTES else frame
 
 
 def source(name: str) -> Column:
