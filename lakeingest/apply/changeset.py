@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply.held import held
 from lakeingest.apply.share import Share
-from lakeingest.apply.winners import INSERTS, Winners
+from lakeingest.apply.winners import Winners, key_counts
 from lakeingest.payload import moves
 from lakeingest.payload.fold import FIRST_OP
 from lakeingest.plan.spec import PipelineSpec, TableSpec
@@ -50,7 +50,8 @@ def changeset(
         table: Columns and key.
         spec: Pipeline settings.
         floor: Position of the newest truncate so far, this batch's included; empty: none.
-        lake: The table as it is now, for values that moved to another key; null if it is new.
+        lake: The table as it is now, for values that moved to another key; null if it is new, or
+            if no key was moved.
         winners: The batch's winners, where ``folds_as_text`` and they are known.
 
     Returns:
@@ -68,9 +69,7 @@ def changeset(
     else:
         payload = payload_of_whole_rows(rows, table, spec)
     frame = held(payload)
-    row = frame.agg(
-        F.count("*").alias("keys"), F.count_if(F.col(FIRST_OP).isin(*INSERTS)).alias("inserted")
-    ).first()
+    row = frame.agg(*key_counts(FIRST_OP)).first()
     keys, inserted = (int(row["keys"]), int(row["inserted"])) if row else (0, 0)
     return _changeset(frame, shares, table, spec, keys == inserted), keys
 

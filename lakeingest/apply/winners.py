@@ -11,13 +11,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply.held import held
 from lakeingest.plan.table import text_winners
 
-INSERTS = ("c", "r")
+_INSERTS = ("c", "r")
+
+
+def key_counts(first_op: str) -> tuple[Column, Column]:
+    """Aggregates over folded changes: ``keys``, and ``inserted``, whose first change is one."""
+    inserted = F.count_if(F.col(first_op).isin(*_INSERTS))
+    return F.count("*").alias("keys"), inserted.alias("inserted")
 
 
 @dataclass(frozen=True)
@@ -44,14 +50,7 @@ def winners(changes: DataFrame, collections: Collection[str]) -> Winners | None:
     if not collections:
         return None
     frame = held(text_winners(changes, collections))
-    rows = (
-        frame.groupBy("collection")
-        .agg(
-            F.count("*").alias("keys"),
-            F.count_if(F.col("first_op").isin(*INSERTS)).alias("inserted"),
-        )
-        .collect()
-    )
+    rows = frame.groupBy("collection").agg(*key_counts("first_op")).collect()
     return Winners(
         frame,
         {row["collection"]: row["keys"] for row in rows},
