@@ -124,6 +124,7 @@ class BatchWriter:
     ) -> tuple[TableState, int]:
         """Commit one table's part; returns its state and the number of its merge payloads."""
         collection, previous = part.table.collection, part.previous
+        moved = any(share.moved for share in part.shares)
         with explained(collection):
             payloads, count = changeset(
                 part.changes,
@@ -131,7 +132,7 @@ class BatchWriter:
                 part.table,
                 self.spec,
                 part.floor,
-                self.sink.read(collection, previous.version) if previous else None,
+                self.sink.read(collection, previous.version) if previous and moved else None,
                 batch.winners if part.as_text else None,
             )
             result = self.sink.apply(payloads, replace(note, collection=collection), previous)

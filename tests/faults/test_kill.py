@@ -10,28 +10,23 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.failpoints import FAILPOINTS
-from lakeingest.demo import demo_folder
 from lakeingest.errors import FencedError, LakeingestError
 from lakeingest.reader import open_lake
 from lakeingest.shape import LEDGER_FOLDER
 from tests.faults.killed import RUN_COMMAND, Ordeal, Watcher, Writer, failpoint_kills, random_kills
 from tests.recordings.check import check_history, check_tables
-from tests.recordings.configure import RecordedRun, write_properties
-from tests.recordings.oracle import Oracle
+from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 from tests.recordings.totals import publications
 
 pytestmark = pytest.mark.slow
 
-DATA = Path(__file__).parents[1] / "recordings" / "data"
 SMALL_BATCHES = {"lakeingest.batch.max.events": "1000"}
 LARGER_BATCHES = {"lakeingest.batch.max.events": "3000"}
 
 
 @pytest.fixture(scope="module")
 def run() -> RecordedRun:
-    return RecordedRun(
-        "pg-shop-small", "json", demo_folder(), Oracle(DATA / "pg-shop-small" / "oracle")
-    )
+    return packaged_run()
 
 
 def test_a_run_killed_between_its_commits_ends_with_the_same_tables(

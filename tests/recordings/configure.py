@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from lakeingest.demo import demo_folder
 from tests.recordings.oracle import Oracle
 
 Schema = Mapping[str, str]
@@ -182,6 +183,12 @@ class RecordedRun:
 def recorded_run(folder: Path, form: str = "json") -> RecordedRun:
     """Return the run in ``folder``, which holds ``<form>/`` and ``oracle/``."""
     return RecordedRun(folder.name, form, folder / form, Oracle(folder / "oracle"))
+
+
+def packaged_run() -> RecordedRun:
+    """Return the run that ships with the package, with the oracle that was recorded beside it."""
+    oracle = Path(__file__).parent / "data" / "pg-shop-small" / "oracle"
+    return RecordedRun("pg-shop-small", "json", demo_folder(), Oracle(oracle))
 
 
 def spark_schema(types: Mapping[str, str]) -> dict[str, str]:

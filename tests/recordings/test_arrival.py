@@ -10,18 +10,14 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
-from lakeingest.demo import demo_folder
 from lakeingest.reader import open_lake
 from lakeingest.source import open_source
 from lakeingest.source.contract import TopicPartition
 from tests.recordings.arriving import Arriving
 from tests.recordings.check import check_history
-from tests.recordings.configure import RecordedRun, write_properties
-from tests.recordings.oracle import Oracle
+from tests.recordings.configure import packaged_run, write_properties
 
 pytestmark = pytest.mark.slow
-
-DATA = Path(__file__).parent / "data"
 
 
 def transactions_last(where: TopicPartition) -> tuple[bool, str, int]:
@@ -36,9 +32,7 @@ def transactions_first(where: TopicPartition) -> tuple[bool, str, int]:
 def test_whichever_topic_arrives_first_every_publication_is_a_commit(
     spark: SparkSession, tmp_path: Path, order: Callable[[TopicPartition], tuple[bool, str, int]]
 ) -> None:
-    run = RecordedRun(
-        "pg-shop-small", "json", demo_folder(), Oracle(DATA / "pg-shop-small" / "oracle")
-    )
+    run = packaged_run()
     lake = tmp_path / "lake"
     recorded = load_config(write_properties(tmp_path / "p.properties", run.configuration(lake)))
     # A source that goes on, and is waited for.

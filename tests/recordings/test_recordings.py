@@ -17,8 +17,8 @@ from lakeingest.config import load_config
 from lakeingest.demo import demo_folder
 from lakeingest.reader import open_lake
 from tests.recordings.check import Report, check_history, check_run, check_tables
-from tests.recordings.configure import RecordedRun, recorded_run
-from tests.recordings.oracle import NULL, Oracle, Rows
+from tests.recordings.configure import RecordedRun, packaged_run, recorded_run
+from tests.recordings.oracle import NULL, Rows
 from tests.recordings.prefix import PrefixChecker
 from tests.recordings.totals import Lake, Snapshot, measured, publications
 
@@ -30,9 +30,7 @@ DATA = Path(__file__).parent / "data"
 @pytest.fixture(scope="module")
 def demo() -> RecordedRun:
     """The packaged run: the same transactions as pg-shop-small/json-schema, without schemas."""
-    return RecordedRun(
-        "pg-shop-small", "json", demo_folder(), Oracle(DATA / "pg-shop-small" / "oracle")
-    )
+    return packaged_run()
 
 
 @pytest.fixture(scope="module")

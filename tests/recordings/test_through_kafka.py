@@ -8,16 +8,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.demo import demo_folder
-from tests.recordings.configure import RecordedRun
-from tests.recordings.oracle import Oracle
+from tests.recordings.configure import packaged_run
 from tests.recordings.through_kafka import INTERRUPTED, through_kafka
 from tests.rig.kafka import KafkaBroker
 from tests.rig.replay import Order
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka]
-
-DATA = Path(__file__).parent / "data"
 
 
 @pytest.fixture
@@ -33,9 +29,7 @@ def fresh_broker(tmp_path: Path) -> Iterator[KafkaBroker]:
 def test_a_continuous_run_publishes_only_commits_whichever_topic_comes_first(
     spark: SparkSession, fresh_broker: KafkaBroker, tmp_path: Path, order: Order
 ) -> None:
-    run = RecordedRun(
-        "pg-shop-small", "json", demo_folder(), Oracle(DATA / "pg-shop-small" / "oracle")
-    )
+    run = packaged_run()
     passage = through_kafka(spark, run, fresh_broker, tmp_path, order)
     assert [table for table in passage.tables if table.differences] == []
     assert passage.history.violations == ()
