@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.held import held
 from lakeingest.apply.share import Share
 from lakeingest.apply.winners import Winners, key_counts
+from lakeingest.engine.held import held
 from lakeingest.payload import moves
 from lakeingest.payload.fold import FIRST_OP
 from lakeingest.plan.spec import PipelineSpec, TableSpec
@@ -55,13 +55,13 @@ def changeset(
         winners: The batch's winners, where ``folds_as_text`` and they are known.
 
     Returns:
-        The changeset, its rows held, and the number of its payloads.
+        The changeset and the number of its payloads.
     """
     if winners is not None:
         payload = payload_of_winners(winners.of(table.collection), table, spec)
         keys = winners.keys.get(table.collection, 0)
         inserted = winners.inserted.get(table.collection, 0)
-        return _changeset(held(payload), shares, table, spec, keys == inserted), keys
+        return _changeset(payload, shares, table, spec, keys, inserted), keys
     masked = any(share.masked for share in shares)
     rows = rows_above(changes, floor)
     if masked or table.key_in_value:
@@ -71,7 +71,7 @@ def changeset(
     frame = held(payload)
     row = frame.agg(*key_counts(FIRST_OP)).first()
     keys, inserted = (int(row["keys"]), int(row["inserted"])) if row else (0, 0)
-    return _changeset(frame, shares, table, spec, keys == inserted), keys
+    return _changeset(frame, shares, table, spec, keys, inserted), keys
 
 
 def _partial(
@@ -94,7 +94,8 @@ def _changeset(
     shares: Sequence[Share],
     table: TableSpec,
     spec: PipelineSpec,
-    inserts_only: bool,
+    keys: int,
+    inserted: int,
 ) -> Changeset:
     return Changeset(
         frame=frame,
@@ -104,7 +105,8 @@ def _changeset(
         floor=max((share.floor for share in shares), default=""),
         low=min((share.low for share in shares if share.low), default=""),
         high=max((max(share.high, share.floor) for share in shares), default=""),
-        inserts_only=inserts_only,
+        rows=keys,
+        inserts_only=keys == inserted,
         masked=any(share.masked for share in shares),
         deletes=any(share.deletes for share in shares),
         size=sum(share.size for share in shares),

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from lakeingest.decode.logical import CONVERSION_FAILED
 from lakeingest.errors import DataError, LakeingestError, TransientError
-from lakeingest.sink.delta_merge import MISSING_VALUE
+from lakeingest.sink.merge_law import MISSING_VALUE
 
 
 @contextmanager

@@ -15,9 +15,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply.contents import Contents, contents
-from lakeingest.apply.held import held
 from lakeingest.apply.reach import Reach, plan_reach
 from lakeingest.apply.share import Share, shares
+from lakeingest.engine.held import held
 from lakeingest.errors import DataError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan import window as plan

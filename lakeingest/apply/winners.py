@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.held import held
+from lakeingest.engine.held import held
 from lakeingest.plan.table import text_winners
 
 _INSERTS = ("c", "r")

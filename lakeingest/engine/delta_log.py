@@ -2,9 +2,10 @@
 
 Adapter: the JVM's ``DeltaLog`` is asked for the version, and the commit files are read through its
 log store, without a Spark job (10 ms; ``DeltaTable.history`` runs one, 150 to 300 ms, and every
-commit of ours is read back once). Where there is no JVM gateway (Spark Connect) the public
-``history`` is used. Internal names: ``org.apache.spark.sql.delta.DeltaLog`` (``forTable``,
-``update``, ``store``, ``logPath``), the same in Delta 3.x and 4.x.
+commit of ours is read back once). Where there is no JVM gateway (Spark Connect), or the engine
+keeps its log under other names (Databricks), the public ``history`` is used. Internal names:
+``org.apache.spark.sql.delta.DeltaLog`` (``forTable``, ``update``, ``store``, ``logPath``), the same
+in Delta 3.x and 4.x.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from delta.tables import DeltaTable
+from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
 
 _HISTORY_DEPTHS = (32, None)
@@ -35,8 +37,8 @@ def is_delta_table(spark: SparkSession, path: str) -> bool:
     first commit goes on seeing no table for an hour, though another process made it meanwhile
     (Delta 3.3 ``DeltaLog.tableExists``). The log is looked at again instead.
     """
-    if hasattr(spark, "_jsparkSession"):
-        return _version(*_log(spark, path)) >= 0
+    if has_log(spark):
+        return _version(*java_log(spark, path)) >= 0
     return DeltaTable.isDeltaTable(spark, path)
 
 
@@ -45,13 +47,23 @@ def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
 
     Each is read when it is asked for.
     """
-    if hasattr(spark, "_jsparkSession"):
+    if has_log(spark):
         yield from _from_log(spark, path)
     else:
         yield from _from_history(spark, path)
 
 
-def _log(spark: SparkSession, path: str) -> tuple[Any, Any]:
+def has_log(spark: SparkSession) -> bool:
+    """Tell whether the JVM's ``DeltaLog`` can be asked."""
+    session: Any = spark
+    if not hasattr(spark, "_jsparkSession"):
+        return False
+    found = session._jvm.org.apache.spark.sql.delta.DeltaLog  # noqa: SLF001 - this is the adapter
+    # Of a class that is not there the gateway makes a package.
+    return isinstance(found, JavaClass)
+
+
+def java_log(spark: SparkSession, path: str) -> tuple[Any, Any]:
     """Return the JVM view and the table's ``DeltaLog``."""
     session: Any = spark
     jvm = session._jvm  # noqa: SLF001 - this is the adapter
@@ -66,7 +78,7 @@ def _version(jvm: Any, log: Any) -> int:
 
 def _from_log(spark: SparkSession, path: str) -> Iterator[Commit]:
     session: Any = spark
-    jvm, log = _log(spark, path)
+    jvm, log = java_log(spark, path)
     configuration = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
     for version in range(_version(jvm, log), -1, -1):
         file = jvm.org.apache.hadoop.fs.Path(log.logPath(), f"{version:020d}.json")

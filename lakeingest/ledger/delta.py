@@ -20,18 +20,25 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine.delta_log import commits, is_delta_table
+from lakeingest.engine.delta_transaction import DeltaTransaction, available
 from lakeingest.errors import ConfigError, FencedError
 from lakeingest.ledger.publication import Publication
 from lakeingest.shape import LEDGER
 
 _APP = "lakeingest-ledger:"
 _TOKEN_BATCHES = 1_000_000_000
+_PROPERTIES = {
+    # As for tables (``sink/delta.py``); an option of the first append, ignored by later ones.
+    "delta.checkpointInterval": "50",
+}
 
 
 class DeltaLedger:
     """Publications of one pipeline."""
 
-    def __init__(self, spark: SparkSession, path: str, pipeline: str, run: str) -> None:
+    def __init__(
+        self, spark: SparkSession, path: str, pipeline: str, run: str, *, direct: bool = True
+    ) -> None:
         """Bind to the ledger's folder.
 
         Args:
@@ -39,8 +46,10 @@ class DeltaLedger:
             path: Folder of the ledger table.
             pipeline: Name of the pipeline.
             run: Identifier of this run.
+            direct: Whether an append may go through a transaction of our own.
         """
         self._spark = spark
+        self._direct = direct and available(spark)
         self._path = path
         self._pipeline = pipeline
         self._run = run
@@ -171,23 +180,46 @@ class DeltaLedger:
 
     def _append(self, rows: DataFrame, publication: Publication, kind: str) -> None:
         ordered = rows.select(*LEDGER.fieldNames())
-        append = (
-            ordered.write.format("delta")
-            .mode("append")
-            .option("txnAppId", f"{_APP}{self._pipeline}")
-            .option("txnVersion", str(publication.token))
-            .option("userMetadata", publication.to_json(self._pipeline, kind))
-        )
+        metadata = publication.to_json(self._pipeline, kind)
         try:
-            append.save(self._path)
+            if self._append_directly(ordered, publication.token, metadata):
+                return
+            self._append_publicly(ordered, publication.token, metadata)
         except Exception as error:
             if "Concurrent" in f"{type(error).__name__} {error}":
                 raise self._fenced() from error
             raise
+        # Delta skips a token that is not above all before it, and says nothing.
         # Not ``head()``: that would list the log once more, to see that the table is there.
         newest = self._entries(1)
         if [(entry.run, entry.token) for entry in newest] != [(self._run, publication.token)]:
             raise self._fenced()
+
+    def _append_directly(self, rows: DataFrame, token: int, metadata: str) -> bool:
+        """Append in a transaction of our own; false where that cannot be done."""
+        if not self._direct:
+            return False
+        transaction = DeltaTransaction(self._spark, self._path, self._application())
+        if not transaction.plain:
+            return False
+        if any(entry.token >= token for entry in self._entries(1)):
+            raise self._fenced()
+        transaction.commit(token, metadata, transaction.write(rows))
+        return True
+
+    def _append_publicly(self, rows: DataFrame, token: int, metadata: str) -> None:
+        (
+            rows.write.format("delta")
+            .mode("append")
+            .options(**_PROPERTIES)
+            .option("txnAppId", self._application())
+            .option("txnVersion", str(token))
+            .option("userMetadata", metadata)
+            .save(self._path)
+        )
+
+    def _application(self) -> str:
+        return f"{_APP}{self._pipeline}"
 
     def _fenced(self) -> FencedError:
         message = (

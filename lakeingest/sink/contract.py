@@ -96,13 +96,14 @@ class Changeset:
 
     Attributes:
         frame: The table's columns, the metadata columns and ``_first_op``; one row per key.
-            Held by the caller: a merge reads it more than once.
+            Not held: a sink that reads it more than once holds it.
         columns: Source columns in the order of the source table.
         key: Names of the key columns.
         fillable: Columns that can be unavailable.
         floor: Position of the batch's newest truncate; empty: none.
         low: Lowest position in the batch.
         high: Highest position in the batch.
+        rows: Number of payloads at most.
         inserts_only: Every key's first change is an insert, so none should exist yet.
         masked: Some payload leaves a column out.
         deletes: Some payload is a tombstone.
@@ -116,6 +117,7 @@ class Changeset:
     floor: str
     low: str
     high: str
+    rows: int
     inserts_only: bool
     masked: bool
     deletes: bool

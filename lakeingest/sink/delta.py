@@ -1,4 +1,7 @@
-"""The Delta sink: append where every key is new, else one MERGE, always one commit.
+"""The Delta sink: append where every key is new, else rewrite or MERGE, always one commit.
+
+Small changesets go the short way (``delta_direct``). Where that is closed, by size, by a feature of
+the table or by an engine whose internals are not known, the public API does the same.
 
 Whether every key is new is looked at, not concluded: inserts alone do not prove it (a re-delivered
 insert, a tombstone of a re-used key), so the keys are looked up in the table first, bounded by
@@ -13,6 +16,7 @@ again, while the other order would leave a delete that an older change could und
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
 
 from delta.tables import DeltaTable
@@ -22,13 +26,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakeingest.engine.delta_log import is_delta_table
+from lakeingest.engine.held import held
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import ConfigError, FencedError
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, TableState, schema_token
 from lakeingest.sink.delta_commit import committed, merge_session, newest_note, note_of_others
 from lakeingest.sink.delta_commit import writer as delta_writer
-from lakeingest.sink.delta_merge import MergeLaw, refuse_missing, small
+from lakeingest.sink.delta_direct import DirectCommits
+from lakeingest.sink.delta_merge import merge
+from lakeingest.sink.merge_law import MergeLaw, refuse_missing, small
 from lakeingest.sink.schema_change import schema_change
 
 _INTERNAL = ("_first_op", "_link")
@@ -52,6 +59,7 @@ class DeltaSink:
         *,
         hard: bool,
         null_missing: bool,
+        direct: bool = True,
     ) -> None:
         """Bind to a lake folder.
 
@@ -62,6 +70,7 @@ class DeltaSink:
             names: Names of the metadata columns.
             hard: Whether a delete removes its row.
             null_missing: Whether a value that is nowhere to be found becomes NULL.
+            direct: Whether small commits may go through a transaction of our own.
         """
         self._spark = spark
         self._root = root.rstrip("/")
@@ -69,6 +78,7 @@ class DeltaSink:
         self._names = names
         self._hard = hard
         self._null_missing = null_missing
+        self._direct = DirectCommits(spark, wanted=direct)
 
     def path(self, collection: str) -> str:
         """Return the table's folder."""
@@ -137,6 +147,9 @@ class DeltaSink:
         raise FencedError(message)
 
     def _commit_nothing(self, path: str, note: CommitNote) -> TableState:
+        done = self._direct.nothing(path, note)
+        if done is not None:
+            return done
         # Not ``load(path).limit(0)``: that would list the table's files to read none of them.
         schema = self._spark.read.format("delta").load(path).schema
         nothing = [F.lit(None).cast(item.dataType).alias(item.name) for item in schema]
@@ -153,12 +166,22 @@ class DeltaSink:
         if self._hard:
             changeset = self._without_buried(changeset, note, previous)
             if changeset.deletes:
+                changeset = replace(changeset, frame=held(changeset.frame))
                 self._keep_tombstones(changeset, note)
         if previous is None:
             return self._create(changeset, note)
         self._evolve(changeset, note, previous)
+        return self._land(changeset, note, previous)
+
+    def _land(self, changeset: Changeset, note: CommitNote, previous: TableState) -> TableState:
+        path = self.path(note.collection)
+        law = partial(self._law, changeset)
+        done = self._direct.apply(path, changeset, note, previous, law)
+        if done is not None:
+            return done
+        changeset = replace(changeset, frame=held(changeset.frame))
         if changeset.inserts_only and not changeset.floor and self._all_new(changeset, note):
-            return self._append(changeset, note)
+            return self._append(changeset, note, previous)
         return self._merge(changeset, note, self.read(note.collection).schema)
 
     def _carried(
@@ -199,22 +222,24 @@ class DeltaSink:
             )
             raise FencedError(message) from error
 
-    def _append(self, changeset: Changeset, note: CommitNote) -> TableState:
+    def _append(self, changeset: Changeset, note: CommitNote, previous: TableState) -> TableState:
         path = self.path(note.collection)
         rows = self._aligned(self._rows(changeset, tombstones=not self._hard), note.collection)
-        return committed(
+        return self._direct.append(path, rows, note, previous) or committed(
             self._spark, path, note, lambda: delta_writer(rows, note).mode("append").save(path)
+        )
+
+    def _law(self, changeset: Changeset, existing: set[str]) -> MergeLaw:
+        return MergeLaw(
+            self._names, changeset, existing, hard=self._hard, null_missing=self._null_missing
         )
 
     def _merge(self, changeset: Changeset, note: CommitNote, schema: StructType) -> TableState:
         session = merge_session(self._spark, note)
         table = DeltaTable.forPath(session, self.path(note.collection))
-        law = MergeLaw(self._names, changeset, hard=self._hard, null_missing=self._null_missing)
-        builder = law.merge(
-            table,
-            partial=note.partial_rows or bool(changeset.floor),
-            existing=set(schema.fieldNames()),
-        )
+        law = self._law(changeset, set(schema.fieldNames()))
+        by_column = note.partial_rows or bool(changeset.floor)
+        builder = merge(table, changeset, law, partial=by_column)
         return committed(self._spark, self.path(note.collection), note, builder.execute)
 
     def _all_new(self, changeset: Changeset, note: CommitNote) -> bool:

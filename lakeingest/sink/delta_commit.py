@@ -87,6 +87,14 @@ def note_of_others(spark: SparkSession, path: str, run: str) -> CommitNote | Non
     return None
 
 
+def overtaken(note: CommitNote) -> FencedError:
+    """Return the error of a writer that finds a later one's token in the log."""
+    return FencedError(
+        f"Table '{note.collection}' belongs to a later run of pipeline '{note.pipeline}' now; "
+        "this run stopped before it published anything more."
+    )
+
+
 @contextmanager
 def rivals_fence(collection: str) -> Iterator[None]:
     """Turn Delta's conflict exceptions into ``FencedError``."""
@@ -117,10 +125,6 @@ def committed(
     if found is not None and found.run == note.run and found.token == note.token:
         return TableState(version, found)
     if found is not None and found.token >= note.token:
-        message = (
-            f"Table '{note.collection}' belongs to a later run of pipeline '{note.pipeline}' now; "
-            "this run stopped before it published anything more."
-        )
-        raise FencedError(message)
+        raise overtaken(note)
     message = f"The commit to table '{note.collection}' is not in its log; run again."
     raise TransientError(message)

@@ -1,207 +1,45 @@
-"""The merge law as one Delta MERGE.
+"""The merge law as one Delta MERGE: the way that every Delta table and every size allows.
 
-Two forms. Where every payload has all its columns, the table has no partial rows and nothing was
-truncated, the row position alone decides. Otherwise each fillable column is decided by its own
-position, so an update that left a column out keeps the table's value, and an older change that
-arrives late can still supply a column that a newer one left out.
-
-A column for which no value is known above the last delete is *missing*; with ``toast.missing=fail``
-the MERGE itself raises, so the commit does not happen and P5 holds without a second look at the
-table. Rejected: reading the touched rows first and writing them back with ``replaceWhere``; it is
-20 to 30 % cheaper (measured) but its read is outside Delta's conflict check.
+Rejected: reading the touched rows first and writing them back with ``replaceWhere``; it is 20 to
+30 % cheaper (measured) but its read is outside Delta's conflict check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from delta.tables import DeltaMergeBuilder, DeltaTable
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import Column
 
-from lakeingest.position import is_missing, missing_below, present_entries
-from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset
-
-MISSING_VALUE = "LAKEINGEST_MISSING_VALUE"
-"""Start of the message of a MERGE or write that met an unavailable value with nothing before it."""
+from lakeingest.sink.merge_law import Clause, MergeLaw, small
 
 
-SMALL_BYTES = 16 * 1024 * 1024
-"""A changeset of at most this much text is sent to every task instead of shuffling the table."""
+def merge(
+    table: DeltaTable, changeset: Changeset, law: MergeLaw, *, partial: bool
+) -> DeltaMergeBuilder:
+    """Return the MERGE, ready to execute.
 
-
-def small(frame: DataFrame, changeset: Changeset) -> DataFrame:
-    """Mark a frame of the changeset's rows for broadcast, if it is small.
-
-    Spark cannot know: a held frame has the size estimate of the plan that it was cut off from.
+    Args:
+        table: The target.
+        changeset: What is merged.
+        law: Its clauses.
+        partial: Whether columns are decided one by one.
     """
-    return F.broadcast(frame) if changeset.size <= SMALL_BYTES else frame
-
-
-def source(name: str) -> Column:
-    """A column of the changeset."""
-    return F.col(f"s.`{name}`")
-
-
-def target(name: str) -> Column:
-    """A column of the table."""
-    return F.col(f"t.`{name}`")
-
-
-def refuse_missing(positions: Column, deleted: Column) -> Column:
-    """Return ``positions``, or fail where a live row has a column without any known value."""
-    absent = F.coalesce(F.exists(F.map_values(positions), is_missing), F.lit(False))
-    failure = F.raise_error(F.lit(MISSING_VALUE)).cast("map<string,string>")
-    return F.when(absent & ~deleted, failure).otherwise(positions)
-
-
-class MergeLaw:
-    """Builds the clauses of one MERGE for one table."""
-
-    def __init__(
-        self, names: MetadataColumns, changeset: Changeset, *, hard: bool, null_missing: bool
-    ) -> None:
-        """Bind the law to a changeset.
-
-        Args:
-            names: Names of the metadata columns.
-            changeset: What is merged.
-            hard: Whether a delete removes the row.
-            null_missing: Whether a column without any known value becomes NULL
-                (``toast.missing=null``) instead of failing.
-        """
-        self._names = names
-        self._changeset = changeset
-        self._hard = hard
-        self._null_missing = null_missing
-        self._newer = source(names.position) > target(names.position)
-
-    def merge(self, table: DeltaTable, *, partial: bool, existing: set[str]) -> DeltaMergeBuilder:
-        """Return the MERGE, ready to execute.
-
-        Args:
-            table: The target.
-            partial: Whether columns are decided one by one.
-            existing: Names of the target's columns.
-        """
-        names = self._names
-        same_key = F.lit(True)
-        for name in self._changeset.key:
-            same_key = same_key & (target(name) == source(name))
-        payloads = small(self._changeset.frame, self._changeset)
-        builder = table.alias("t").merge(payloads.alias("s"), same_key)
-        deleted = source(names.deleted)
-        if not self._changeset.deletes:
-            pass
-        elif self._hard:
-            builder = builder.whenMatchedDelete(self._newer & deleted)
+    payloads = small(changeset.frame, changeset)
+    builder = table.alias("t").merge(payloads.alias("s"), law.same_key())
+    for clause in law.matched(partial=partial):
+        if clause.values is None:
+            builder = builder.whenMatchedDelete(clause.condition)
         else:
-            builder = builder.whenMatchedUpdate(self._newer & deleted, self._bury())
-        if partial:
-            # Not only below the row: a change that comes again at the row's own position may bring
-            # an older one with it that has what it left out.
-            late = (
-                (source(names.position) <= target(names.position))
-                & ~target(names.deleted)
-                & target(names.column_positions).isNotNull()
-                & self._supplies(existing)
-            )
-            builder = builder.whenMatchedUpdate(self._newer | late, self._by_column(existing))
-        else:
-            builder = builder.whenMatchedUpdate(self._newer, self._whole(existing))
-        keep = ~deleted if self._hard else F.lit(True)
-        builder = builder.whenNotMatchedInsert(keep, self._whole(existing))
-        return self._truncate(builder)
+            builder = builder.whenMatchedUpdate(clause.condition, _assignments(clause))
+    insert = law.inserted()
+    builder = builder.whenNotMatchedInsert(insert.condition, _assignments(insert))
+    swept = law.swept()
+    if swept is None:
+        return builder
+    if swept.values is None:
+        return builder.whenNotMatchedBySourceDelete(swept.condition)
+    return builder.whenNotMatchedBySourceUpdate(swept.condition, _assignments(swept))
 
-    def _truncate(self, builder: DeltaMergeBuilder) -> DeltaMergeBuilder:
-        floor = self._changeset.floor
-        if not floor:
-            return builder
-        names = self._names
-        below = target(names.position) < F.lit(floor)
-        if self._hard:
-            return builder.whenNotMatchedBySourceDelete(below)
-        bury: Mapping[str, Column] = {
-            names.position: F.lit(floor),
-            names.deleted: F.lit(True),
-            names.column_positions: F.lit(None).cast("map<string,string>"),
-        }
-        return builder.whenNotMatchedBySourceUpdate(below & ~target(names.deleted), dict(bury))
 
-    def _bury(self) -> dict[str, str | Column]:
-        names = self._names
-        return {
-            names.position: source(names.position),
-            names.deleted: F.lit(True),
-            names.column_positions: F.lit(None).cast("map<string,string>"),
-        }
-
-    def _whole(self, existing: set[str]) -> dict[str, str | Column]:
-        names = self._names
-        values: dict[str, str | Column] = {
-            name: source(name) for name in self._changeset.columns if name in existing
-        }
-        values[names.position] = source(names.position)
-        values[names.deleted] = source(names.deleted)
-        values[names.column_positions] = self._guarded(
-            source(names.column_positions), source(names.deleted)
-        )
-        return values
-
-    def _guarded(self, positions: Column, deleted: Column) -> Column:
-        return positions if self._null_missing else refuse_missing(positions, deleted)
-
-    def _by_column(self, existing: set[str]) -> dict[str, str | Column]:
-        names = self._names
-        fillable = [name for name in self._changeset.fillable if name in existing]
-        row_position = F.greatest(source(names.position), target(names.position))
-        values: dict[str, str | Column] = {}
-        entries = []
-        for name in self._changeset.columns:
-            if name not in existing:
-                continue
-            if name not in fillable:
-                values[name] = F.when(self._newer, source(name)).otherwise(target(name))
-                continue
-            ours, theirs = self._source_position(name), self._target_position(name)
-            best = F.greatest(ours, theirs)
-            values[name] = F.when(
-                ~is_missing(best),
-                F.when(ours > theirs, source(name)).otherwise(target(name)),
-            )
-            entry = F.when(best != row_position, best)
-            entries.append(F.struct(F.lit(name).alias("key"), entry.alias("value")))
-        older = present_entries(entries)
-        deleted = F.when(self._newer, F.lit(False)).otherwise(target(names.deleted))
-        positions = F.when(F.size(older) > 0, older)
-        values[names.position] = row_position
-        values[names.deleted] = deleted
-        values[names.column_positions] = self._guarded(positions, deleted)
-        return values
-
-    def _supplies(self, existing: set[str]) -> Column:
-        """Tell whether the changeset knows more of some column than the table does."""
-        more = F.lit(False)
-        for name in self._changeset.fillable:
-            if name in existing:
-                more = more | (self._source_position(name) > self._target_position(name))
-        return more
-
-    def _source_position(self, name: str) -> Column:
-        names = self._names
-        own = F.coalesce(F.element_at(source(names.column_positions), name), source(names.position))
-        return F.when(source(names.deleted), missing_below(source(names.position))).otherwise(own)
-
-    def _target_position(self, name: str) -> Column:
-        names = self._names
-        own = F.coalesce(F.element_at(target(names.column_positions), name), target(names.position))
-        gone = target(names.deleted)
-        if not self._changeset.floor:
-            return F.when(gone, missing_below(target(names.position))).otherwise(own)
-        floor = F.lit(self._changeset.floor)
-        return (
-            F.when(target(names.position) < floor, missing_below(floor))
-            .when(gone, missing_below(target(names.position)))
-            .otherwise(own)
-        )
+def _assignments(clause: Clause) -> dict[str, str | Column]:
+    return dict(clause.values or {})

@@ -6,17 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply import changeset
 from lakeingest.payload import fold, moves
 from lakeingest.plan.table import rows_above
-from lakeingest.sink import delta, delta_merge
+from lakeingest.sink import delta, merge_law
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.delta import DeltaSink
-from lakeingest.sink.delta_merge import MergeLaw
+from lakeingest.sink.merge_law import Clause, MergeLaw
 from tests.law.conftest import Tables
 from tests.law.history import any_order, in_order
 from tests.law.judge import live, wrong_cases
@@ -62,14 +61,12 @@ def test_the_oracle_notices_when_the_fold_takes_the_last_to_arrive(
 def test_the_oracle_notices_when_an_unavailable_value_overwrites_the_table(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    merge = MergeLaw.merge
+    matched = MergeLaw.matched
 
-    def whole_rows(
-        self: MergeLaw, table: DeltaTable, *, partial: bool, existing: set[str]
-    ) -> DeltaMergeBuilder:
-        return merge(self, table, partial=False, existing=existing)
+    def whole_rows(self: MergeLaw, *, partial: bool) -> list[Clause]:
+        return matched(self, partial=False)
 
-    monkeypatch.setattr(MergeLaw, "merge", whole_rows)
+    monkeypatch.setattr(MergeLaw, "matched", whole_rows)
     assert wrong_cases(tables(null_missing=True), IN_ORDER)
 
 
@@ -104,7 +101,7 @@ def test_the_oracle_notices_when_a_chain_of_key_changes_is_followed_only_once(
 def test_without_the_guard_an_update_with_nothing_before_it_would_be_stored(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (delta, delta_merge):
+    for module in (delta, merge_law):
         monkeypatch.setattr(module, "refuse_missing", lambda positions, _: positions)
     steps = Steps(Insert(1, {"body": "first"}), Update(1, {"n": 2}))
     table = tables()()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,11 +23,17 @@ def _delta(
     hard: bool = False,
     null_missing: bool = False,
     pipeline: str = PIPELINE,
+    direct: bool = True,
 ) -> Sink:
-    return DeltaSink(spark, root, pipeline, NAMES, hard=hard, null_missing=null_missing)
+    return DeltaSink(
+        spark, root, pipeline, NAMES, hard=hard, null_missing=null_missing, direct=direct
+    )
 
 
-SINKS: Mapping[str, Callable[..., Sink]] = {"delta": _delta}
+SINKS: Mapping[str, Callable[..., Sink]] = {
+    "delta": _delta,
+    "delta-public": partial(_delta, direct=False),
+}
 
 
 @pytest.fixture(params=sorted(SINKS))
@@ -46,3 +53,10 @@ def delta_lake(spark: SparkSession, tmp_path: Path) -> Lake:
     """Make a Delta lake, for what only Delta has."""
     root = tmp_path / "lake"
     return Lake(spark, lambda **chosen: _delta(spark, str(root), **chosen), {})
+
+
+@pytest.fixture
+def public_lake(spark: SparkSession, tmp_path: Path) -> Lake:
+    """Make a Delta lake that is written through the public API alone."""
+    root = tmp_path / "lake"
+    return Lake(spark, lambda **chosen: _delta(spark, str(root), direct=False, **chosen), {})

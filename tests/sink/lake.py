@@ -138,6 +138,7 @@ def changeset(
         floor=floor,
         low=min(positions, default=""),
         high=max([*positions, floor]),
+        rows=len(rows),
         inserts_only=all(item.first in ("c", "r") for item in payloads),
         masked=any(item.older for item in payloads),
         deletes=any(item.values is None for item in payloads),

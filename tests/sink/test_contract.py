@@ -265,7 +265,7 @@ def test_a_crash_between_the_tombstones_and_the_table_is_made_good_by_the_same_b
     before = lake.apply(delete(3, 4))
     batch = (delete(1, 5), insert(2, 2, n=2))
     with monkeypatch.context() as crash:
-        crash.setattr(type(lake.sink), "_merge", _die)
+        crash.setattr(type(lake.sink), "_land", _die)
         with pytest.raises(KeyboardInterrupt):
             lake.apply(*batch)
     lake.restart()

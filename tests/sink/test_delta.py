@@ -2,36 +2,110 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from delta.tables import DeltaTable
+from pyspark.sql import DataFrame
 
-from lakeingest.errors import ConfigError
-from tests.sink.lake import COLLECTION, Lake, Payload, at, delete, insert
+from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
+from lakeingest.errors import ConfigError, FencedError
+from lakeingest.sink import delta_direct
+from tests.sink.lake import COLLECTION, Lake, Payload, at, delete, insert, update
 
 
 def operations(lake: Lake) -> list[str]:
+    """Return how the table was written, commit by commit, the first one left out."""
     table = DeltaTable.forPath(lake.spark, lake.sink.path(COLLECTION))
-    rows = table.history().orderBy("version").select("operation").collect()
-    return [row["operation"] for row in rows]
+    rows = table.history().orderBy("version").select("operation", "operationParameters").collect()
+    names = [f"{row[0]} {row[1].get('mode', '')}".strip() for row in rows]
+    return names[1:]
 
 
-def test_inserts_of_new_keys_are_appended_without_a_merge(delta_lake: Lake) -> None:
+def test_inserts_of_new_keys_are_appended(delta_lake: Lake) -> None:
     delta_lake.apply(insert(1, 1, n=1))
     delta_lake.apply(insert(2, 2, n=2))
-    assert operations(delta_lake)[1:] == ["WRITE"]
+    assert operations(delta_lake) == ["WRITE Append"]
     delta_lake.apply(insert(3, 3, n=3), Payload(2, 4, {"n": 4}))
-    assert operations(delta_lake)[1:] == ["WRITE", "MERGE"]
+    assert operations(delta_lake) == ["WRITE Append", "WRITE Overwrite"]
     assert delta_lake.live() == {1: (1,), 2: (4,), 3: (3,)}
 
 
+def test_through_the_public_api_inserts_are_appended_without_a_merge(public_lake: Lake) -> None:
+    public_lake.apply(insert(1, 1, n=1))
+    public_lake.apply(insert(2, 2, n=2))
+    assert operations(public_lake) == ["WRITE Append"]
+    public_lake.apply(insert(3, 3, n=3), Payload(2, 4, {"n": 4}))
+    assert operations(public_lake) == ["WRITE Append", "MERGE"]
+    assert public_lake.live() == {1: (1,), 2: (4,), 3: (3,)}
+
+
 @pytest.mark.parametrize("dead", [False, True], ids=["live", "deleted"])
-def test_an_insert_of_a_key_that_exists_is_merged(delta_lake: Lake, dead: bool) -> None:
-    delta_lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
+@pytest.mark.parametrize("kind", ["delta_lake", "public_lake"])
+def test_an_insert_of_a_key_that_exists_is_not_appended(
+    request: pytest.FixtureRequest, kind: str, dead: bool
+) -> None:
+    lake: Lake = request.getfixturevalue(kind)
+    lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
     if dead:
-        delta_lake.apply(delete(1, 3))
-    delta_lake.apply(insert(1, 4, n=4), insert(3, 5, n=5))
+        lake.apply(delete(1, 3))
+    lake.apply(insert(1, 4, n=4), insert(3, 5, n=5))
+    assert operations(lake)[-1] in ("MERGE", "WRITE Overwrite")
+    assert lake.live() == {1: (4,), 2: (2,), 3: (5,)}
+
+
+def test_only_files_with_a_changed_row_are_written_again(delta_lake: Lake) -> None:
+    delta_lake.apply(insert(1, 1, n=1))
+    delta_lake.apply(insert(2, 2, n=2))
+    before = set(delta_lake.head().inputFiles())
+    delta_lake.apply(Payload(2, 3, {"n": 3}))
+    assert len(before & set(delta_lake.head().inputFiles())) == 1
+    assert delta_lake.live() == {1: (1,), 2: (3,)}
+
+
+def test_a_large_changeset_is_left_to_the_engine(
+    delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delta_direct, "SMALL_BYTES", 10)
+    delta_lake.apply(insert(1, 1, n=1))
+    delta_lake.apply(Payload(1, 2, {"n": 2}))
+    assert operations(delta_lake) == ["MERGE"]
+
+
+def test_a_table_with_a_feature_that_we_do_not_know_is_left_to_the_engine(
+    delta_lake: Lake,
+) -> None:
+    delta_lake.apply(insert(1, 1, n=1))
+    path = delta_lake.sink.path(COLLECTION)
+    delta_lake.spark.sql(
+        f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    )
+    delta_lake.restart()
+    delta_lake.apply(insert(2, 2, n=2), Payload(1, 3, {"n": 3}))
     assert operations(delta_lake)[-1] == "MERGE"
-    assert delta_lake.live() == {1: (4,), 2: (2,), 3: (5,)}
+    assert delta_lake.live() == {1: (3,), 2: (2,)}
+
+
+@pytest.mark.parametrize("change", [insert, update], ids=["append", "rewrite"])
+def test_a_rival_that_commits_between_our_reading_and_our_commit_wins(
+    delta_lake: Lake, monkeypatch: pytest.MonkeyPatch, change: Callable[..., Payload]
+) -> None:
+    known = delta_lake.apply(insert(1, 1, n=1, body="b", blob=b"b", tags=["t"]))
+    write = DeltaTransaction.write
+
+    def rival_first(self: DeltaTransaction, frame: DataFrame) -> tuple[DataFile, ...]:
+        written = write(self, frame)
+        monkeypatch.undo()
+        delta_lake.sink.fence(known, 2, "run 2")
+        return written
+
+    monkeypatch.setattr(DeltaTransaction, "write", rival_first)
+    with pytest.raises(FencedError):
+        delta_lake.apply(change(1 if change is update else 2, 2, n=2))
+    assert delta_lake.live() == {1: (1,)}
+    fenced = delta_lake.sink.state(COLLECTION)
+    assert fenced is not None
+    assert fenced.note.run == "run 2"
 
 
 def test_inserts_that_came_before_are_not_appended_again(delta_lake: Lake) -> None:

@@ -1,5 +1,7 @@
 """Hold a frame's rows while several jobs read them, under a plan of one node.
 
+Adapter, because how rows are held is the engine's: Spark Connect has no local checkpoint in 3.5.
+
 ``persist`` keeps the rows as well, but the frame's plan keeps growing: Spark analyses, compares and
 prints it again for every job and every adaptive step of a MERGE, and the plans of window, fold and
 fill together made that 90 % of a small batch (measured: a MERGE of 100 rows 8 s, with this 1 s). A
