@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,7 +19,7 @@ from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.prepared import PreparedBatch, TablePart, prepare
 from lakeingest.apply.share import first_pending
-from lakeingest.apply.side_by_side import in_background, side_by_side
+from lakeingest.apply.side_by_side import perhaps_in_background, side_by_side
 from lakeingest.apply.spark_errors import explained
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.tables import TableBook
@@ -41,6 +42,8 @@ class BatchWriter:
         spec: Pipeline settings.
         pipeline: Its name.
         run: Identifier of the run.
+        in_turn: Whether a batch is written only when the one before it is published: two would
+            share a publication after a crash, which ``commit.max.transactions`` forbids.
     """
 
     sink: Sink
@@ -49,40 +52,72 @@ class BatchWriter:
     spec: PipelineSpec
     pipeline: str
     run: str
+    in_turn: bool = False
 
     def write(
         self,
         window: Window,
         indexes: Sequence[int],
         state: LakeState,
+        first: PreparedBatch,
         published: Callable[[BatchSummary], None],
     ) -> LakeState:
         """Apply and publish batches of ``window`` one after another, on top of ``state``.
 
-        While one is being published the next one is prepared: that writes nothing, and both leave
-        cores idle when alone.
+        While one is being written the next one is prepared, and while one is being published the
+        next one is written: each leaves cores idle when nothing else is done. Where a batch changes
+        what tables there are or what they look like, the next one is prepared after it.
+
+        A crash then finds tables two batches ahead of the ledger at most, and the next publication
+        reaches to where they are (``lake.py``). Not so for an initial snapshot, which is a
+        publication of its own, nor if ``in_turn``: then each publication is awaited.
 
         Args:
             window: Where the batches are from.
             indexes: Which of its batches; at least one.
             state: The lake.
+            first: The first of them, prepared.
             published: Told of each publication.
         """
-        began = time.monotonic()
-        batch = prepare(window, indexes[0], state, self.book)
-        for following in [*indexes[1:], None]:
-            publication, changed, rows = self._apply(window, batch, state)
-            state = state.published(publication, changed)
-            ahead = None
-            if following is not None:
-                ahead = partial(prepare, window, following, state, self.book)
-            with in_background(ahead) as prepared:
-                self._publish(window, batch.index, publication)
-                took, began = time.monotonic() - began, time.monotonic()
-                published(_summary(publication, rows, took))
-                if prepared is not None:
-                    batch = prepared()
+        batch = first
+        publishing: Future[None] | None = None
+        # Left only when the last publication is through, whatever happens to the next batch.
+        with ThreadPoolExecutor(1) as publisher:
+            for following in [*indexes[1:], None]:
+                began = time.monotonic()
+                early = batch.expected(state) if batch.steady else None
+                with perhaps_in_background(self._preparing(window, following, early)) as ahead:
+                    publication, changed, rows = self._apply(window, batch, state)
+                    state = state.published(publication, changed)
+                    self._note_versions(batch, changed)
+                    if publishing is not None:
+                        publishing.result()
+                    summary = _summary(publication, rows, time.monotonic() - began)
+                    publishing = publisher.submit(
+                        self._publish, window, batch.index, publication, partial(published, summary)
+                    )
+                    if self.in_turn or batch.index == SNAPSHOT_BATCH:
+                        publishing.result()
+                    if following is not None:
+                        prepared = ahead or partial(prepare, window, following, state, self.book)
+                        batch = prepared()
+            if publishing is not None:
+                publishing.result()
         return state
+
+    def _note_versions(self, batch: PreparedBatch, changed: Mapping[str, TableState]) -> None:
+        for part in batch.parts:
+            if part.steady:
+                collection = part.table.collection
+                self.book.unchanged(collection, changed[collection].version)
+
+    def _preparing(
+        self, window: Window, index: int | None, state: LakeState | None
+    ) -> Callable[[], PreparedBatch] | None:
+        """Return what prepares batch ``index`` on top of ``state``; null where one is missing."""
+        if index is None or state is None:
+            return None
+        return partial(prepare, window, index, state, self.book)
 
     def _apply(
         self, window: Window, batch: PreparedBatch, state: LakeState
@@ -100,7 +135,7 @@ class BatchWriter:
             end_position=frontier.end_position,
         )
         failpoint("3.before-first-commit")
-        commit = partial(self._commit, batch, note)
+        commit = partial(self._commit, batch, note, state)
         results = side_by_side(commit, batch.parts)
         failpoint("3.after-last-commit")
         names = [part.table.collection for part in batch.parts]
@@ -120,10 +155,11 @@ class BatchWriter:
         return publication, changed, rows
 
     def _commit(
-        self, batch: PreparedBatch, note: CommitNote, part: TablePart
+        self, batch: PreparedBatch, note: CommitNote, state: LakeState, part: TablePart
     ) -> tuple[TableState, int]:
         """Commit one table's part; returns its state and the number of its merge payloads."""
-        collection, previous = part.table.collection, part.previous
+        collection = part.table.collection
+        previous = state.tables.get(collection)
         moved = any(share.moved for share in part.shares)
         with explained(collection):
             payloads, count = changeset(
@@ -163,7 +199,9 @@ class BatchWriter:
     def _committed_ms(self, window: Window, index: int) -> int:
         return max((s.source_ms for s in window.shares if s.batch == index), default=0)
 
-    def _publish(self, window: Window, index: int, publication: Publication) -> None:
+    def _publish(
+        self, window: Window, index: int, publication: Publication, told: Callable[[], None]
+    ) -> None:
         failpoint("4.before-publication")
         transactions = window.boundaries
         if index == SNAPSHOT_BATCH:
@@ -175,6 +213,7 @@ class BatchWriter:
             )
         self.ledger.publish(publication, transactions)
         failpoint("4.after-publication")
+        told()
 
 
 def _summary(publication: Publication, rows: Mapping[str, int], took: float) -> BatchSummary:

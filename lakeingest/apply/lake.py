@@ -5,9 +5,9 @@ claimed before the first write: the ledger first (older drivers cannot publish a
 table (older drivers cannot commit any more, either). Only then is the state final; if it moved in
 between, the plan is made anew.
 
-A table *ahead* of the ledger is a crash between a table's commit and the publication. Its rows
-cannot be taken back, so the next batch must reach exactly as far as that commit did: a publication
-in between would show this table ahead of the others.
+A table *ahead* of the ledger is a crash between a table's commit and the publication, by one batch
+or by two (``batch.py``). Its rows cannot be taken back, so the next batch must reach exactly as far
+as the farthest table does: a publication in between would show that table ahead of the others.
 """
 
 from __future__ import annotations

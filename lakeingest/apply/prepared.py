@@ -1,13 +1,14 @@
 """What a batch has for each table, settled before anything of it is written.
 
-A step of its own because it needs nothing but the tables as the batch before left them: it is done
-while that batch is being published.
+A step of its own because it needs of the lake no more than what tables there are, with which
+columns and truncated when. Where the batch before does not change that, this one is prepared while
+that one is being written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -22,7 +23,6 @@ from lakeingest.apply.window import Window
 from lakeingest.apply.winners import Winners, winners
 from lakeingest.plan.spec import TableSpec
 from lakeingest.plan.window import of_batch
-from lakeingest.sink.contract import TableState
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,17 @@ class TablePart:
         table: Its columns and key.
         shares: Summaries of its changes.
         changes: Its changes in the batch.
-        previous: Its state before; null where the batch creates it.
         floor: Position of its newest truncate so far; empty: none.
         as_text: Whether its winners are found from the records' text.
+        steady: Whether the table is there already, with these columns and types.
     """
 
     table: TableSpec
     shares: tuple[Share, ...]
     changes: DataFrame
-    previous: TableState | None
     floor: str
     as_text: bool
+    steady: bool
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,20 @@ class PreparedBatch:
     shares: tuple[Share, ...]
     parts: tuple[TablePart, ...]
     winners: Winners | None
+
+    @property
+    def steady(self) -> bool:
+        """Whether the batch neither creates a table nor changes one's columns."""
+        return all(part.steady for part in self.parts)
+
+    def expected(self, state: LakeState) -> LakeState:
+        """Return ``state`` as a steady batch leaves it, but for versions and positions."""
+        tables = dict(state.tables)
+        for part in self.parts:
+            before = tables[part.table.collection]
+            note = replace(before.note, floor=part.floor, key=part.table.key)
+            tables[part.table.collection] = replace(before, note=note)
+        return replace(state, tables=tables)
 
 
 def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> PreparedBatch:
@@ -108,4 +122,5 @@ def _part(
     table = book.spec(collection, shares, mine, previous)
     floor = max([share.floor for share in shares] + ([previous.note.floor] if previous else []))
     as_text = folds_as_text(shares, table, floor)
-    return TablePart(table, tuple(shares), mine, previous, floor, as_text)
+    steady = book.fits(table, previous)
+    return TablePart(table, tuple(shares), mine, floor, as_text, steady)

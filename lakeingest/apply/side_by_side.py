@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
 
 WORKERS = 4
@@ -39,16 +39,20 @@ def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> l
 
 
 @contextmanager
-def in_background(step: Callable[[], Result] | None) -> Iterator[Callable[[], Result] | None]:
-    """Begin ``step`` in a thread; gives a function that waits for its result, null for no step.
+def in_background(step: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
+    """Begin ``step`` in a thread; gives a function that waits for its result.
 
     When the block ends early nobody waits for the step: it must not write.
     """
-    if step is None:
-        yield None
-        return
     pool = ThreadPoolExecutor(1)
     try:
         yield pool.submit(step).result
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def perhaps_in_background(
+    step: Callable[[], Result] | None,
+) -> AbstractContextManager[Callable[[], Result] | None]:
+    """``in_background`` where there is a step; else a block that gives null."""
+    return nullcontext() if step is None else in_background(step)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from lakeingest.apply.window import Shortfall, Window
+from lakeingest.apply.shortfall import Shortfall
+from lakeingest.apply.window import Window
 from lakeingest.errors import DataError
 from lakeingest.ledger.delta import DeltaLedger
 

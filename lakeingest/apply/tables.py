@@ -102,12 +102,26 @@ class TableBook:
             raise ConfigError(message)
         return table
 
+    def fits(self, table: TableSpec, state: TableState | None) -> bool:
+        """Tell whether the lake's table has these columns, with these types and this key."""
+        lake = self._schema(table.collection, state)
+        if lake is None or state is None or not state.note.key:
+            return False
+        kinds = {item.name: item.dataType for item in lake}
+        return all(kinds.get(column.name) == column.type.spark for column in table.columns)
+
+    def unchanged(self, collection: str, version: int) -> None:
+        """Take note that the table looks at ``version`` as it did when it was last read."""
+        known = self._lake.get(collection)
+        if known is not None:
+            self._lake[collection] = (version, known[1])
+
     def _schema(self, collection: str, state: TableState | None) -> StructType | None:
-        """Schema of the lake's table, read again only where its version is not the known one."""
+        """Schema of the lake's table, read again only where it may have changed."""
         if state is None:
             return None
         known = self._lake.get(collection)
-        if known is not None and known[0] == state.version:
+        if known is not None and known[0] >= state.version:
             return known[1]
         schema = self._sink.read(collection, state.version).schema
         self._lake[collection] = (state.version, schema)

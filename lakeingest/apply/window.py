@@ -7,8 +7,8 @@ is kept (memory, then disk) until its batches are applied.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 
 from pyspark.sql import Column, DataFrame
@@ -16,7 +16,15 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply.contents import Contents, contents
 from lakeingest.apply.reach import Reach, plan_reach
+from lakeingest.apply.seen_ends import seen_ends
 from lakeingest.apply.share import Share, shares
+from lakeingest.apply.shortfall import (
+    Shortfall,
+    complete_prefix,
+    first_interrupted,
+    first_short,
+)
+from lakeingest.apply.side_by_side import in_background, perhaps_in_background
 from lakeingest.engine.held import held
 from lakeingest.errors import DataError
 from lakeingest.ledger.publication import Frontier
@@ -28,29 +36,6 @@ from lakeingest.transaction.cut import Cut, End, cut
 
 MAX_BATCHES = 200
 """Batches cut from one window; more are planned from the next one."""
-
-
-@dataclass(frozen=True)
-class Shortfall:
-    """Why the oldest transaction that is not complete is not.
-
-    Attributes:
-        transaction: Its id.
-        collection: The table that lacks rows; null where it is not about one table.
-        expected: Rows that END counted.
-        found: Distinct rows seen.
-        reason: See ``completeness``.
-        written_ms: Kafka timestamp of its END, milliseconds since epoch (0: unknown).
-        waiting: Transactions held back, this one included.
-    """
-
-    transaction: str
-    collection: str | None
-    expected: int | None
-    found: int | None
-    reason: str
-    written_ms: int
-    waiting: int
 
 
 @dataclass(frozen=True)
@@ -120,19 +105,29 @@ def read_window(
     records = source.read([reach.transactions] if reach.transactions else [])
     metadata = held(plan.window_metadata(records))
     boundaries = held(plan.window_boundaries(metadata, spec))
-    all_ends = _collected(boundaries, spec)
     fresh = boundaries.where(F.col("end_position") > F.lit(frontier.end_position))
-    ends = [end for end in all_ends if end.position > frontier.end_position]
-    again = tuple(end.position for end in all_ends if end.position <= frontier.end_position)
-    decoded = plan.window_changes(source.read(reach.data), spec)
-    changes = held(plan.assigned(decoded, fresh))
-    found = contents(changes)
-    _refuse_new_snapshot(found, frontier)
-    snapshot, streaming = _snapshot(found, reach, frontier, bounds, any_end=bool(all_ends))
-    shortfall: Shortfall | None = None
-    complete: list[End] = []
-    if streaming:
-        shortfall, complete = _complete_prefix(changes, fresh, ends, counted, _passed(found, reach))
+    # Questions are asked before their answers are needed: planning one takes as long as answering.
+    with in_background(partial(seen_ends, boundaries, spec)) as asked_for_ends:
+        decoded = plan.window_changes(source.read(reach.data), spec)
+        changes = held(plan.assigned(decoded, fresh))
+        short = partial(first_short, changes, fresh, counted)
+        with (
+            in_background(partial(contents, changes)) as asked,
+            perhaps_in_background(partial(short, None) if reach.whole else None) as asked_early,
+        ):
+            all_ends = asked_for_ends()
+            ends = [end for end in all_ends if end.position > frontier.end_position]
+            again = tuple(e.position for e in all_ends if e.position <= frontier.end_position)
+            found = asked()
+            _refuse_new_snapshot(found, frontier)
+            snapshot, streaming = _snapshot(found, reach, frontier, bounds, any_end=bool(all_ends))
+            shortfall: Shortfall | None = None
+            complete: list[End] = []
+            if streaming and ends:
+                lacking = asked_early() if asked_early else short(_passed(found, reach))
+                repeated = any(end.begins > 1 for end in ends)
+                halves = first_interrupted(changes, fresh, counted) if repeated else None
+                shortfall, complete = complete_prefix(ends, lacking, halves)
     if snapshot and not complete and not bounds.final:
         # A partition's last snapshot rows may arrive after the marker in another one. Nothing
         # counts them; a whole transaction that was written after them has at least arrived.
@@ -155,41 +150,6 @@ def read_window(
         shortfall,
         again,
     )
-
-
-@dataclass(frozen=True)
-class _SeenEnd(End):
-    begins: int = 0
-
-
-def _collected(boundaries: DataFrame, spec: PipelineSpec) -> list[_SeenEnd]:
-    """Bring the END summaries to the driver (offset, count, position), in commit order."""
-    rows = (
-        boundaries.select("end_offset", "event_count", "end_position", "begins", "domain")
-        .orderBy("end_offset")
-        .collect()
-    )
-    unreadable = [row["end_offset"] for row in rows if not row["end_position"]]
-    if unreadable:
-        message = (
-            f"The record at offset {unreadable[0]} of the transaction topic cannot be read (broken "
-            f"JSON, or an id without a position for a {spec.connector} connector); "
-            f"{len(unreadable)} such in all. Without it a transaction's rows cannot be counted. "
-            "Look at the record; load the lake anew if the topic cannot be repaired."
-        )
-        raise DataError(message)
-    domains = sorted({row["domain"] for row in rows})
-    if len(domains) > 1:
-        message = (
-            f"The transaction ids of this {spec.connector} connector come from {len(domains)} "
-            f"domains ({', '.join(domains[:3])}), whose numbers cannot be compared. One pipeline "
-            "follows one GTID domain or server uuid; after a failover load the lake anew."
-        )
-        raise DataError(message)
-    return [
-        _SeenEnd(row["end_offset"], row["event_count"], row["end_position"], row["begins"])
-        for row in rows
-    ]
 
 
 def _refuse_new_snapshot(found: Contents, frontier: Frontier) -> None:
@@ -240,32 +200,3 @@ def _passed(found: Contents, reach: Reach) -> str | None:
 
 def _topic(reach: Reach) -> str:
     return reach.transactions.topic if reach.transactions else ""
-
-
-def _complete_prefix(
-    changes: DataFrame,
-    boundaries: DataFrame,
-    ends: Sequence[_SeenEnd],
-    counted: Column,
-    passed: str | None,
-) -> tuple[Shortfall | None, list[End]]:
-    if not ends:
-        return None, []
-    lacking = plan.shortfalls(changes, boundaries, counted, passed)
-    if any(end.begins > 1 for end in ends):
-        lacking = lacking.unionByName(plan.interrupted(changes, boundaries, counted))
-    first = lacking.orderBy("end_offset", "collection").first()
-    if first is None:
-        return None, list(ends)
-    complete: list[End] = [end for end in ends if end.offset < first["end_offset"]]
-    written = first["written_at"]
-    shortfall = Shortfall(
-        first["id"],
-        first["collection"],
-        first["expected"],
-        first["found"],
-        first["reason"],
-        int(written.timestamp() * 1000) if written else 0,
-        len(ends) - len(complete),
-    )
-    return shortfall, complete

@@ -134,6 +134,7 @@ KEYS: tuple[Key, ...] = (
     ),
     TARGET_FORMAT,
     TARGET_PATH,
+    Key("lakeingest.delta.commit", TargetConfig, "delta_commit"),
     BATCH_MAX_EVENTS,
     Key("lakeingest.commit.max.transactions", PipelineConfig, "commit_max_transactions"),
     Key("lakeingest.deletes", PipelineConfig, "deletes"),

@@ -150,6 +150,12 @@ class TargetConfig(ConfigModel):
         description="Folder of the lake: the tables and the ledger lie below it. A relative path "
         "is relative to the working directory. One pipeline per folder."
     )
+    delta_commit: Literal["direct", "public"] = Field(
+        default="direct",
+        description="How small batches are committed to Delta. Default: in a Delta transaction of "
+        "our own, where engine and table allow it, which is twice as fast; `public`: by MERGE and "
+        "append alone.",
+    )
 
 
 class TableConfig(ConfigModel):

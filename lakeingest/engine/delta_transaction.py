@@ -56,6 +56,12 @@ class DataFile:
     size: int
     action: Any
 
+    def span(self, column: str) -> tuple[int, int] | None:
+        """Return lowest and highest value of a column of whole numbers, as its statistics say."""
+        statistics = json.loads(self.action.stats() or "{}")
+        low, high = (statistics.get(end, {}).get(column) for end in ("minValues", "maxValues"))
+        return (low, high) if isinstance(low, int) and isinstance(high, int) else None
+
 
 class DeltaTransaction:
     """A transaction on the newest version of a table."""

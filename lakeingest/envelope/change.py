@@ -29,8 +29,9 @@ _INITIAL = ("true", "first", "first_in_data_collection", "last_in_data_collectio
 
 
 def _header(name: str) -> Column:
-    found = F.filter(F.col("headers"), lambda header: header["key"] == F.lit(name))
-    return F.when(F.size(F.col("headers")) > 0, F.get(found, F.lit(0))["value"].cast("string"))
+    """The first header of that name as text; without a lambda, which Spark does not compile."""
+    place = F.array_position(F.col("headers.key"), name)
+    return F.when(place > 0, F.get(F.col("headers"), place.cast("int") - 1)["value"].cast("string"))
 
 
 def _kind(position: Column) -> Column:

@@ -1,12 +1,14 @@
-"""The merge law as a rewrite of the touched files: three jobs where the engine's MERGE takes eight.
+"""The merge law as a rewrite of files: one to three jobs where the engine's MERGE takes eight.
 
-One look at the table's keys tells which payloads have a row and in which files those are. None:
-the payloads are appended. Else those files are written anew with the law's clauses applied, beside
-the payloads that have no row. Both in one transaction that read the whole table, so what a rival
-changes meanwhile makes it fail (``engine/delta_transaction.py``).
+A small table is joined with its payloads and written anew, in one task. Of a larger one, and where
+all payloads may be new, one look at the keys tells which payloads have a row and in which files
+those are. None: the payloads are appended. Else those files are written anew with the law's clauses
+applied, beside the payloads that have no row. All in one transaction that read the whole table, so
+what a rival changes meanwhile makes it fail (``engine/delta_transaction.py``).
 
 Whether every key is new is looked at, not concluded: inserts alone do not prove it (a re-delivered
-insert, a tombstone of a re-used key).
+insert, a tombstone of a re-used key). Where one key column of all payloads lies beyond everything
+in the table's statistics, as numbers from a sequence do, that is proof and no row is read.
 """
 
 from __future__ import annotations
@@ -15,14 +17,18 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import IntegralType, StructType
 
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.merge_law import Clause, MergeLaw, target
 
-_FILE = "_file"
-_HIT = "_hit"
+_FILE = "_lakeingest_file"
+_HIT = "_lakeingest_hit"
+_ROW = "_lakeingest_row"
+WHOLE_BYTES = 8 * 1024 * 1024
+"""Bytes up to which a table is written anew without a look at which of its files are touched."""
+
 _FILE_BYTES = 32 * 1024 * 1024
 """Touched bytes per task and file: what is rewritten together becomes one file."""
 
@@ -50,21 +56,75 @@ class Rewrite:
         Args:
             partial: Whether columns are decided one by one.
         """
-        key = list(self._changeset.key)
-        payloads = self._changeset.frame.alias("s")
         if not self._files:
-            return self._written(self._inserted(payloads), ()), ()
+            return self._appended()
+        if self._changeset.inserts_only:
+            if self._lie_beyond():
+                return self._appended()
+        elif self._is_small():
+            return self._written(self._whole(partial=partial), self._files), tuple(self._files)
+        return self._touched(partial=partial)
+
+    def _touched(self, *, partial: bool) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
+        key = list(self._changeset.key)
         known = self._known()
         row = known.agg(F.count("*").alias("rows"), F.collect_set(_FILE).alias("files")).first()
         rows, names = (row["rows"], set(row["files"])) if row else (0, set())
         touched = tuple(file for file in self._files if file.name in names)
         if not touched:
-            return self._written(self._inserted(payloads), ()), ()
+            return self._appended()
         frame = self._rewritten(touched, partial=partial)
         if rows < self._changeset.rows:
             missing = self._changeset.frame.join(F.broadcast(known), key, "left_anti")
             frame = frame.unionByName(self._inserted(missing.alias("s")))
         return self._written(frame, touched), touched
+
+    def _appended(self) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
+        return self._written(self._inserted(self._changeset.frame.alias("s")), ()), ()
+
+    def _lie_beyond(self) -> bool:
+        """Tell whether statistics prove that no payload has a row in the table."""
+        spans: dict[str, tuple[int, int]] = {}
+        for name in self._changeset.key:
+            if not isinstance(self._schema[name].dataType, IntegralType):
+                continue
+            found = [file.span(name) for file in self._files]
+            known = [span for span in found if span is not None]
+            if len(known) == len(found):
+                spans[name] = min(low for low, _ in known), max(high for _, high in known)
+        if not spans:
+            return False
+        ends = [
+            end(name).alias(f"{end.__name__}_{name}") for name in spans for end in (F.min, F.max)
+        ]
+        row = self._changeset.frame.agg(*ends).first()
+        if row is None:
+            return False
+        return any(
+            row[f"min_{name}"] is not None
+            and (row[f"min_{name}"] > highest or row[f"max_{name}"] < lowest)
+            for name, (lowest, highest) in spans.items()
+        )
+
+    def _is_small(self) -> bool:
+        return sum(file.size for file in self._files) <= WHOLE_BYTES
+
+    def _whole(self, *, partial: bool) -> DataFrame:
+        """The table as it will be; in one task, where a full join needs no exchange."""
+        rows = self._transaction.read(self._files).withColumn(_ROW, F.lit(True)).coalesce(1)
+        payloads = self._changeset.frame.withColumn(_HIT, F.lit(True)).coalesce(1)
+        hinted = payloads.hint("shuffle_hash").alias("s")
+        joined = rows.alias("t").join(hinted, self._law.same_key(), "full")
+        new = F.col(f"t.{_ROW}").isNull()
+        inserted = self._law.inserted()
+        kept, decided = self._decisions(F.col(f"s.{_HIT}").isNotNull() & ~new, partial=partial)
+        values = zip(_values(inserted, self._schema), decided, strict=True)
+        return joined.where(F.when(new, inserted.condition).otherwise(kept)).select(
+            *(
+                F.when(new, value).otherwise(old).alias(name)
+                for (value, old), name in zip(values, self._schema.fieldNames(), strict=True)
+            )
+        )
 
     def _known(self) -> DataFrame:
         """Keys of payloads that have a row, each with its file."""
@@ -78,24 +138,33 @@ class Rewrite:
         payloads = self._changeset.frame.withColumn(_HIT, F.lit(True))
         rows = self._transaction.read(touched).alias("t")
         joined = rows.join(F.broadcast(payloads).alias("s"), self._law.same_key(), "left")
-        clauses = self._law.matched(partial=partial)
-        hit = F.coalesce(F.col(f"s.{_HIT}"), F.lit(False))
-        for clause in clauses:
-            if clause.values is None:
-                # The first clause, if any: no other one can have claimed the row.
-                joined = joined.where(~F.coalesce(hit & clause.condition, F.lit(False)))
-        changed = [clause for clause in clauses if clause.values is not None]
-        return joined.select(
-            *(self._decided(changed, hit, name).alias(name) for name in self._schema.fieldNames())
-        )
+        kept, decided = self._decisions(F.col(f"s.{_HIT}").isNotNull(), partial=partial)
+        named = zip(decided, self._schema.fieldNames(), strict=True)
+        return joined.where(kept).select(*(value.alias(name) for value, name in named))
 
-    def _decided(self, clauses: Sequence[Clause], hit: Column, name: str) -> Column:
-        kind = self._schema[name].dataType
-        value = target(name)
-        for clause in reversed(clauses):
-            new = (clause.values or {}).get(name, target(name)).cast(kind)
-            value = F.when(hit & clause.condition, new).otherwise(value)
-        return value
+    def _decisions(self, hit: Column, *, partial: bool) -> tuple[Column, list[Column]]:
+        """Return whether a row of the table stays, and what its columns become.
+
+        Args:
+            hit: Whether the row has a payload.
+            partial: Whether columns are decided one by one.
+        """
+        clauses = self._law.matched(partial=partial)
+        conditions = [F.coalesce(hit & clause.condition, F.lit(False)) for clause in clauses]
+        kept = F.lit(True)
+        for clause, condition in zip(clauses, conditions, strict=True):
+            # Removal is the first clause, if any: no other one can have claimed the row.
+            if clause.values is None:
+                kept = kept & ~condition
+        decided = []
+        for item in self._schema:
+            value = target(item.name)
+            for clause, condition in reversed(list(zip(clauses, conditions, strict=True))):
+                if clause.values is not None and item.name in clause.values:
+                    new = clause.values[item.name].cast(item.dataType)
+                    value = F.when(condition, new).otherwise(value)
+            decided.append(value)
+        return kept, decided
 
     def _inserted(self, payloads: DataFrame) -> DataFrame:
         clause = self._law.inserted()

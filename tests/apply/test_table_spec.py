@@ -34,7 +34,7 @@ def share(after: Mapping[str, Any] | None, key: Mapping[str, Any] | None) -> Sha
         source_ms=0,
         masked=0,
         moved=0,
-        deletes=0,
+        deletes=False,
         keyless=key is None,
         size=0,
         sample=None if after is None else json.dumps({"op": "c", "after": after}),

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
+from lakeingest.apply.run import run_session
 from lakeingest.source.contract import OffsetRange
 from tests.benchmarks.source import ParquetSource
 from tests.benchmarks.workload import EVENTS_PER_TRANSACTION, EventFolder, Table
@@ -20,11 +21,15 @@ from tests.benchmarks.workload import EVENTS_PER_TRANSACTION, EventFolder, Table
 
 @dataclass(frozen=True)
 class Stream:
-    """A stretch of the generated log, cut into batches of whole transactions."""
+    """A stretch of the generated log, cut into batches of whole transactions.
+
+    ``own_source`` reads the same in the session that a run makes for itself, as it does from Kafka.
+    """
 
     spark: SparkSession
     folder: EventFolder
     source: ParquetSource
+    own_source: ParquetSource
     transactions: int
     batch_events: int
     snapshot: tuple[OffsetRange, ...]
@@ -43,10 +48,12 @@ def cut(spark: SparkSession, folder: EventFolder, transactions: int, batch_event
         msg = f"a batch must hold a transaction of {EVENTS_PER_TRANSACTION} events: {batch_events}"
         raise ValueError(msg)
     source = ParquetSource(spark, folder, until=transactions)
+    own_source = ParquetSource(run_session(spark), folder, until=transactions)
     return Stream(
         spark=spark,
         folder=folder,
         source=source,
+        own_source=own_source,
         transactions=transactions,
         batch_events=batch_events,
         snapshot=source.ranges(None, 0),

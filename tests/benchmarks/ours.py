@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 import lakeingest
-from lakeingest.apply.run import run_pipeline
+from lakeingest.apply.run import run_pipeline, run_session
 from lakeingest.config import PipelineConfig, load_config
 from tests.benchmarks.contestant import Stream
 from tests.benchmarks.source import ParquetSource
@@ -28,12 +28,12 @@ class Ours:
 
     def load(self, stream: Stream, target: Path) -> None:
         """Run until the log as it was after the snapshot is used up."""
-        before = ParquetSource(stream.spark, stream.folder, until=0)
+        before = ParquetSource(run_session(stream.spark), stream.folder, until=0)
         run_pipeline(stream.spark, configuration(stream, target), source=before)
 
     def run(self, stream: Stream, target: Path) -> None:
         """Run until the log is used up."""
-        run_pipeline(stream.spark, configuration(stream, target), source=stream.source)
+        run_pipeline(stream.spark, configuration(stream, target), source=stream.own_source)
 
     def table(self, stream: Stream, target: Path, table: Table) -> DataFrame:
         """Read the table at the last publication."""

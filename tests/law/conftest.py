@@ -19,7 +19,12 @@ class Tables(Protocol):
     """Makes what makes new, empty tables."""
 
     def __call__(
-        self, *, hard: bool = False, null_missing: bool = False, ddl: str = DDL
+        self,
+        *,
+        hard: bool = False,
+        null_missing: bool = False,
+        direct: bool = True,
+        ddl: str = DDL,
     ) -> Callable[[], Ingest]:
         """Return a maker of tables, each in a folder of its own."""
 
@@ -30,11 +35,15 @@ def tables(spark: SparkSession, tmp_path: Path) -> Tables:
     numbers = count()
 
     def of(
-        *, hard: bool = False, null_missing: bool = False, ddl: str = DDL
+        *,
+        hard: bool = False,
+        null_missing: bool = False,
+        direct: bool = True,
+        ddl: str = DDL,
     ) -> Callable[[], Ingest]:
         def new() -> Ingest:
             root = tmp_path / f"lake{next(numbers)}"
-            sink = delta_sink(spark, root, hard=hard, null_missing=null_missing)
+            sink = delta_sink(spark, root, hard=hard, null_missing=null_missing, direct=direct)
             return Ingest(spark, sink, ddl=ddl)
 
         return new

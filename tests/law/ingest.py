@@ -28,10 +28,14 @@ _BATCHED = StructType([*CHANGE, StructField("batch", IntegerType())])
 _VARYING = {item.name for item in fields(Change)}
 
 
-def delta_sink(spark: SparkSession, root: Path, *, hard: bool, null_missing: bool) -> DeltaSink:
+def delta_sink(
+    spark: SparkSession, root: Path, *, hard: bool, null_missing: bool, direct: bool = True
+) -> DeltaSink:
     """Return the sink as a run would make it."""
     names = PipelineSpec("postgresql", Encodings()).names
-    return DeltaSink(spark, str(root), PIPELINE, names, hard=hard, null_missing=null_missing)
+    return DeltaSink(
+        spark, str(root), PIPELINE, names, hard=hard, null_missing=null_missing, direct=direct
+    )
 
 
 class Ingest:

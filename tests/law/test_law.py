@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from lakeingest.sink import delta_rewrite
 from tests.law.conftest import Tables
 from tests.law.history import any_order, in_order
 from tests.law.judge import check
@@ -34,6 +35,23 @@ def test_every_batch_leaves_the_rows_of_the_source_whatever_is_repeated(
 def test_events_in_any_order_leave_the_rows_of_the_source(tables: Tables, hard: bool) -> None:
     cases = [any_order(seed, ROUNDS) for seed in range(HISTORIES)]
     check(tables(hard=hard, null_missing=True), cases)
+
+
+@pytest.mark.slow
+@DELETES
+def test_the_law_holds_where_only_touched_files_are_written_again(
+    tables: Tables, hard: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delta_rewrite, "WHOLE_BYTES", 0)
+    cases = [any_order(seed, ROUNDS) for seed in range(HISTORIES)]
+    check(tables(hard=hard, null_missing=True), cases)
+
+
+@pytest.mark.slow
+@DELETES
+def test_the_law_holds_through_the_public_api(tables: Tables, hard: bool) -> None:
+    cases = [any_order(seed, ROUNDS) for seed in range(HISTORIES)]
+    check(tables(hard=hard, null_missing=True, direct=False), cases)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
 from lakeingest.errors import ConfigError, FencedError
-from lakeingest.sink import delta_direct
+from lakeingest.sink import delta_direct, delta_rewrite
 from tests.sink.lake import COLLECTION, Lake, Payload, at, delete, insert, update
 
 
@@ -54,13 +54,16 @@ def test_an_insert_of_a_key_that_exists_is_not_appended(
     assert lake.live() == {1: (4,), 2: (2,), 3: (5,)}
 
 
-def test_only_files_with_a_changed_row_are_written_again(delta_lake: Lake) -> None:
+def test_of_a_larger_table_only_files_with_a_changed_row_are_written_again(
+    delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delta_rewrite, "WHOLE_BYTES", 0)
     delta_lake.apply(insert(1, 1, n=1))
     delta_lake.apply(insert(2, 2, n=2))
     before = set(delta_lake.head().inputFiles())
-    delta_lake.apply(Payload(2, 3, {"n": 3}))
+    delta_lake.apply(Payload(2, 3, {"n": 3}), insert(3, 4, n=4))
     assert len(before & set(delta_lake.head().inputFiles())) == 1
-    assert delta_lake.live() == {1: (1,), 2: (3,)}
+    assert delta_lake.live() == {1: (1,), 2: (3,), 3: (4,)}
 
 
 def test_a_large_changeset_is_left_to_the_engine(

@@ -1,0 +1,108 @@
+"""A batch is written while the one before it is being published: a crash leaves tables two ahead.
+
+Timing decides whether a real kill meets that moment, so it is made here: the publication waits
+until the next batch is in its tables, and never happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.batch import BatchWriter
+from lakeingest.apply.run import run_pipeline
+from lakeingest.config import load_config
+from lakeingest.reader import open_lake
+from lakeingest.shape import MetadataColumns
+from lakeingest.sink.delta import DeltaSink
+from tests.recordings.check import check_history, check_tables
+from tests.recordings.configure import packaged_run, write_properties
+
+pytestmark = pytest.mark.slow
+
+LOST = 4
+"""The publication that never happens."""
+
+
+class CrashError(Exception):
+    """Stands for the end of the process."""
+
+
+def test_tables_two_batches_ahead_of_the_ledger_are_published_at_the_commit_they_show(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = packaged_run()
+    target = tmp_path / "lake"
+    settings = {**run.configuration(target), "lakeingest.batch.max.events": "700"}
+    properties = write_properties(tmp_path / "pipeline.properties", settings)
+    with monkeypatch.context() as crash:
+        lose_a_publication(crash)
+        with pytest.raises(CrashError):
+            run_pipeline(spark, load_config(properties))
+    lake = open_lake(spark, str(target))
+    before = check_history(run, lake)
+    assert before.publications == LOST - 1
+    assert before.violations == ()
+    assert LOST + 1 in batches_of_tables(spark, target, run.configuration(target))
+    run_pipeline(spark, load_config(properties))
+    after = check_history(run, open_lake(spark, str(target)))
+    assert after.violations == ()
+    assert after.place is not None
+    assert after.place.last == after.of
+    assert [table for table in check_tables(run, properties) if table.differences] == []
+
+
+def test_with_a_bound_on_transactions_no_batch_is_written_before_the_last_is_published(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = packaged_run()
+    target = tmp_path / "lake"
+    settings = {**run.configuration(target), "lakeingest.commit.max.transactions": "20"}
+    properties = write_properties(tmp_path / "pipeline.properties", settings)
+    with monkeypatch.context() as crash:
+        lose_a_publication(crash, wait_seconds=5.0)
+        with pytest.raises(CrashError):
+            run_pipeline(spark, load_config(properties))
+    assert max(batches_of_tables(spark, target, settings)) == LOST
+
+
+def lose_a_publication(monkeypatch: pytest.MonkeyPatch, wait_seconds: float = 120.0) -> None:
+    """Let publication ``LOST`` wait until the next batch is written, and then never happen."""
+    apply: Callable[..., Any] = BatchWriter._apply
+    publish: Callable[..., None] = BatchWriter._publish
+    written = Event()
+
+    def tell(self: BatchWriter, *arguments: Any) -> Any:
+        result = apply(self, *arguments)
+        if result[0].batch > LOST:
+            written.set()
+        return result
+
+    def lose(self: BatchWriter, window: Any, index: int, publication: Any, told: Any) -> None:
+        if publication.batch == LOST:
+            written.wait(wait_seconds)
+            raise CrashError
+        publish(self, window, index, publication, told)
+
+    monkeypatch.setattr(BatchWriter, "_apply", tell)
+    monkeypatch.setattr(BatchWriter, "_publish", lose)
+
+
+def batches_of_tables(spark: SparkSession, target: Path, settings: dict[str, str]) -> set[int]:
+    """Return which batches the tables' newest commits are of."""
+    sink = DeltaSink(
+        spark,
+        str(target),
+        settings["lakeingest.pipeline.name"],
+        MetadataColumns(),
+        hard=False,
+        null_missing=False,
+    )
+    folders = [path.name for path in target.iterdir() if (path / "_delta_log").is_dir()]
+    states = [sink.state(name) for name in folders]
+    return {state.note.batch for state in states if state is not None}
