@@ -1,23 +1,20 @@
-"""Apply batches: every table's part in one commit each, side by side; then publish.
+"""Step 3 of the commit protocol: every table's part of a batch in one commit each, side by side.
 
-Step 3 of the commit protocol is "apply", step 4 "publish" (DESIGN §8). Nothing is visible to
-readers of published snapshots before step 4, and step 4 is one append.
+Nothing of it is visible to readers of published snapshots before step 4 (``publish.py``).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-
-from pyspark.sql import functions as F
 
 from lakeingest.apply.changeset import changeset
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.prepared import PreparedBatch, TablePart, prepare
+from lakeingest.apply.publish import Publisher
 from lakeingest.apply.share import first_pending
 from lakeingest.apply.side_by_side import perhaps_in_background, side_by_side
 from lakeingest.apply.spark_errors import explained
@@ -66,7 +63,7 @@ class BatchWriter:
 
         While one is being written the next one is prepared, and while one is being published the
         next one is written: each leaves cores idle when nothing else is done. Where a batch changes
-        what tables there are or what they look like, the next one is prepared after it.
+        what a table looks like, the next one is prepared after it.
 
         A crash then finds tables two batches ahead of the ledger at most, and the next publication
         reaches to where they are (``lake.py``). Not so for an initial snapshot, which is a
@@ -80,34 +77,27 @@ class BatchWriter:
             published: Told of each publication.
         """
         batch = first
-        publishing: Future[None] | None = None
-        # Left only when the last publication is through, whatever happens to the next batch.
-        with ThreadPoolExecutor(1) as publisher:
+        with Publisher(self.ledger, window, published) as publisher:
             for following in [*indexes[1:], None]:
                 began = time.monotonic()
-                early = batch.expected(state) if batch.steady else None
+                early = batch.expected(state) if batch.foreseen else None
                 with perhaps_in_background(self._preparing(window, following, early)) as ahead:
                     publication, changed, rows = self._apply(window, batch, state)
                     state = state.published(publication, changed)
                     self._note_versions(batch, changed)
-                    if publishing is not None:
-                        publishing.result()
                     summary = _summary(publication, rows, time.monotonic() - began)
-                    publishing = publisher.submit(
-                        self._publish, window, batch.index, publication, partial(published, summary)
-                    )
+                    publisher.begin(batch.index, publication, summary)
                     if self.in_turn or batch.index == SNAPSHOT_BATCH:
-                        publishing.result()
+                        publisher.wait()
                     if following is not None:
                         prepared = ahead or partial(prepare, window, following, state, self.book)
                         batch = prepared()
-            if publishing is not None:
-                publishing.result()
+            publisher.wait()
         return state
 
     def _note_versions(self, batch: PreparedBatch, changed: Mapping[str, TableState]) -> None:
         for part in batch.parts:
-            if part.steady:
+            if part.foreseen:
                 collection = part.table.collection
                 self.book.unchanged(collection, changed[collection].version)
 
@@ -198,22 +188,6 @@ class BatchWriter:
 
     def _committed_ms(self, window: Window, index: int) -> int:
         return max((s.source_ms for s in window.shares if s.batch == index), default=0)
-
-    def _publish(
-        self, window: Window, index: int, publication: Publication, told: Callable[[], None]
-    ) -> None:
-        failpoint("4.before-publication")
-        transactions = window.boundaries
-        if index == SNAPSHOT_BATCH:
-            transactions = transactions.limit(0)
-        else:
-            cut = window.cuts[index - 1]
-            transactions = transactions.where(
-                F.col("end_offset").between(cut.first_offset, cut.last_offset)
-            )
-        self.ledger.publish(publication, transactions)
-        failpoint("4.after-publication")
-        told()
 
 
 def _summary(publication: Publication, rows: Mapping[str, int], took: float) -> BatchSummary:

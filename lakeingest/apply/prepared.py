@@ -23,6 +23,7 @@ from lakeingest.apply.window import Window
 from lakeingest.apply.winners import Winners, winners
 from lakeingest.plan.spec import TableSpec
 from lakeingest.plan.window import of_batch
+from lakeingest.sink.contract import CommitNote, TableState
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class TablePart:
         changes: Its changes in the batch.
         floor: Position of its newest truncate so far; empty: none.
         as_text: Whether its winners are found from the records' text.
-        steady: Whether the table is there already, with these columns and types.
+        foreseen: Whether it is known what the table looks like afterwards.
     """
 
     table: TableSpec
@@ -43,7 +44,7 @@ class TablePart:
     changes: DataFrame
     floor: str
     as_text: bool
-    steady: bool
+    foreseen: bool
 
 
 @dataclass(frozen=True)
@@ -63,18 +64,25 @@ class PreparedBatch:
     winners: Winners | None
 
     @property
-    def steady(self) -> bool:
-        """Whether the batch neither creates a table nor changes one's columns."""
-        return all(part.steady for part in self.parts)
+    def foreseen(self) -> bool:
+        """Whether it is known what all its tables look like afterwards."""
+        return all(part.foreseen for part in self.parts)
 
     def expected(self, state: LakeState) -> LakeState:
-        """Return ``state`` as a steady batch leaves it, but for versions and positions."""
+        """Return ``state`` as a foreseen batch leaves it, as far as preparing asks for it.
+
+        That is which tables there are, their keys and floors; versions and progress are not right.
+        """
         tables = dict(state.tables)
         for part in self.parts:
-            before = tables[part.table.collection]
+            collection = part.table.collection
+            before = tables.get(collection, _CREATED)
             note = replace(before.note, floor=part.floor, key=part.table.key)
-            tables[part.table.collection] = replace(before, note=note)
+            tables[collection] = replace(before, note=note)
         return replace(state, tables=tables)
+
+
+_CREATED = TableState(0, CommitNote("", "", "", 0, 0, -1, ""))
 
 
 def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> PreparedBatch:
@@ -122,5 +130,5 @@ def _part(
     table = book.spec(collection, shares, mine, previous)
     floor = max([share.floor for share in shares] + ([previous.note.floor] if previous else []))
     as_text = folds_as_text(shares, table, floor)
-    steady = book.fits(table, previous)
-    return TablePart(table, tuple(shares), mine, floor, as_text, steady)
+    foreseen = book.foreseen(table, previous)
+    return TablePart(table, tuple(shares), mine, floor, as_text, foreseen)

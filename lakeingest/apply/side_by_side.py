@@ -38,6 +38,14 @@ def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> l
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+def begun(step: Callable[[], Result]) -> Callable[[], Result]:
+    """Begin ``step`` in a thread; returns what waits for its result, as often as it is called."""
+    pool = ThreadPoolExecutor(1)
+    answer = pool.submit(step)
+    pool.shutdown(wait=False)
+    return answer.result
+
+
 @contextmanager
 def in_background(step: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
     """Begin ``step`` in a thread; gives a function that waits for its result.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from lakeingest.apply.share import Share
 from lakeingest.apply.table_spec import table_spec
@@ -15,6 +15,9 @@ from lakeingest.errors import ConfigError
 from lakeingest.plan.inference import narrowest, readable_counts
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.sink.contract import Sink, TableState
+
+_CREATED = 0
+"""Version of a table that a batch creates."""
 
 
 class Warnings:
@@ -102,13 +105,21 @@ class TableBook:
             raise ConfigError(message)
         return table
 
-    def fits(self, table: TableSpec, state: TableState | None) -> bool:
-        """Tell whether the lake's table has these columns, with these types and this key."""
-        lake = self._schema(table.collection, state)
-        if lake is None or state is None or not state.note.key:
-            return False
-        kinds = {item.name: item.dataType for item in lake}
-        return all(kinds.get(column.name) == column.type.spark for column in table.columns)
+    def foreseen(self, table: TableSpec, state: TableState | None) -> bool:
+        """Tell whether it is known before a batch is written what the table looks like after it.
+
+        Yes where the batch creates it, and where it has these columns, with these types, already.
+        """
+        collection = table.collection
+        if state is None:
+            fields = [StructField(column.name, column.type.spark) for column in table.columns]
+            self._lake[collection] = (_CREATED, StructType(fields))
+            return True
+        lake = self._schema(collection, state)
+        kinds = {item.name: item.dataType for item in lake or ()}
+        return bool(state.note.key) and all(
+            kinds.get(column.name) == column.type.spark for column in table.columns
+        )
 
     def unchanged(self, collection: str, version: int) -> None:
         """Take note that the table looks at ``version`` as it did when it was last read."""

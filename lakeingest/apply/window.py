@@ -7,6 +7,7 @@ is kept (memory, then disk) until its batches are applied.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -24,7 +25,7 @@ from lakeingest.apply.shortfall import (
     first_interrupted,
     first_short,
 )
-from lakeingest.apply.side_by_side import in_background, perhaps_in_background
+from lakeingest.apply.side_by_side import begun, in_background, perhaps_in_background
 from lakeingest.engine.held import held
 from lakeingest.errors import DataError
 from lakeingest.ledger.publication import Frontier
@@ -50,7 +51,7 @@ class Window:
         snapshot: Whether batch 0, the initial snapshot, is complete in it.
         frontier_position: Position above everything released before the window.
         cuts: Batches of whole transactions, numbered from 1.
-        shares: What each batch holds.
+        asked_shares: Gives ``shares``, which may still be on their way.
         shortfall: The transaction that holds the rest back, if any.
         again: Positions of ENDs that were released before and came again.
     """
@@ -62,9 +63,14 @@ class Window:
     snapshot: bool
     frontier_position: str
     cuts: tuple[Cut, ...] = ()
-    shares: tuple[Share, ...] = ()
+    asked_shares: Callable[[], Sequence[Share]] = tuple
     shortfall: Shortfall | None = None
     again: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def shares(self) -> Sequence[Share]:
+        """What each batch holds."""
+        return self.asked_shares()
 
 
 @dataclass(frozen=True)
@@ -134,10 +140,10 @@ def read_window(
         snapshot = not (all_ends or found.streaming())
     planned = cut(complete, bounds.batch_events, bounds.batch_transactions, bounds.through)
     cuts = tuple(islice(planned, MAX_BATCHES))
-    summaries: tuple[Share, ...] = ()
+    asked_shares: Callable[[], Sequence[Share]] = tuple
     if cuts or snapshot:
         batched = plan.in_batches(changes, fresh, cuts, frontier.end_position, snapshot=snapshot)
-        summaries = tuple(shares(batched))
+        asked_shares = begun(partial(shares, batched))
     return Window(
         reach,
         found,
@@ -146,7 +152,7 @@ def read_window(
         snapshot,
         frontier.end_position,
         cuts,
-        summaries,
+        asked_shares,
         shortfall,
         again,
     )

@@ -15,8 +15,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.batch import BatchWriter
+from lakeingest.apply.publish import Publisher
 from lakeingest.apply.run import run_pipeline
+from lakeingest.apply.summary import BatchSummary
 from lakeingest.config import load_config
+from lakeingest.ledger.publication import Publication
 from lakeingest.reader import open_lake
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.delta import DeltaSink
@@ -74,7 +77,7 @@ def test_with_a_bound_on_transactions_no_batch_is_written_before_the_last_is_pub
 def lose_a_publication(monkeypatch: pytest.MonkeyPatch, wait_seconds: float = 120.0) -> None:
     """Let publication ``LOST`` wait until the next batch is written, and then never happen."""
     apply: Callable[..., Any] = BatchWriter._apply
-    publish: Callable[..., None] = BatchWriter._publish
+    publish: Callable[..., None] = Publisher._publish
     written = Event()
 
     def tell(self: BatchWriter, *arguments: Any) -> Any:
@@ -83,14 +86,14 @@ def lose_a_publication(monkeypatch: pytest.MonkeyPatch, wait_seconds: float = 12
             written.set()
         return result
 
-    def lose(self: BatchWriter, window: Any, index: int, publication: Any, told: Any) -> None:
+    def lose(self: Publisher, index: int, publication: Publication, summary: BatchSummary) -> None:
         if publication.batch == LOST:
             written.wait(wait_seconds)
             raise CrashError
-        publish(self, window, index, publication, told)
+        publish(self, index, publication, summary)
 
     monkeypatch.setattr(BatchWriter, "_apply", tell)
-    monkeypatch.setattr(BatchWriter, "_publish", lose)
+    monkeypatch.setattr(Publisher, "_publish", lose)
 
 
 def batches_of_tables(spark: SparkSession, target: Path, settings: dict[str, str]) -> set[int]:
