@@ -1,4 +1,4 @@
-"""One table's part of a batch: its merge payloads, held, with moved values filled in."""
+"""One table's part of a batch: its merge payloads, with moved values filled in."""
 
 from __future__ import annotations
 

@@ -138,7 +138,6 @@ class PipelineRun:
             self._run,
             in_turn=config.commit_max_transactions is not None,
         )
-        self._book = book
         self._tally = _Tally()
         self._window_records = max(WINDOW_RECORDS, config.batch_max_events)
 
@@ -205,7 +204,9 @@ class PipelineRun:
         refuse_unknown_ends(window, self._ledger)
         failpoint("2.planned")
         # Neither needs the other: the lake is taken over, the first batch is prepared.
-        with in_background(partial(prepare, window, batches[0], state, self._book)) as prepared:
+        with in_background(
+            partial(prepare, window, batches[0], state, self._writer.book)
+        ) as prepared:
             if not state.ours:
                 taken = take_over(self._ledger, self._sink, state, self._run)
                 if not same_progress(state, taken):

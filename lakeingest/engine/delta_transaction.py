@@ -22,6 +22,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -95,7 +96,7 @@ class DeltaTransaction:
         found = self._snapshot.protocol().implicitlyAndExplicitlySupportedFeatures().toSeq()
         return {found.apply(index).name() for index in range(found.size())} <= _KNOWN_FEATURES
 
-    @property
+    @cached_property
     def schema(self) -> StructType:
         """The table's schema."""
         return StructType.fromJson(json.loads(self._snapshot.schema().json()))

@@ -35,7 +35,7 @@ from lakeingest.sink.delta_commit import committed, merge_session, newest_note, 
 from lakeingest.sink.delta_commit import writer as delta_writer
 from lakeingest.sink.delta_direct import DirectCommits
 from lakeingest.sink.delta_merge import merge
-from lakeingest.sink.merge_law import MergeLaw, refuse_missing, small
+from lakeingest.sink.merge_law import MergeLaw, inserted_rows, refuse_missing, small
 from lakeingest.sink.schema_change import schema_change
 
 _INTERNAL = ("_first_op", "_link")
@@ -197,10 +197,10 @@ class DeltaSink:
             key=changeset.key,
         )
 
-    def _rows(self, changeset: Changeset, *, tombstones: bool) -> DataFrame:
+    def _rows(self, changeset: Changeset) -> DataFrame:
         names = self._names
         frame = changeset.frame.drop(*_INTERNAL)
-        if not tombstones:
+        if self._hard:
             frame = frame.where(~F.col(names.deleted))
         if self._null_missing:
             return frame
@@ -209,7 +209,7 @@ class DeltaSink:
 
     def _create(self, changeset: Changeset, note: CommitNote) -> TableState:
         path = self.path(note.collection)
-        rows = self._rows(changeset, tombstones=not self._hard)
+        rows = self._rows(changeset)
         create = delta_writer(rows, note).mode("errorifexists").options(**_PROPERTIES)
         try:
             return committed(self._spark, path, note, lambda: create.save(path))
@@ -224,7 +224,9 @@ class DeltaSink:
 
     def _append(self, changeset: Changeset, note: CommitNote, previous: TableState) -> TableState:
         path = self.path(note.collection)
-        rows = self._aligned(self._rows(changeset, tombstones=not self._hard), note.collection)
+        schema = self.read(note.collection).schema
+        law = self._law(changeset, set(schema.fieldNames()))
+        rows = inserted_rows(changeset.frame, law, schema)
         return self._direct.append(path, rows, note, previous) or committed(
             self._spark, path, note, lambda: delta_writer(rows, note).mode("append").save(path)
         )
@@ -251,18 +253,6 @@ class DeltaSink:
             in_range = in_range.where(leading.between(span["low"], span["high"]))
         known = in_range.select(*changeset.key)
         return known.join(small(keys, changeset), list(changeset.key), "left_semi").isEmpty()
-
-    def _aligned(self, rows: DataFrame, collection: str) -> DataFrame:
-        schema = self.read(collection).schema
-        present = set(rows.columns)
-        return rows.select(
-            *(
-                F.col(item.name).cast(item.dataType).alias(item.name)
-                if item.name in present
-                else F.lit(None).cast(item.dataType).alias(item.name)
-                for item in schema
-            )
-        )
 
     def _evolve(self, changeset: Changeset, note: CommitNote, previous: TableState) -> None:
         collection = previous.note.collection

@@ -48,7 +48,7 @@ def merge_session(spark: SparkSession, note: CommitNote) -> SparkSession:
         "spark.databricks.delta.write.txnAppId": application(note.pipeline),
         "spark.databricks.delta.write.txnVersion": str(note.token),
         "spark.databricks.delta.commitInfo.userMetadata": note.to_json(),
-        # The caller holds the changeset; copying it once more costs a job.
+        # The sink holds the changeset; copying it once more costs a job.
         "spark.databricks.delta.merge.materializeSource": "none",
     }
     return own_session(spark, settings)

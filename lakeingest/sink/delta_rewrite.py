@@ -17,11 +17,11 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegralType, StructType
+from pyspark.sql.types import IntegralType
 
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
 from lakeingest.sink.contract import Changeset
-from lakeingest.sink.merge_law import Clause, MergeLaw, target
+from lakeingest.sink.merge_law import MergeLaw, inserted_rows, inserted_values, target
 
 _FILE = "_lakeingest_file"
 _HIT = "_lakeingest_hit"
@@ -76,11 +76,11 @@ class Rewrite:
         frame = self._rewritten(touched, partial=partial)
         if rows < self._changeset.rows:
             missing = self._changeset.frame.join(F.broadcast(known), key, "left_anti")
-            frame = frame.unionByName(self._inserted(missing.alias("s")))
+            frame = frame.unionByName(inserted_rows(missing, self._law, self._schema))
         return self._written(frame, touched), touched
 
     def _appended(self) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
-        return self._written(self._inserted(self._changeset.frame.alias("s")), ()), ()
+        return self._written(inserted_rows(self._changeset.frame, self._law, self._schema), ()), ()
 
     def _lie_beyond(self) -> bool:
         """Tell whether statistics prove that no payload has a row in the table."""
@@ -118,7 +118,7 @@ class Rewrite:
         new = F.col(f"t.{_ROW}").isNull()
         inserted = self._law.inserted()
         kept, decided = self._decisions(F.col(f"s.{_HIT}").isNotNull() & ~new, partial=partial)
-        values = zip(_values(inserted, self._schema), decided, strict=True)
+        values = zip(inserted_values(inserted, self._schema), decided, strict=True)
         return joined.where(F.when(new, inserted.condition).otherwise(kept)).select(
             *(
                 F.when(new, value).otherwise(old).alias(name)
@@ -166,17 +166,6 @@ class Rewrite:
             decided.append(value)
         return kept, decided
 
-    def _inserted(self, payloads: DataFrame) -> DataFrame:
-        clause = self._law.inserted()
-        return payloads.where(clause.condition).select(*_values(clause, self._schema))
-
     def _written(self, frame: DataFrame, touched: Sequence[DataFile]) -> tuple[DataFile, ...]:
         total = sum(file.size for file in touched)
         return self._transaction.write(frame.coalesce(1 + total // _FILE_BYTES))
-
-
-def _values(clause: Clause, schema: StructType) -> list[Column]:
-    values = clause.values or {}
-    return [
-        values.get(item.name, F.lit(None)).cast(item.dataType).alias(item.name) for item in schema
-    ]

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from lakeingest.position import is_missing, missing_below, present_entries
 from lakeingest.shape import MetadataColumns
@@ -228,3 +229,23 @@ class MergeLaw:
             .when(gone, missing_below(target(names.position)))
             .otherwise(own)
         )
+
+
+def inserted_rows(payloads: DataFrame, law: MergeLaw, schema: StructType) -> DataFrame:
+    """Return payloads without a row as rows of the table.
+
+    Args:
+        payloads: The changeset's frame, or a part of it.
+        law: The merge law of the changeset.
+        schema: The table's schema, which the rows have then.
+    """
+    clause = law.inserted()
+    return payloads.alias("s").where(clause.condition).select(*inserted_values(clause, schema))
+
+
+def inserted_values(clause: Clause, schema: StructType) -> list[Column]:
+    """Return the table's columns as an insert's clause gives them; NULL where it names none."""
+    values = clause.values or {}
+    return [
+        values.get(item.name, F.lit(None)).cast(item.dataType).alias(item.name) for item in schema
+    ]
