@@ -176,7 +176,9 @@ class DeltaLedger:
             F.lit(None).cast("string").alias("transaction_id"),
             F.lit(None).cast(LEDGER["events_by_table"].dataType).alias("events_by_table"),
         ]
-        return self._spark.range(1).select(*columns)
+        # A row of literals over a local row stays one; over ``range`` each publication would be new
+        # code, compiled for one row.
+        return self._spark.sql("VALUES (1)").select(*columns)
 
     def _append(self, rows: DataFrame, publication: Publication, kind: str) -> None:
         ordered = rows.select(*LEDGER.fieldNames())
