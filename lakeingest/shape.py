@@ -66,7 +66,7 @@ ENVELOPE = StructType(
         StructField("malformed", BooleanType(), nullable=False),
     ]
 )
-"""decode/ -> envelope/: the envelope's header fields; ``value`` stays whole for the row decoder."""
+"""decode/ -> envelope/: the envelope's header fields; ``value`` has the rows, as text."""
 
 CHANGE = StructType(
     [

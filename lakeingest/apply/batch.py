@@ -12,17 +12,17 @@ from functools import partial
 
 from lakeingest.apply.changeset import changeset
 from lakeingest.apply.failpoints import failpoint
+from lakeingest.apply.frontier import frontier_after
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.prepared import PreparedBatch, TablePart, prepare
 from lakeingest.apply.publish import Publisher
-from lakeingest.apply.share import first_pending
 from lakeingest.apply.side_by_side import perhaps_in_background, side_by_side
 from lakeingest.apply.spark_errors import explained
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.tables import TableBook
 from lakeingest.apply.window import Window
 from lakeingest.ledger.delta import DeltaLedger
-from lakeingest.ledger.publication import Frontier, Publication
+from lakeingest.ledger.publication import Publication
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.plan.window import SNAPSHOT_BATCH
 from lakeingest.sink.contract import CommitNote, Sink, TableState, token
@@ -113,7 +113,7 @@ class BatchWriter:
         self, window: Window, batch: PreparedBatch, state: LakeState
     ) -> tuple[Publication, dict[str, TableState], dict[str, int]]:
         """Commit every table's part; what is returned is not published yet."""
-        frontier = self._frontier(window, batch.index, state)
+        frontier = frontier_after(window, batch.index, state.head.frontier)
         number = state.head.batch + 1
         note = CommitNote(
             pipeline=self.pipeline,
@@ -164,30 +164,6 @@ class BatchWriter:
             result = self.sink.apply(payloads, replace(note, collection=collection), previous)
             failpoint("3.after-first-commit")
             return result, count
-
-    def _frontier(self, window: Window, index: int, state: LakeState) -> Frontier:
-        old = state.head.frontier
-        lowest = first_pending(window.shares, index)
-        offsets = {topic: dict(parts) for topic, parts in old.offsets.items()}
-        for covered in window.reach.data:
-            parts = offsets.setdefault(covered.topic, {})
-            parts[covered.partition] = covered.end
-        for where, offset in lowest.items():
-            offsets[where.topic][where.partition] = offset
-        if index == SNAPSHOT_BATCH:
-            return replace(old, offsets=offsets, streaming=True)
-        cut = window.cuts[index - 1]
-        return replace(
-            old,
-            end_offset=cut.last_offset,
-            end_position=max(cut.position, old.end_position),
-            committed_ms=max(old.committed_ms, self._committed_ms(window, index)),
-            offsets=offsets,
-            streaming=True,
-        )
-
-    def _committed_ms(self, window: Window, index: int) -> int:
-        return max((s.source_ms for s in window.shares if s.batch == index), default=0)
 
 
 def _summary(publication: Publication, rows: Mapping[str, int], took: float) -> BatchSummary:

@@ -1,16 +1,21 @@
 """Which offset ranges a window reads: all that is there, or a fair share of a backlog.
 
-A backlog is not read to today's watermarks for every batch. Each partition gets an equal share of
-the window (what one does not need goes to the others), and completeness asks of a partition that
-was cut short that a later transaction's row was seen in it (``transaction/completeness.py``). If a
-window completes nothing it is read again four times as large: a transaction that is larger than any
-window ends up in one.
+A backlog is not read to today's watermarks for every batch. Each partition gives the same part of
+what waits in it, so that all of them reach about as far in time, and completeness asks of one that
+was cut short that a later transaction's row was seen in it (``transaction/cut.py``). A partition
+with little waiting is read whole: a part of a handful of rows may reach no time at all. If a window
+completes nothing it is read again four times as large: a transaction that is larger than any window
+ends up in one.
+
+The rejected way, the same number of records of each, reaches only as far as the busiest partition
+does; what the others gave beyond it is read again with the next window.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 
 from lakeingest.errors import DataError
 from lakeingest.ledger.publication import Frontier
@@ -18,6 +23,15 @@ from lakeingest.source.bounds import check_retained
 from lakeingest.source.contract import OffsetRange, Source, TopicPartition, Watermarks
 
 GROWTH = 4
+
+_LITTLE = 8
+"""A partition is read whole up to an equal share of one in so many of a window's records."""
+
+_ENDS_AHEAD = 1.25
+"""The transaction topic is read a little further than the rows, so that no row waits for END."""
+
+_LEAST_ENDS = 1_000
+"""Records of the transaction topic that are read at least."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +41,18 @@ class Reach:
     Attributes:
         transactions: Range of the transaction topic (null: nothing new there).
         data: Ranges of the data topics.
-        cut_short: Partitions that were not read to their high watermark.
+        cut_short: Partitions of data topics that were not read to their high watermark.
         silent: Data topics that never had a record.
+        more_ends: Whether the transaction topic was not read to its high watermark.
+        asked: Records that were aimed at.
     """
 
     transactions: OffsetRange | None
     data: tuple[OffsetRange, ...]
     cut_short: frozenset[TopicPartition]
     silent: frozenset[str] = frozenset()
+    more_ends: bool = False
+    asked: int = 0
 
     @property
     def nothing(self) -> bool:
@@ -44,7 +62,7 @@ class Reach:
     @property
     def whole(self) -> bool:
         """Whether everything that was there is in the window."""
-        return not self.cut_short
+        return not self.cut_short and not self.more_ends
 
 
 def plan_reach(
@@ -69,15 +87,24 @@ def plan_reach(
         raise DataError(message)
     (where, known), *_ = ends.items()
     start = _start(where, known, frontier.end_offset + 1 if frontier.end_offset >= 0 else None)
-    stop = min(known.high, start + 2 * max_records + 2)
-    transactions = OffsetRange(where.topic, where.partition, start, stop) if stop > start else None
     marks = source.watermarks(source.topics())
-    data, cut_short = _shares(marks, frontier, max_records)
-    if stop < known.high:
-        cut_short = cut_short | {where}
+    starts = {
+        place: _start(place, found, frontier.low(place.topic, place.partition))
+        for place, found in marks.items()
+    }
+    waiting = {place: marks[place].high - starts[place] for place in marks}
+    granted = _shares(waiting, max_records)
+    data = tuple(
+        OffsetRange(place.topic, place.partition, starts[place], starts[place] + granted[place])
+        for place in sorted(granted)
+        if granted[place] > 0
+    )
+    cut_short = frozenset(place for place in waiting if granted[place] < waiting[place])
+    stop = start + _ends(known.high - start, max_records, sum(waiting.values()))
+    transactions = OffsetRange(where.topic, where.partition, start, stop) if stop > start else None
     heard = {place.topic for place, found in marks.items() if found.high > 0}
     silent = frozenset(place.topic for place in marks) - heard
-    return Reach(transactions, data, cut_short, silent)
+    return Reach(transactions, data, cut_short, silent, stop < known.high, max_records)
 
 
 def _start(where: TopicPartition, marks: Watermarks, low: int | None) -> int:
@@ -87,25 +114,22 @@ def _start(where: TopicPartition, marks: Watermarks, low: int | None) -> int:
     return low
 
 
-def _shares(
-    marks: Mapping[TopicPartition, Watermarks], frontier: Frontier, max_records: int
-) -> tuple[tuple[OffsetRange, ...], frozenset[TopicPartition]]:
-    starts = {
-        where: _start(where, bounds, frontier.low(where.topic, where.partition))
-        for where, bounds in marks.items()
+def _shares(waiting: Mapping[TopicPartition, int], max_records: int) -> dict[TopicPartition, int]:
+    """Return how many records of each partition are read."""
+    total = sum(waiting.values())
+    if total <= max_records:
+        return dict(waiting)
+    little = max(1, max_records // (_LITTLE * len(waiting)))
+    return {
+        place: min(count, max(little, count * max_records // total))
+        for place, count in waiting.items()
     }
-    by_size: Sequence[TopicPartition] = sorted(
-        starts, key=lambda where: marks[where].high - starts[where]
-    )
-    left = max_records
-    ranges, cut_short = [], set()
-    for index, where in enumerate(by_size):
-        wanted = marks[where].high - starts[where]
-        granted = min(wanted, max(1, left // (len(by_size) - index)))
-        left -= granted
-        if granted < wanted:
-            cut_short.add(where)
-        if granted > 0:
-            start = starts[where]
-            ranges.append(OffsetRange(where.topic, where.partition, start, start + granted))
-    return tuple(ranges), frozenset(cut_short)
+
+
+def _ends(waiting: int, max_records: int, data: int) -> int:
+    """Return how many records of the transaction topic are read with ``max_records`` of ``data``.
+
+    At most two for each row: a BEGIN and an END.
+    """
+    part = min(1.0, _ENDS_AHEAD * max_records / max(1, data))
+    return min(waiting, 2 * max_records + 2, max(_LEAST_ENDS, ceil(waiting * part)))

@@ -21,12 +21,12 @@ from lakeingest.apply.batch import BatchWriter
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState, read_lake, same_progress, take_over
 from lakeingest.apply.prepared import prepare
-from lakeingest.apply.reach import GROWTH
+from lakeingest.apply.reading import WindowReader
 from lakeingest.apply.side_by_side import in_background
 from lakeingest.apply.stuck import Patience, refuse_if_stuck, refuse_unknown_ends
 from lakeingest.apply.summary import BatchSummary, RunSummary
 from lakeingest.apply.tables import TableBook, Warnings
-from lakeingest.apply.window import Bounds, Window, read_window
+from lakeingest.apply.window import Window
 from lakeingest.config.model import PipelineConfig
 from lakeingest.decode.columns import Encodings
 from lakeingest.engine.own_session import own_session
@@ -39,9 +39,6 @@ from lakeingest.sink.delta import DeltaSink
 from lakeingest.source import open_source
 from lakeingest.source.bounds import data_loss_error
 from lakeingest.source.contract import Source
-
-WINDOW_RECORDS = 250_000
-"""Records that a window aims at when batches are smaller: decoding is shared by its batches."""
 
 _HANDFUL = 16
 """Shuffle partitions up to which adaptive execution is left out."""
@@ -139,7 +136,6 @@ class PipelineRun:
             in_turn=config.commit_max_transactions is not None,
         )
         self._tally = _Tally()
-        self._window_records = max(WINDOW_RECORDS, config.batch_max_events)
 
     def collections(self) -> list[str]:
         """Return the collections whose topics exist now."""
@@ -155,6 +151,15 @@ class PipelineRun:
             self._config.transaction_timeout_seconds,
             static=self._config.source.kind == "recorded",
             continuous=continuous,
+        )
+        self._reader = WindowReader(
+            self._source,
+            self._config.source.transaction_topic,
+            self._spec,
+            counted(self._config),
+            batch_events=self._config.batch_max_events,
+            batch_transactions=self._config.commit_max_transactions,
+            final=self._patience.static,
         )
         state = read_lake(self._ledger, self._sink, self.collections())
         while True:
@@ -180,24 +185,10 @@ class PipelineRun:
 
     def _window(self, state: LakeState, left: int | None) -> tuple[LakeState, bool]:
         """Apply one window; tells whether there is more to look at at once."""
-        bounds = Bounds(
-            self._window_records,
-            self._config.batch_max_events,
-            self._config.commit_max_transactions,
-            state.through,
-            final=self._patience.static,
-        )
-        window = read_window(
-            self._source,
-            self._config.source.transaction_topic,
-            state.head.frontier,
-            self._spec,
-            counted(self._config),
-            bounds,
-        )
+        window = self._reader.read(state.head.frontier, state.through)
         if window is None:
             return state, False
-        self._tally.pending = window.shortfall.waiting if window.shortfall else 0
+        self._tally.pending = window.waiting
         batches = _batches(window)
         if not batches:
             return self._without_batches(window, state)
@@ -213,9 +204,9 @@ class PipelineRun:
                     return taken, True
                 state = taken
             first = prepared()
-        state = self._writer.write(window, batches[:left], state, first, self._published)
-        self._window_records = max(WINDOW_RECORDS, self._config.batch_max_events)
-        return state, True
+        if left is None or left > len(batches):
+            self._reader.begin_next(window, batches, state.head.frontier)
+        return self._writer.write(window, batches[:left], state, first, self._published), True
 
     def _published(self, summary: BatchSummary) -> None:
         self._tally.add(summary)
@@ -224,7 +215,7 @@ class PipelineRun:
 
     def _without_batches(self, window: Window, state: LakeState) -> tuple[LakeState, bool]:
         if not window.reach.whole:
-            self._window_records *= GROWTH
+            self._reader.enlarge(window)
             return state, True
         refuse_if_stuck(window, self._patience)
         return state, False

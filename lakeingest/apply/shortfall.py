@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from lakeingest.apply.seen_ends import SeenEnd
 from lakeingest.plan import window as plan
-from lakeingest.transaction.cut import End
+from lakeingest.transaction.cut import read_past
 
 
 @dataclass(frozen=True)
@@ -17,62 +18,70 @@ class Shortfall:
     """Why the oldest transaction that is not complete is not.
 
     Attributes:
+        end_offset: Offset of its END.
         transaction: Its id.
         collection: The table that lacks rows; null where it is not about one table.
         expected: Rows that END counted.
         found: Distinct rows seen.
         reason: See ``completeness``.
         written_ms: Kafka timestamp of its END, milliseconds since epoch (0: unknown).
-        waiting: Transactions held back, this one included.
     """
 
+    end_offset: int
     transaction: str
     collection: str | None
     expected: int | None
     found: int | None
     reason: str
     written_ms: int
-    waiting: int
 
 
-def first_short(
-    changes: DataFrame, boundaries: DataFrame, counted: Column, passed: str | None
-) -> Row | None:
-    """Return the first transaction that ``plan.shortfalls`` finds, as it describes it."""
-    return _first(plan.shortfalls(changes, boundaries, counted, passed))
+def first_short(changes: DataFrame, boundaries: DataFrame, counted: Column) -> Shortfall | None:
+    """Return the first transaction that ``plan.shortfalls`` finds."""
+    return _first(plan.shortfalls(changes, boundaries, counted), boundaries)
 
 
-def first_interrupted(changes: DataFrame, boundaries: DataFrame, counted: Column) -> Row | None:
-    """Return the first transaction that ``plan.interrupted`` finds, as it describes it."""
-    return _first(plan.interrupted(changes, boundaries, counted))
+def first_interrupted(
+    changes: DataFrame, boundaries: DataFrame, counted: Column
+) -> Shortfall | None:
+    """Return the first transaction that ``plan.interrupted`` finds."""
+    return _first(plan.interrupted(changes, boundaries, counted), boundaries)
 
 
-def _first(lacking: DataFrame) -> Row | None:
-    return lacking.orderBy("end_offset", "collection").first()
+def _first(lacking: DataFrame, boundaries: DataFrame) -> Shortfall | None:
+    found = lacking.orderBy("end_offset", "collection").first()
+    if found is None:
+        return None
+    # Only the one that is reported is looked up; carrying ids along would burden every row.
+    ended = boundaries.where(F.col("end_offset") == found["end_offset"]).first()
+    written = ended["written_at"] if ended else None
+    return Shortfall(
+        found["end_offset"],
+        ended["id"] if ended else "",
+        found["collection"],
+        found["expected"],
+        found["found"],
+        found["reason"],
+        int(written.timestamp() * 1000) if written else 0,
+    )
 
 
 def complete_prefix(
-    ends: Sequence[SeenEnd], *lacking: Row | None
-) -> tuple[Shortfall | None, list[End]]:
-    """Return the complete transactions before the first one that lacks something, and why it does.
+    ends: Sequence[SeenEnd], passed: str | None, *lacking: Shortfall | None
+) -> tuple[Shortfall | None, list[SeenEnd]]:
+    """Return the complete transactions before the first that is not, and what that one lacks.
+
+    Null where it lacks nothing that is known: some partition was not read past it yet.
 
     Args:
         ends: The window's ENDs that were not released before, in commit order.
+        passed: See ``cut.read_past``.
         lacking: What ``first_short`` and ``first_interrupted`` found.
     """
-    found = [row for row in lacking if row is not None]
-    if not found:
-        return None, list(ends)
-    first = min(found, key=lambda row: (row["end_offset"], row["collection"] or ""))
-    complete: list[End] = [end for end in ends if end.offset < first["end_offset"]]
-    written = first["written_at"]
-    shortfall = Shortfall(
-        first["id"],
-        first["collection"],
-        first["expected"],
-        first["found"],
-        first["reason"],
-        int(written.timestamp() * 1000) if written else 0,
-        len(ends) - len(complete),
-    )
-    return shortfall, complete
+    looked_at = read_past(ends, passed)
+    found = [short for short in lacking if short is not None]
+    first = min(found, key=lambda short: (short.end_offset, short.collection or ""), default=None)
+    if first is None:
+        return None, looked_at
+    complete = [end for end in looked_at if end.offset < first.end_offset]
+    return (first if len(complete) < len(looked_at) else None), complete

@@ -65,10 +65,11 @@ def refuse_if_stuck(window: Window, patience: Patience) -> None:
         raise DataError(message)
     lacking = window.shortfall
     if lacking is not None and patience.over(lacking):
-        raise DataError(_lacking(lacking, patience.timeout_seconds, static=patience.static))
+        timeout = patience.timeout_seconds
+        raise DataError(_lacking(lacking, window.waiting, timeout, static=patience.static))
 
 
-def _lacking(lacking: Shortfall, timeout_seconds: int, *, static: bool) -> str:
+def _lacking(lacking: Shortfall, waiting: int, timeout_seconds: int, *, static: bool) -> str:
     table = f" of table '{lacking.collection}'" if lacking.collection else ""
     counts = (
         f": END counts {lacking.expected} rows{table}, {lacking.found} are there"
@@ -78,7 +79,7 @@ def _lacking(lacking: Shortfall, timeout_seconds: int, *, static: bool) -> str:
     waited = "" if static else f" for more than {timeout_seconds} s"
     return (
         f"Transaction {lacking.transaction} is not complete{waited} ({lacking.reason}){counts}. It "
-        f"holds back {lacking.waiting} transactions; everything before it is published. If a "
+        f"holds back {waiting} transactions; everything before it is published. If a "
         "transform or filter drops these rows on purpose, name the table in "
         "lakeingest.transaction.filtered.collections; if its topic is not read, list the topics "
         "in lakeingest.source.topics; if rows are only late, raise "

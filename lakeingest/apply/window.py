@@ -25,7 +25,7 @@ from lakeingest.apply.shortfall import (
     first_interrupted,
     first_short,
 )
-from lakeingest.apply.side_by_side import begun, in_background, perhaps_in_background
+from lakeingest.apply.side_by_side import begun, in_background
 from lakeingest.engine.held import held
 from lakeingest.errors import DataError
 from lakeingest.ledger.publication import Frontier
@@ -52,7 +52,8 @@ class Window:
         frontier_position: Position above everything released before the window.
         cuts: Batches of whole transactions, numbered from 1.
         asked_shares: Gives ``shares``, which may still be on their way.
-        shortfall: The transaction that holds the rest back, if any.
+        shortfall: The transaction that holds the rest back, if one is known to lack something.
+        waiting: Transactions that are over and stay behind.
         again: Positions of ENDs that were released before and came again.
     """
 
@@ -65,6 +66,7 @@ class Window:
     cuts: tuple[Cut, ...] = ()
     asked_shares: Callable[[], Sequence[Share]] = tuple
     shortfall: Shortfall | None = None
+    waiting: int = 0
     again: tuple[str, ...] = field(default_factory=tuple)
 
     @property
@@ -81,7 +83,8 @@ class Bounds:
         window_records: Records that a window aims at.
         batch_events: ``lakeingest.batch.max.events``.
         batch_transactions: ``lakeingest.commit.max.transactions``.
-        through: END that must close the first batch (see ``cut``).
+        through: END that must close the first batch (see ``cut``); in a window that does not reach
+            it there is no batch.
         final: Whether the source gets no more records.
     """
 
@@ -109,41 +112,45 @@ def read_window(
     if reach.nothing:
         return None
     records = source.read([reach.transactions] if reach.transactions else [])
-    metadata = held(plan.window_metadata(records))
-    boundaries = held(plan.window_boundaries(metadata, spec))
+    boundaries = held(plan.window_boundaries(held(plan.window_metadata(records)), spec))
     fresh = boundaries.where(F.col("end_position") > F.lit(frontier.end_position))
+
+    def share(cuts: Sequence[Cut], *, snapshot: bool) -> Callable[[], Sequence[Share]]:
+        if not cuts and not snapshot:
+            return tuple
+        batched = plan.in_batches(changes, fresh, cuts, frontier.end_position, snapshot=snapshot)
+        return begun(partial(shares, batched))
+
     # Questions are asked before their answers are needed: planning one takes as long as answering.
     with in_background(partial(seen_ends, boundaries, spec)) as asked_for_ends:
         decoded = plan.window_changes(source.read(reach.data), spec)
         changes = held(plan.assigned(decoded, fresh))
-        short = partial(first_short, changes, fresh, counted)
         with (
             in_background(partial(contents, changes)) as asked,
-            perhaps_in_background(partial(short, None) if reach.whole else None) as asked_early,
+            in_background(partial(first_short, changes, fresh, counted)) as asked_for_short,
         ):
             all_ends = asked_for_ends()
             ends = [end for end in all_ends if end.position > frontier.end_position]
             again = tuple(e.position for e in all_ends if e.position <= frontier.end_position)
+            hoped = _cuts(ends, reach, bounds) if frontier.streaming and reach.whole else ()
+            asked_shares = share(hoped, snapshot=False)
             found = asked()
             _refuse_new_snapshot(found, frontier)
             snapshot, streaming = _snapshot(found, reach, frontier, bounds, any_end=bool(all_ends))
             shortfall: Shortfall | None = None
-            complete: list[End] = []
+            complete: Sequence[End] = ()
             if streaming and ends:
-                lacking = asked_early() if asked_early else short(_passed(found, reach))
                 repeated = any(end.begins > 1 for end in ends)
                 halves = first_interrupted(changes, fresh, counted) if repeated else None
-                shortfall, complete = complete_prefix(ends, lacking, halves)
+                passed = _passed(found, reach)
+                shortfall, complete = complete_prefix(ends, passed, asked_for_short(), halves)
     if snapshot and not complete and not bounds.final:
         # A partition's last snapshot rows may arrive after the marker in another one. Nothing
         # counts them; a whole transaction that was written after them has at least arrived.
         snapshot = not (all_ends or found.streaming())
-    planned = cut(complete, bounds.batch_events, bounds.batch_transactions, bounds.through)
-    cuts = tuple(islice(planned, MAX_BATCHES))
-    asked_shares: Callable[[], Sequence[Share]] = tuple
-    if cuts or snapshot:
-        batched = plan.in_batches(changes, fresh, cuts, frontier.end_position, snapshot=snapshot)
-        asked_shares = begun(partial(shares, batched))
+    cuts = _cuts(complete, reach, bounds)
+    if snapshot or cuts != hoped:
+        asked_shares = share(cuts, snapshot=snapshot)
     return Window(
         reach,
         found,
@@ -154,8 +161,20 @@ def read_window(
         cuts,
         asked_shares,
         shortfall,
+        len(ends) - len(complete),
         again,
     )
+
+
+def _cuts(complete: Sequence[End], reach: Reach, bounds: Bounds) -> tuple[Cut, ...]:
+    """Cut the complete transactions into batches."""
+    through = bounds.through
+    if through is not None and (not complete or complete[-1].offset < through):
+        return ()
+    planned = cut(complete, bounds.batch_events, bounds.batch_transactions, through)
+    cuts = tuple(islice(planned, MAX_BATCHES))
+    # Most likely the last one is not full; with what the next window brings it is.
+    return cuts if reach.whole or len(cuts) < 2 else cuts[:-1]
 
 
 def _refuse_new_snapshot(found: Contents, frontier: Frontier) -> None:
@@ -200,9 +219,4 @@ def _snapshot(
 def _passed(found: Contents, reach: Reach) -> str | None:
     """Return the lowest of the highest positions of the partitions that were cut short."""
     streamed = found.streaming()
-    data = [where for where in reach.cut_short if where.topic != _topic(reach)]
-    return min((streamed.get(where, "") for where in data), default=None)
-
-
-def _topic(reach: Reach) -> str:
-    return reach.transactions.topic if reach.transactions else ""
+    return min((streamed.get(where, "") for where in reach.cut_short), default=None)

@@ -71,12 +71,10 @@ def assigned(window: DataFrame, ends: DataFrame) -> DataFrame:
     return completeness.assigned(window, ends)
 
 
-def shortfalls(
-    window: DataFrame, ends: DataFrame, counted: Column, passed: str | None
-) -> DataFrame:
-    """Find the transactions of the window that are not complete; see ``completeness``."""
+def shortfalls(window: DataFrame, ends: DataFrame, counted: Column) -> DataFrame:
+    """Find the transactions of the window that lack rows; see ``completeness``."""
     rows = completeness.transactional(assigned(window, ends))
-    return completeness.shortfalls(rows, ends, counted, passed)
+    return completeness.shortfalls(rows, ends, counted)
 
 
 def interrupted(window: DataFrame, ends: DataFrame, counted: Column) -> DataFrame:
@@ -153,4 +151,5 @@ def of_batch(
     without = loose | _again(frontier_position) if index == 1 else loose
     ours = F.when(F.col("end_offset").isNotNull(), mine).otherwise(without)
     kinds = (Kind.ROW, Kind.TRUNCATE) if snapshot else (Kind.ROW, Kind.TRUNCATE, Kind.SNAPSHOT)
-    return window.where(F.col("kind").isin(*kinds) & ours)
+    # The numbers first: they turn most of the window away before a text is compared.
+    return window.where(ours & F.col("kind").isin(*kinds))

@@ -2,11 +2,11 @@
 
 A transaction is complete when its END was read **and** every ingested collection has at least the
 distinct rows that END counted **and** every partition was read past it: up to the high watermark
-taken after END was read, or to a row of a later transaction. The second half is needed because a
-count may be too low (a connector killed in mid-transaction, before Debezium 3.7.0): a partition is
-written in commit order by each incarnation, so a later transaction's row proves that nothing of
-this one is still to come there. With it a backlog can be read in windows instead of up to today's
-watermarks every time.
+taken after END was read, or to a row of a later transaction (``cut.read_past``). The last is needed
+because a count may be too low (a connector killed in mid-transaction, before Debezium 3.7.0): a
+partition is written in commit order by each incarnation, so a later transaction's row proves that
+nothing of this one is still to come there. With it a backlog can be read in windows instead of up
+to today's watermarks every time.
 
 Where BEGIN was repeated the count is that of the last incarnation alone, so some incarnation must
 have it *exactly*; more rows of an earlier incarnation must not stand in for rows that are still
@@ -22,7 +22,6 @@ from pyspark.sql import functions as F
 
 from lakeingest.shape import Kind
 
-NOT_LOOKED_AT = "partitions not read past it"
 TOO_FEW_ROWS = "fewer rows than END counts"
 NO_WHOLE_INCARNATION = "BEGIN repeated and no incarnation of the connector sent all rows"
 
@@ -56,58 +55,44 @@ def _by_key() -> WindowSpec:
     return Window.partitionBy("transaction_key").orderBy("end_position")
 
 
-def shortfalls(
-    rows: DataFrame,
-    boundaries: DataFrame,
-    is_counted: Column,
-    passed: str | None,
-) -> DataFrame:
-    """Find the transactions that are not complete, and why.
+def shortfalls(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> DataFrame:
+    """Find the transactions that have fewer rows than END counts.
 
     Args:
         rows: ``assigned(transactional(changes))``.
         boundaries: ``shape.BOUNDARY``.
         is_counted: Over column ``data_collection``: whether its rows are read by this pipeline and
             so must be there; others are subtracted.
-        passed: Lowest of the partitions' highest positions among those not read to their high
-            watermark; null when all were.
 
     Returns:
-        ``end_offset``, ``id``, ``written_at``, ``collection``, ``expected``, ``found``,
-        ``reason``; a transaction may have several.
+        ``end_offset``, ``collection``, ``expected``, ``found``, ``reason``; a transaction may have
+        several.
     """
+    there = rows.where(F.col("end_offset").isNotNull()).select(
+        "end_offset", "collection", "identity", F.lit(None).cast("bigint").alias("expected")
+    )
     counted = (
-        boundaries.select(
-            "end_offset", "id", "written_at", "begins", F.explode("collections").alias("_c")
-        )
-        .select("end_offset", "id", "written_at", "begins", "_c.*")
+        boundaries.select("end_offset", F.explode("collections").alias("_c"))
+        .select("end_offset", "_c.*")
         .where(is_counted)
-        .groupBy("end_offset", "id", "written_at", "begins", "data_collection")
-        .agg(F.sum("event_count").alias("expected"))
-        .withColumnRenamed("data_collection", "collection")
+        .select(
+            "end_offset",
+            F.col("data_collection").alias("collection"),
+            F.lit(None).cast("bigint").alias("identity"),
+            F.col("event_count").alias("expected"),
+        )
     )
-    found = rows.groupBy("end_offset", "collection").agg(
-        F.count_distinct("identity").alias("found")
-    )
-    short = (
-        counted.join(found, ["end_offset", "collection"], "left")
-        .withColumn("found", F.coalesce("found", F.lit(0)))
+    # Together and by transaction: one exchange serves the distinct count, its sum and the match,
+    # where a join of two aggregations takes four (a third of the time, measured).
+    return (
+        there.unionAll(counted)
+        .repartition("end_offset")
+        .groupBy("end_offset", "collection")
+        .agg(F.count_distinct("identity").alias("found"), F.sum("expected").alias("expected"))
         .where(F.col("found") < F.col("expected"))
         .withColumn("reason", F.lit(TOO_FEW_ROWS))
         .select(*_COLUMNS)
     )
-    if passed is None:
-        return short
-    unread = boundaries.where(F.col("end_position") > F.lit(passed)).select(
-        "end_offset",
-        "id",
-        "written_at",
-        F.lit(None).cast("string").alias("collection"),
-        F.col("event_count").alias("expected"),
-        F.lit(None).cast("bigint").alias("found"),
-        F.lit(NOT_LOOKED_AT).alias("reason"),
-    )
-    return short.unionByName(unread.select(*_COLUMNS))
 
 
 def interrupted(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> DataFrame:
@@ -117,10 +102,10 @@ def interrupted(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> D
     """
     repeated = boundaries.where((F.col("begins") > 1) & ~F.col("implied"))
     counted = (
-        repeated.select("end_offset", "id", "written_at", F.explode("collections").alias("_c"))
-        .select("end_offset", "id", "written_at", "_c.*")
+        repeated.select("end_offset", F.explode("collections").alias("_c"))
+        .select("end_offset", "_c.*")
         .where(is_counted)
-        .groupBy("end_offset", "id", "written_at")
+        .groupBy("end_offset")
         .agg(F.sum("event_count").alias("expected"))
     )
     by_incarnation = (
@@ -145,4 +130,4 @@ def interrupted(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> D
     )
 
 
-_COLUMNS = ("end_offset", "id", "written_at", "collection", "expected", "found", "reason")
+_COLUMNS = ("end_offset", "collection", "expected", "found", "reason")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import TypeVar
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,9 @@ class End:
     position: str
 
 
+AnyEnd = TypeVar("AnyEnd", bound=End)
+
+
 @dataclass(frozen=True)
 class Cut:
     """Transactions with ``first_offset <= end_offset <= last_offset``, in one batch."""
@@ -29,6 +34,19 @@ class Cut:
     position: str
     transactions: int
     events: int
+
+
+def read_past(ends: Sequence[AnyEnd], passed: str | None) -> list[AnyEnd]:
+    """Return the transactions before the first one that some partition was not read past.
+
+    Args:
+        ends: Transactions in commit order.
+        passed: Lowest of the partitions' highest positions among those not read to their high
+            watermark; null when all were.
+    """
+    if passed is None:
+        return list(ends)
+    return list(takewhile(lambda end: end.position <= passed, ends))
 
 
 def cut(

@@ -18,12 +18,25 @@ def wrapped(payload: Any) -> dict[str, Any]:
     return {"schema": {"type": "struct", "fields": [], "name": "px.Envelope"}, "payload": payload}
 
 
+def laid_out(**row: Any) -> str:
+    """Return an event as text, in the order of fields that Debezium's schema has."""
+    event = EVENT | {"source": {"version": "3.7.0.Final"} | EVENT["source"]}
+    rows = {"before": None, "after": {"id": 1, "v": "é"} | row}
+    return json.dumps(
+        rows | {k: v for k, v in event.items() if k not in rows}, separators=(",", ":")
+    )
+
+
 VALUES: dict[str, Any] = {
     "bare": EVENT,
     "wrapped": wrapped(EVENT),
     "unknown fields": EVENT
     | {"ts_ns": 1, "after": {"op": "x", "deep": [{"source": 1}]}}
     | {"source": EVENT["source"] | {"origin": {"a": 1}, "xmin": None, "ts_us": 5}},
+    "as Debezium lays it out": laid_out(),
+    "a row that quotes an envelope": laid_out(note=f"say {laid_out()}"),
+    "a row with an envelope in it": laid_out(source={"version": "1"}, z=1),
+    "the source first": json.dumps({"source": EVENT["source"]} | EVENT, separators=(",", ":")),
     "snapshot as boolean": EVENT | {"source": EVENT["source"] | {"snapshot": True}},
     "numbers as text": EVENT | {"transaction": {"id": 7, "total_order": 1}},
     "truncated": json.dumps(EVENT)[:-9],
@@ -123,3 +136,22 @@ def test_transaction_metadata_is_read_with_and_without_schemas(spark: SparkSessi
         assert row["ts_ms"] == 1795255555620
     assert [row["malformed"] for row in found] == [False, False, False, True, False]
     assert found[4]["status"] is None
+
+
+@pytest.mark.parametrize("form", ["as Debezium lays it out", "a row that quotes an envelope"])
+def test_of_an_event_laid_out_as_debezium_does_only_the_rows_are_carried_on(
+    envelopes: dict[str, Row], form: str
+) -> None:
+    sent = json.loads(VALUES[form])
+    found = envelopes[form]
+    assert (found["op"], found["malformed"]) == ("c", False)
+    assert json.loads(found["value"]) == {"before": sent["before"], "after": sent["after"]}
+
+
+@pytest.mark.parametrize("form", ["a row with an envelope in it", "the source first", "wrapped"])
+def test_an_event_laid_out_otherwise_is_carried_on_whole(
+    envelopes: dict[str, Row], form: str
+) -> None:
+    sent = VALUES[form]
+    whole = json.loads(sent) if isinstance(sent, str) else sent
+    assert json.loads(envelopes[form]["value"]) == whole

@@ -145,7 +145,7 @@ def whole_plan(records: DataFrame) -> list[DataFrame]:
     return [
         window,
         ends,
-        plan.shortfalls(window, ends, counted, after(0, 5, 0)),
+        plan.shortfalls(window, ends, counted),
         plan.interrupted(window, ends, counted),
         batched,
         table_plan.payload_of_whole_rows(rows, TABLE, SPEC),

@@ -7,12 +7,10 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.plan.window import is_counted
-from lakeingest.position import after
 from lakeingest.shape import Kind
 from lakeingest.transaction import completeness
 from lakeingest.transaction.completeness import (
     NO_WHOLE_INCARNATION,
-    NOT_LOOKED_AT,
     TOO_FEW_ROWS,
 )
 from tests.transaction.frames import CASE, Case, Over, Seen, changes, ended
@@ -83,10 +81,10 @@ def selected() -> Column:
     return is_counted(F.col("data_collection").isin(A, B, "public.filtered"), ("public.filtered",))
 
 
-def short_of(spark: SparkSession, cases: list[Case], passed: str | None) -> list[tuple[int, tuple]]:  # type: ignore[type-arg]
+def short_of(spark: SparkSession, cases: list[Case]) -> list[tuple[int, tuple]]:  # type: ignore[type-arg]
     boundaries = ended(spark, cases)
     assigned = completeness.assigned(completeness.transactional(changes(spark, cases)), boundaries)
-    found = completeness.shortfalls(assigned, boundaries, selected(), passed).collect()
+    found = completeness.shortfalls(assigned, boundaries, selected()).collect()
     return [
         (row["end_offset"], (row["collection"], row["expected"], row["found"], row["reason"]))
         for row in found
@@ -98,7 +96,7 @@ def counted(spark: SparkSession) -> dict[str, Lacking]:
     found: dict[str, Lacking] = {name: set() for name in COUNTED}
     names = list(COUNTED)
     for offset, (collection, expected, there, reason) in short_of(
-        spark, [case for case, _ in COUNTED.values()], None
+        spark, [case for case, _ in COUNTED.values()]
     ):
         assert reason == TOO_FEW_ROWS
         found[names[offset // CASE]].add((collection, expected, there))
@@ -122,17 +120,6 @@ def test_a_number_that_came_again_gives_each_row_to_the_first_end_above_it(
     assigned = completeness.assigned(changes(spark, [case]), ended(spark, [case]))
     found = [row["end_offset"] for row in assigned.orderBy("offset").collect()]
     assert found == [0, 0, 1, None]
-
-
-def test_a_transaction_waits_for_partitions_that_were_not_read_past_it(
-    spark: SparkSession,
-) -> None:
-    case = Case([Over({A: 1}), Over({A: 1}, transaction=2)], [Seen(1), Seen(1, transaction=2)])
-    between = after(0, 11, 0)
-    assert short_of(spark, [case], None) == []
-    assert short_of(spark, [case], between) == [(1, (None, 1, None, NOT_LOOKED_AT))]
-    held = {offset for offset, _ in short_of(spark, [case], "")}
-    assert held == {0, 1}
 
 
 INTERRUPTED: dict[str, tuple[Case, bool]] = {
@@ -194,7 +181,7 @@ def test_the_count_alone_would_release_an_interrupted_transaction(spark: SparkSe
     """What ``interrupted`` protects from: ``shortfalls`` sees nothing wrong there."""
     case, held = INTERRUPTED["the second incarnation's rows are still under way"]
     assert held
-    assert short_of(spark, [case], None) == []
+    assert short_of(spark, [case]) == []
 
 
 def test_an_earlier_incarnation_of_the_same_size_does_not_stand_in_for_the_last_one(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeingest.position import after
-from lakeingest.transaction.cut import Cut, End, cut
+from lakeingest.transaction.cut import Cut, End, cut, read_past
 
 ENDS = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 12)), max_size=40).map(
     lambda steps: [
@@ -21,6 +21,7 @@ ENDS = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 12)), max_size=40).m
 EVENTS = st.integers(1, 25)
 TRANSACTIONS = st.none() | st.integers(1, 5)
 THROUGH = st.none() | st.integers(0, 90)
+PASSED = st.integers(0, 90).map(lambda offset: after(0, offset))
 
 
 def inside(ends: list[End], batch: Cut) -> list[End]:
@@ -82,3 +83,21 @@ def test_a_transaction_larger_than_a_batch_is_a_batch_of_its_own() -> None:
 
 def test_nothing_gives_no_batch() -> None:
     assert list(cut([], 10)) == []
+
+
+@given(ENDS, PASSED)
+def test_transactions_wait_from_the_first_that_some_partition_was_not_read_past(
+    ends: list[End], passed: str
+) -> None:
+    taken = read_past(ends, passed)
+    assert taken == ends[: len(taken)]
+    assert all(end.position <= passed for end in taken)
+    assert ends[len(taken) :][:1] == [end for end in ends if end.position > passed][:1]
+
+
+@given(ENDS)
+def test_no_transaction_waits_where_every_partition_was_read_to_its_watermark(
+    ends: list[End],
+) -> None:
+    assert read_past(ends, None) == ends
+    assert read_past(ends, "") == []

@@ -7,7 +7,7 @@ offsets never meet. Each protection is then taken away in turn, and the oracle m
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from pyspark.sql import Column, SparkSession
@@ -18,16 +18,20 @@ from lakeingest.plan import window as plan
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.transaction.completeness import (
     NO_WHOLE_INCARNATION,
-    NOT_LOOKED_AT,
     TOO_FEW_ROWS,
 )
-from lakeingest.transaction.cut import End, cut
+from lakeingest.transaction.cut import End, cut, read_past
 from tests.envelope.records import frame
 from tests.transaction.deliveries import CASE, Delivery, deliveries
 
 COUNT = 320
 SEED = 20261121
 SPEC = PipelineSpec("postgresql", Encodings())
+
+SUMMARY = ("end_offset", "event_count", "end_position")
+"""The fields of ``End``."""
+
+NOT_LOOKED_AT = "a partition was not read past it"
 
 Lacking = dict[int, set[str]]
 """Offset of an END -> why its transaction is not complete."""
@@ -55,17 +59,6 @@ def counted() -> Column:
     return plan.is_counted(F.col("data_collection").isin("public.a", "public.b"), ())
 
 
-def passed_of_each(made: list[Delivery]) -> str:
-    """Return the ``passed`` of every delivery at once, as a column over the boundaries.
-
-    The parameter is one text in production, where a window holds one log.
-    """
-    highest = "~"
-    texts = ",".join(highest if d.passed() is None else str(d.passed()) for d in made)
-    case = F.floor(F.col("end_offset") / CASE).cast("int")
-    return cast(str, F.get(F.split(F.lit(texts), ","), case))
-
-
 @pytest.fixture(scope="module")
 def planned(spark: SparkSession) -> Planned:
     made = deliveries(SEED, COUNT)
@@ -73,16 +66,21 @@ def planned(spark: SparkSession) -> Planned:
     topic = frame(spark, (record for delivery in made for record in delivery.metadata()))
     changes = plan.window_changes(data, SPEC).cache()
     ends = plan.window_boundaries(plan.window_metadata(topic), SPEC).cache()
-    short = plan.shortfalls(changes, ends, counted(), passed_of_each(made))
+    short = plan.shortfalls(changes, ends, counted())
     lacking: Lacking = defaultdict(set)
     for row in short.unionByName(plan.interrupted(changes, ends, counted())).collect():
         lacking[row["end_offset"]].add(row["reason"])
-    by_case: dict[int, list[int]] = defaultdict(list)
-    for row in ends.select("end_offset").orderBy("end_offset").collect():
-        by_case[row[0] // CASE].append(row[0])
+    by_case: dict[int, list[End]] = defaultdict(list)
+    for row in ends.select(*SUMMARY).orderBy("end_offset").collect():
+        by_case[row[0] // CASE].append(End(*row))
+    for delivery in made:
+        seen = by_case[delivery.case]
+        for end in seen[len(read_past(seen, delivery.passed())) :]:
+            lacking[end.offset].add(NOT_LOOKED_AT)
     changes.unpersist()
     ends.unpersist()
-    return Planned(made, by_case, lacking)
+    offsets = {case: [end.offset for end in seen] for case, seen in by_case.items()}
+    return Planned(made, offsets, lacking)
 
 
 def transactions(delivery: Delivery, offsets: list[int]) -> list[int]:
@@ -136,7 +134,7 @@ def in_batches(spark: SparkSession, delivery: Delivery, max_events: int) -> list
     data = frame(spark, delivery.data())
     changes = plan.window_changes(data, SPEC)
     ends = plan.window_boundaries(plan.window_metadata(frame(spark, delivery.metadata())), SPEC)
-    summaries = ends.select("end_offset", "event_count", "end_position").orderBy("end_offset")
+    summaries = ends.select(*SUMMARY).orderBy("end_offset")
     complete = [End(*row) for row in summaries.collect()][:-1]
     cuts = list(cut(complete, max_events))
     rows = plan.in_batches(changes, ends, cuts, "", snapshot=False)

@@ -1,0 +1,48 @@
+"""Where the next batch goes on once a batch of a window is published: known as soon as it is cut.
+
+That makes it possible to read the next window while this one is being written (``reading.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lakeingest.apply.share import first_pending
+from lakeingest.apply.window import Window
+from lakeingest.ledger.publication import Frontier
+from lakeingest.plan.window import SNAPSHOT_BATCH
+
+
+def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
+    """Return the frontier that the publication of batch ``index`` of ``window`` has.
+
+    Args:
+        window: Where the batch is from.
+        index: Its index in the window; those before it are published by then.
+        old: The frontier that the window was read from, or that of a batch before.
+    """
+    offsets = {topic: dict(parts) for topic, parts in old.offsets.items()}
+    for covered in window.reach.data:
+        offsets.setdefault(covered.topic, {})[covered.partition] = covered.end
+    for where, offset in first_pending(window.shares, index).items():
+        offsets[where.topic][where.partition] = offset
+    if index == SNAPSHOT_BATCH:
+        return replace(old, offsets=offsets, streaming=True)
+    cut = window.cuts[index - 1]
+    committed = max((s.source_ms for s in window.shares if s.batch == index), default=0)
+    return replace(
+        old,
+        end_offset=cut.last_offset,
+        end_position=max(cut.position, old.end_position),
+        committed_ms=max(old.committed_ms, committed),
+        offsets=offsets,
+        streaming=True,
+    )
+
+
+def frontier_at_end(window: Window, indexes: Sequence[int], old: Frontier) -> Frontier:
+    """Return the frontier once all batches ``indexes`` of ``window`` are published."""
+    for index in indexes:
+        old = frontier_after(window, index, old)
+    return old
