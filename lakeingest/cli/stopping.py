@@ -34,13 +34,20 @@ _STOPPING = frozenset({signal.SIGINT, signal.SIGTERM})
 
 # Set once the current command has said that it was stopped.
 _said = threading.Event()
+_saying = threading.Lock()
 
 
 def say_stopped() -> int:
     """Tell the person, once for a command, that it was stopped; returns the exit code for it."""
-    if not _said.is_set():
-        message(STOPPED)
-        _said.set()
+    # The command and the watch may both be about to; whoever is second waits for the other's line,
+    # but not for ever: the line may be what hangs.
+    if _saying.acquire(timeout=1.0):
+        try:
+            if not _said.is_set():
+                message(STOPPED)
+                _said.set()
+        finally:
+            _saying.release()
     return STOPPED_EXIT_CODE
 
 
