@@ -5,7 +5,6 @@ That makes it possible to read the next window while this one is being written (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from lakeingest.apply.share import first_pending
@@ -20,7 +19,7 @@ def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
     Args:
         window: Where the batch is from.
         index: Its index in the window; those before it are published by then.
-        old: The frontier that the window was read from, or that of a batch before.
+        old: The frontier that the window was read from, or that of any batch before.
     """
     offsets = {topic: dict(parts) for topic, parts in old.offsets.items()}
     for covered in window.reach.data:
@@ -29,20 +28,13 @@ def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
         offsets[where.topic][where.partition] = offset
     if index == SNAPSHOT_BATCH:
         return replace(old, offsets=offsets, streaming=True)
-    cut = window.cuts[index - 1]
-    committed = max((s.source_ms for s in window.shares if s.batch == index), default=0)
+    published = range(SNAPSHOT_BATCH + 1, index + 1)
+    committed = max((s.source_ms for s in window.shares if s.batch in published), default=0)
     return replace(
         old,
-        end_offset=cut.last_offset,
-        end_position=max(cut.position, old.end_position),
+        end_offset=window.cuts[index - 1].last_offset,
+        end_position=max(old.end_position, *(cut.position for cut in window.cuts[:index])),
         committed_ms=max(old.committed_ms, committed),
         offsets=offsets,
         streaming=True,
     )
-
-
-def frontier_at_end(window: Window, indexes: Sequence[int], old: Frontier) -> Frontier:
-    """Return the frontier once all batches ``indexes`` of ``window`` are published."""
-    for index in indexes:
-        old = frontier_after(window, index, old)
-    return old

@@ -18,7 +18,7 @@ from functools import partial
 
 from pyspark.sql import Column
 
-from lakeingest.apply.frontier import frontier_at_end
+from lakeingest.apply.frontier import frontier_after
 from lakeingest.apply.reach import GROWTH
 from lakeingest.apply.side_by_side import begun
 from lakeingest.apply.window import MAX_BATCHES, Bounds, Window, read_window
@@ -89,7 +89,7 @@ class WindowReader:
         self._least = 0
         if window.reach.whole and len(window.cuts) < MAX_BATCHES:
             return
-        expected = frontier_at_end(window, batches, frontier)
+        expected = frontier_after(window, batches[-1], frontier)
         self._ahead = _Ahead(expected, begun(partial(self._read, expected, None)))
 
     def enlarge(self, window: Window) -> None:

@@ -179,6 +179,11 @@ class Lake:
             raise UsageError(message)
         return Snapshot(self._spark, self._root, row, self._names)
 
+    def snapshots(self) -> list[Snapshot]:
+        """Return all publications, oldest first, with one look at the ledger: for audits."""
+        rows = self._rows("publication").orderBy("batch").select("batch", "tables").collect()
+        return [Snapshot(self._spark, self._root, row, self._names) for row in rows]
+
     def tables(self) -> list[str]:
         """Return the tables of the newest snapshot."""
         return self.snapshot().tables()

@@ -71,16 +71,11 @@ def shortfalls(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> Da
     there = rows.where(F.col("end_offset").isNotNull()).select(
         "end_offset", "collection", "identity", F.lit(None).cast("bigint").alias("expected")
     )
-    counted = (
-        boundaries.select("end_offset", F.explode("collections").alias("_c"))
-        .select("end_offset", "_c.*")
-        .where(is_counted)
-        .select(
-            "end_offset",
-            F.col("data_collection").alias("collection"),
-            F.lit(None).cast("bigint").alias("identity"),
-            F.col("event_count").alias("expected"),
-        )
+    counted = _counts(boundaries, is_counted).select(
+        "end_offset",
+        F.col("data_collection").alias("collection"),
+        F.lit(None).cast("bigint").alias("identity"),
+        F.col("event_count").alias("expected"),
     )
     # Together and by transaction: one exchange serves the distinct count, its sum and the match,
     # where a join of two aggregations takes four (a third of the time, measured).
@@ -102,9 +97,7 @@ def interrupted(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> D
     """
     repeated = boundaries.where((F.col("begins") > 1) & ~F.col("implied"))
     counted = (
-        repeated.select("end_offset", F.explode("collections").alias("_c"))
-        .select("end_offset", "_c.*")
-        .where(is_counted)
+        _counts(repeated, is_counted)
         .groupBy("end_offset")
         .agg(F.sum("event_count").alias("expected"))
     )
@@ -128,6 +121,12 @@ def interrupted(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> D
         .withColumn("reason", F.lit(NO_WHOLE_INCARNATION))
         .select(*_COLUMNS)
     )
+
+
+def _counts(boundaries: DataFrame, is_counted: Column) -> DataFrame:
+    """What END counted per collection: ``end_offset``, ``data_collection``, ``event_count``."""
+    counts = boundaries.select("end_offset", F.explode("collections").alias("_c"))
+    return counts.select("end_offset", "_c.*").where(is_counted)
 
 
 _COLUMNS = ("end_offset", "collection", "expected", "found", "reason")

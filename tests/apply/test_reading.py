@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply import reading
 from lakeingest.apply.batch import BatchWriter
-from lakeingest.apply.frontier import frontier_at_end
+from lakeingest.apply.frontier import frontier_after
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.window import Window, read_window
 from lakeingest.config import load_config
@@ -89,10 +89,10 @@ def test_what_was_read_ahead_from_elsewhere_is_not_used(
 ) -> None:
     """As after another driver's publication; here each expectation is made to be wrong."""
 
-    def wrongly(window: Window, indexes: Sequence[int], old: Any) -> Any:
-        return old if len(indexes) > 1 else frontier_at_end(window, indexes, old)
+    def wrongly(window: Window, index: int, old: Any) -> Any:
+        return old if index > 1 else frontier_after(window, index, old)
 
-    monkeypatch.setattr(reading, "frontier_at_end", wrongly)
+    monkeypatch.setattr(reading, "frontier_after", wrongly)
     ingest_in_small_windows(spark, tmp_path, monkeypatch)
     run = packaged_run()
     properties = write_properties(

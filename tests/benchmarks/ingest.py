@@ -112,16 +112,16 @@ def benchmark(
     log = EventFolder(folder / "log")
     generate(spark, log, shape)
     truth = expected(spark, log, shape, shape.transactions)
+    stream = cut(spark, log, shape.transactions, batch_events)
     rounds = []
     for number in range(runs + 1):
-        stream = cut(spark, log, shape.transactions, batch_events)
         turn = number % len(contestants)
         order = [*contestants[turn:], *contestants[:turn]]
         say(f"{f'run {number}' if number else 'warm-up'} (load {os.getloadavg()[0]:.1f})")
         done = run_round(order, stream, truth, folder)
-        stream.source.close()
         if number:
             rounds.append(done)
+    stream.source.close()
     return rounds
 
 

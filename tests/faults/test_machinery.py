@@ -119,9 +119,11 @@ class StubLake:
             [(self.batch, tables, 1)], "batch long, tables map<string,long>, transactions long"
         )
 
-    def snapshot(self, as_of: int | None = None) -> StubLake:
-        assert as_of == self.batch
-        return self
+    def snapshots(self) -> Sequence[StubLake]:
+        return [self]
+
+    def tables(self) -> Sequence[str]:
+        return [f"public.{name}" for name in self.counts]
 
     def table(self, collection: str) -> DataFrame:
         return self.spark.range(self.counts[collection.removeprefix("public.")])

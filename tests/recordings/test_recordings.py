@@ -20,7 +20,7 @@ from tests.recordings.check import Report, check_history, check_run, check_table
 from tests.recordings.configure import RecordedRun, packaged_run, recorded_run
 from tests.recordings.oracle import NULL, Rows
 from tests.recordings.prefix import PrefixChecker
-from tests.recordings.totals import Lake, Snapshot, measured, publications
+from tests.recordings.totals import Lake, Snapshot, measured
 
 pytestmark = pytest.mark.slow
 
@@ -180,22 +180,26 @@ class Torn:
     def history(self) -> DataFrame:
         return self._lake.history()
 
-    def snapshot(self, as_of: int | None = None) -> Snapshot:
-        found = publications(self._lake)
-        batches = [publication.batch for publication in found]
-        assert as_of is not None
-        earlier = found[max(0, batches.index(as_of) - 1)]
-        # The initial snapshot knows only the tables that had rows.
-        known = self._table.rpartition(".")[2] in earlier.versions
-        whole = self._lake.snapshot(as_of)
-        return TornSnapshot(
-            whole, self._lake.snapshot(earlier.batch) if known else whole, self._table
-        )
+    def snapshots(self) -> Sequence[Snapshot]:
+        found = self._lake.snapshots()
+        torn = []
+        for whole, earlier in zip(found, [found[0], *found[:-1]], strict=True):
+            # The initial snapshot knows only the tables that had rows.
+            known = self._table in earlier.tables()
+            torn.append(TornSnapshot(whole, earlier if known else whole, self._table))
+        return torn
 
 
 class TornSnapshot:
     def __init__(self, whole: Snapshot, earlier: Snapshot, table: str) -> None:
         self._whole, self._earlier, self._table = whole, earlier, table
+
+    @property
+    def batch(self) -> int:
+        return self._whole.batch
+
+    def tables(self) -> Sequence[str]:
+        return self._whole.tables()
 
     def table(self, collection: str) -> DataFrame:
         return (self._earlier if collection == self._table else self._whole).table(collection)

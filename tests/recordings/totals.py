@@ -24,6 +24,13 @@ TOGETHER = 24
 class Snapshot(Protocol):
     """One published state of all tables."""
 
+    @property
+    def batch(self) -> int:
+        """Number of the publication."""
+
+    def tables(self) -> Sequence[str]:
+        """Return the collections that have a table."""
+
     def table(self, collection: str) -> DataFrame:
         """Return the rows of ``collection``."""
 
@@ -34,8 +41,8 @@ class Lake(Protocol):
     def history(self) -> DataFrame:
         """Return one row per publication."""
 
-    def snapshot(self, as_of: int | None = None) -> Snapshot:
-        """Return the state of one publication, by default the newest."""
+    def snapshots(self) -> Sequence[Snapshot]:
+        """Return the state of every publication."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,7 @@ class TotalsOfLake:
     namespace: str
     measures: Mapping[str, tuple[str, ...]]
     _known: dict[tuple[str, int], Measures] = field(default_factory=dict)
+    _snapshots: Mapping[int, Snapshot] = field(default_factory=dict)
 
     def of(self, wanted: Sequence[Publication]) -> Iterator[tuple[Publication, Totals]]:
         """Yield each publication with the totals of all its tables, in the given order."""
@@ -118,10 +126,11 @@ class TotalsOfLake:
         waiting.clear()
 
     def _compute(self, places: Mapping[tuple[str, int], int]) -> None:
-        snapshots = {batch: self.lake.snapshot(as_of=batch) for batch in set(places.values())}
+        if not self._snapshots.keys() >= set(places.values()):
+            self._snapshots = {snapshot.batch: snapshot for snapshot in self.lake.snapshots()}
         frames = (
             measured(
-                snapshots[batch].table(f"{self.namespace}.{table}"), self.measures[table]
+                self._snapshots[batch].table(f"{self.namespace}.{table}"), self.measures[table]
             ).select(F.lit(table).alias("table"), F.lit(version).alias("version"), "measures")
             for (table, version), batch in places.items()
         )
