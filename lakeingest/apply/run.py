@@ -23,7 +23,7 @@ from lakeingest.apply.lake import LakeState, read_lake, same_progress, take_over
 from lakeingest.apply.prepared import prepare
 from lakeingest.apply.reading import WindowReader
 from lakeingest.apply.side_by_side import in_background
-from lakeingest.apply.stuck import Patience, refuse_if_stuck, refuse_unknown_ends
+from lakeingest.apply.stuck import Patience, refuse_if_lost, refuse_if_stuck, refuse_unknown_ends
 from lakeingest.apply.summary import BatchSummary, RunSummary
 from lakeingest.apply.tables import TableBook, Warnings
 from lakeingest.apply.window import Window
@@ -187,12 +187,13 @@ class PipelineRun:
         """Apply one window; tells whether there is more to look at at once."""
         window = self._reader.read(state.head.frontier, state.through)
         if window is None:
+            refuse_if_lost(state.through)
             return state, False
         self._tally.pending = window.waiting
+        refuse_unknown_ends(window, self._ledger)
         batches = _batches(window)
         if not batches:
             return self._without_batches(window, state)
-        refuse_unknown_ends(window, self._ledger)
         failpoint("2.planned")
         # Neither needs the other: the lake is taken over, the first batch is prepared.
         with in_background(
@@ -218,6 +219,8 @@ class PipelineRun:
             self._reader.enlarge(window)
             return state, True
         refuse_if_stuck(window, self._patience)
+        if not window.waiting:
+            refuse_if_lost(state.through)
         return state, False
 
     def _summary(self, state: LakeState, seconds: float) -> RunSummary:

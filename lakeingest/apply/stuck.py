@@ -87,6 +87,26 @@ def _lacking(lacking: Shortfall, waiting: int, timeout_seconds: int, *, static: 
     )
 
 
+def refuse_if_lost(through: int | None) -> None:
+    """Stop if tables hold transactions that the log, read to its end, does not have.
+
+    Args:
+        through: END up to which a run that was interrupted has written tables; null: none has.
+
+    Raises:
+        DataError: There is such an END.
+    """
+    if through is not None:
+        message = (
+            f"Some tables hold transactions up to the END at offset {through} of the transaction "
+            "topic, written by a run that was interrupted before it published them, but the topic "
+            "ends before it: the broker lost records. Nothing can be published that does not show "
+            "them. Run again when the topic is complete; if it never will be, load the lake anew "
+            "(another lakeingest.target.path). The lake stands at its last publication."
+        )
+        raise DataError(message)
+
+
 def refuse_unknown_ends(window: Window, ledger: DeltaLedger) -> None:
     """Stop if the log went back to transactions that this lake has never seen.
 

@@ -1,0 +1,234 @@
+"""Bad input stops the run with its own error, publishes no more than a commit, and loses nothing.
+
+Nothing lost means: once the log is what it should be, the next run ends with the source's tables.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.publish import Publisher
+from lakeingest.apply.run import run_pipeline
+from lakeingest.config import load_config
+from lakeingest.errors import ConfigError, DataError
+from lakeingest.reader import open_lake
+from tests.recordings.altered import Edit, Line, altered, appended
+from tests.recordings.check import check_history, check_tables
+from tests.recordings.configure import RecordedRun, packaged_run, write_properties
+
+pytestmark = pytest.mark.slow
+
+
+SECOND = '"total_order":2'
+LATER = re.compile(r'("ts_ms":)\d+')
+
+
+class CrashError(Exception):
+    """Stands for the end of the process."""
+
+
+class Pipeline:
+    """One lake, fed from one log after another."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self._spark = spark
+        self._folder = folder
+        self.whole = packaged_run()
+
+    def altered(self, **edits: Edit) -> RecordedRun:
+        return altered(self.whole, Path(mkdtemp(dir=self._folder)) / "log", **edits)
+
+    def ingest(self, run: RecordedRun, **settings: str) -> int:
+        """Run to the end of the log; returns the number of publications it made."""
+        return run_pipeline(self._spark, load_config(self._configured(run, settings))).batches
+
+    def commit(self) -> int:
+        """Return the source commit that the newest publication shows; -1: nothing is published."""
+        if not (self._folder / "lake").exists():
+            return -1
+        history = check_history(self.whole, open_lake(self._spark, str(self._folder / "lake")))
+        assert history.violations == ()
+        return history.place.last if history.place else -1
+
+    def end_offset(self) -> int:
+        """Return the offset of the last END that is published."""
+        row = open_lake(self._spark, str(self._folder / "lake")).history().first()
+        assert row is not None
+        return int(row["end_offset"])
+
+    def holds_the_source_after(self, run: RecordedRun) -> bool:
+        """Run over the log as it should be and compare every table with the database's."""
+        self.ingest(run)
+        tables = check_tables(run, self._configured(run, {}))
+        return len(tables) > 0 and not [table for table in tables if table.differences]
+
+    def _configured(self, run: RecordedRun, settings: dict[str, str]) -> Path:
+        properties = run.configuration(self._folder / "lake", **settings)
+        return write_properties(self._folder / "pipeline.properties", properties)
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake that holds the whole run; to be copied."""
+    folder = tmp_path_factory.mktemp("fed")
+    Pipeline(spark, folder).ingest(packaged_run())
+    return folder / "lake"
+
+
+@pytest.fixture
+def fed(spark: SparkSession, tmp_path: Path, lake: Path) -> Pipeline:
+    """A pipeline that has applied the whole run."""
+    shutil.copytree(lake, tmp_path / "lake")
+    return Pipeline(spark, tmp_path)
+
+
+@pytest.fixture
+def pipeline(spark: SparkSession, tmp_path: Path) -> Pipeline:
+    return Pipeline(spark, tmp_path)
+
+
+def middle(found: list[Line]) -> int:
+    """Return the index of a change in the middle of a topic and of its transaction."""
+    return next(n for n, x in enumerate(found) if n > len(found) / 2 and SECOND in (x["v"] or ""))
+
+
+def test_a_value_cut_short_within_a_transaction_is_named_and_holds_back_what_comes_after(
+    pipeline: Pipeline,
+) -> None:
+    broken: list[Line] = []
+
+    def cut_short(found: list[Line]) -> list[Line]:
+        line = found[middle(found)]
+        line["v"] = line["v"][: len(line["v"]) // 2]
+        broken.append(line)
+        return found
+
+    run = pipeline.altered(orders=cut_short)
+    with pytest.raises(DataError) as stopped:
+        pipeline.ingest(run)
+    place = f"offset {broken[0]['o']} of 't1.public.orders' partition {broken[0]['p']}"
+    assert place in str(stopped.value)
+    assert 0 < pipeline.commit() < 900
+    assert pipeline.holds_the_source_after(pipeline.whole)
+
+
+def test_a_row_that_is_missing_is_counted_and_its_transaction_published_when_it_comes(
+    pipeline: Pipeline,
+) -> None:
+    def without_one(found: list[Line]) -> list[Line]:
+        del found[middle(found)]
+        return found
+
+    def with_one_late(found: list[Line]) -> list[Line]:
+        late = found.pop(middle(found))
+        return appended(found, [late])
+
+    with pytest.raises(DataError, match="END counts 1 rows of table 'public.orders', 0 are there"):
+        pipeline.ingest(pipeline.altered(orders=without_one))
+    assert 0 < pipeline.commit() < 900
+    assert pipeline.holds_the_source_after(pipeline.altered(orders=with_one_late))
+
+
+def test_an_end_that_cannot_be_read_is_named_and_nothing_goes_by_it(pipeline: Pipeline) -> None:
+    def cut_short(found: list[Line]) -> list[Line]:
+        line = next(line for line in found[1000:] if '"END"' in line["v"])
+        line["v"] = line["v"][:-5]
+        return found
+
+    run = pipeline.altered(transaction=cut_short)
+    with pytest.raises(DataError, match="of the transaction topic cannot be read"):
+        pipeline.ingest(run)
+    assert pipeline.commit() < 600
+    assert pipeline.holds_the_source_after(pipeline.whole)
+
+
+def test_a_transaction_topic_with_two_partitions_is_refused(pipeline: Pipeline) -> None:
+    def dealt(found: list[Line]) -> Iterable[Line]:
+        return ({**line, "p": n % 2, "o": n // 2} for n, line in enumerate(found))
+
+    with pytest.raises(DataError, match="has 2 partitions; the commit order is lost"):
+        pipeline.ingest(pipeline.altered(transaction=dealt))
+    assert pipeline.commit() == -1
+    assert pipeline.holds_the_source_after(pipeline.whole)
+
+
+def test_a_table_without_a_key_stops_before_the_first_batch_that_has_it(pipeline: Pipeline) -> None:
+    def keyless(found: list[Line]) -> Iterable[Line]:
+        return ({**line, "k": None} for line in found)
+
+    run = pipeline.altered(stock_log=keyless)
+    with pytest.raises(ConfigError, match=r"lakeingest\.table\.public\.stock_log\.key"):
+        pipeline.ingest(run)
+    assert pipeline.commit() == 0
+    assert pipeline.holds_the_source_after(pipeline.whole)
+
+
+def test_a_log_that_ends_before_what_was_applied_is_refused(fed: Pipeline) -> None:
+    last = fed.commit()
+    run = fed.altered(transaction=lambda found: found[:1000])
+    with pytest.raises(DataError, match="deleted and made again"):
+        fed.ingest(run)
+    assert fed.commit() == last
+
+
+def test_a_log_that_lost_what_tables_hold_already_is_refused(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables are ahead of the ledger after a crash, and the broker lost its newest records."""
+    with monkeypatch.context() as crash:
+        publish: Any = Publisher._publish
+
+        def lose(self: Publisher, index: int, publication: Any, summary: Any) -> None:
+            if publication.batch == 3:
+                raise CrashError
+            publish(self, index, publication, summary)
+
+        crash.setattr(Publisher, "_publish", lose)
+        with pytest.raises(CrashError):
+            pipeline.ingest(pipeline.whole, batch_max_events="700")
+    before, end = pipeline.commit(), pipeline.end_offset()
+    run = pipeline.altered(transaction=lambda found: [x for x in found if x["o"] <= end])
+    with pytest.raises(DataError, match="Some tables hold transactions up to the END at offset"):
+        pipeline.ingest(run)
+    assert pipeline.commit() == before
+    assert pipeline.holds_the_source_after(pipeline.whole)
+
+
+def test_transactions_below_the_last_one_that_were_never_seen_are_refused(
+    fed: Pipeline,
+) -> None:
+    """A restored database goes on from older positions: its new transactions look old."""
+    last = fed.commit()
+
+    def goes_on(found: list[Line]) -> list[Line]:
+        old = next(line for line in found[1000:] if '"END"' in line["v"])
+        xid, lsn = json.loads(old["v"])["id"].split(":")
+        new = old["v"].replace(f"{xid}:{lsn}", f"{xid}:{int(lsn) + 1}")
+        return appended(found, [{**old, "v": new}])
+
+    with pytest.raises(DataError, match="1 transactions lie below the last applied position"):
+        fed.ingest(fed.altered(transaction=goes_on))
+    assert fed.commit() == last
+    assert fed.ingest(fed.whole) == 0
+
+
+def test_a_snapshot_that_was_taken_again_is_refused(fed: Pipeline) -> None:
+    last = fed.commit()
+
+    def taken_again(found: list[Line]) -> list[Line]:
+        later = (LATER.sub(r"\g<1>2000000000000", line["v"]) for line in found[:3])
+        return appended(found, ({**line, "v": v} for line, v in zip(found[:3], later, strict=True)))
+
+    with pytest.raises(DataError, match="a new initial snapshot"):
+        fed.ingest(fed.altered(customers=taken_again))
+    assert fed.commit() == last
+    assert fed.ingest(fed.whole) == 0
