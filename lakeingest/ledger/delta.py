@@ -19,7 +19,7 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.delta_log import commits, is_delta_table
+from lakeingest.engine.delta_log import TABLE_PROPERTIES, commits, is_delta_table
 from lakeingest.engine.delta_transaction import DeltaTransaction, available
 from lakeingest.errors import ConfigError, FencedError
 from lakeingest.ledger.publication import Publication
@@ -27,10 +27,6 @@ from lakeingest.shape import LEDGER
 
 _APP = "lakeingest-ledger:"
 _TOKEN_BATCHES = 1_000_000_000
-_PROPERTIES = {
-    # As for tables (``sink/delta.py``); an option of the first append, ignored by later ones.
-    "delta.checkpointInterval": "50",
-}
 
 
 class DeltaLedger:
@@ -210,10 +206,11 @@ class DeltaLedger:
         return True
 
     def _append_publicly(self, rows: DataFrame, token: int, metadata: str) -> None:
+        # The first append makes the table with its properties; later ones ignore them.
         (
             rows.write.format("delta")
             .mode("append")
-            .options(**_PROPERTIES)
+            .options(**TABLE_PROPERTIES)
             .option("txnAppId", self._application())
             .option("txnVersion", str(token))
             .option("userMetadata", metadata)

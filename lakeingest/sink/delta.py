@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from lakeingest.engine.delta_log import is_delta_table
+from lakeingest.engine.delta_log import TABLE_PROPERTIES, is_delta_table
 from lakeingest.engine.held import held
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import ConfigError, FencedError
@@ -41,10 +41,6 @@ from lakeingest.sink.schema_change import schema_change
 _INTERNAL = ("_first_op", "_link")
 _TOMBSTONES = "__tombstones"
 _FENCE_ATTEMPTS = 10
-_PROPERTIES = {
-    # Checkpoints every 10 commits (Delta's default) cost 0.6 s each; 50 keeps reads short.
-    "delta.checkpointInterval": "50",
-}
 
 
 class DeltaSink:
@@ -210,7 +206,7 @@ class DeltaSink:
     def _create(self, changeset: Changeset, note: CommitNote) -> TableState:
         path = self.path(note.collection)
         rows = self._rows(changeset)
-        create = delta_writer(rows, note).mode("errorifexists").options(**_PROPERTIES)
+        create = delta_writer(rows, note).mode("errorifexists").options(**TABLE_PROPERTIES)
         try:
             return committed(self._spark, path, note, lambda: create.save(path))
         except AnalysisException as error:
