@@ -33,7 +33,7 @@ CHECKS = (
     ),
     ("pytest, fast half", ["-m", "pytest", "--no-header", "-m", "not slow"]),
 )
-SLOW = ["-m", "pytest", "--no-header", "-m", "slow and not soak"]
+SLOW = ["-m", "pytest", "--no-header", "-m", "slow and not soak", "--durations=12"]
 
 
 def main() -> int:

@@ -20,7 +20,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     started = session(
         "lakeingest tests",
         cores=2,
-        extra={"spark.sql.warehouse.dir": warehouse.as_uri(), "spark.driver.memory": "2g"},
+        extra={
+            "spark.sql.warehouse.dir": warehouse.as_uri(),
+            "spark.driver.memory": "2g",
+            # Delta keeps 10,000 tables' logs for an hour, at some 6 MB each: the tests' hundreds of
+            # tables filled the heap until Spark ended its own JVM.
+            "spark.databricks.delta.delta.log.cacheSize": "32",
+        },
     )
     assert started.sparkContext.master == "local[2]"
     assert started.conf.get("spark.sql.shuffle.partitions") == "2"

@@ -8,7 +8,7 @@ gateway's view, or of one of its packages and classes, already is is not asked f
 
 from __future__ import annotations
 
-from functools import reduce
+from itertools import accumulate
 from typing import Any
 
 from py4j.java_gateway import JavaPackage
@@ -54,9 +54,7 @@ def remember_names(spark: SparkSession) -> None:
 
 def _remember(view: Any, parts: list[str]) -> None:
     # Of a class that is not there the gateway makes a package: it may come with a jar later.
-    if not isinstance(reduce(getattr, parts, view), JavaPackage):
-        place = view
-        for part in parts:
-            known = getattr(place, part)
+    places = list(accumulate(parts, getattr, initial=view))
+    if not isinstance(places[-1], JavaPackage):
+        for place, part, known in zip(places, parts, places[1:], strict=False):
             setattr(place, part, known)
-            place = known

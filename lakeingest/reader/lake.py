@@ -180,7 +180,10 @@ class Lake:
         return Snapshot(self._spark, self._root, row, self._names)
 
     def snapshots(self) -> list[Snapshot]:
-        """Return all publications, oldest first, with one look at the ledger: for audits."""
+        """Return all publications, oldest first: for audits.
+
+        One look at the ledger brings a summary row per publication to the driver, none of a table.
+        """
         rows = self._rows("publication").orderBy("batch").select("batch", "tables").collect()
         return [Snapshot(self._spark, self._root, row, self._names) for row in rows]
 

@@ -9,31 +9,26 @@ import json
 import re
 import shutil
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.publish import Publisher
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.reader import open_lake
+from tests.faults.lost_publication import CrashError, lose_a_publication
 from tests.recordings.altered import Edit, Line, altered, appended
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 
 pytestmark = pytest.mark.slow
 
-
 SECOND = '"total_order":2'
 LATER = re.compile(r'("ts_ms":)\d+')
-
-
-class CrashError(Exception):
-    """Stands for the end of the process."""
 
 
 class Pipeline:
@@ -185,14 +180,7 @@ def test_a_log_that_lost_what_tables_hold_already_is_refused(
 ) -> None:
     """Tables are ahead of the ledger after a crash, and the broker lost its newest records."""
     with monkeypatch.context() as crash:
-        publish: Any = Publisher._publish
-
-        def lose(self: Publisher, index: int, publication: Any, summary: Any) -> None:
-            if publication.batch == 3:
-                raise CrashError
-            publish(self, index, publication, summary)
-
-        crash.setattr(Publisher, "_publish", lose)
+        lose_a_publication(crash)
         with pytest.raises(CrashError):
             pipeline.ingest(pipeline.whole, batch_max_events="700")
     before, end = pipeline.commit(), pipeline.end_offset()
@@ -225,8 +213,8 @@ def test_a_snapshot_that_was_taken_again_is_refused(fed: Pipeline) -> None:
     last = fed.commit()
 
     def taken_again(found: list[Line]) -> list[Line]:
-        later = (LATER.sub(r"\g<1>2000000000000", line["v"]) for line in found[:3])
-        return appended(found, ({**line, "v": v} for line, v in zip(found[:3], later, strict=True)))
+        later = partial(LATER.sub, r"\g<1>2000000000000")
+        return appended(found, ({**line, "v": later(line["v"])} for line in found[:3]))
 
     with pytest.raises(DataError, match="a new initial snapshot"):
         fed.ingest(fed.altered(customers=taken_again))

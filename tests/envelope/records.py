@@ -57,7 +57,7 @@ def vectors(name: str) -> list[Record]:
     ]
 
 
-def recorded(folder: Path, topic: str) -> Iterator[Mapping[str, Any]]:
+def recorded(folder: Path, topic: str) -> Iterator[dict[str, Any]]:
     """Yield the lines of one recorded topic: ``p``, ``o``, ``k``, ``v``, ``h``."""
     with gzip.open(folder / "topics" / f"{topic}.jsonl.gz", "rt", encoding="utf-8") as lines:
         yield from map(json.loads, lines)

@@ -1,40 +1,26 @@
 """A batch is written while the one before it is being published: a crash leaves tables two ahead.
 
-Timing decides whether a real kill meets that moment, so it is made here: the publication waits
-until the next batch is in its tables, and never happens.
+Timing decides whether a real kill meets that moment, so it is made (``lost_publication.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from threading import Event
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.apply import reading
-from lakeingest.apply.batch import BatchWriter
-from lakeingest.apply.publish import Publisher
 from lakeingest.apply.run import run_pipeline
-from lakeingest.apply.summary import BatchSummary
 from lakeingest.config import load_config
-from lakeingest.ledger.publication import Publication
 from lakeingest.reader import open_lake
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.delta import DeltaSink
+from tests.faults.lost_publication import LOST, CrashError, lose_a_publication
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import packaged_run, write_properties
 
 pytestmark = pytest.mark.slow
-
-LOST = 4
-"""The publication that never happens."""
-
-
-class CrashError(Exception):
-    """Stands for the end of the process."""
 
 
 def test_tables_two_batches_ahead_of_the_ledger_are_published_at_the_commit_they_show(
@@ -78,28 +64,6 @@ def test_with_a_bound_on_transactions_no_batch_is_written_before_the_last_is_pub
         with pytest.raises(CrashError):
             run_pipeline(spark, load_config(properties))
     assert max(batches_of_tables(spark, target, settings)) == LOST
-
-
-def lose_a_publication(monkeypatch: pytest.MonkeyPatch, wait_seconds: float = 120.0) -> None:
-    """Let publication ``LOST`` wait until the next batch is written, and then never happen."""
-    apply: Callable[..., Any] = BatchWriter._apply
-    publish: Callable[..., None] = Publisher._publish
-    written = Event()
-
-    def tell(self: BatchWriter, *arguments: Any) -> Any:
-        result = apply(self, *arguments)
-        if result[0].batch > LOST:
-            written.set()
-        return result
-
-    def lose(self: Publisher, index: int, publication: Publication, summary: BatchSummary) -> None:
-        if publication.batch == LOST:
-            written.wait(wait_seconds)
-            raise CrashError
-        publish(self, index, publication, summary)
-
-    monkeypatch.setattr(BatchWriter, "_apply", tell)
-    monkeypatch.setattr(Publisher, "_publish", lose)
 
 
 def batches_of_tables(spark: SparkSession, target: Path, settings: dict[str, str]) -> set[int]:

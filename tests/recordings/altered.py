@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
 from collections.abc import Callable, Iterable
@@ -10,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.envelope.records import recorded
 from tests.recordings.configure import RecordedRun
 from tests.source.folder import write_topic
 
@@ -18,8 +18,6 @@ Line = dict[str, Any]
 
 Edit = Callable[[list[Line]], Iterable[Line]]
 """Makes the lines of a topic anew."""
-
-_ENDING = ".jsonl.gz"
 
 
 def altered(run: RecordedRun, folder: Path, **edits: Edit) -> RecordedRun:
@@ -34,11 +32,10 @@ def altered(run: RecordedRun, folder: Path, **edits: Edit) -> RecordedRun:
     # Without its bounds the manifest says nothing about the changed files; they are looked at.
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     (folder / "manifest.json").write_text(json.dumps({**manifest, "topics": {}}), "utf-8")
-    files = {path.name.removesuffix(_ENDING): path for path in (folder / "topics").iterdir()}
-    by_name = {topic.rpartition(".")[2]: topic for topic in files}
     for name, edit in edits.items():
-        topic = by_name[name]
-        write_topic(folder, topic, edit(lines(files[topic])))
+        (path,) = (folder / "topics").glob(f"*.{name}.jsonl.gz")
+        topic = path.name.removesuffix(".jsonl.gz")
+        write_topic(folder, topic, edit(list(recorded(folder, topic))))
     return replace(run, events=folder)
 
 
@@ -49,9 +46,3 @@ def appended(found: list[Line], more: Iterable[Line]) -> list[Line]:
         end = max(other["o"] for other in result if other["p"] == line["p"])
         result.append({**line, "o": end + 1})
     return result
-
-
-def lines(path: Path) -> list[Line]:
-    """Return the records of a recorded topic, in the order of the file."""
-    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as text:
-        return [json.loads(line) for line in text]

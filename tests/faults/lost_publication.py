@@ -1,0 +1,46 @@
+"""A crash between tables and their publication, made at will: tables are ahead of the ledger.
+
+The publication waits until the next batch is in its tables, and never happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event
+from typing import Any
+
+import pytest
+
+from lakeingest.apply.batch import BatchWriter
+from lakeingest.apply.publish import Publisher
+from lakeingest.apply.summary import BatchSummary
+from lakeingest.ledger.publication import Publication
+
+LOST = 4
+"""The publication that never happens."""
+
+
+class CrashError(Exception):
+    """Stands for the end of the process."""
+
+
+def lose_a_publication(monkeypatch: pytest.MonkeyPatch, wait_seconds: float = 120.0) -> None:
+    """Let publication ``LOST`` wait until the next batch is written, and then never happen."""
+    apply: Callable[..., Any] = BatchWriter._apply
+    publish: Callable[..., None] = Publisher._publish
+    written = Event()
+
+    def tell(self: BatchWriter, *arguments: Any) -> Any:
+        result = apply(self, *arguments)
+        if result[0].batch > LOST:
+            written.set()
+        return result
+
+    def lose(self: Publisher, index: int, publication: Publication, summary: BatchSummary) -> None:
+        if publication.batch == LOST:
+            written.wait(wait_seconds)
+            raise CrashError
+        publish(self, index, publication, summary)
+
+    monkeypatch.setattr(BatchWriter, "_apply", tell)
+    monkeypatch.setattr(Publisher, "_publish", lose)
