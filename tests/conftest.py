@@ -22,7 +22,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         cores=2,
         extra={
             "spark.sql.warehouse.dir": warehouse.as_uri(),
-            "spark.driver.memory": "2g",
+            "spark.driver.memory": "3g",
             # Delta keeps 10,000 tables' logs for an hour, at some 6 MB each: the tests' hundreds of
             # tables filled the heap until Spark ended its own JVM.
             "spark.databricks.delta.delta.log.cacheSize": "32",

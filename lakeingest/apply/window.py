@@ -15,6 +15,7 @@ from itertools import islice
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.apply.bootstrap import Phase, phase_after, refuse_new_snapshot
 from lakeingest.apply.contents import Contents, contents
 from lakeingest.apply.reach import Reach, plan_reach
 from lakeingest.apply.seen_ends import seen_ends
@@ -27,11 +28,9 @@ from lakeingest.apply.shortfall import (
 )
 from lakeingest.apply.side_by_side import begun, in_background
 from lakeingest.engine.held import held
-from lakeingest.errors import DataError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan import window as plan
 from lakeingest.plan.spec import PipelineSpec
-from lakeingest.shape import Kind
 from lakeingest.source.contract import Source
 from lakeingest.transaction.cut import Cut, End, cut
 
@@ -131,23 +130,23 @@ def read_window(
         ):
             all_ends = asked_for_ends()
             ends = [end for end in all_ends if end.position > frontier.end_position]
-            again = tuple(e.position for e in all_ends if e.position <= frontier.end_position)
             hoped = _cuts(ends, reach, bounds) if frontier.streaming and reach.whole else ()
             asked_shares = share(hoped, snapshot=False)
             found = asked()
-            _refuse_new_snapshot(found, frontier)
-            snapshot, streaming = _snapshot(found, reach, frontier, bounds, any_end=bool(all_ends))
+            refuse_new_snapshot(found, frontier)
+            phase = phase_after(found, reach, frontier, any_end=bool(all_ends), final=bounds.final)
             shortfall: Shortfall | None = None
             complete: Sequence[End] = ()
-            if streaming and ends:
+            if phase is not Phase.LOADING and ends:
                 repeated = any(end.begins > 1 for end in ends)
                 halves = first_interrupted(changes, fresh, counted) if repeated else None
                 passed = _passed(found, reach)
                 shortfall, complete = complete_prefix(ends, passed, asked_for_short(), halves)
-    if snapshot and not complete and not bounds.final:
-        # A partition's last snapshot rows may arrive after the marker in another one. Nothing
-        # counts them; a whole transaction that was written after them has at least arrived.
-        snapshot = not (all_ends or found.streaming())
+    # A partition's last snapshot rows may arrive after the marker in another one. Nothing counts
+    # them; a whole transaction that was written after them has at least arrived.
+    nothing_after = not (all_ends or found.streaming())
+    confirmed = bool(complete) or bounds.final or nothing_after
+    snapshot = phase is Phase.LOADED and confirmed
     cuts = _cuts(complete, reach, bounds)
     if snapshot or cuts != hoped:
         asked_shares = share(cuts, snapshot=snapshot)
@@ -162,7 +161,7 @@ def read_window(
         asked_shares,
         shortfall,
         len(ends) - len(complete),
-        again,
+        tuple(end.position for end in all_ends if end.position <= frontier.end_position),
     )
 
 
@@ -175,45 +174,6 @@ def _cuts(complete: Sequence[End], reach: Reach, bounds: Bounds) -> tuple[Cut, .
     cuts = tuple(islice(planned, MAX_BATCHES))
     # Most likely the last one is not full; with what the next window brings it is.
     return cuts if reach.whole or len(cuts) < 2 else cuts[:-1]
-
-
-def _refuse_new_snapshot(found: Contents, frontier: Frontier) -> None:
-    """Stop at a snapshot that was taken after transactions of ours: its positions start over."""
-    if not frontier.streaming:
-        return
-    newest = max((portion.source_ms for portion in found.of(Kind.SNAPSHOT)), default=0)
-    if newest > frontier.committed_ms > 0:
-        message = (
-            "The topics hold a new initial snapshot, taken after transactions that are in the lake "
-            "already: the connector started over. Load the lake anew from it (another "
-            "lakeingest.target.path). The lake stands at its last publication."
-        )
-        raise DataError(message)
-
-
-def _snapshot(
-    found: Contents, reach: Reach, frontier: Frontier, bounds: Bounds, *, any_end: bool
-) -> tuple[bool, bool]:
-    """Tell whether the initial snapshot is complete here, and whether transactions may follow.
-
-    Every partition must be read to its watermark or to a streamed row, and then: the markers say
-    so. Where the last marker is missing (its table was empty) something streamed says so, too,
-    because streaming starts when the snapshot is over; but topics keep no order between one
-    another, so only if no table is open and no topic is still without its first record. Taking
-    the streamed row's word alone publishes a snapshot without the tables that arrive later.
-    """
-    if frontier.streaming:
-        return False, True
-    streamed = found.streaming()
-    read_past = all(where in streamed for where in reach.cut_short)
-    has_rows = any(True for _ in found.of(Kind.SNAPSHOT))
-    evidence = any_end or bool(streamed)
-    if not has_rows:
-        return False, evidence and read_past
-    everywhere = bounds.final or not reach.silent
-    unmarked = evidence and found.snapshot_tables_closed() and everywhere
-    over = read_past and (found.snapshot_marked_complete() or unmarked)
-    return over, over
 
 
 def _passed(found: Contents, reach: Reach) -> str | None:
