@@ -20,7 +20,7 @@ from pathlib import Path
 from lakeingest.apply.failpoints import FAILPOINTS
 from lakeingest.session import session
 from tests.faults.killed import Ordeal, Outcome, Writer, failpoint_kills, random_kills
-from tests.recordings.configure import RecordedRun, recorded_run, write_properties
+from tests.recordings.configure import RecordedRun, recorded_run, run_folder, write_properties
 
 SMALL_BATCHES = {"lakeingest.batch.max.events": "1000"}
 """Some fifteen batches of the small runs: enough moments between two publications."""
@@ -58,7 +58,7 @@ def print_table(outcome: Outcome, seconds: float) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Return 1 if anything was wrong, else 0."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.soak")
-    parser.add_argument("run", type=Path, help="folder of one recorded run with commits")
+    parser.add_argument("run", type=run_folder, help="folder of one recorded run with commits")
     parser.add_argument("--format", default="json")
     parser.add_argument("--random", type=int, default=20, help="kills at random moments")
     parser.add_argument("--seed", type=int, default=1)
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-failpoints", action="store_true", help="random moments only")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args(arguments)
-    run = recorded_run(options.run.resolve(), options.format)
+    run = recorded_run(options.run, options.format)
     settings = {**SMALL_BATCHES, **dict(pair.split("=", 1) for pair in options.set)}
     started = time.monotonic()
     spark = session("soak", kafka=False)

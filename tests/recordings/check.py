@@ -25,7 +25,13 @@ from lakeingest.config import load_config
 from lakeingest.reader import open_lake
 from lakeingest.session import session
 from tests.recordings.compare import Comparison, compare_table
-from tests.recordings.configure import RecordedRun, key_of, recorded_run, write_properties
+from tests.recordings.configure import (
+    RecordedRun,
+    key_of,
+    recorded_run,
+    run_folder,
+    write_properties,
+)
 from tests.recordings.known import ACCEPTED, UNCOUNTED
 from tests.recordings.prefix import SHOP_MEASURES, Place, PrefixChecker, shop_violations
 from tests.recordings.shown import show_in_process, show_through_the_command
@@ -199,7 +205,7 @@ def check_case(spark: SparkSession, case: Case, root: Path) -> Report:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Return 1 if anything differs, else 0."""
     parser = argparse.ArgumentParser(prog="python -m tests.recordings.check")
-    parser.add_argument("run", type=Path, nargs="?", help="folder of one recorded run")
+    parser.add_argument("run", type=run_folder, nargs="?", help="folder of one recorded run")
     parser.add_argument("--format", default="json", help="json (default) or json-schema")
     parser.add_argument("--max-batches", type=int, help="ingest only so many batches")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
@@ -210,9 +216,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if (options.run is None) == (options.all is None):
         parser.error("give one RUN_FOLDER, or --all ROOT")
     if options.all is None:
-        root = options.run.resolve().parent
+        root = options.run.parent
         settings = dict(pair.split("=", 1) for pair in options.set)
-        wanted = [Case(options.run.resolve().name, options.format, settings, options.max_batches)]
+        wanted = [Case(options.run.name, options.format, settings, options.max_batches)]
     else:
         root = options.all
         wanted = cases(options.only, options.variant)

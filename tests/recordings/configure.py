@@ -7,6 +7,7 @@ must meet a column type that was decided without looking at it.
 from __future__ import annotations
 
 import json
+from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -183,6 +184,19 @@ class RecordedRun:
 def recorded_run(folder: Path, form: str = "json") -> RecordedRun:
     """Return the run in ``folder``, which holds ``<form>/`` and ``oracle/``."""
     return RecordedRun(folder.name, form, folder / form, Oracle(folder / "oracle"))
+
+
+def run_folder(path: str) -> Path:
+    """Return the folder of a recorded run that a command line names.
+
+    Raises:
+        ArgumentTypeError: It is not one.
+    """
+    folder = Path(path).resolve()
+    if not (folder / "oracle").is_dir():
+        message = f"{folder} holds no recorded run: it has no folder oracle/"
+        raise ArgumentTypeError(message)
+    return folder
 
 
 def packaged_run() -> RecordedRun:

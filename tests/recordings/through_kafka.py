@@ -26,7 +26,7 @@ from lakeingest.session import session
 from tests.faults.killed import RUN_COMMAND, Writer
 from tests.recordings.check import History, check_history, check_tables
 from tests.recordings.compare import Comparison
-from tests.recordings.configure import RecordedRun, recorded_run, write_properties
+from tests.recordings.configure import RecordedRun, recorded_run, run_folder, write_properties
 from tests.rig.kafka import KafkaBroker
 from tests.rig.replay import Order, replay
 
@@ -123,7 +123,7 @@ def _wait_until_published(spark: SparkSession, lake: Path, end: int, writer: Wri
 def main() -> int:
     """Run the check from the command line; return 1 when anything differs."""
     parser = argparse.ArgumentParser(prog="python -m tests.recordings.through_kafka")
-    parser.add_argument("run", type=Path, help="folder of a recorded run")
+    parser.add_argument("run", type=run_folder, help="folder of a recorded run")
     parser.add_argument("--order", type=Order, choices=list(Order), default=None)
     options = parser.parse_args()
     orders = [options.order] if options.order else [Order.TRANSACTION_FIRST, Order.TRANSACTION_LAST]
