@@ -76,10 +76,9 @@ def text_rows(frame: DataFrame) -> Iterator[Sequence[str | None]]:
 
 
 def _named(name: str) -> Column:
-    from pyspark.sql import functions as F  # noqa: N812
+    from lakeingest.named import named
 
-    quoted = name.replace("`", "``")
-    return F.col(f"`{quoted}`")
+    return named(name)
 
 
 def _text(column: Column, kind: DataType) -> Column:

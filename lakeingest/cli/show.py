@@ -104,6 +104,7 @@ def published_rows(
         UsageError: The publication has no such table; names those it has.
     """
     from lakeingest.config.keys import nearest
+    from lakeingest.named import all_named
     from lakeingest.reader import open_lake
 
     snapshot = open_lake(spark, config.target.path, config.metadata_prefix).snapshot(as_of=as_of)
@@ -114,5 +115,5 @@ def published_rows(
         problem = f"no table {table} is published; {hint}"
         raise UsageError(problem)
     frame = snapshot.table(table, metadata=metadata)
-    key = [f"`{column}`" for column in snapshot.key(table)]
+    key = all_named(snapshot.key(table))
     return frame.orderBy(*key) if key else frame

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.named import named
 from lakeingest.position import missing_below, present_entries
 from lakeingest.shape import MetadataColumns
 
@@ -106,7 +107,7 @@ def fold_rows(
             values.append(_value(name, key, deleted, F.col("_last.row").getField(name)))
             continue
         values.append(
-            F.when(~deleted & found(name), F.col(_found(name)).getField("value")).alias(name)
+            F.when(~deleted & found(name), named(_found(name)).getField("value")).alias(name)
         )
         entries.append(F.struct(F.lit(name).alias("key"), _entry(name).alias("value")))
     older = present_entries(entries)
@@ -154,7 +155,7 @@ def _found(name: str) -> str:
 
 def found(name: str) -> Column:
     """Condition over ``evidence``: the newest word on this column is a value."""
-    at = F.col(_found(name)).getField("position")
+    at = named(_found(name)).getField("position")
     return (
         at.isNotNull()
         & (at > F.coalesce(F.col("_deleted_at"), F.lit("")))
@@ -164,12 +165,12 @@ def found(name: str) -> Column:
 
 def found_value(name: str) -> Column:
     """Struct (value, position) over ``evidence``: the newest value of this column."""
-    return F.col(_found(name))
+    return named(_found(name))
 
 
 def _entry(name: str) -> Column:
     """Position of a column where it differs from the row's, or the mark of a missing value."""
-    at = F.col(_found(name)).getField("position")
+    at = named(_found(name)).getField("position")
     never = F.lit("")
     began_at = F.greatest(
         F.coalesce(F.col("_deleted_at"), never), F.coalesce(F.col("_moved.position"), never)

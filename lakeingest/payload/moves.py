@@ -16,7 +16,9 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
+from lakeingest.named import all_named, named
 from lakeingest.payload.fold import LINK, evidence, found, found_value
 from lakeingest.position import inherited, is_missing, missing_below
 from lakeingest.shape import MetadataColumns
@@ -37,7 +39,7 @@ def links(payload: DataFrame, key: Sequence[str], fillable: Sequence[str]) -> Da
     moved = payload.where(F.col(LINK).isNotNull())
     empty = [F.lit(None).cast(_slot_type(payload, name)).alias(_slot(name)) for name in fillable]
     return moved.select(
-        F.struct(*key).alias("new_key"),
+        F.struct(*all_named(key)).alias("new_key"),
         F.col(f"{LINK}.key_row").alias("at_key"),
         F.col(f"{LINK}.position").alias("moved_at"),
         F.col(f"{LINK}.position").alias("below"),
@@ -46,9 +48,9 @@ def links(payload: DataFrame, key: Sequence[str], fillable: Sequence[str]) -> Da
     )
 
 
-def _slot_type(payload: DataFrame, name: str) -> str:
-    kind = payload.schema[name].dataType.simpleString()
-    return f"struct<value:{kind},position:string>"
+def _slot_type(payload: DataFrame, name: str) -> StructType:
+    value = StructField("value", payload.schema[name].dataType)
+    return StructType([value, StructField("position", StringType())])
 
 
 def hop(pending: DataFrame, decoded: DataFrame, fillable: Sequence[str]) -> DataFrame:
@@ -65,12 +67,12 @@ def hop(pending: DataFrame, decoded: DataFrame, fillable: Sequence[str]) -> Data
         changes, (F.col("at_key") == F.col("_k")) & (F.col("position") < F.col("below")), "left"
     )
     seen = joined.groupBy("new_key").agg(
-        *(F.first(name).alias(name) for name in held), *evidence(fillable)
+        *(F.first(named(name)).alias(name) for name in held), *evidence(fillable)
     )
     moved_at = F.coalesce(F.col("_moved.position"), F.lit(""))
     goes_on = F.col("_moved").isNotNull() & (moved_at > F.coalesce(F.col("_deleted_at"), F.lit("")))
     slots = [
-        F.coalesce(F.col(_slot(name)), F.when(found(name), found_value(name))).alias(_slot(name))
+        F.coalesce(named(_slot(name)), F.when(found(name), found_value(name))).alias(_slot(name))
         for name in fillable
     ]
     return seen.select(
@@ -92,10 +94,10 @@ def from_table(
 ) -> DataFrame:
     """Fill what the batch did not know from the table's rows of the old keys."""
     rows = table.where(~F.col(names.deleted)).select(
-        F.struct(*key).alias("_k"),
+        F.struct(*all_named(key)).alias("_k"),
         F.col(names.position).alias("_p"),
         F.col(names.column_positions).alias("_m"),
-        *(F.col(name).alias(f"_t_{name}") for name in fillable if name in table.columns),
+        *(named(name).alias(f"_t_{name}") for name in fillable if name in table.columns),
     )
     # A row at or above the move is the key's next row: the move itself comes again.
     same_row = (F.col("at_key") == F.col("_k")) & (F.col("_p") < F.col("below"))
@@ -103,12 +105,12 @@ def from_table(
     slots = []
     for name in fillable:
         if name not in table.columns:  # new in this batch
-            slots.append(F.col(_slot(name)))
+            slots.append(named(_slot(name)))
             continue
         at = F.coalesce(F.element_at(F.col("_m"), name), F.col("_p"))
         usable = F.col("_k").isNotNull() & ~is_missing(at)
-        value = F.struct(F.col(f"_t_{name}").alias("value"), at.alias("position"))
-        slots.append(F.coalesce(F.col(_slot(name)), F.when(usable, value)).alias(_slot(name)))
+        value = F.struct(named(f"_t_{name}").alias("value"), at.alias("position"))
+        slots.append(F.coalesce(named(_slot(name)), F.when(usable, value)).alias(_slot(name)))
     return joined.select("new_key", "moved_at", *slots)
 
 
@@ -120,7 +122,7 @@ def with_moved(
     names: MetadataColumns,
 ) -> DataFrame:
     """Put the values found by ``from_table`` into their payloads."""
-    joined = payload.withColumn("_k", F.struct(*key)).join(
+    joined = payload.withColumn("_k", F.struct(*all_named(key))).join(
         resolved, F.col("_k") == F.col("new_key"), "left"
     )
     positions = F.col(names.column_positions)
@@ -129,7 +131,7 @@ def with_moved(
         return (
             F.col(LINK).isNotNull()
             & (F.element_at(positions, name) == missing_below(F.col(LINK)["position"]))
-            & F.col(_slot(name)).isNotNull()
+            & named(_slot(name)).isNotNull()
         )
 
     entries = F.map_from_arrays(
@@ -137,7 +139,7 @@ def with_moved(
         F.array(
             *(
                 F.when(
-                    wanted(name), inherited(F.col("moved_at"), F.col(_slot(name))["position"])
+                    wanted(name), inherited(F.col("moved_at"), named(_slot(name))["position"])
                 ).otherwise(F.element_at(positions, name))
                 for name in fillable
             )
@@ -145,9 +147,9 @@ def with_moved(
     )
     kept = F.map_filter(entries, lambda _, value: value.isNotNull())
     values = [
-        F.when(wanted(name), F.col(_slot(name))["value"]).otherwise(F.col(name)).alias(name)
+        F.when(wanted(name), named(_slot(name))["value"]).otherwise(named(name)).alias(name)
         if name in fillable
-        else F.col(name)
+        else named(name)
         for name in payload.columns
         if name != names.column_positions
     ]
@@ -155,4 +157,4 @@ def with_moved(
         *values,
         F.when(F.size(kept) > 0, kept).alias(names.column_positions),
     )
-    return merged.select(*payload.columns)
+    return merged.select(*all_named(payload.columns))

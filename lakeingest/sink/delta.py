@@ -29,6 +29,7 @@ from lakeingest.engine.delta_log import TABLE_PROPERTIES, is_delta_table
 from lakeingest.engine.held import held
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import ConfigError, FencedError
+from lakeingest.named import all_named, named, quoted
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, TableState, schema_token
 from lakeingest.sink.delta_commit import committed, merge_session, newest_note, note_of_others
@@ -241,13 +242,13 @@ class DeltaSink:
         return committed(self._spark, self.path(note.collection), note, builder.execute)
 
     def _all_new(self, changeset: Changeset, note: CommitNote) -> bool:
-        keys = changeset.frame.select(*changeset.key)
-        leading = F.col(changeset.key[0])
+        keys = changeset.frame.select(*all_named(changeset.key))
+        leading = named(changeset.key[0])
         span = keys.agg(F.min(leading).alias("low"), F.max(leading).alias("high")).first()
         in_range = self.read(note.collection)
         if span is not None and span["low"] is not None:
             in_range = in_range.where(leading.between(span["low"], span["high"]))
-        known = in_range.select(*changeset.key)
+        known = in_range.select(*all_named(changeset.key))
         return known.join(small(keys, changeset), list(changeset.key), "left_semi").isEmpty()
 
     def _evolve(self, changeset: Changeset, note: CommitNote, previous: TableState) -> None:
@@ -262,7 +263,7 @@ class DeltaSink:
             wide = {item.name: item.dataType for item in change.widened}
             rows = table.select(
                 *(
-                    F.col(item.name).cast(wide.get(item.name, item.dataType)).alias(item.name)
+                    named(item.name).cast(wide.get(item.name, item.dataType)).alias(item.name)
                     for item in table.schema
                 ),
                 *(F.lit(None).cast(item.dataType).alias(item.name) for item in change.added),
@@ -277,7 +278,9 @@ class DeltaSink:
             after = [name for name in table.columns if name not in self._names.names][-1]
             specs = []
             for item in change.added:
-                specs.append(f"`{item.name}` {item.dataType.simpleString()} AFTER `{after}`")
+                specs.append(
+                    f"{quoted(item.name)} {item.dataType.simpleString()} AFTER {quoted(after)}"
+                )
                 after = item.name
             session.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({', '.join(specs)})")
 
@@ -287,7 +290,8 @@ class DeltaSink:
     def _keep_tombstones(self, changeset: Changeset, note: CommitNote) -> None:
         names = self._names
         path = self._tombstones(note.collection)
-        dead = changeset.frame.where(F.col(names.deleted)).select(*changeset.key, names.position)
+        keys = all_named(changeset.key)
+        dead = changeset.frame.where(F.col(names.deleted)).select(*keys, names.position)
         committed(
             self._spark, path, note, lambda: delta_writer(dead, note).mode("append").save(path)
         )
@@ -304,7 +308,7 @@ class DeltaSink:
         graves = (
             self._spark.read.format("delta")
             .load(path)
-            .groupBy(*changeset.key)
+            .groupBy(*all_named(changeset.key))
             .agg(F.max(names.position).alias("_buried_at"))
         )
         position, buried_at = F.col(names.position), F.col("_buried_at")
@@ -312,4 +316,4 @@ class DeltaSink:
         same = F.col(names.deleted) & (position == buried_at)
         alive = buried_at.isNull() | (position > buried_at) | same
         frame = changeset.frame.join(graves, list(changeset.key), "left").where(alive)
-        return replace(changeset, frame=frame.select(*changeset.frame.columns))
+        return replace(changeset, frame=frame.select(*all_named(changeset.frame.columns)))

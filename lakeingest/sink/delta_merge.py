@@ -9,6 +9,7 @@ from __future__ import annotations
 from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import Column
 
+from lakeingest.named import quoted
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.merge_law import Clause, MergeLaw, small
 
@@ -42,4 +43,4 @@ def merge(
 
 
 def _assignments(clause: Clause) -> dict[str, str | Column]:
-    return dict(clause.values or {})
+    return {quoted(name): value for name, value in (clause.values or {}).items()}

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegralType
 
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
+from lakeingest.named import all_named, named
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.merge_law import MergeLaw, inserted_rows, inserted_values, target
 
@@ -95,7 +96,9 @@ class Rewrite:
         if not spans:
             return False
         ends = [
-            end(name).alias(f"{end.__name__}_{name}") for name in spans for end in (F.min, F.max)
+            end(named(name)).alias(f"{end.__name__}_{name}")
+            for name in spans
+            for end in (F.min, F.max)
         ]
         row = self._changeset.frame.agg(*ends).first()
         if row is None:
@@ -129,9 +132,10 @@ class Rewrite:
     def _known(self) -> DataFrame:
         """Keys of payloads that have a row, each with its file."""
         key = list(self._changeset.key)
-        keys = F.broadcast(self._changeset.frame.select(*key))
+        columns = all_named(key)
+        keys = F.broadcast(self._changeset.frame.select(*columns))
         table = self._transaction.read(self._files)
-        found = table.select(*key, F.col("_metadata.file_name").alias(_FILE)).join(keys, key)
+        found = table.select(*columns, F.col("_metadata.file_name").alias(_FILE)).join(keys, key)
         return found.localCheckpoint(eager=False)
 
     def _rewritten(self, touched: Sequence[DataFile], *, partial: bool) -> DataFrame:

@@ -23,6 +23,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from lakeingest.named import quoted
 from lakeingest.position import is_missing, missing_below, present_entries
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset
@@ -44,12 +45,12 @@ def small(frame: DataFrame, changeset: Changeset) -> DataFrame:
 
 def source(name: str) -> Column:
     """A column of the changeset, which is to be aliased ``s``."""
-    return F.col(f"s.`{name}`")
+    return F.col(f"s.{quoted(name)}")
 
 
 def target(name: str) -> Column:
     """A column of the table, which is to be aliased ``t``."""
-    return F.col(f"t.`{name}`")
+    return F.col(f"t.{quoted(name)}")
 
 
 def refuse_missing(positions: Column, deleted: Column) -> Column:

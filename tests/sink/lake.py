@@ -16,7 +16,7 @@ COLLECTION = "public.docs"
 PIPELINE = "contract"
 NAMES = MetadataColumns()
 DDL = "id BIGINT, n INT, body STRING, blob BINARY, tags ARRAY<STRING>"
-FILLABLE = ("body", "blob", "tags")
+FILLABLE = ("body", "blob", "tags", "bo.dy")
 
 NewSink = Callable[..., Sink]
 """Binds a new sink to the same folder: ``hard``, ``null_missing`` and ``pipeline``."""
@@ -120,10 +120,11 @@ def changeset(
 ) -> Changeset:
     """Return payloads as ``payload/`` hands them to a sink."""
     columns = spark.createDataFrame([], ddl).schema.fieldNames()
+    key = columns[0]
     fillable = tuple(name for name in FILLABLE if name in columns)
     rows = []
     for item in payloads:
-        values = {"id": item.id, **(item.values or {})}
+        values = {key: item.id, **(item.values or {})}
         older = {name: place for name, place in item.older.items() if name in fillable} or None
         given = tuple(values.get(name) for name in columns)
         rows.append((*given, at(item.position), item.values is None, older, item.first, None))
@@ -133,7 +134,7 @@ def changeset(
     return Changeset(
         frame=spark.createDataFrame(rows, f"{ddl}, {meta}"),
         columns=columns,
-        key=("id",),
+        key=(key,),
         fillable=fillable,
         floor=floor,
         low=min(positions, default=""),
