@@ -24,6 +24,7 @@ from lakeingest.config.keys import (
     HUDI_REGISTRY,
     HUDI_SOURCE_CLASS,
     HUDI_TOPIC,
+    REGISTRY_URL,
     TABLE_KEYS,
     TOPIC_PREFIX,
     TOPICS,
@@ -72,7 +73,8 @@ def translate(found: Mapping[str, Value], ours: Mapping[str, Value]) -> Translat
         elif key is HUDI_DATA_LOSS:
             _check_data_loss(value, result)
         elif key is HUDI_REGISTRY:
-            result.warnings.append(f"{value.key}: Avro and its registry are not read yet")
+            url = value.text.partition("/subjects/")[0]
+            result.values[REGISTRY_URL] = replace(value, text=url)
         elif key is HUDI_SOURCE_CLASS:
             _give(CONNECTOR.name, _connector(value, result), ours, result)
         elif key is HUDI_TOPIC:

@@ -33,6 +33,8 @@ OURS = "lakeingest."
 HUDIS = "hoodie."
 TABLE = "lakeingest.table."
 COLLECTION = "<collection>"
+REGISTRY = "schema.registry."
+REGISTRY_URL = f"{REGISTRY}url"
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ def _streamer(name: str) -> tuple[str, str]:
 PIPELINE_NAME = Key("lakeingest.pipeline.name", PipelineConfig, "name")
 SOURCE_KIND = Key("lakeingest.source.kind", SourceConfig, "kind")
 SOURCE_PATH = Key("lakeingest.source.path", SourceConfig, "path")
+SOURCE_FORMAT = Key("lakeingest.source.format", SourceConfig, "format")
 CONNECTOR = Key("lakeingest.source.connector", SourceConfig, "connector")
 TOPIC_PREFIX = Key("lakeingest.source.topic.prefix", SourceConfig, "topic_prefix")
 TOPICS = Key("lakeingest.source.topics", SourceConfig, "topics")
@@ -114,6 +117,9 @@ KEYS: tuple[Key, ...] = (
     CONNECTOR,
     TOPIC_PREFIX,
     TOPICS,
+    SOURCE_FORMAT,
+    Key("lakeingest.registry.timeout.seconds", SourceConfig, "registry_timeout_seconds"),
+    Key("lakeingest.registry.retries", SourceConfig, "registry_retries"),
     Key("lakeingest.source.decimal.handling.mode", SourceConfig, "decimal_mode"),
     Key("lakeingest.source.binary.handling.mode", SourceConfig, "binary_mode"),
     Key(
@@ -182,9 +188,9 @@ HUDI_DATA_LOSS = HudiKey(
     "A run always stops when offsets were lost; `false` is warned about.",
 )
 HUDI_REGISTRY = HudiKey(
-    (*_streamer("schemaprovider.registry.url"), "schema.registry.url"),
-    None,
-    "Warned about: Avro and the schema registry are not read in this version.",
+    _streamer("schemaprovider.registry.url"),
+    REGISTRY_URL,
+    "The registry; what begins with `/subjects/` is left out, each event names its schema's id.",
 )
 
 HUDI_KEYS: tuple[HudiKey, ...] = (

@@ -4,7 +4,7 @@ Everything wrong is gathered and reported at once: whoever moves a pipeline want
 file in one go, not key by key. The order of steps:
 
 1. read the file, lay the ``--set`` overrides over it;
-2. sort the keys: ours, Hudi's, and the rest, which belong to the Kafka client;
+2. sort the keys: ours, Hudi's, the registry's, and the rest, which belong to the Kafka client;
 3. translate what Hudi's keys mean here (our own keys win);
 4. name what is missing;
 5. validate through the models, and put their complaints in the words of the keys.
@@ -34,6 +34,7 @@ from lakeingest.config.model import (
 )
 from lakeingest.config.properties import Properties, Value, from_mapping, read_properties
 from lakeingest.config.redaction import is_secret_key, remember
+from lakeingest.config.registry import URL, is_registry_key, registry_settings
 from lakeingest.errors import ConfigError
 
 BROKERS = "bootstrap.servers"
@@ -74,31 +75,48 @@ def load_config(
     properties = properties.overridden(overrides)
     findings = _Findings(warnings=list(properties.warnings))
 
-    values, kafka_keys = _sorted_keys(properties, findings)
+    values, registry_keys, kafka_keys = _sorted_keys(properties, findings)
+    of_hudi = values.pop(URL, None)
     kind = _kind(values, kafka_keys, findings)
     _report_missing({*values, *properties.entries}, kind, findings)
     kafka_options = _kafka_options(kafka_keys, properties, kind, findings)
+    if of_hudi is not None or URL in registry_keys:
+        values.setdefault(keys.SOURCE_FORMAT.name, Value(URL, "avro"))
+    given = values.get(keys.SOURCE_FORMAT.name)
+    registry_options: dict[str, SecretStr] = {}
+    if kind == "kafka" and given is not None and given.text == "avro":
+        registry_options = _registry_options(registry_keys, properties, of_hudi, findings)
+    else:
+        _warn_of_idle_registry(registry_keys, of_hudi, kind, findings)
     if findings.problems:
         raise _error(properties.origin, findings.problems)
     try:
-        return _config(values, kind, kafka_options, findings)
+        return _config(values, kind, kafka_options, registry_options, findings)
     except ValidationError as error:
         raise _error(properties.origin, _complaints(error, values)) from None
 
 
-def _sorted_keys(properties: Properties, findings: _Findings) -> tuple[dict[str, Value], list[str]]:
-    """Return the values by key of ours, and the keys of the Kafka client."""
+def _sorted_keys(
+    properties: Properties, findings: _Findings
+) -> tuple[dict[str, Value], list[str], list[str]]:
+    """Return the values by key of ours, the keys of the registry and those of the Kafka client.
+
+    Among the values is the registry's url if Hudi's settings name it.
+    """
     ours: dict[str, Value] = {}
     hudis: dict[str, Value] = {}
     without_effect: list[str] = []
+    registry_keys: list[str] = []
     kafka_keys: list[str] = []
     for name in properties.entries:
         if name.startswith(keys.OURS):
             _take(name, _unknown(name), ours, properties, findings)
         elif name in keys.HUDI_NAMES:
             _take(name, None, hudis, properties, findings)
-        elif name.startswith((keys.HUDIS, "schema.registry.")):
+        elif name.startswith(keys.HUDIS):
             without_effect.append(name)
+        elif is_registry_key(name):
+            registry_keys.append(name)
         else:
             meant = keys.meant_as_ours(name)
             if meant is None:
@@ -110,7 +128,7 @@ def _sorted_keys(properties: Properties, findings: _Findings) -> tuple[dict[str,
     findings.warnings.extend(translation.warnings)
     if without_effect:
         findings.warnings.append(f"without effect here: {', '.join(sorted(without_effect))}")
-    return {**translation.values, **ours}, kafka_keys
+    return {**translation.values, **ours}, registry_keys, kafka_keys
 
 
 def _take(
@@ -202,6 +220,30 @@ def _kafka_options(
     return options
 
 
+def _registry_options(
+    names: Sequence[str], properties: Properties, of_hudi: Value | None, findings: _Findings
+) -> dict[str, SecretStr]:
+    settings = registry_settings(names, properties, of_hudi)
+    findings.warnings.extend(settings.warnings)
+    findings.problems.extend(settings.problems)
+    if of_hudi is None and URL not in names:
+        findings.problems.append(f"missing: {URL} (or {keys.SOURCE_FORMAT.name}=json)")
+    return settings.options
+
+
+def _warn_of_idle_registry(
+    names: Sequence[str], of_hudi: Value | None, kind: str, findings: _Findings
+) -> None:
+    idle = sorted([*names, *([of_hudi.key] if of_hudi else [])])
+    if idle and kind == "recorded":
+        findings.warnings.append(
+            f"without effect on a recorded source, whose schemas are in its registry.json: "
+            f"{', '.join(idle)}"
+        )
+    elif idle:
+        findings.warnings.append(f"without effect on a source in JSON: {', '.join(idle)}")
+
+
 def _check_offset_reset(value: Value, findings: _Findings) -> None:
     if value.text != "earliest":
         findings.problems.append(
@@ -214,11 +256,13 @@ def _config(
     values: Mapping[str, Value],
     kind: str,
     kafka_options: Mapping[str, SecretStr],
+    registry_options: Mapping[str, SecretStr],
     findings: _Findings,
 ) -> PipelineConfig:
     source = _fields(SourceConfig, values)
     source["kind"] = kind
     source["kafka_options"] = kafka_options
+    source["registry_options"] = registry_options
     topics = values.get(keys.TOPICS.name)
     # A list of plain names is also a regular expression; anything that is not one must be meant so.
     if topics is not None and not _TOPIC_NAMES.fullmatch(topics.text.strip(", ")):

@@ -107,6 +107,30 @@ class SourceConfig(ConfigModel):
         description="Native Kafka client settings, as they are: every key that begins neither "
         "with `lakeingest.` nor with `hoodie.`.",
     )
+    format: Literal["json", "avro"] = Field(
+        default="json",
+        description="How keys and values are written: `json` by Connect's JsonConverter, with or "
+        "without schemas, `avro` by an Avro converter with a schema registry. If not given: `avro` "
+        "when `schema.registry.url` is set. A recorded source has the schemas in its "
+        "`registry.json`.",
+    )
+    registry_options: Mapping[str, SecretStr] = Field(
+        default_factory=dict,
+        description="Native settings of the schema registry: every key that begins with "
+        "`schema.registry.`; the url holds no credentials.",
+    )
+    registry_timeout_seconds: int = Field(
+        default=10,
+        ge=1,
+        description="Seconds that a schema registry may be silent before a request counts as "
+        "failed. Default: a registry answers from memory, in milliseconds.",
+    )
+    registry_retries: int = Field(
+        default=5,
+        ge=0,
+        description="How often a request is repeated that met a registry overloaded or away, with "
+        "waits that double from one second. Default: half a minute, the restart of a registry.",
+    )
     decimal_mode: Literal["precise", "string", "double"] = Field(
         default="precise",
         description="The connector's `decimal.handling.mode`. Default as Debezium's; the only "
@@ -124,6 +148,13 @@ class SourceConfig(ConfigModel):
             raise ValueError(message)
         if self.kind == "kafka" and "bootstrap.servers" not in self.kafka_options:
             message = "a Kafka source needs bootstrap.servers"
+            raise ValueError(message)
+        url = self.registry_options.get("schema.registry.url")
+        if self.kind == "kafka" and self.format == "avro" and url is None:
+            message = "Avro from Kafka needs schema.registry.url"
+            raise ValueError(message)
+        if url is not None and "@" in url.get_secret_value():
+            message = "user and password belong into schema.registry.basic.auth.user.info"
             raise ValueError(message)
         if self.topics and self.topic_pattern is not None:
             message = "topics and a topic pattern exclude each other"

@@ -7,6 +7,7 @@ the reference of the installed version. A page kept by hand is a second truth.
 from __future__ import annotations
 
 from lakeingest.config.keys import HUDI_KEYS, KEYS, TABLE_KEYS, Key
+from lakeingest.config.registry import NATIVE, PREFIX
 
 _HEAD = """\
 # Configuration reference
@@ -25,14 +26,25 @@ A collection is named as in Debezium's transaction metadata: `public.orders` on 
 _KAFKA = """\
 ## Kafka client
 
-Every key that begins neither with `lakeingest.` nor with `hoodie.` is handed to the Kafka client as
-it is: `bootstrap.servers` (needed for Kafka), `security.protocol`, `sasl.*`, `ssl.*` …
+Every key that belongs to no other part of this page is handed to the Kafka client as it is:
+`bootstrap.servers` (needed for Kafka), `security.protocol`, `sasl.*`, `ssl.*` …
 
 - `isolation.level` is `read_committed` by default, so that rolled-back records are not read.
 - `auto.offset.reset` can only be `earliest`: a pipeline starts at the beginning of its topics, and
   stops when offsets it needs were lost.
 - Positions, commits and deserialisers are lakeingest's own: `group.id`, `enable.auto.commit`,
   `key.deserializer` and their like are left out.
+"""
+
+_REGISTRY = """\
+## Schema registry
+
+For `lakeingest.source.format=avro` from Kafka; names as in Java's Avro deserialiser (`basic.auth.*`
+and `bearer.auth.*` also without `schema.registry.`). A trust or key store of type PEM is read too,
+any other is refused: export it as PEM. Anything else is a warning.
+
+| key | meaning |
+|---|---|
 """
 
 _HUDI = """\
@@ -51,6 +63,7 @@ def reference() -> str:
     tables = "\n".join(_row(key) for key in TABLE_KEYS.values())
     settings = "\n".join(_row(key) for key in KEYS)
     header = "| key | type | default | meaning |\n|---|---|---|---|\n"
+    registry = "\n".join(f"| `{PREFIX}{name}` | {said} |" for name, said in NATIVE.items())
     hudi = "\n".join(
         f"| {', '.join(f'`{name}`' for name in key.names)} "
         f"| {f'`{key.becomes}`' if key.becomes else ''} | {key.description} |"
@@ -62,6 +75,7 @@ def reference() -> str:
             f"## Settings\n\n{header}{settings}\n",
             f"## Tables\n\n{header}{tables}\n",
             _KAFKA,
+            f"{_REGISTRY}{registry}\n",
             f"{_HUDI}{hudi}\n",
         ]
     )

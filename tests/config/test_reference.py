@@ -25,7 +25,15 @@ def test_every_default_of_a_setting_has_a_reason() -> None:
 
 def test_every_field_of_the_model_has_a_key() -> None:
     filled = {(key.model, key.field) for key in (*KEYS, *TABLE_KEYS.values())}
-    derived = {"referenced", "warnings", "source", "target", "tables", "kafka_options"}
+    derived = {
+        "referenced",
+        "warnings",
+        "source",
+        "target",
+        "tables",
+        "kafka_options",
+        "registry_options",
+    }
     derived.add("topic_pattern")
     for model in (PipelineConfig, SourceConfig, TargetConfig, TableConfig):
         for field in model.model_fields:
