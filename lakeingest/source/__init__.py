@@ -1,5 +1,7 @@
 """Where records come from: a Kafka cluster or a recorded folder, behind one contract.
 
+``open_registry`` does the same for the schemas of records in Avro.
+
 ``open_source`` takes what it needs of the configuration as a protocol, so that this package does
 not import ``config/`` and the tests need no whole pipeline to open a source.
 """
@@ -16,16 +18,22 @@ from lakeingest.source.bounds import data_loss_error
 from lakeingest.source.contract import OffsetRange, Source, TopicPartition, Watermarks
 from lakeingest.source.kafka import KafkaSource
 from lakeingest.source.recorded import RecordedSource
+from lakeingest.source.recorded_registry import RecordedRegistry
+from lakeingest.source.registry import Registry
+from lakeingest.source.registry_opening import open_registry
 
 __all__ = [
     "KafkaSource",
     "OffsetRange",
+    "RecordedRegistry",
     "RecordedSource",
+    "Registry",
     "Source",
     "SourceSettings",
     "TopicPartition",
     "Watermarks",
     "data_loss_error",
+    "open_registry",
     "open_source",
 ]
 
