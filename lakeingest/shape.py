@@ -58,15 +58,15 @@ TRANSACTION = StructType([StructField("id", StringType()), StructField("total_or
 ENVELOPE = StructType(
     [
         *(field for field in RECORD if field.name not in ("key", "value")),
-        StructField("key", StringType()),
-        StructField("value", StringType()),
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
         StructField("op", StringType()),
         StructField("source", SOURCE),
         StructField("transaction", TRANSACTION),
         StructField("malformed", BooleanType(), nullable=False),
     ]
 )
-"""decode/ -> envelope/: the envelope's header fields; ``value`` has the rows, as text."""
+"""decode/ -> envelope/: the envelope's header fields; ``value`` has the rows, in their format."""
 
 CHANGE = StructType(
     [
@@ -84,8 +84,8 @@ CHANGE = StructType(
         StructField("source_ms", LongType()),
         StructField("moved_from", StringType()),
         StructField("may_be_masked", BooleanType()),
-        StructField("key", StringType()),
-        StructField("value", StringType()),
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
     ]
 )
 """envelope/ -> transaction/ -> payload/: one change, with its place in the source's log.
@@ -93,7 +93,7 @@ CHANGE = StructType(
 ``kind`` is one of ``KINDS``; ``collection`` is named as in Debezium's transaction metadata;
 ``identity`` is a 64-bit hash of the row's place in the source log; ``incarnation`` is the
 connector's ``runId``; ``source_ms`` is ``source.ts_ms`` (milliseconds); ``moved_from`` is the old
-key of a primary-key change.
+key of a primary-key change, as JSON. ``key`` and ``value`` are still in the records' format.
 """
 
 BOUNDARY = StructType(

@@ -159,7 +159,7 @@ class BatchWriter:
                 self.spec,
                 part.floor,
                 self.sink.read(collection, previous.version) if previous and moved else None,
-                batch.winners if part.as_text else None,
+                batch.winners if part.undecoded else None,
             )
             result = self.sink.apply(payloads, replace(note, collection=collection), previous)
             failpoint("3.after-first-commit")

@@ -23,14 +23,14 @@ from lakeingest.plan.table import (
 from lakeingest.sink.contract import Changeset
 
 
-def folds_as_text(shares: Sequence[Share], table: TableSpec, floor: str) -> bool:
-    """Tell whether the table's winners can be found from the records' text alone.
+def folds_undecoded(shares: Sequence[Share], table: TableSpec, floor: str) -> bool:
+    """Tell whether the table's winners can be found without decoding a row.
 
     Not where a value is left out, where keys are not bare, or where a truncate sweeps rows away.
     """
     masked = any(share.masked for share in shares)
     swept = any(share.low <= floor for share in shares if share.low)
-    return not (masked or table.key_in_value or table.wrapped or swept)
+    return not (masked or table.key_in_value or not table.reader.bare_keys or swept)
 
 
 def changeset(
@@ -52,7 +52,7 @@ def changeset(
         floor: Position of the newest truncate so far, this batch's included; empty: none.
         lake: The table as it is now, for values that moved to another key; null if it is new, or
             if no key was moved.
-        winners: The batch's winners, where ``folds_as_text`` and they are known.
+        winners: The batch's winners, where ``folds_undecoded`` and they are known.
 
     Returns:
         The changeset and the number of its payloads.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.lake import read_lake
 from lakeingest.apply.reach import plan_reach
 from lakeingest.apply.run import pipeline_spec
+from lakeingest.apply.schemas import opened_schemas
 from lakeingest.apply.tables import TableBook, Warnings
 from lakeingest.config.model import PipelineConfig
 from lakeingest.ledger.delta import DeltaLedger
@@ -74,6 +76,8 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> lis
     ledger, sink = _opened(spark, config)
     warnings = Warnings()
     TableBook(spark, config, pipeline_spec(config), sink, warnings.add)
+    with closing(opened_schemas(spark, config.source)) as schemas:
+        schemas.check()
     source = open_source(spark, config.source)
     try:
         topics = source.topics()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.changeset import folds_as_text
+from lakeingest.apply.changeset import folds_undecoded
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.share import Share
 from lakeingest.apply.side_by_side import side_by_side
@@ -35,7 +35,7 @@ class TablePart:
         shares: Summaries of its changes.
         changes: Its changes in the batch.
         floor: Position of its newest truncate so far; empty: none.
-        as_text: Whether its winners are found from the records' text.
+        undecoded: Whether its winners are found without decoding a row.
         foreseen: Whether it is known what the table looks like afterwards.
     """
 
@@ -43,7 +43,7 @@ class TablePart:
     shares: tuple[Share, ...]
     changes: DataFrame
     floor: str
-    as_text: bool
+    undecoded: bool
     foreseen: bool
 
 
@@ -55,7 +55,7 @@ class PreparedBatch:
         index: Its index in the window.
         shares: Summaries of all its changes.
         parts: Its tables, the largest first: with few workers the long ones must not start last.
-        winners: Folded changes of the tables that fold as text.
+        winners: Folded changes of the tables that fold undecoded.
     """
 
     index: int
@@ -112,7 +112,7 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
             return _part(changes, collection, by_table[collection], state, book)
 
     parts = tuple(side_by_side(part, touched))
-    text = [part.table.collection for part in parts if part.as_text]
+    text = [part.table.collection for part in parts if part.undecoded]
     with explained(", ".join(text)):
         folded = winners(changes, text)
     return PreparedBatch(index, mine, parts, folded)
@@ -129,6 +129,6 @@ def _part(
     mine = changes.where(F.col("collection") == collection)
     table = book.spec(collection, shares, mine, previous)
     floor = max([share.floor for share in shares] + ([previous.note.floor] if previous else []))
-    as_text = folds_as_text(shares, table, floor)
+    undecoded = folds_undecoded(shares, table, floor)
     foreseen = book.foreseen(table, previous)
-    return TablePart(table, tuple(shares), mine, floor, as_text, foreseen)
+    return TablePart(table, tuple(shares), mine, floor, undecoded, foreseen)

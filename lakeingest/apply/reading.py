@@ -20,6 +20,7 @@ from pyspark.sql import Column
 
 from lakeingest.apply.frontier import frontier_after
 from lakeingest.apply.reach import GROWTH
+from lakeingest.apply.schemas import Schemas
 from lakeingest.apply.side_by_side import begun
 from lakeingest.apply.window import MAX_BATCHES, Bounds, Window, read_window
 from lakeingest.ledger.publication import Frontier
@@ -47,6 +48,7 @@ class WindowReader:
         transaction_topic: str,
         spec: PipelineSpec,
         counted: Column,
+        schemas: Schemas,
         *,
         batch_events: int,
         batch_transactions: int | None,
@@ -57,6 +59,7 @@ class WindowReader:
         self._transaction_topic = transaction_topic
         self._spec = spec
         self._counted = counted
+        self._schemas = schemas
         self._batch_events = batch_events
         self._batch_transactions = batch_transactions
         self._final = final
@@ -111,4 +114,5 @@ class WindowReader:
             self._spec,
             self._counted,
             bounds,
+            self._schemas,
         )

@@ -11,7 +11,8 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from pyspark.sql import Column, SparkSession
@@ -22,6 +23,7 @@ from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState, read_lake, same_progress, take_over
 from lakeingest.apply.prepared import prepare
 from lakeingest.apply.reading import WindowReader
+from lakeingest.apply.schemas import Schemas, opened_schemas
 from lakeingest.apply.side_by_side import in_background
 from lakeingest.apply.stuck import Patience, refuse_if_lost, refuse_if_stuck, refuse_unknown_ends
 from lakeingest.apply.summary import BatchSummary, RunSummary
@@ -97,6 +99,7 @@ class PipelineRun:
         spark: SparkSession,
         config: PipelineConfig,
         source: Source,
+        schemas: Schemas,
         on_batch: Callable[[BatchSummary], None] | None,
     ) -> None:
         """Bind sources, sinks and ledger; reads nothing yet."""
@@ -104,7 +107,8 @@ class PipelineRun:
         self._source = source
         self._on_batch = on_batch
         self._run = uuid.uuid4().hex
-        self._spec = pipeline_spec(config)
+        self._schemas = schemas
+        self._spec = replace(pipeline_spec(config), format=schemas.format)
         self._warnings = Warnings()
         for text in config.warnings:
             self._warnings.add(text)
@@ -157,6 +161,7 @@ class PipelineRun:
             self._config.source.transaction_topic,
             self._spec,
             counted(self._config),
+            self._schemas,
             batch_events=self._config.batch_max_events,
             batch_transactions=self._config.commit_max_transactions,
             final=self._patience.static,
@@ -285,13 +290,13 @@ def run_pipeline(
         LakeingestError: See ``errors``; what was published before it stays published.
     """
     own = run_session(spark)
-    opened = source or open_source(own, config.source)
-    try:
-        run = PipelineRun(own, config, opened, on_batch)
+    with (
+        closing(source or open_source(own, config.source)) as opened,
+        closing(opened_schemas(own, config.source)) as schemas,
+    ):
+        run = PipelineRun(own, config, opened, schemas, on_batch)
         return run.go(
             continuous=continuous,
             min_sync_interval_seconds=min_sync_interval_seconds,
             max_batches=max_batches,
         )
-    finally:
-        opened.close()

@@ -1,7 +1,7 @@
 """What each batch of a window holds of each partition and table, and one sample of its shape.
 
-The newest row of each partition travels here as text so that the driver can read its *field names*
-(and JSON types or Connect schema) from it. Its values are never logged or kept.
+The newest row of each partition travels here so that the driver can read its *field names* (and
+JSON types or Connect schema) from it. Its values are never logged or kept.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.decode.wire import WireFormat
 from lakeingest.shape import Kind
 from lakeingest.source.contract import TopicPartition
 
@@ -34,9 +35,11 @@ class Share:
         moved: Of those, rows that a primary-key change created.
         deletes: Whether some row deletes.
         keyless: Rows whose record has no key.
-        size: Bytes of the rows' text.
-        sample: Newest row (deletes last), as JSON text; null when there is none.
-        sample_key: Key of some row, as JSON text; null when none has one.
+        size: Bytes of the rows.
+        sample: Newest row (deletes last), as it came; null when there is none.
+        sample_key: Key of some row, as it came; null when none has one.
+        value_tags: What names the schemas of the rows, where something does.
+        key_tags: The same of their keys.
     """
 
     batch: int | None
@@ -53,12 +56,18 @@ class Share:
     deletes: bool
     keyless: int
     size: int
-    sample: str | None
-    sample_key: str | None
+    sample: bytes | None
+    sample_key: bytes | None
+    value_tags: frozenset[bytes] = frozenset()
+    key_tags: frozenset[bytes] = frozenset()
 
 
-def shares(batched: DataFrame) -> list[Share]:
+def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
     """Summarise a window whose changes have their ``batch`` (``plan.window.in_batches``)."""
+
+    def tags(of: str) -> Column:
+        return F.collect_set(F.when(is_row, format_.schema_tag(F.col(of))))
+
     is_row = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT)
     truncate = F.col("kind") == Kind.TRUNCATE
     waiting = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE, Kind.MALFORMED)
@@ -85,6 +94,8 @@ def shares(batched: DataFrame) -> list[Share]:
             F.max_by("key", F.when(is_row & F.col("key").isNotNull(), F.col("offset"))).alias(
                 "sample_key"
             ),
+            tags("value").alias("value_tags"),
+            tags("key").alias("key_tags"),
         )
         .collect()
     )
@@ -104,11 +115,17 @@ def shares(batched: DataFrame) -> list[Share]:
             "d" in row["ops"],
             row["keyless"],
             row["size"] or 0,
-            row["sample"],
-            row["sample_key"],
+            _octets(row["sample"]),
+            _octets(row["sample_key"]),
+            frozenset(map(bytes, row["value_tags"])),
+            frozenset(map(bytes, row["key_tags"])),
         )
         for row in rows
     ]
+
+
+def _octets(value: bytearray | None) -> bytes | None:
+    return None if value is None else bytes(value)
 
 
 def first_pending(found: Sequence[Share], released: int) -> dict[TopicPartition, int]:

@@ -1,21 +1,21 @@
 """The columns and the key of a table, from what is declared and what the newest rows show.
 
-Order of authority: a declared DDL, else the schema that rides with the records, else the types that
-JSON itself shows (with a warning). A field that a declared table does not name is taken in with its
-JSON type and a warning: a column that appears at the source must not be dropped in silence (P8).
-Columns that the lake has already keep their lake type.
+Order of authority: a declared DDL, else the schema of the records (in them or in the registry),
+else the types that JSON itself shows (with a warning). A field that a declared table does not name
+is taken in too: a column that appears at the source must not be dropped in silence (P8). Columns
+that the lake has already keep their lake type.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from pyspark.sql.types import StructType
 
 from lakeingest.apply.share import Share
-from lakeingest.decode.columns import SourceColumn, declared, from_connect, of_json
+from lakeingest.decode import logical
+from lakeingest.decode.columns import SourceColumn, declared, of_json
+from lakeingest.decode.wire import Samples
 from lakeingest.errors import ConfigError
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.shape import MetadataColumns
@@ -53,22 +53,18 @@ def table_spec(
     Raises:
         ConfigError: No key, a key column that is not there, or a column with a reserved name.
     """
-    samples = [json.loads(share.sample) for share in shares if share.sample]
-    keys = [share.sample_key for share in shares if share.sample_key]
-    wrapped = any("schema" in sample and "payload" in sample for sample in samples)
+    shown = spec.format.shown(_samples(shares))
     stored = _stored(lake, spec)
-    if wrapped and ddl is None:
-        columns = _merged(from_connect(json.dumps(sample["schema"])) for sample in samples)
-    else:
-        known = declared(ddl, spec.encodings) if ddl is not None else ()
-        fields = {name: None for sample in samples for name in _row(sample)}
+    known = _declared(collection, ddl, shown.columns, spec) if ddl is not None else ()
+    new = shown.columns
+    if not new:
         have = {column.name for column in (*known, *stored)}
-        new = _inferred(collection, [n for n in fields if n not in have], infer, warn)
-        columns = (*known, *new)
+        new = _inferred(collection, [n for n in shown.fields if n not in have], infer, warn)
+    columns = (*known, *_absent(new, known))
+    # The lake's columns that the source does not send (any more); they come as NULL.
     columns = (*columns, *_absent(stored, columns))
-    record_key = _record_key(keys)
-    chosen = tuple(key) or record_key
-    in_value = bool(key) and not (record_key and set(chosen) <= set(record_key))
+    chosen = tuple(key) or shown.key
+    in_value = bool(key) and not (shown.key and set(chosen) <= set(shown.key))
     if not chosen or (not in_value and any(share.keyless for share in shares)):
         message = (
             f"Table '{collection}' has no key: its records come without one. Declare the columns "
@@ -78,15 +74,44 @@ def table_spec(
         )
         raise ConfigError(message)
     _check(collection, columns, chosen, spec.names)
-    return TableSpec(
-        collection, columns, chosen, in_value, wrapped or any(_is_wrapped(text) for text in keys)
+    return TableSpec(collection, columns, chosen, in_value, shown.reader)
+
+
+def _samples(shares: Sequence[Share]) -> Samples:
+    return Samples(
+        tuple(share.sample for share in shares if share.sample),
+        tuple(share.sample_key for share in shares if share.sample_key),
+        frozenset(tag for share in shares for tag in share.value_tags),
+        frozenset(tag for share in shares for tag in share.key_tags),
     )
 
 
-def _row(sample: Mapping[str, Any]) -> Mapping[str, Any]:
-    body = sample.get("payload", sample) if "schema" in sample else sample
-    row: Mapping[str, Any] = body.get("after") or body.get("before") or {}
-    return row
+def _declared(
+    collection: str, ddl: StructType, shown: Sequence[SourceColumn], spec: PipelineSpec
+) -> tuple[SourceColumn, ...]:
+    """Declared columns, read as the records' own schema says where they carry one.
+
+    Raises:
+        ConfigError: A declared type does not hold what the records carry.
+    """
+    carried = {column.name: column.type for column in shown}
+    columns = []
+    for column in declared(ddl, spec.encodings):
+        kind = carried.get(column.name, column.type)
+        wanted = column.type.spark
+        if widens(kind.spark, wanted):
+            columns.append(SourceColumn(column.name, logical.as_type(kind, wanted)))
+        elif kind.wire == column.type.wire:
+            columns.append(column)
+        else:
+            message = (
+                f"Column '{column.name}' of table '{collection}' is declared "
+                f"{wanted.simpleString()}, but its records carry {kind.spark.simpleString()} by "
+                f"their schema. Correct lakeingest.table.{collection}.schema, or leave the column "
+                "out of it."
+            )
+            raise ConfigError(message)
+    return tuple(columns)
 
 
 def _inferred(
@@ -112,35 +137,11 @@ def _stored(lake: StructType | None, spec: PipelineSpec) -> tuple[SourceColumn, 
 
 
 def _absent(
-    stored: Sequence[SourceColumn], columns: Sequence[SourceColumn]
+    others: Sequence[SourceColumn], columns: Sequence[SourceColumn]
 ) -> tuple[SourceColumn, ...]:
-    """The lake's columns that the source does not send (any more); they come as NULL."""
+    """Those of ``others`` that are not among ``columns``."""
     have = {column.name for column in columns}
-    return tuple(column for column in stored if column.name not in have)
-
-
-def _merged(schemas: Any) -> tuple[SourceColumn, ...]:
-    """Union of the columns that records of different schema versions have, the widest type each."""
-    columns: dict[str, SourceColumn] = {}
-    for schema in schemas:
-        for column in schema:
-            old = columns.get(column.name)
-            if old is None or widens(old.type.spark, column.type.spark):
-                columns[column.name] = column
-    return tuple(columns.values())
-
-
-def _is_wrapped(key: str) -> bool:
-    return key.startswith('{"schema":')
-
-
-def _record_key(keys: Sequence[str]) -> tuple[str, ...]:
-    """Names of the record key's fields; all keys of a table have the same."""
-    for text in keys:
-        key = json.loads(text)
-        body = key.get("payload", {}) if _is_wrapped(text) else key
-        return tuple(body) if isinstance(body, dict) else ()
-    return ()
+    return tuple(column for column in others if column.name not in have)
 
 
 def _check(

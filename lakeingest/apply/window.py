@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from lakeingest.apply.bootstrap import Phase, phase_after, refuse_new_snapshot
 from lakeingest.apply.contents import Contents, contents
 from lakeingest.apply.reach import Reach, plan_reach
+from lakeingest.apply.schemas import Schemas
 from lakeingest.apply.seen_ends import seen_ends
 from lakeingest.apply.share import Share, shares
 from lakeingest.apply.shortfall import (
@@ -28,6 +29,7 @@ from lakeingest.apply.shortfall import (
 )
 from lakeingest.apply.side_by_side import begun, in_background
 from lakeingest.engine.held import held
+from lakeingest.errors import DataError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan import window as plan
 from lakeingest.plan.spec import PipelineSpec
@@ -101,8 +103,12 @@ def read_window(
     spec: PipelineSpec,
     counted: Column,
     bounds: Bounds,
+    schemas: Schemas,
 ) -> Window | None:
     """Read a window and settle its batches; its rows are held while the window is referenced.
+
+    A window with something in it that cannot be read is read again if it was written with a schema
+    that only had to be learned.
 
     Returns:
         Null when there is not one record that was not looked at.
@@ -110,19 +116,43 @@ def read_window(
     reach = plan_reach(source, transaction_topic, frontier, bounds.window_records)
     if reach.nothing:
         return None
-    records = source.read([reach.transactions] if reach.transactions else [])
-    boundaries = held(plan.window_boundaries(held(plan.window_metadata(records)), spec))
+    metadata = source.read([reach.transactions] if reach.transactions else [])
+    data = source.read(reach.data)
+    if schemas.none_known:
+        schemas.learn(metadata, data)
+    while True:
+        try:
+            window = _settled(reach, metadata, data, frontier, spec, counted, bounds)
+        except DataError:
+            if not schemas.learn(metadata, data):
+                raise
+            continue
+        if window.contents.first_malformed() is None or not schemas.learn(metadata, data):
+            return window
+
+
+def _settled(
+    reach: Reach,
+    metadata: DataFrame,
+    data: DataFrame,
+    frontier: Frontier,
+    spec: PipelineSpec,
+    counted: Column,
+    bounds: Bounds,
+) -> Window:
+    """Find boundaries, contents and batches of one reading."""
+    boundaries = held(plan.window_boundaries(held(plan.window_metadata(metadata, spec)), spec))
     fresh = boundaries.where(F.col("end_position") > F.lit(frontier.end_position))
 
     def share(cuts: Sequence[Cut], *, snapshot: bool) -> Callable[[], Sequence[Share]]:
         if not cuts and not snapshot:
             return tuple
         batched = plan.in_batches(changes, fresh, cuts, frontier.end_position, snapshot=snapshot)
-        return begun(partial(shares, batched))
+        return begun(partial(shares, batched, spec.format))
 
     # Questions are asked before their answers are needed: planning one takes as long as answering.
     with in_background(partial(seen_ends, boundaries, spec)) as asked_for_ends:
-        decoded = plan.window_changes(source.read(reach.data), spec)
+        decoded = plan.window_changes(data, spec)
         changes = held(plan.assigned(decoded, fresh))
         with (
             in_background(partial(contents, changes)) as asked,

@@ -1,9 +1,10 @@
 """The last change of every key of a batch, for many tables in one job.
 
-Most tables need nothing but the winner's text (no value left out, no truncate, a bare key), and the
-fold of one is the fold of all: group by table and key. One job and one pass over the window replace
-two jobs and a pass per table; with small batches the number of jobs is what a batch costs. The
-rejected way, the same for all batches of a window at once, makes every batch wait for the largest.
+Most tables need nothing but the winner's record (no value left out, no truncate, a bare key), and
+the fold of one is the fold of all: group by table and key. One job and one pass over the window
+replace two jobs and a pass per table; with small batches the number of jobs is what a batch costs.
+The rejected way, the same for all batches of a window at once, makes every batch wait for the
+largest.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.engine.held import held
-from lakeingest.plan.table import text_winners
+from lakeingest.plan.table import record_winners
 
 _INSERTS = ("c", "r")
 
@@ -31,7 +32,7 @@ class Winners:
     """Folded changes of some tables of a batch.
 
     Attributes:
-        frame: ``payload.fold.fold_text``'s columns with ``collection``, held.
+        frame: ``payload.fold.fold_records``'s columns with ``collection``, held.
         keys: Keys per collection.
         inserted: Of those, keys whose first change is an insert.
     """
@@ -49,7 +50,7 @@ def winners(changes: DataFrame, collections: Collection[str]) -> Winners | None:
     """Fold the changes of ``collections``; null when there are none."""
     if not collections:
         return None
-    frame = held(text_winners(changes, collections))
+    frame = held(record_winners(changes, collections))
     rows = frame.groupBy("collection").agg(*key_counts("first_op")).collect()
     return Winners(
         frame,

@@ -30,8 +30,9 @@ from pyspark.sql.types import (
 )
 
 from lakeingest.decode import logical
-from lakeingest.decode.logical import PRIMITIVES, SEMANTIC, LogicalType
+from lakeingest.decode.logical import PRIMITIVES, SEMANTIC, Form, LogicalType
 from lakeingest.errors import ConfigError
+from lakeingest.widening import widens
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Encodings:
             return bytes.fromhex(self.placeholder.removeprefix("hex:"))
         return self.placeholder.encode()
 
-    def marks(self) -> tuple[str, ...]:
+    def json_marks(self) -> tuple[str, ...]:
         """Return the texts one of which a JSON record with an unavailable value contains.
 
         The variants of the placeholder per declared type are in Debezium's
@@ -76,6 +77,20 @@ class Encodings:
             f"[{codes}]",
             self.uuid_mark(),
         )
+
+    def avro_marks(self) -> tuple[bytes, ...]:
+        """Return the octets one of which an Avro record with an unavailable value contains.
+
+        Text and bytea stand in Avro as they are; the byte codes of an integer array are zigzag
+        numbers there: those below 64 take one octet, the rest two.
+        """
+        raw = self.placeholder_bytes()
+        codes = [
+            bytes([2 * code]) if code < 64 else bytes([2 * code & 0x7F | 0x80, 2 * code >> 7])
+            for code in raw
+        ]
+        # Elements that may be null stand behind the number of their branch, 1, which is written 2.
+        return (raw, b"".join(codes), b"\x02".join(codes), self.uuid_mark().encode())
 
     def uuid_mark(self) -> str:
         """Return the name-based UUID (version 3, no namespace) that stands in ``uuid[]``."""
@@ -153,44 +168,48 @@ def _of_spark(kind: DataType, encodings: Encodings, column: str) -> LogicalType:
     raise ConfigError(message)
 
 
-def from_connect(schema_text: str) -> tuple[SourceColumn, ...]:
-    """Columns of the ``after`` (or ``before``) struct in a Connect envelope schema (JSON)."""
-    schema = json.loads(schema_text)
-    for part in schema.get("fields", []):
-        if part.get("field") in ("after", "before"):
-            return _connect_fields(part["fields"])
-    return ()
+def from_connect(fields: Iterable[Mapping[str, Any]], form: Form) -> tuple[SourceColumn, ...]:
+    """Columns of the fields of a Connect struct.
+
+    Args:
+        fields: Field schemas as JsonConverter writes them: ``field``, ``type``, ``name``,
+            ``parameters``, ``items``, ``values``, ``fields``.
+        form: How octets and small integers look on the wire.
+    """
+    return tuple(SourceColumn(item["field"], _of_connect(item, form)) for item in fields)
 
 
-def key_from_connect(schema_text: str) -> tuple[SourceColumn, ...]:
-    """Columns of a Connect key schema (JSON struct)."""
-    return _connect_fields(json.loads(schema_text).get("fields", []))
-
-
-def _connect_fields(fields: Iterable[Mapping[str, Any]]) -> tuple[SourceColumn, ...]:
-    return tuple(SourceColumn(item["field"], _of_connect(item)) for item in fields)
-
-
-def _of_connect(spec: Mapping[str, Any]) -> LogicalType:
+def _of_connect(spec: Mapping[str, Any], form: Form) -> LogicalType:
     name = spec.get("name") or ""
     kind = spec["type"]
     if name == "org.apache.kafka.connect.data.Decimal":
         parameters = spec.get("parameters") or {}
         precision = int(parameters.get("connect.decimal.precision", 38))
-        return logical.decimal(min(precision, 38), int(parameters["scale"]))
-    if name in SEMANTIC:
-        return SEMANTIC[name]
+        return form.decimal(min(precision, 38), int(parameters["scale"]))
+    if name in form.semantic:
+        return form.semantic[name]
     if kind == "array":
-        return logical.array(_of_connect(spec["items"]))
+        return logical.array(_of_connect(spec["items"], form))
     if kind == "map":
-        return logical.mapping(_of_connect(spec["values"]))
+        return logical.mapping(_of_connect(spec["values"], form))
     if kind == "struct":
-        return logical.struct({item["field"]: _of_connect(item) for item in spec["fields"]})
+        return logical.struct({item["field"]: _of_connect(item, form) for item in spec["fields"]})
     if kind == "string":
         return logical.text(name or "string")
-    return PRIMITIVES[kind]
+    return form.primitives[kind]
 
 
 def of_json(kinds: Mapping[str, str]) -> tuple[SourceColumn, ...]:
     """Columns from names of Connect primitives, as inferred from bare JSON."""
     return tuple(SourceColumn(name, PRIMITIVES[kind]) for name, kind in kinds.items())
+
+
+def merged(schemas: Iterable[Iterable[SourceColumn]]) -> tuple[SourceColumn, ...]:
+    """Union of the columns that records of different schema versions have, the widest type each."""
+    columns: dict[str, SourceColumn] = {}
+    for schema in schemas:
+        for column in schema:
+            old = columns.get(column.name)
+            if old is None or widens(old.type.spark, column.type.spark):
+                columns[column.name] = column
+    return tuple(columns.values())

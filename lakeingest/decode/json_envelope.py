@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
-from lakeingest.shape import SOURCE, TRANSACTION
+from lakeingest.decode.header import HEADER, TRANSACTION_METADATA
 
 _CORRUPT = "_malformed"
 _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
@@ -27,26 +27,6 @@ _WRAPPED_START = ('{"schema":{', '{"schema":null,"payload":')
 _ROWS_START = '{"before":'
 _ROWS_END = ',"source":{"version":'
 """What Debezium writes after both rows; no text in a row can hold it, quotes are escaped there."""
-
-_HEADER = StructType(
-    [
-        StructField("op", StringType()),
-        StructField("source", SOURCE),
-        StructField("transaction", TRANSACTION),
-    ]
-)
-_COUNT = StructType(
-    [StructField("data_collection", StringType()), StructField("event_count", LongType())]
-)
-_TRANSACTION_METADATA = StructType(
-    [
-        StructField("status", StringType()),
-        StructField("id", StringType()),
-        StructField("event_count", LongType()),
-        StructField("data_collections", ArrayType(_COUNT)),
-        StructField("ts_ms", LongType()),
-    ]
-)
 
 
 def is_wrapped(text: Column) -> Column:
@@ -109,22 +89,15 @@ def decode_envelope(records: DataFrame) -> DataFrame:
         "offset",
         "timestamp",
         "headers",
-        F.col("key").cast("string").alias("key"),
+        "key",
         F.col("value").cast("string").alias("value"),
     )
-    return _parsed(text, _HEADER).withColumn("value", _rows(F.col("value")))
+    return _parsed(text, HEADER).withColumn("value", _rows(F.col("value")).cast("binary"))
 
 
 def decode_transaction_metadata(records: DataFrame) -> DataFrame:
-    """Decode records of the transaction topic.
-
-    Returns:
-        ``partition``, ``offset``, ``timestamp``, ``status`` (``BEGIN``, ``END`` or null for a
-        foreign message), ``id``, ``event_count``, ``data_collections``
-        (array<struct<data_collection, event_count>>), ``ts_ms`` (long, milliseconds; commit time
-        on PostgreSQL's END), ``malformed``.
-    """
+    """Decode records of the transaction topic; columns as ``WireFormat.transaction_metadata``."""
     text = records.select(
         "partition", "offset", "timestamp", F.col("value").cast("string").alias("value")
     )
-    return _parsed(text, _TRANSACTION_METADATA).drop("value")
+    return _parsed(text, TRANSACTION_METADATA).drop("value")

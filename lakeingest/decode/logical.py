@@ -14,7 +14,7 @@ table in the connector documentation, "Data type mappings".
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -259,3 +259,64 @@ SEMANTIC: Mapping[str, LogicalType] = {
 Names that are text on the wire (Json, Xml, Uuid, Enum, EnumSet, Ltree, ZonedTime, Interval …) need
 no entry: their primitive type, string, is what the lake stores.
 """
+
+
+def as_type(kind: LogicalType, spark: DataType) -> LogicalType:
+    """Return the type whose values are stored as ``spark``, a type that holds all of them."""
+    if kind.spark == spark:
+        return kind
+    return replace(kind, spark=spark, convert=lambda value: kind.convert(value).cast(spark))
+
+
+@dataclass(frozen=True)
+class Form:
+    """What differs between JSON and Avro on the wire: octets, and integers of less than 32 bits.
+
+    Attributes:
+        decimal: ``(precision, scale)`` to Connect's ``Decimal``.
+        primitives: Connect's primitive types.
+        semantic: Semantic names that say more than their primitive.
+    """
+
+    decimal: Callable[[int, int], LogicalType]
+    primitives: Mapping[str, LogicalType]
+    semantic: Mapping[str, LogicalType]
+
+
+JSON = Form(decimal, PRIMITIVES, SEMANTIC)
+"""JsonConverter's form: octets are base64 text."""
+
+
+def _raw_decimal(precision: int, scale: int) -> LogicalType:
+    name = f"decimal({precision},{scale})"
+    decode = _checked(name, lambda value: decimal_from_bytes(value, precision, scale))
+    return LogicalType(BinaryType(), DecimalType(precision, scale), decode, name)
+
+
+_RAW_BYTES = LogicalType(BinaryType(), BinaryType(), name="binary")
+_RAW_VARIABLE = StructType(
+    [StructField("scale", IntegerType()), StructField("value", BinaryType())]
+)
+
+AVRO = Form(
+    _raw_decimal,
+    {
+        **PRIMITIVES,
+        "int8": LogicalType(IntegerType(), ByteType(), _checked("int8", _int8), "int8"),
+        "int16": LogicalType(
+            IntegerType(), ShortType(), lambda value: value.cast("smallint"), "int16"
+        ),
+        "bytes": _RAW_BYTES,
+    },
+    {
+        **SEMANTIC,
+        "io.debezium.data.VariableScaleDecimal": LogicalType(
+            _RAW_VARIABLE,
+            _STRING,
+            _checked("variable decimal", lambda v: decimal_text(v["value"], v["scale"])),
+            "variable decimal",
+        ),
+        "io.debezium.data.Bits": _RAW_BYTES,
+    },
+)
+"""AvroConverter's form: octets are octets, int8 and int16 are ``int`` with ``connect.type``."""

@@ -13,7 +13,7 @@ import base64
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, IntegerType, LongType, MapType, StringType
+from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, MapType, StringType
 
 from lakeingest.decode.columns import Encodings, SourceColumn
 
@@ -27,6 +27,10 @@ def unavailable(wire: Column, column: SourceColumn, encodings: Encodings) -> Col
     if isinstance(kind, StringType):
         hstore = f'{{"{text}":"{text}"}}'
         return F.coalesce(wire.isin(text, encoded, hstore), F.lit(False))
+    if isinstance(kind, BinaryType):
+        return F.coalesce(wire == F.lit(raw), F.lit(False))
+    if isinstance(kind, ArrayType) and isinstance(kind.elementType, BinaryType):
+        return F.coalesce((F.size(wire) == 1) & (F.get(wire, F.lit(0)) == F.lit(raw)), F.lit(False))
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, StringType):
         alone = F.get(wire, F.lit(0)).isin(text, encoded, encodings.uuid_mark())
         return F.coalesce((F.size(wire) == 1) & alone, F.lit(False))

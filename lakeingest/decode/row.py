@@ -1,9 +1,4 @@
-"""The row and the key of a change, typed as the table's columns.
-
-``from_json`` runs in FAILFAST mode: a value that does not fit its declared type fails the job
-instead of becoming NULL. Its message holds the record, so the caller must replace it.
-An absent field is NULL: a schemaless JSON row before an ``ADD COLUMN`` says no more.
-"""
+"""The row and the key of a change, typed as the table's columns, whatever format they came in."""
 
 from __future__ import annotations
 
@@ -11,44 +6,32 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
 
 from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_envelope import is_wrapped
+from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.placeholder import unavailable
+from lakeingest.decode.wire import RowReader
 
-_FAILFAST = {"mode": "FAILFAST"}
-
-
-def _wire(columns: Sequence[SourceColumn]) -> StructType:
-    return StructType([StructField(column.name, column.type.wire) for column in columns])
-
-
-def _read(text: Column, schema: StructType, wrapped: bool) -> Column:
-    """Parse JSON text as ``schema``; with ``wrapped`` also JsonConverter's schema envelope."""
-    bare = F.from_json(text, schema, _FAILFAST)
-    if not wrapped:
-        return bare
-    inside = StructType([StructField("payload", schema)])
-    return F.when(is_wrapped(text), F.from_json(text, inside, _FAILFAST)["payload"]).otherwise(bare)
+_HEADERS = JsonRows(wrapped=True)
+"""Debezium's headers go through Connect's header converter: JSON, whatever the records are."""
 
 
 def with_row(
     changes: DataFrame,
     columns: Sequence[SourceColumn],
     encodings: Encodings,
+    reader: RowReader,
     *,
-    wrapped: bool,
     masked: bool,
     before: bool = False,
 ) -> DataFrame:
     """Add the row after the change.
 
     Args:
-        changes: Has ``value`` (the envelope's JSON text).
+        changes: Has ``value`` (the record's octets).
         columns: The table's columns.
         encodings: Wire settings of the connector.
-        wrapped: Whether some texts carry their schema.
+        reader: Reads the table's records.
         masked: Whether to look for unavailable values.
         before: Whether to fall back to ``before`` where ``after`` is null (keys of deletes).
 
@@ -56,14 +39,9 @@ def with_row(
         The same with ``row`` (struct of the columns; an unavailable value is null) and, when
         ``masked``, ``unavailable`` (array of column names, null where every value is there).
     """
-    wire = _wire(columns)
-    sides = [StructField("after", wire)]
-    if before:
-        sides.append(StructField("before", wire))
-    parsed = changes.withColumn("_read", _read(F.col("value"), StructType(sides), wrapped))
-    side = F.col("_read.after")
-    if before:
-        side = F.coalesce(side, F.col("_read.before"))
+    names = ("after", "before") if before else ("after",)
+    parsed = changes.withColumn("_read", reader.sides(F.col("value"), columns, names))
+    side = F.coalesce(*(F.col("_read").getField(name) for name in names))
     parsed = parsed.withColumn("_wire", side).drop("_read")
     values, masks = [], []
     for column in columns:
@@ -81,15 +59,24 @@ def with_row(
 
 
 def with_key(
-    changes: DataFrame,
-    text: str,
-    key: Sequence[SourceColumn],
-    name: str,
-    *,
-    wrapped: bool,
+    changes: DataFrame, key: Sequence[SourceColumn], name: str, reader: RowReader
 ) -> DataFrame:
-    """Add struct ``name``: the key columns read from the JSON text in column ``text``."""
-    parsed = changes.withColumn("_key", _read(F.col(text), _wire(key), wrapped))
+    """Add struct ``name``: the key columns read from the record key in column ``key``."""
+    return _with_struct(changes, reader.key(F.col("key"), key), key, name)
+
+
+def with_moved_from(
+    changes: DataFrame, key: Sequence[SourceColumn], name: str, reader: RowReader
+) -> DataFrame:
+    """Add struct ``name``: the key columns read from the header in column ``moved_from``."""
+    shown = reader.header_columns(key)
+    return _with_struct(changes, _HEADERS.key(F.col("moved_from"), shown), shown, name)
+
+
+def _with_struct(
+    changes: DataFrame, read: Column, key: Sequence[SourceColumn], name: str
+) -> DataFrame:
+    parsed = changes.withColumn("_key", read)
     values = [
         column.type.convert(F.col("_key").getField(column.name)).alias(column.name)
         for column in key

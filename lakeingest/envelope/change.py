@@ -28,6 +28,9 @@ FAMILIES: dict[str, Family] = {"postgresql": POSTGRESQL, "mysql": BINLOG, "maria
 _INITIAL = ("true", "first", "first_in_data_collection", "last_in_data_collection", "last")
 
 
+_PLACE = ("transaction_key", "position", "collection", "op")
+
+
 def _header(name: str) -> Column:
     """The first header of that name as text; without a lambda, which Spark does not compile."""
     place = F.array_position(F.col("headers.key"), name)
@@ -50,15 +53,22 @@ def _kind(position: Column) -> Column:
     )
 
 
-def changes(envelopes: DataFrame, connector: str, epoch: int, marks: tuple[str, ...]) -> DataFrame:
+def changes(
+    envelopes: DataFrame,
+    connector: str,
+    epoch: int,
+    marks: tuple[bytes, ...],
+    key_body: Column | None = None,
+) -> DataFrame:
     """Turn envelopes (``shape.ENVELOPE``) into changes (``shape.CHANGE``).
 
     Args:
         envelopes: Decoded header fields with the record's text.
         connector: ``postgresql``, ``mysql`` or ``mariadb``.
         epoch: The epoch in which these positions hold.
-        marks: Texts one of which a record with an unavailable value must contain; a cheap hint,
+        marks: Octets one of which a record with an unavailable value must contain; a cheap hint,
             the column decoder decides.
+        key_body: The part of a record key that is equal whenever the key is; all of it if null.
     """
     family = FAMILIES[connector]
     placed = (
@@ -79,7 +89,7 @@ def changes(envelopes: DataFrame, connector: str, epoch: int, marks: tuple[str, 
         .withColumn("transaction_key", family.transaction_key(F.col("transaction.id")))
         .withColumn(
             "identity",
-            F.xxhash64("transaction_key", "position", "collection", "op", "key", keyless),
+            F.xxhash64(*_PLACE, F.col("key") if key_body is None else key_body, keyless),
         )
         .withColumn("snapshot", F.col("source.snapshot"))
         .withColumn("source_ms", F.col("source.ts_ms"))

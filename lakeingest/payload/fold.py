@@ -8,7 +8,7 @@ A delete writes "unavailable" to every column at its position: a later update th
 out must not find a value from before the delete. The other reading, a delete that says nothing
 about columns, would fill a re-used key with a dead row's text.
 
-Two ways to the same payload: ``fold_text`` keeps the winner's JSON text and decodes it afterwards
+Two ways to the same payload: ``fold_records`` keeps the winner's record and decodes it afterwards
 (most changes of a hot key are never decoded); ``fold_rows`` decodes first, because an unavailable
 value must be taken from an older change of the batch. Rejected: a window with ``row_number``; it
 sorts all changes of a key, ``max_by`` keeps one.
@@ -29,11 +29,12 @@ FIRST_OP = "_first_op"
 LINK = "_link"
 
 
-def fold_text(changes: DataFrame, *groups: str) -> DataFrame:
-    """Keep the last change of each key, as text.
+def fold_records(changes: DataFrame, *groups: str) -> DataFrame:
+    """Keep the last change of each key, not decoded.
 
     Args:
-        changes: ``key`` (text), ``op``, ``position``, ``value``; no unavailable values.
+        changes: ``key`` (equal octets: equal keys), ``op``, ``position``, ``value``; no unavailable
+            values.
         *groups: Further columns that tell keys apart, such as ``collection``.
 
     Returns:
@@ -52,7 +53,7 @@ def fold_text(changes: DataFrame, *groups: str) -> DataFrame:
 def payload_of_last(
     decoded: DataFrame, columns: Sequence[str], key: Sequence[str], names: MetadataColumns
 ) -> DataFrame:
-    """Shape decoded winners of ``fold_text`` as merge payloads.
+    """Shape decoded winners of ``fold_records`` as merge payloads.
 
     Args:
         decoded: ``op``, ``position``, ``first_op``, ``row`` and ``key_row`` structs.

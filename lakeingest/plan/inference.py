@@ -34,7 +34,7 @@ def readable_counts(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     """Count, per column and candidate type, the values that can be read as it.
 
     Args:
-        rows: ``value``: envelopes as bare JSON text.
+        rows: ``value``: envelopes as bare JSON.
         names: Fields of ``after`` to look at.
 
     Returns:
@@ -44,7 +44,7 @@ def readable_counts(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     def as_type(kind: DataType) -> Column:
         after = StructType([StructField(name, kind) for name in names])
         envelope = StructType([StructField("after", after)])
-        return F.from_json("value", envelope)["after"]
+        return F.from_json(F.col("value").cast("string"), envelope)["after"]
 
     readings = {"all": as_type(StringType())}
     readings.update({label: as_type(kind) for label, kind in _CANDIDATES.items()})

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.json_format import JsonFormat
+from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.placeholder import can_be_unavailable
+from lakeingest.decode.wire import RowReader, WireFormat
 from lakeingest.shape import MetadataColumns
 
 
@@ -19,6 +22,7 @@ class PipelineSpec:
         names: Names of the metadata columns.
         epoch: Epoch in which the positions of this window hold.
         uncounted: Collections whose rows a transform drops after Debezium counted them.
+        format: How the records are written.
     """
 
     connector: str
@@ -26,6 +30,7 @@ class PipelineSpec:
     names: MetadataColumns = field(default_factory=MetadataColumns)
     epoch: int = 0
     uncounted: tuple[str, ...] = ()
+    format: WireFormat = JsonFormat()
 
 
 @dataclass(frozen=True)
@@ -37,14 +42,14 @@ class TableSpec:
         columns: Source columns in order.
         key: Names of the key columns.
         key_in_value: The key is read from the row, not from the record key.
-        wrapped: Records carry their schema (JsonConverter with ``schemas.enable``).
+        reader: Reads its records.
     """
 
     collection: str
     columns: tuple[SourceColumn, ...]
     key: tuple[str, ...]
     key_in_value: bool = False
-    wrapped: bool = False
+    reader: RowReader = JsonRows()
 
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.decode.row import with_key, with_row
+from lakeingest.decode.row import with_key, with_moved_from, with_row
 from lakeingest.payload import fold
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.shape import Kind
@@ -19,37 +19,37 @@ def rows_above(changes: DataFrame, floor: str) -> DataFrame:
     return rows.where(F.col("position") > F.lit(floor)) if floor else rows
 
 
-def text_winners(changes: DataFrame, collections: Collection[str]) -> DataFrame:
+def record_winners(changes: DataFrame, collections: Collection[str]) -> DataFrame:
     """Fold the row changes of several tables at once, all with bare keys and whole rows.
 
     Returns:
-        ``collection`` and ``fold.fold_text``'s columns.
+        ``collection`` and ``fold.fold_records``'s columns.
     """
     rows = rows_above(changes.where(F.col("collection").isin(*collections)), "")
-    return fold.fold_text(rows, "collection")
+    return fold.fold_records(rows, "collection")
 
 
 def payload_of_winners(winners: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
-    """Merge payloads of one table's ``text_winners``."""
-    keyed = with_key(winners, "key", table.key_columns(), "key_row", wrapped=False)
+    """Merge payloads of one table's ``record_winners``."""
+    keyed = with_key(winners, table.key_columns(), "key_row", table.reader)
     return _payload(keyed, table, spec)
 
 
 def payload_of_whole_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
-    """Merge payloads where no change leaves a column out: fold the text, decode the winners.
+    """Merge payloads where no change leaves a column out: fold the records, decode the winners.
 
-    Texts of the same key may differ when they carry a schema, so a wrapped key is read before the
-    fold; a bare one afterwards.
+    Octets of the same key may differ where they carry or name a schema; then a key is read before
+    the fold, else afterwards.
     """
-    if not table.wrapped:
-        return payload_of_winners(fold.fold_text(rows), table, spec)
-    keyed = with_key(rows, "key", table.key_columns(), "key_row", wrapped=True)
-    winners = fold.fold_text(keyed.drop("key").withColumnRenamed("key_row", "key"))
+    if table.reader.bare_keys:
+        return payload_of_winners(fold.fold_records(rows), table, spec)
+    keyed = with_key(rows, table.key_columns(), "key_row", table.reader)
+    winners = fold.fold_records(keyed.drop("key").withColumnRenamed("key_row", "key"))
     return _payload(winners.withColumnRenamed("key", "key_row"), table, spec)
 
 
 def _payload(winners: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
-    decoded = with_row(winners, table.columns, spec.encodings, wrapped=table.wrapped, masked=False)
+    decoded = with_row(winners, table.columns, spec.encodings, table.reader, masked=False)
     return fold.payload_of_last(decoded, table.names(), table.key, spec.names)
 
 
@@ -59,7 +59,7 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
         rows,
         table.columns,
         spec.encodings,
-        wrapped=table.wrapped,
+        table.reader,
         masked=True,
         before=table.key_in_value,
     )
@@ -69,10 +69,8 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
         empty = decoded.schema["key_row"].dataType
         decoded = decoded.withColumn("moved_from_row", F.lit(None).cast(empty))
     else:
-        decoded = with_key(decoded, "key", table.key_columns(), "key_row", wrapped=table.wrapped)
-        decoded = with_key(
-            decoded, "moved_from", table.key_columns(), "moved_from_row", wrapped=True
-        )
+        decoded = with_key(decoded, table.key_columns(), "key_row", table.reader)
+        decoded = with_moved_from(decoded, table.key_columns(), "moved_from_row", table.reader)
     return decoded.select("key_row", "op", "position", "row", "unavailable", "moved_from_row")
 
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.decode.json_envelope import decode_envelope, decode_transaction_metadata
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.plan.spec import PipelineSpec
@@ -26,13 +25,14 @@ SNAPSHOT_BATCH = 0
 
 def window_changes(records: DataFrame, spec: PipelineSpec) -> DataFrame:
     """Decode data records to ``shape.CHANGE``."""
-    marks = spec.encodings.marks()
-    return changes(decode_envelope(records), spec.connector, spec.epoch, marks)
+    envelopes = spec.format.envelopes(records)
+    marks = spec.format.marks(spec.encodings)
+    return changes(envelopes, spec.connector, spec.epoch, marks, spec.format.key_body(F.col("key")))
 
 
-def window_metadata(records: DataFrame) -> DataFrame:
-    """Decode records of the transaction topic (``decode_transaction_metadata``'s columns)."""
-    return decode_transaction_metadata(records)
+def window_metadata(records: DataFrame, spec: PipelineSpec) -> DataFrame:
+    """Decode records of the transaction topic (``WireFormat.transaction_metadata``'s columns)."""
+    return spec.format.transaction_metadata(records)
 
 
 def window_boundaries(metadata: DataFrame, spec: PipelineSpec) -> DataFrame:

@@ -96,7 +96,7 @@ def _start(
 
     width = cores or max(2, os.cpu_count() or 2)
     master = master or f"local[{width}]"
-    jars = ensure_jars(("delta", "kafka") if kafka else ("delta",))
+    jars = ensure_jars(("delta", "avro", "kafka") if kafka else ("delta", "avro"))
     ensure_java()
     if master.startswith("local"):
         # Spark's Python workers run on this machine and must be of the driver's version.

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from lakeingest.errors import InvariantError, UnavailableError
 
-GROUPS = ("delta", "kafka")
-"""What a session can ask for: a table format or a source, each with all the jars it needs."""
+GROUPS = ("delta", "kafka", "avro")
+"""What a session can ask for: a table format, a source or a record format, with all its jars."""
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,8 @@ def share(after: Mapping[str, Any] | None, key: Mapping[str, Any] | None) -> Sha
         deletes=False,
         keyless=key is None,
         size=0,
-        sample=None if after is None else json.dumps({"op": "c", "after": after}),
-        sample_key=None if key is None else json.dumps(key),
+        sample=None if after is None else json.dumps({"op": "c", "after": after}).encode(),
+        sample_key=None if key is None else json.dumps(key).encode(),
     )
 
 

@@ -27,9 +27,10 @@ from lakeingest.decode.columns import (
     Encodings,
     declared,
     from_connect,
-    key_from_connect,
     of_json,
 )
+from lakeingest.decode.json_format import envelope_columns
+from lakeingest.decode.logical import JSON
 from lakeingest.errors import ConfigError
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
@@ -65,7 +66,7 @@ def test_a_connect_schema_gives_the_sources_types() -> None:
         attributes={"type": "map", "keys": {"type": "string"}, "values": {"type": "string"}},
         point={"type": "struct", "fields": [{"field": "x", "type": "int32"}]},
     )
-    assert {column.name: column.type.spark for column in from_connect(schema)} == {
+    assert {column.name: column.type.spark for column in envelope_columns(schema)} == {
         "id": LongType(),
         "small": ShortType(),
         "n": DecimalType(10, 2),
@@ -82,9 +83,9 @@ def test_a_connect_schema_gives_the_sources_types() -> None:
     }
 
 
-def test_a_key_schema_gives_the_key_columns_in_order() -> None:
+def test_fields_of_a_schema_give_columns_in_order() -> None:
     fields = [{"field": "b", "type": "int32"}, {"field": "a", "type": "string"}]
-    found = key_from_connect(json.dumps({"type": "struct", "fields": fields}))
+    found = from_connect(fields, JSON)
     assert [(column.name, column.type.spark) for column in found] == [
         ("b", IntegerType()),
         ("a", StringType()),

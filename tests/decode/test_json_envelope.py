@@ -80,8 +80,8 @@ def test_the_records_text_is_carried_on_untouched(envelopes: dict[str, Row]) -> 
         expected = (
             written if isinstance(written, str) else json.dumps(written, separators=(",", ":"))
         )
-        assert envelopes[form]["value"] == expected
-    assert envelopes["bare"]["key"] == '{"id":1}'
+        assert envelopes[form]["value"] == expected.encode()
+    assert envelopes["bare"]["key"] == b'{"id":1}'
 
 
 def test_a_snapshot_marker_may_be_a_boolean(envelopes: dict[str, Row]) -> None:

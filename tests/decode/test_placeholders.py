@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.logical import (
     PRIMITIVES,
     SEMANTIC,
@@ -54,8 +55,10 @@ def masks(
 ) -> list[tuple[dict[str, Any], set[str] | None]]:
     """Decode events; return their rows with the names of their unavailable columns."""
     columns = [SourceColumn(name, kind) for name, kind in types.items()]
-    changes = spark.createDataFrame(list(enumerate(texts)), "_index int, value string")
-    rows = with_row(changes.coalesce(1), columns, encodings, wrapped=False, masked=True)
+    changes = spark.createDataFrame(
+        [(i, text.encode()) for i, text in enumerate(texts)], "_index int, value binary"
+    )
+    rows = with_row(changes.coalesce(1), columns, encodings, JsonRows(), masked=True)
     found = rows.orderBy("_index").select("row", "unavailable").collect()
     return [
         (row["row"].asDict(), None if row["unavailable"] is None else set(row["unavailable"]))
@@ -97,7 +100,7 @@ def test_every_recognised_form_carries_one_of_the_marks() -> None:
     for form, (encodings, _, _) in FORMS.items():
         for line in (DATA / f"unchanged_{form}.jsonl").read_text("utf-8").splitlines():
             text = json.dumps(json.loads(line)["v"], separators=(",", ":"))
-            assert any(mark in text for mark in encodings.marks())
+            assert any(mark in text for mark in encodings.json_marks())
 
 
 def test_types_that_debezium_never_marks_cannot_be_unavailable() -> None:
@@ -163,8 +166,8 @@ def test_values_that_only_resemble_a_placeholder_are_data(spark: SparkSession) -
 
 
 def test_a_row_decoded_without_looking_for_placeholders_has_no_mask(spark: SparkSession) -> None:
-    changes = spark.createDataFrame([(event({"t": "x"}),)], "value string")
-    decoded = with_row(changes, [SourceColumn("t", TEXT)], Encodings(), wrapped=False, masked=False)
+    changes = spark.createDataFrame([(event({"t": "x"}).encode(),)], "value binary")
+    decoded = with_row(changes, [SourceColumn("t", TEXT)], Encodings(), JsonRows(), masked=False)
     assert "unavailable" not in decoded.columns
 
 
@@ -174,4 +177,4 @@ def test_a_placeholder_that_json_escapes_is_still_hinted_at(setting: str) -> Non
     # Debezium decodes the octets as UTF-8, and Jackson escapes what JSON demands.
     word = encodings.placeholder_bytes().decode(errors="replace")
     text = json.dumps({"after": {"t": word}}, separators=(",", ":"), ensure_ascii=False)
-    assert any(mark in text for mark in encodings.marks())
+    assert any(mark in text for mark in encodings.json_marks())

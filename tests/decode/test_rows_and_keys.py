@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.logical import PRIMITIVES
-from lakeingest.decode.row import with_key, with_row
+from lakeingest.decode.row import with_key, with_moved_from, with_row
 
 INT, TEXT = PRIMITIVES["int32"], PRIMITIVES["string"]
 COLUMNS = [SourceColumn("id", INT), SourceColumn("v", TEXT), SourceColumn("odd.name", TEXT)]
@@ -19,6 +21,13 @@ COLUMNS = [SourceColumn("id", INT), SourceColumn("v", TEXT), SourceColumn("odd.n
 def text_of(value: Any, *, schema: bool = False) -> str:
     inside = {"schema": {"type": "struct", "fields": []}, "payload": value} if schema else value
     return json.dumps(inside, separators=(",", ":"))
+
+
+WRAPPED = JsonRows(wrapped=True)
+
+
+def octets(texts: Sequence[str | None]) -> list[tuple[int, bytes | None]]:
+    return [(index, None if text is None else text.encode()) for index, text in enumerate(texts)]
 
 
 def test_rows_are_read_with_schemas_and_without_in_one_frame(spark: SparkSession) -> None:
@@ -30,25 +39,25 @@ def test_rows_are_read_with_schemas_and_without_in_one_frame(spark: SparkSession
         text_of({"after": {"id": 2}}),
         None,
     ]
-    frame = spark.createDataFrame(list(enumerate(texts)), "_index int, value string").coalesce(1)
-    after = with_row(frame, COLUMNS, Encodings(), wrapped=True, masked=False)
+    frame = spark.createDataFrame(octets(texts), "_index int, value binary").coalesce(1)
+    after = with_row(frame, COLUMNS, Encodings(), WRAPPED, masked=False)
     found = [r["row"] and tuple(r["row"]) for r in after.orderBy("_index").collect()]
     assert found == [(1, "x", "y"), (1, "x", "y"), None, (2, None, None), None]
-    either = with_row(frame, COLUMNS, Encodings(), wrapped=True, masked=False, before=True)
+    either = with_row(frame, COLUMNS, Encodings(), WRAPPED, masked=False, before=True)
     assert tuple(either.where("_index = 2").collect()[0]["row"]) == (1, "x", "y")
 
 
 def test_keys_are_read_with_schemas_and_without(spark: SparkSession) -> None:
     key = {"id": 1, "v": "x"}
     texts = [text_of(key), text_of(key, schema=True), None]
-    frame = spark.createDataFrame(list(enumerate(texts)), "_index int, key string").coalesce(1)
-    keyed = with_key(frame, "key", COLUMNS[:2], "key_row", wrapped=True)
+    frame = spark.createDataFrame(octets(texts), "_index int, key binary").coalesce(1)
+    keyed = with_key(frame, COLUMNS[:2], "key_row", WRAPPED)
     found = [r["key_row"] and tuple(r["key_row"]) for r in keyed.orderBy("_index").collect()]
     assert found == [(1, "x"), (1, "x"), None]
 
 
 def test_a_key_column_named_schema_is_no_schema(spark: SparkSession) -> None:
-    frame = spark.createDataFrame([(text_of({"schema": "public", "id": 1}),)], "moved string")
+    frame = spark.createDataFrame([(text_of({"schema": "public", "id": 1}),)], "moved_from string")
     columns = [SourceColumn("schema", TEXT), SourceColumn("id", INT)]
-    keyed = with_key(frame, "moved", columns, "key_row", wrapped=True)
+    keyed = with_moved_from(frame, columns, "key_row", JsonRows())
     assert tuple(keyed.select(F.col("key_row.*")).collect()[0]) == ("public", 1)

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, TimestampNTZType, TimestampType
 
 from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.logical import LogicalType
 from lakeingest.decode.row import with_row
 
@@ -41,9 +42,10 @@ def decode_texts(
     years beyond 9999 can be seen.
     """
     numbered = spark.createDataFrame(
-        list(enumerate(texts)), "_index bigint, value string"
+        [(index, text.encode()) for index, text in enumerate(texts)],
+        "_index bigint, value binary",
     ).coalesce(1)
-    rows = with_row(numbered, columns, Encodings(), wrapped=False, masked=False)
+    rows = with_row(numbered, columns, Encodings(), JsonRows(), masked=False)
     shown = [_shown(column).alias(column.name) for column in columns]
     found = rows.select("_index", *shown).orderBy("_index").collect()
     return [

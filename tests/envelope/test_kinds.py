@@ -10,12 +10,13 @@ from pyspark.sql import Row, SparkSession
 
 from lakeingest.decode.columns import Encodings
 from lakeingest.decode.json_envelope import decode_envelope
+from lakeingest.decode.json_format import JsonFormat
 from lakeingest.envelope import changes
 from lakeingest.position import COMPONENT_WIDTH
 from lakeingest.shape import Kind
 from tests.envelope.records import Record, binlog_event, frame, postgresql_event, vectors
 
-MARKS = Encodings().marks()
+MARKS = JsonFormat().marks(Encodings())
 
 
 def changed(spark: SparkSession, records: list[Record], connector: str = "postgresql") -> list[Row]:

@@ -108,7 +108,7 @@ def shop(spark: SparkSession) -> list[Row]:
 
 
 def in_transactions(found: DataFrame) -> DataFrame:
-    lsn = F.get_json_object("value", "$.payload.source.lsn").cast("bigint")
+    lsn = F.get_json_object(F.col("value").cast("string"), "$.payload.source.lsn").cast("bigint")
     rows = found.where(F.col("kind").isin(Kind.ROW, Kind.TRUNCATE))
     return rows.select("transaction_key", "position", lsn.alias("lsn"))
 

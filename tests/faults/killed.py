@@ -26,7 +26,7 @@ from lakeingest.reader import open_lake
 from tests.recordings.check import History, check_history, check_tables
 from tests.recordings.compare import Comparison
 from tests.recordings.configure import RecordedRun, write_properties
-from tests.recordings.known import UNCOUNTED
+from tests.recordings.known import uncounted
 from tests.recordings.prefix import PrefixChecker
 from tests.recordings.totals import TotalsOfLake, publications
 
@@ -116,7 +116,7 @@ class Watcher(threading.Thread):
         super().__init__(daemon=True)
         commits = run.oracle.commits
         assert commits is not None, f"{run.name} has no recorded commits to compare with"
-        self._checker = PrefixChecker(commits, UNCOUNTED.get(run.name, frozenset()))
+        self._checker = PrefixChecker(commits, uncounted(run.name, run.form))
         self._spark, self._run, self._target = spark, run, target
         self._over = threading.Event()
         self.checks = 0

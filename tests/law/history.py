@@ -119,8 +119,8 @@ class Change:
     kind: str
     op: str | None
     position: str | None
-    key: str | None
-    value: str | None
+    key: bytes | None
+    value: bytes | None
     moved_from: str | None = None
     may_be_masked: bool = False
 
@@ -133,11 +133,12 @@ def change(history: int, event: Event, position: str) -> Iterator[Change]:
     source = {"connector": "postgresql", "schema": "public", "table": "docs", "ts_ms": 1}
     value = json.dumps({"before": before, "after": row, "source": source, "op": event.op})
     kind = {"t": Kind.TRUNCATE, "r": Kind.SNAPSHOT}.get(event.op, Kind.ROW)
-    masked = event.op in ("c", "u") and any(mark in value for mark in Encodings().marks())
+    masked = event.op in ("c", "u") and any(mark in value for mark in Encodings().json_marks())
     moved_from = None if event.moved_from is None else _key(history, event.moved_from)
-    yield Change(kind, event.op, position, key, value, moved_from, masked)
+    octets = None if key is None else key.encode()
+    yield Change(kind, event.op, position, octets, value.encode(), moved_from, masked)
     if event.op == "d":
-        yield Change(Kind.NULL_RECORD, None, None, key, None)
+        yield Change(Kind.NULL_RECORD, None, None, octets, None)
 
 
 def _key(history: int, number: int) -> str:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from lakeingest.apply.changeset import changeset, folds_as_text
+from lakeingest.apply.changeset import changeset, folds_undecoded
 from lakeingest.apply.share import Share, shares
 from lakeingest.apply.winners import winners
 from lakeingest.decode.columns import Encodings, declared
@@ -63,7 +63,7 @@ class Ingest:
     def deliver(self, rounds: Sequence[Iterable[Change]]) -> Iterable[int]:
         """Apply each round as one batch; yields its number when it is in the table."""
         frame = self._frame(rounds)
-        found = shares(frame)
+        found = shares(frame, self._spec.format)
         for number in range(len(rounds)):
             self._apply(
                 frame.where(F.col("batch") == number).drop("batch"),
@@ -101,7 +101,7 @@ class Ingest:
             PIPELINE, COLLECTION, "run", token(1, self._batch), self._batch, self._batch, ""
         )
         floor = max(floors, default="")
-        as_text = folds_as_text(mine, self.table, floor)
+        as_text = folds_undecoded(mine, self.table, floor)
         folded = winners(changes, [COLLECTION]) if as_text else None
         payloads, _ = changeset(changes, mine, self.table, self._spec, floor, lake, folded)
         self.state = self.sink.apply(payloads, note, previous)

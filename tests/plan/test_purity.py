@@ -136,7 +136,7 @@ TABLE = TableSpec(
 def whole_plan(records: DataFrame) -> list[DataFrame]:
     """Build every frame that a window and its tables need; run none."""
     window = plan.window_changes(records, SPEC)
-    ends = plan.window_boundaries(plan.window_metadata(records), SPEC)
+    ends = plan.window_boundaries(plan.window_metadata(records, SPEC), SPEC)
     counted = plan.is_counted(F.col("data_collection").isin("public.a"), ("public.e",))
     cuts = [Cut(0, 5, after(0, 9, 0), 2, 3), Cut(6, 9, after(0, 12, 0), 1, 1)]
     batched = plan.in_batches(window, ends, cuts, after(0, 1, 0), snapshot=True)
@@ -213,7 +213,7 @@ def test_each_stage_gives_what_the_next_one_takes(records: DataFrame) -> None:
     found = changes(envelopes, "postgresql", 0, ())
     assert fits(found.schema, CHANGE) == []
     assert fits(changes(envelopes, "mariadb", 0, ()).schema, CHANGE) == []
-    ends = plan.window_boundaries(plan.window_metadata(records), SPEC)
+    ends = plan.window_boundaries(plan.window_metadata(records, SPEC), SPEC)
     assert [
         problem for problem in fits(ends.drop("domain").schema, BOUNDARY) if "null" not in problem
     ] == []
@@ -222,7 +222,7 @@ def test_each_stage_gives_what_the_next_one_takes(records: DataFrame) -> None:
 
 
 def test_a_boundary_has_its_id_and_position_as_promised(records: DataFrame) -> None:
-    ends = plan.window_boundaries(plan.window_metadata(records), SPEC)
+    ends = plan.window_boundaries(plan.window_metadata(records, SPEC), SPEC)
     assert fits(ends.drop("domain").schema, BOUNDARY) == []
 
 

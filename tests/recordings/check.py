@@ -32,7 +32,7 @@ from tests.recordings.configure import (
     run_folder,
     write_properties,
 )
-from tests.recordings.known import ACCEPTED, UNCOUNTED
+from tests.recordings.known import accepted, uncounted
 from tests.recordings.prefix import SHOP_MEASURES, Place, PrefixChecker, shop_violations
 from tests.recordings.shown import show_in_process, show_through_the_command
 from tests.recordings.suite import Case, cases
@@ -89,7 +89,7 @@ def check_history(run: RecordedRun, lake: Lake, most: int | None = None) -> Hist
             for violation in shop_violations(f"publication {publication.batch}", values)
         ]
         return History(len(found), None, 0, tuple(broken))
-    checker = PrefixChecker(commits, UNCOUNTED.get(run.name, frozenset()), most)
+    checker = PrefixChecker(commits, uncounted(run.name, run.form), most)
     totals = TotalsOfLake(lake, run.namespace, checker.measures)
     for publication, values in totals.of(found):
         checker.check(f"publication {publication.batch}", values)
@@ -117,7 +117,7 @@ def check_tables(
                 show(configuration, run.collection(table)),
                 schema=run.schemas[table],
                 key=key_of(table),
-                accepted=ACCEPTED.get(run.name, ()),
+                accepted=accepted(run.name, run.form),
             )
         )
     return tuple(compared)
@@ -206,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Return 1 if anything differs, else 0."""
     parser = argparse.ArgumentParser(prog="python -m tests.recordings.check")
     parser.add_argument("run", type=run_folder, nargs="?", help="folder of one recorded run")
-    parser.add_argument("--format", default="json", help="json (default) or json-schema")
+    parser.add_argument("--format", default="json", help="json (default), json-schema or avro")
     parser.add_argument("--max-batches", type=int, help="ingest only so many batches")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--all", type=Path, metavar="ROOT", help="folder of all recorded runs")

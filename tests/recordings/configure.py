@@ -101,7 +101,7 @@ class RecordedRun:
 
     Attributes:
         name: Name of the run, for messages and for the known exceptions.
-        form: ``json`` or ``json-schema``.
+        form: ``json``, ``json-schema`` or ``avro``.
         events: Folder with ``manifest.json`` and ``topics``.
         oracle: The source's truth.
     """
@@ -171,6 +171,8 @@ class RecordedRun:
             "lakeingest.target.format": "delta",
             "lakeingest.target.path": str(target),
         }
+        if self.form == "avro":
+            properties["lakeingest.source.format"] = "avro"
         # With schemas in the records the declared ones would hide a wrong decision of the decoder.
         if self.form == "json":
             for table, schema in self.schemas.items():

@@ -16,7 +16,7 @@ class Case:
 
     Attributes:
         run: Name of the recorded run.
-        form: ``json`` or ``json-schema``.
+        form: ``json``, ``json-schema`` or ``avro``.
         settings: Properties beyond the run's own.
         max_batches: Batches to ingest; None for everything.
         through_command: Tables to show through the real command.
@@ -54,6 +54,7 @@ RUNS: tuple[tuple[str, str], ...] = (
     ("mariadb-shop", "json"),
     ("pg-shop", "json"),
     ("pg-shop", "json-schema"),
+    ("pg-shop", "avro"),
     ("pg-bench", "json"),
 )
 """Runs in the order of their cost, so that a mistake shows early."""

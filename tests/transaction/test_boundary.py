@@ -147,6 +147,6 @@ def test_a_record_that_cannot_be_read_is_a_boundary_below_all_and_not_dropped(
 ) -> None:
     """Dropped it would hold its rows back for ever, or count none of them."""
     records = [Record("tx", value, None, 0, n) for n, value in enumerate(UNREADABLE.values())]
-    topic = window_metadata(frame(spark, records))
+    topic = window_metadata(frame(spark, records), PipelineSpec("postgresql", Encodings()))
     found = window_boundaries(topic, PipelineSpec("postgresql", Encodings())).collect()
     assert {row["end_offset"]: row["end_position"] for row in found} == dict.fromkeys(range(4), "")

@@ -65,7 +65,7 @@ def planned(spark: SparkSession) -> Planned:
     data = frame(spark, (record for delivery in made for record in delivery.data()))
     topic = frame(spark, (record for delivery in made for record in delivery.metadata()))
     changes = plan.window_changes(data, SPEC).cache()
-    ends = plan.window_boundaries(plan.window_metadata(topic), SPEC).cache()
+    ends = plan.window_boundaries(plan.window_metadata(topic, SPEC), SPEC).cache()
     short = plan.shortfalls(changes, ends, counted())
     lacking: Lacking = defaultdict(set)
     for row in short.unionByName(plan.interrupted(changes, ends, counted())).collect():
@@ -133,7 +133,8 @@ def test_without_any_one_protection_a_torn_transaction_is_released(
 def in_batches(spark: SparkSession, delivery: Delivery, max_events: int) -> list[Any]:
     data = frame(spark, delivery.data())
     changes = plan.window_changes(data, SPEC)
-    ends = plan.window_boundaries(plan.window_metadata(frame(spark, delivery.metadata())), SPEC)
+    topic = frame(spark, delivery.metadata())
+    ends = plan.window_boundaries(plan.window_metadata(topic, SPEC), SPEC)
     summaries = ends.select(*SUMMARY).orderBy("end_offset")
     complete = [End(*row) for row in summaries.collect()][:-1]
     cuts = list(cut(complete, max_events))

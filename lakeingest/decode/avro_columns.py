@@ -1,0 +1,96 @@
+"""The columns of an Avro record, by way of the Connect schema that it was made from.
+
+Confluent's ``AvroData`` writes what Avro has no word for into ``connect.name``, ``connect.type``
+and ``connect.parameters``. Read back, an Avro schema is a Connect schema again, and one table of
+logical types serves both formats. Where other writers set only Avro's own ``logicalType``, the
+Connect name of the same meaning is taken.
+
+Rejected: Spark's own reading of ``logicalType``; it has no words for Debezium's types, and reads a
+timestamp without zone as one with the session's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.columns import SourceColumn, from_connect
+from lakeingest.decode.logical import Form
+
+_CONNECT_TYPES = {
+    "boolean": "boolean",
+    "int": "int32",
+    "long": "int64",
+    "float": "float32",
+    "double": "float64",
+    "bytes": "bytes",
+    "fixed": "bytes",
+    "string": "string",
+    "enum": "string",
+    "null": "string",
+}
+_LOGICAL_NAMES = {
+    "decimal": "org.apache.kafka.connect.data.Decimal",
+    "date": "org.apache.kafka.connect.data.Date",
+    "time-millis": "org.apache.kafka.connect.data.Time",
+    "time-micros": "io.debezium.time.MicroTime",
+    "timestamp-millis": "org.apache.kafka.connect.data.Timestamp",
+    "timestamp-micros": "io.debezium.time.MicroTimestamp",
+    "local-timestamp-millis": "org.apache.kafka.connect.data.Timestamp",
+    "local-timestamp-micros": "io.debezium.time.MicroTimestamp",
+    "uuid": "io.debezium.data.Uuid",
+}
+
+
+def record_columns(schema: AvroSchema, kind: Any, form: Form) -> tuple[SourceColumn, ...]:
+    """Columns of a record type of ``schema``; of anything else none.
+
+    Args:
+        schema: Where the type stands.
+        kind: The type, or a nullable one, or its name.
+        form: ``logical.AVRO`` for the record itself, ``logical.JSON`` for what a header shows.
+    """
+    return from_connect(_connect_fields(schema, kind), form)
+
+
+def side_columns(schema: AvroSchema, form: Form) -> tuple[SourceColumn, ...]:
+    """Columns of the rows of an envelope."""
+    sides = schema.fields(schema.tree)
+    side = sides.get("after") or sides.get("before")
+    return record_columns(schema, side["type"], form) if side else ()
+
+
+def _connect_fields(schema: AvroSchema, kind: Any) -> list[dict[str, Any]]:
+    return [
+        {"field": name, **_connect(schema, item["type"])}
+        for name, item in schema.fields(kind).items()
+    ]
+
+
+def _connect(schema: AvroSchema, kind: Any) -> dict[str, Any]:
+    """Return the Connect schema of an Avro type, as JsonConverter writes it."""
+    kind = schema.present(kind)
+    if isinstance(kind, str):
+        return {"type": _CONNECT_TYPES[kind]}
+    if isinstance(kind, list):
+        # A union of several types, which no Debezium connector writes: text keeps what it says.
+        return {"type": "string"}
+    name, parameters = _named(kind)
+    described: dict[str, Any] = {"name": name, "parameters": parameters}
+    if kind["type"] == "record":
+        return {**described, "type": "struct", "fields": _connect_fields(schema, kind)}
+    if kind["type"] == "array":
+        return {**described, "type": "array", "items": _connect(schema, kind["items"])}
+    if kind["type"] == "map":
+        return {**described, "type": "map", "values": _connect(schema, kind["values"])}
+    return {**described, "type": kind.get("connect.type") or _CONNECT_TYPES[kind["type"]]}
+
+
+def _named(kind: Mapping[str, Any]) -> tuple[str | None, Mapping[str, Any]]:
+    parameters = dict(kind.get("connect.parameters") or {})
+    logical = kind.get("logicalType")
+    if logical == "decimal":
+        parameters.setdefault("scale", str(kind.get("scale", 0)))
+        parameters.setdefault("connect.decimal.precision", str(kind.get("precision", 38)))
+    return kind.get("connect.name") or _LOGICAL_NAMES.get(str(logical)), parameters

@@ -1,0 +1,93 @@
+"""Records of Confluent's Avro converter: header fields, transaction metadata, shape of a table.
+
+Which schemas a window's records were written with is known only when the records are read, and the
+registry is asked on the driver. So the format holds what is known so far: records of any other
+schema come out ``malformed``, and whoever meets one learns the schema and reads the window again
+(``apply/schemas.py``). In the long run nothing is read twice. Rejected: to ask for all ids before
+each window, which reads every record once more; to ask the registry by subject, which guesses the
+naming strategy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from lakeingest.decode.avro_columns import side_columns
+from lakeingest.decode.avro_rows import AvroRows, body_of, read_avro, tag_of
+from lakeingest.decode.avro_schema import READ, AvroSchema
+from lakeingest.decode.columns import Encodings, merged
+from lakeingest.decode.header import HEADER, TRANSACTION_METADATA
+from lakeingest.decode.logical import AVRO
+from lakeingest.decode.wire import Samples, Shown
+from lakeingest.shape import ENVELOPE
+
+
+@dataclass(frozen=True)
+class AvroFormat:
+    """Reads records by the schemas known so far.
+
+    Attributes:
+        schemas: By ``tag_of``. Whoever asks the registry adds to it; a schema never changes.
+    """
+
+    schemas: Mapping[bytes, AvroSchema]
+
+    def envelopes(self, records: DataFrame) -> DataFrame:
+        """See ``WireFormat``."""
+        read = records.withColumn("_read", self._header(F.col("value"), HEADER))
+        return read.select(
+            *records.columns,
+            *(F.col(f"_read.{name}") for name in HEADER.fieldNames()),
+            _malformed(),
+        ).select(*ENVELOPE.fieldNames())
+
+    def transaction_metadata(self, records: DataFrame) -> DataFrame:
+        """See ``WireFormat``."""
+        read = records.withColumn("_read", self._header(F.col("value"), TRANSACTION_METADATA))
+        return read.select(
+            "partition",
+            "offset",
+            "timestamp",
+            *(F.col(f"_read.{name}") for name in TRANSACTION_METADATA.fieldNames()),
+            _malformed(),
+        )
+
+    def marks(self, encodings: Encodings) -> tuple[bytes, ...]:
+        """See ``WireFormat``."""
+        return encodings.avro_marks()
+
+    def key_body(self, key: Column) -> Column:
+        """Leave the schema's id out: a registry that was filled anew has others."""
+        return body_of(key)
+
+    def schema_tag(self, record: Column, /) -> Column:
+        """See ``WireFormat``."""
+        return tag_of(record)
+
+    def shown(self, samples: Samples) -> Shown:
+        """See ``WireFormat``; schemas in the order of their ids, as they were registered."""
+        values, keys = self._known(samples.value_tags), self._known(samples.key_tags)
+        columns = merged(side_columns(schema, AVRO) for schema in values.values())
+        names = {name: None for schema in keys.values() for name in schema.fields(schema.tree)}
+        return Shown(
+            columns,
+            tuple(column.name for column in columns),
+            tuple(names),
+            AvroRows(values, keys),
+        )
+
+    def _known(self, tags: Collection[bytes]) -> dict[bytes, AvroSchema]:
+        return {tag: self.schemas[tag] for tag in sorted(tags)}
+
+    def _header(self, value: Column, wanted: StructType) -> Column:
+        return read_avro(value, dict(sorted(self.schemas.items())), wanted, strict=False)
+
+
+def _malformed() -> Column:
+    read = F.coalesce(F.col("_read").getField(READ), F.lit(False))
+    return (F.col("value").isNotNull() & ~read).alias("malformed")

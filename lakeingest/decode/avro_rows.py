@@ -1,0 +1,108 @@
+"""Rows and keys of Avro records, each read with the schema it was written with.
+
+A batch may hold records of several schema versions, old and new interleaved (a connector that was
+restarted, partitions read at different speed). One ``from_avro`` per schema, chosen by the record's
+first five octets; Spark evaluates the branch that holds. All branches have one type
+(``avro_schema``). Rejected: a frame per schema and their union; the window would be read once per
+schema.
+
+Source: Confluent wire format (octet 0, then the schema's id as four octets, then the record).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
+from pyspark.sql.types import BooleanType, StructField, StructType
+
+from lakeingest.decode.avro_columns import record_columns
+from lakeingest.decode.avro_schema import READ, AvroSchema, reader_schema
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.json_rows import wire
+from lakeingest.decode.logical import CONVERSION_FAILED, JSON
+
+TAG_OCTETS = 5
+"""Octet 0 and the schema's id."""
+
+_ALL = 2**31 - 1
+
+
+def tag_of(octets: Column) -> Column:
+    """Return the octets that name a record's schema."""
+    return F.substring(octets, 1, TAG_OCTETS)
+
+
+def body_of(octets: Column) -> Column:
+    """Return a record without the octets that name its schema."""
+    return F.substring(octets, TAG_OCTETS + 1, _ALL)
+
+
+def read_avro(
+    octets: Column, schemas: Mapping[bytes, AvroSchema], wanted: StructType, *, strict: bool
+) -> Column:
+    """Read ``wanted`` of records, each by its own schema.
+
+    Args:
+        octets: Records in Confluent's wire format.
+        schemas: What they may have been written with, by ``tag_of``.
+        wanted: Fields with the type that each must be read as.
+        strict: Whether a record that cannot be read, or has none of the schemas, fails the job;
+            else it gives nulls.
+
+    Returns:
+        A struct of ``wanted`` and ``avro_schema.READ``; null where there is no record.
+    """
+    body = body_of(octets)
+    # The nulls to begin with give the type, and the way out when no schema is known yet.
+    nothing = F.lit(None).cast(StructType([*wanted, StructField(READ, BooleanType())]))
+    read = F.when(octets.isNull(), nothing)
+    for tag, schema in schemas.items():
+        options = {
+            "mode": "FAILFAST" if strict else "PERMISSIVE",
+            "avroSchema": reader_schema(schema, wanted),
+        }
+        of_schema = from_avro(body, schema.text, options)
+        read = read.when(tag_of(octets) == F.lit(tag), of_schema)
+    unknown = F.raise_error(F.lit(f"{CONVERSION_FAILED}: a record of a schema that is not known"))
+    # Strict: a null would pass for a row that was deleted.
+    return read.otherwise(unknown) if strict else read
+
+
+@dataclass(frozen=True)
+class AvroRows:
+    """Reads Avro records of one table.
+
+    Attributes:
+        values: What the batch's values were written with, by ``tag_of``.
+        keys: The same of its keys.
+    """
+
+    values: Mapping[bytes, AvroSchema]
+    keys: Mapping[bytes, AvroSchema]
+
+    @property
+    def bare_keys(self) -> bool:
+        """Keys of one schema are equal exactly when their octets are."""
+        return len(self.keys) <= 1
+
+    def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
+        """See ``RowReader``."""
+        wanted = StructType([StructField(name, wire(columns)) for name in names])
+        return read_avro(value, self.values, wanted, strict=True)
+
+    def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
+        """See ``RowReader``."""
+        return read_avro(key, self.keys, wire(columns), strict=True)
+
+    def header_columns(self, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
+        """Return the key columns in JSON's form."""
+        shown = {
+            column.name: column
+            for schema in self.keys.values()
+            for column in record_columns(schema, schema.tree, JSON)
+        }
+        return tuple(shown.get(column.name, column) for column in columns)

@@ -1,0 +1,224 @@
+"""Avro schemas of the registry: what they name, and what is read of a record written with one.
+
+``from_avro`` takes two schemas, the writer's and the reader's, and Avro's own resolution skips what
+the reader does not name: reading ``op`` and positions does not build the row, reading ``after``
+does not build ``source``. So each use has a reader schema of its own, made here from the writer's
+names. All of its fields are ``["null", T]``: records of any schema version then give one Spark
+type, and a field that an old version lacks is null. Avro also widens for us (int to long, float to
+double).
+
+Rejected: the reader schema without the writer's record names (resolution inside a union goes by
+name), and the schema as the registry has it (logical types would become Spark decimals and
+timestamps, with Spark's rules for what overflows instead of ours).
+
+Source: Avro specification, "Schema Resolution"; Spark's ``AvroDataToCatalyst`` (option
+``avroSchema`` is the reader's).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StructType,
+)
+
+PRIMITIVE_NAMES = frozenset(
+    {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
+)
+_OF_SPARK: Mapping[type[DataType], str] = {
+    BooleanType: "boolean",
+    ShortType: "int",
+    IntegerType: "int",
+    LongType: "long",
+    FloatType: "float",
+    DoubleType: "double",
+    BinaryType: "bytes",
+}
+READ = "_read"
+"""A field that only reader schemas have: true in every record that could be read."""
+
+_READ_FIELD = {"name": READ, "type": "boolean", "default": True}
+
+
+@dataclass(frozen=True)
+class AvroSchema:
+    """A schema of the registry with its named types found.
+
+    Attributes:
+        tree: The schema, names in full, references to named types left as they are.
+        names: Definition of each named type.
+        text: The schema that Spark reads records with: structure only.
+    """
+
+    tree: Any
+    names: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    text: str = field(repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> AvroSchema:
+        """Parse a schema; references to other subjects must be in it already.
+
+        Raises:
+            ValueError: It is not an Avro schema.
+        """
+        names: dict[str, Mapping[str, Any]] = {}
+        tree = _resolved(json.loads(text), "", names)
+        return cls(tree, names, json.dumps(_bare(tree)))
+
+    def definition(self, kind: Any) -> Any:
+        """Return a type with a reference replaced by what it names."""
+        return self.names.get(kind, kind) if isinstance(kind, str) else kind
+
+    def present(self, kind: Any) -> Any:
+        """Return the type of a value that is there: a union's one branch that is not null."""
+        kind = self.definition(kind)
+        if not isinstance(kind, list):
+            return kind
+        branches = [branch for branch in kind if branch != "null"]
+        return self.definition(branches[0]) if len(branches) == 1 else branches
+
+    def fields(self, kind: Any) -> Mapping[str, Mapping[str, Any]]:
+        """Return the fields of a record type by name; of anything else none."""
+        kind = self.present(kind)
+        if not isinstance(kind, dict) or kind["type"] != "record":
+            return {}
+        return {item["name"]: item for item in kind["fields"]}
+
+
+def _resolved(schema: Any, space: str, names: dict[str, Mapping[str, Any]]) -> Any:
+    """Spell all names in full and note what they define."""
+    if isinstance(schema, str):
+        if schema in PRIMITIVE_NAMES:
+            return schema
+        full = schema if "." in schema or not space else f"{space}.{schema}"
+        if full not in names:
+            message = f"the Avro schema refers to a type it does not define: {full}"
+            raise ValueError(message)
+        return full
+    if isinstance(schema, list):
+        return [_resolved(branch, space, names) for branch in schema]
+    if not isinstance(schema, dict) or "type" not in schema:
+        message = "not an Avro schema: a type is a name, a union or an object with a type"
+        raise ValueError(message)
+    kind = schema["type"]
+    if isinstance(kind, dict | list):
+        return _resolved(kind, space, names)
+    if kind == "array":
+        return {**schema, "items": _resolved(schema["items"], space, names)}
+    if kind == "map":
+        return {**schema, "values": _resolved(schema["values"], space, names)}
+    if kind not in ("record", "enum", "fixed"):
+        resolved = _resolved(kind, space, names)
+        return {**schema, "type": resolved} if isinstance(resolved, str) else resolved
+    full = _full_name(schema, space)
+    known: dict[str, Any] = {**schema, "name": full}
+    # Before its fields: a record may hold itself.
+    names[full] = known
+    inner = full.rpartition(".")[0]
+    if kind == "record":
+        known["fields"] = [
+            {**item, "type": _resolved(item["type"], inner, names)} for item in schema["fields"]
+        ]
+    return known
+
+
+def _full_name(schema: Mapping[str, Any], space: str) -> str:
+    name = str(schema["name"])
+    space = schema.get("namespace") or space
+    return name if "." in name or not space else f"{space}.{name}"
+
+
+def _bare(kind: Any) -> Any:
+    """Return structure and names only: nothing that would make Spark choose another type."""
+    if isinstance(kind, str):
+        return kind
+    if isinstance(kind, list):
+        return [_bare(branch) for branch in kind]
+    if kind["type"] == "record":
+        fields = [{"name": item["name"], "type": _bare(item["type"])} for item in kind["fields"]]
+        return {"type": "record", "name": kind["name"], "fields": fields}
+    if kind["type"] == "array":
+        return {"type": "array", "items": _bare(kind["items"])}
+    if kind["type"] == "map":
+        return {"type": "map", "values": _bare(kind["values"])}
+    if kind["type"] == "enum":
+        return {"type": "enum", "name": kind["name"], "symbols": kind["symbols"]}
+    if kind["type"] == "fixed":
+        return {"type": "fixed", "name": kind["name"], "size": kind["size"]}
+    return kind["type"]
+
+
+@dataclass
+class _Reader:
+    """Writes one reader schema; a named type is defined where it first stands."""
+
+    schema: AvroSchema
+    defined: set[str] = field(default_factory=set)
+
+    def type_of(self, wanted: DataType, kind: Any) -> Any:
+        """Return the reader's type for ``wanted`` where the writer has ``kind`` (null: nothing)."""
+        kind = self.schema.present(kind) if kind is not None else None
+        if isinstance(kind, list):
+            # A union of several types: as the writer has it, Spark gives it its own struct.
+            return [_bare(branch) for branch in kind]
+        if isinstance(kind, dict) and kind["type"] in ("enum", "fixed"):
+            return self._once(kind, _bare(kind))
+        if isinstance(wanted, ArrayType):
+            items = kind["items"] if kind else None
+            return {"type": "array", "items": self.nullable(wanted.elementType, items)}
+        if isinstance(wanted, MapType):
+            values = kind["values"] if kind else None
+            return {"type": "map", "values": self.nullable(wanted.valueType, values)}
+        if isinstance(wanted, StructType):
+            name = kind["name"] if kind else f"absent{len(self.defined)}"
+            fields = self.fields(wanted, self.schema.fields(kind) if kind else {})
+            record = {"type": "record", "name": name, "fields": list(fields)}
+            return self._once({"name": name}, record)
+        return _OF_SPARK.get(type(wanted), "string")
+
+    def nullable(self, wanted: DataType, kind: Any) -> list[Any]:
+        return ["null", self.type_of(wanted, kind)]
+
+    def fields(
+        self, wanted: StructType, known: Mapping[str, Mapping[str, Any]]
+    ) -> Iterator[dict[str, Any]]:
+        for item in wanted:
+            kind = known[item.name]["type"] if item.name in known else None
+            yield {
+                "name": item.name,
+                "type": self.nullable(item.dataType, kind),
+                "default": None,
+            }
+
+    def _once(self, kind: Mapping[str, Any], definition: Any) -> Any:
+        if kind["name"] in self.defined:
+            return kind["name"]
+        self.defined.add(str(kind["name"]))
+        return definition
+
+
+def reader_schema(schema: AvroSchema, wanted: StructType) -> str:
+    """Return the schema that reads ``wanted`` of a record, and ``READ`` beside it.
+
+    Args:
+        schema: What the record was written with; anything but a record gives null fields.
+        wanted: Fields by name with the type that Spark shall see; the writer may lack them.
+    """
+    top = schema.present(schema.tree)
+    name = top["name"] if isinstance(top, dict) and top["type"] == "record" else "none"
+    fields = _Reader(schema, {name}).fields(wanted, schema.fields(top))
+    return json.dumps({"type": "record", "name": name, "fields": [*fields, _READ_FIELD]})
