@@ -1,0 +1,110 @@
+"""Header fields of Avro records, and what cannot be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from lakeingest.decode.avro_format import AvroFormat
+from lakeingest.decode.avro_schema import AvroSchema
+from tests.decode.avro import envelope_schema, event, record, tag
+from tests.envelope.records import Record, frame
+
+DATA = Path(__file__).parent / "data"
+SCHEMAS: dict[str, str] = json.loads((DATA / "avro_schemas.json").read_text("utf-8"))
+KNOWN = {tag(int(number)): AvroSchema.parse(text) for number, text in SCHEMAS.items()}
+
+
+def vectors() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (DATA / "avro.jsonl").read_text("utf-8").splitlines()]
+
+
+def decoded_by_fastavro(octets: bytes) -> Any:
+    import io
+
+    schema = fastavro.parse_schema(json.loads(SCHEMAS[str(int.from_bytes(octets[1:5], "big"))]))
+    return fastavro.schemaless_reader(io.BytesIO(octets[5:]), schema, None)
+
+
+def test_header_fields_of_real_events_are_what_another_reader_finds(spark: SparkSession) -> None:
+    octets = [bytes.fromhex(line["v"]) for line in vectors() if line["v"]]
+    values = [(value, decoded_by_fastavro(value)) for value in octets]
+    rows = [(value, body) for value, body in values if "op" in body]
+    records = [Record("t", value, None, 0, at) for at, (value, _) in enumerate(rows)]
+    found = AvroFormat(KNOWN).envelopes(frame(spark, records)).orderBy("offset").collect()
+    assert len(found) == len(rows) > 10
+    for row, (value, body) in zip(found, rows, strict=True):
+        assert not row["malformed"]
+        assert bytes(row["value"]) == value
+        assert row["op"] == body["op"]
+        source = body["source"]
+        for name in ("ts_ms", "snapshot", "db", "schema", "table", "sequence", "lsn"):
+            assert row["source"][name] == source[name]
+        block = body["transaction"]
+        assert (row["transaction"] and row["transaction"].asDict()) == (
+            block and {"id": block["id"], "total_order": block["total_order"]}
+        )
+
+
+def test_begin_and_end_of_real_transactions_are_read(spark: SparkSession) -> None:
+    octets = [
+        bytes.fromhex(line["v"]) for line in vectors() if line["topic"].endswith("transaction")
+    ]
+    assert octets
+    records = [Record("t", value, None, 0, at) for at, value in enumerate(octets)]
+    found = AvroFormat(KNOWN).transaction_metadata(frame(spark, records)).orderBy("offset")
+    for row, value in zip(found.collect(), octets, strict=True):
+        body = decoded_by_fastavro(value)
+        assert (row["status"], row["id"]) == (body["status"], body["id"])
+        assert (row["event_count"], row["ts_ms"]) == (body["event_count"], body["ts_ms"])
+        counts = row["data_collections"] and [item.asDict() for item in row["data_collections"]]
+        assert counts == body["data_collections"]
+
+
+ORDERS = envelope_schema({"name": "id", "type": "int"})
+HEARTBEAT = {"type": "record", "name": "Heartbeat", "fields": [{"name": "ts_ms", "type": "long"}]}
+WHOLE = record(1, ORDERS, event({"id": 5}))
+FORMS: dict[str, Any] = {
+    "whole": WHOLE,
+    "heartbeat": record(2, HEARTBEAT, {"ts_ms": 5}),
+    "null record": None,
+    "breaks off": WHOLE[:-12],
+    "nothing but a schema": WHOLE[:5],
+    "shorter than a schema": WHOLE[:3],
+    "no octets": b"",
+    "another magic octet": b"\x01" + WHOLE[1:],
+    "unknown schema": tag(77) + WHOLE[5:],
+    "json": b'{"op":"c"}',
+}
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession) -> dict[str, Row]:
+    known = {
+        tag(number): AvroSchema.parse(json.dumps(schema))
+        for number, schema in ((1, ORDERS), (2, HEARTBEAT))
+    }
+    records = [Record("t", value, None, 0, at) for at, value in enumerate(FORMS.values())]
+    rows = AvroFormat(known).envelopes(frame(spark, records)).orderBy("offset").collect()
+    return dict(zip(FORMS, rows, strict=True))
+
+
+@pytest.mark.parametrize("form", ["whole", "heartbeat", "null record"])
+def test_what_can_be_read_is_not_malformed(found: dict[str, Row], form: str) -> None:
+    assert not found[form]["malformed"]
+
+
+@pytest.mark.parametrize("form", [*FORMS][3:])
+def test_what_cannot_be_read_is_malformed_and_carried_on(found: dict[str, Row], form: str) -> None:
+    assert found[form]["malformed"]
+    assert bytes(found[form]["value"]) == FORMS[form]
+
+
+def test_no_schema_known_yet_means_nothing_can_be_read(spark: SparkSession) -> None:
+    rows = AvroFormat({}).envelopes(frame(spark, [Record("t", WHOLE), Record("t", None)]))
+    assert [row["malformed"] for row in rows.collect()] == [True, False]
