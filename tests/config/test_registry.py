@@ -171,9 +171,9 @@ def test_an_inherited_login_is_left_to_whoever_opens_the_registry() -> None:
 
 def test_a_token_is_a_login() -> None:
     settings = {**AVRO, "bearer.auth.credentials.source": "STATIC_TOKEN"}
-    settings["schema.registry.bearer.auth.token"] = "hunter2-token"
-    assert options(settings)["schema.registry.bearer.auth.token"] == "hunter2-token"
-    assert "hunter2" not in scrub("sent hunter2-token")
+    settings["schema.registry.bearer.auth.token"] = "swordfish"  # Remembered by no other test.
+    assert options(settings)["schema.registry.bearer.auth.token"] == "swordfish"
+    assert "swordfish" not in scrub("sent swordfish")
 
 
 @pytest.mark.parametrize("store", ["truststore", "keystore"])

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from lakeingest.config import SourceConfig
 from lakeingest.errors import ConfigError, DataError, UnavailableError
 from lakeingest.source import RecordedRegistry, open_registry
+from lakeingest.source.registry import Registered, WholeSchemas
 from tests.source.http_registry import TYPES, Reply, loopback
 
 LEAF = {"type": "enum", "name": "l.Leaf", "symbols": ["A"]}
@@ -75,6 +76,18 @@ def test_references_of_references_are_found_in_a_recording(tmp_path: Path) -> No
     registry.check()
     check_top(registry.schema(3))
     assert json.loads(registry.schema(1)) == LEAF
+
+
+def test_a_schema_is_made_whole_once() -> None:
+    asked: list[int] = []
+
+    def by_id(schema_id: int) -> Registered:
+        asked.append(schema_id)
+        return Registered('"long"')
+
+    schemas = WholeSchemas(by_id, lambda *_: Registered('"int"'))
+    assert [schemas.text(schema_id) for schema_id in (1, 2, 1, 2)] == ['"long"'] * 4
+    assert asked == [1, 2]
 
 
 def test_references_of_references_are_asked_of_a_registry_once() -> None:

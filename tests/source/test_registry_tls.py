@@ -132,8 +132,23 @@ def test_a_registry_that_wants_a_certificate_gets_it(authority: Authority) -> No
             registry.check()
 
 
+def test_the_password_of_a_key_is_not_asked_for_on_the_terminal(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passwords = []
+
+    def load(
+        self: ssl.SSLContext, certfile: str, keyfile: str | None = None, password: str | None = None
+    ) -> None:
+        passwords.append(password)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", load)
+    opened("https://registry", certificate_location=authority.certificate).close()
+    assert passwords == [""]  # With None OpenSSL asks whoever sits there.
+
+
 @pytest.mark.parametrize("password", [{}, {"key_password": "hunter2-wrong"}])
-def test_a_locked_key_is_not_asked_about_on_the_terminal(
+def test_a_locked_key_without_its_password_names_the_setting(
     authority: Authority, password: dict[str, str]
 ) -> None:
     with pytest.raises(ConfigError, match=r"ssl\.key\.password") as error:
