@@ -1,0 +1,180 @@
+"""Schemas are learned as records name them; a record of an unknown one is never skipped."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import lakeingest
+from lakeingest.apply.run import run_pipeline
+from lakeingest.apply.schemas import RegistrySchemas
+from lakeingest.config import load_config
+from lakeingest.errors import DataError
+from tests.decode.avro import envelope_schema, event, record
+from tests.envelope.records import Record, frame
+from tests.source.folder import Line, line, write_manifest, write_topic
+
+KEY = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "long"}]}
+OLD = envelope_schema({"name": "id", "type": "long"}, {"name": "n", "type": "int"})
+NEW = envelope_schema(
+    {"name": "id", "type": "long"},
+    {"name": "n", "type": "long"},
+    {"name": "channel", "type": ["string", "null"], "default": "web"},
+)
+COUNTS = {
+    "type": "array",
+    "items": {
+        "type": "record",
+        "name": "collection",
+        "namespace": "event",
+        "fields": [
+            {"name": "data_collection", "type": "string"},
+            {"name": "event_count", "type": "long"},
+        ],
+    },
+}
+METADATA = {
+    "type": "record",
+    "name": "TransactionMetadataValue",
+    "fields": [
+        {"name": "status", "type": "string"},
+        {"name": "id", "type": "string"},
+        {"name": "event_count", "type": ["null", "long"], "default": None},
+        {"name": "data_collections", "type": ["null", COUNTS], "default": None},
+        {"name": "ts_ms", "type": "long"},
+    ],
+}
+SCHEMAS = {1: KEY, 2: OLD, 3: METADATA, 4: NEW}
+
+
+def b64(octets: bytes) -> dict[str, str]:
+    return {"b64": base64.b64encode(octets).decode()}
+
+
+@dataclass
+class Log:
+    """A recorded folder that grows by one transaction of one row at a time."""
+
+    folder: Path
+    rows: list[Line] = field(default_factory=list)
+    ends: list[Line] = field(default_factory=list)
+
+    def commit(self, schema_id: int, schema: Any, after: Any, named: int | None = None) -> None:
+        lsn = 10 * (len(self.rows) + 1)
+        change = event(after, lsn=lsn)
+        change["source"]["sequence"] = json.dumps([str(lsn - 5), str(lsn)], separators=(",", ":"))
+        value = record(schema_id, schema, change)
+        if named is not None:
+            value = b"\0" + named.to_bytes(4, "big") + value[5:]
+        key = record(1, KEY, {"id": after["id"]})
+        self.rows.append(line(0, len(self.rows), b64(value), b64(key)))
+        for status in ("BEGIN", "END"):
+            end = status == "END"
+            counts = [{"data_collection": "public.orders", "event_count": 1}] if end else None
+            block = {
+                "status": status,
+                "id": f"3:{lsn + 1 if end else lsn}",
+                "event_count": 1 if end else None,
+                "data_collections": counts,
+                "ts_ms": 5,
+            }
+            self.ends.append(line(0, len(self.ends), b64(record(3, METADATA, block)), None))
+
+    def write(self, *schema_ids: int) -> None:
+        write_topic(self.folder, "shop.public.orders", self.rows)
+        write_topic(self.folder, "shop.transaction", self.ends)
+        spans = {"shop.public.orders": self.rows, "shop.transaction": self.ends}
+        write_manifest(self.folder, {name: {0: (0, len(of) - 1)} for name, of in spans.items()})
+        known = {str(number): {"schema": SCHEMAS[number]} for number in schema_ids}
+        (self.folder / "registry.json").write_text(json.dumps(known), "utf-8")
+
+    def run(self, spark: SparkSession, lake: Path) -> list[tuple[Any, ...]]:
+        config = load_config(
+            {
+                "lakeingest.pipeline.name": "orders",
+                "lakeingest.source.kind": "recorded",
+                "lakeingest.source.path": str(self.folder),
+                "lakeingest.source.format": "avro",
+                "lakeingest.source.connector": "postgresql",
+                "lakeingest.source.topic.prefix": "shop",
+                "lakeingest.target.path": str(lake),
+            }
+        )
+        run_pipeline(spark, config)
+        return shown(spark, lake)
+
+
+def shown(spark: SparkSession, lake: Path) -> list[tuple[Any, ...]]:
+    table = lakeingest.open(spark, str(lake)).snapshot().table("public.orders").orderBy("id")
+    return [tuple(row) for row in table.collect()]
+
+
+@pytest.mark.slow
+def test_a_schema_that_appears_later_is_learned_and_one_that_is_unknown_stops_the_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log, lake = Log(tmp_path / "log"), tmp_path / "lake"
+    log.commit(2, OLD, {"id": 1, "n": 1})
+    log.write(1, 2, 3)
+    assert log.run(spark, lake) == [(1, 1)]
+    log.commit(4, NEW, {"id": 2, "n": 2**40, "channel": None})
+    log.commit(2, OLD, {"id": 3, "n": 3})
+    log.write(1, 2, 3, 4)
+    rows = [(1, 1, None), (2, 2**40, None), (3, 3, None)]
+    assert log.run(spark, lake) == rows
+    log.commit(4, NEW, {"id": 4, "n": 4, "channel": "shop"}, named=99)
+    log.commit(4, NEW, {"id": 5, "n": 5, "channel": "shop"})
+    log.write(1, 2, 3, 4)
+    with pytest.raises(DataError, match=r"'shop\.public\.orders' were written with schema 99"):
+        log.run(spark, lake)
+    assert shown(spark, lake) == rows
+    SCHEMAS[99] = NEW
+    log.write(1, 2, 3, 4, 99)
+    assert log.run(spark, lake) == [*rows, (4, 4, "shop"), (5, 5, "shop")]
+
+
+class Asked:
+    """A registry that remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.ids: list[int] = []
+
+    def schema(self, schema_id: int) -> str:
+        self.ids.append(schema_id)
+        return json.dumps(SCHEMAS[schema_id])
+
+    def check(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def log_of(spark: SparkSession, values: Sequence[bytes]) -> DataFrame:
+    key = record(1, KEY, {"id": 1})
+    return frame(spark, [Record("t", value, key, 0, at) for at, value in enumerate(values)])
+
+
+def test_a_registry_is_asked_once_for_each_schema_of_keys_and_values(spark: SparkSession) -> None:
+    registry = Asked()
+    schemas = RegistrySchemas(registry)
+    assert schemas.none_known
+    values = [record(2, OLD, event({"id": 1, "n": 1}))] * 3
+    assert schemas.learn(log_of(spark, values))
+    assert registry.ids == [1, 2]
+    assert not schemas.learn(log_of(spark, values))
+    assert registry.ids == [1, 2]
+
+
+def test_what_names_no_schema_is_not_asked_for(spark: SparkSession) -> None:
+    registry = Asked()
+    broken = [b"", b"\0\0", b'{"op":"c"}', b"\1\0\0\0\2x"]
+    assert RegistrySchemas(registry).learn(log_of(spark, broken))
+    assert registry.ids == [1]
