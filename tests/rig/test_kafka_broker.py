@@ -5,8 +5,10 @@ import socket
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
-from tests.rig import kafka
+from tests.rig import process
+from tests.rig.arrived import arrived
 from tests.rig.kafka import KafkaBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
@@ -15,16 +17,30 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 def test_port_that_is_taken_leads_to_another_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    free = kafka._free_ports
+    free = process._free_ports
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        offers = iter([(port, *free()[1:]), free()])
-        monkeypatch.setattr(kafka, "_free_ports", lambda: next(offers))
+        offers = iter([(port, *free(2)), free(3)])
+        monkeypatch.setattr(process, "_free_ports", lambda _: next(offers))
         with KafkaBroker(tmp_path / "broker") as broker:
             assert not broker.bootstrap.endswith(f":{port}")
             broker.create_topics({"a": 2})
             pid = broker.pid
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_broker_that_is_killed_comes_back_on_its_ports_with_its_records(tmp_path: Path) -> None:
+    with KafkaBroker(tmp_path / "broker") as broker:
+        broker.create_topics({"a": 1})
+        producer = Producer({"bootstrap.servers": broker.bootstrap})
+        producer.produce("a", value=b"kept")
+        assert producer.flush(10.0) == 0
+        before, bootstrap = broker.pid, broker.bootstrap
+        broker.kill()
+        broker.start()
+        assert broker.pid != before
+        assert broker.bootstrap == bootstrap
+        assert [record.value for record in arrived(broker.bootstrap, "a", 1)] == [b"kept"]
