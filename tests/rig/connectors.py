@@ -7,7 +7,11 @@ topics keep their records for ever, and nothing is sent when nothing happens.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
+from zlib import crc32
 
 from tests.rig.mariadb import PASSWORD as MARIADB_PASSWORD
 from tests.rig.mariadb import USER as MARIADB_USER
@@ -15,7 +19,7 @@ from tests.rig.mariadb import MariadbServer
 from tests.rig.postgres import USER as POSTGRES_USER
 from tests.rig.postgres import PostgresServer
 
-__all__ = ["Format", "mariadb", "postgres"]
+__all__ = ["Capture", "Format"]
 
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 _AVRO = "io.confluent.connect.avro.AvroConverter"
@@ -29,123 +33,104 @@ class Format(Enum):
     AVRO = "avro"
 
 
-def postgres(
-    server: PostgresServer,
-    database: str,
-    prefix: str,
-    *,
-    tables: str | None = None,
-    written: Format = Format.JSON,
-    registry: str | None = None,
-    partitions: int = 3,
-    snapshot: str = "initial",
-    signals: str | None = None,
-    **more: str,
-) -> dict[str, str]:
-    """Return the settings of a connector for one database.
+@dataclass(frozen=True)
+class Capture:
+    """What a connector is to capture and how it writes it; each method is for one database.
 
     Args:
-        server: The cluster.
-        database: One of its databases.
-        prefix: Of the topics; the replication slot and the publication are named after it.
-        tables: Regular expressions of ``schema.table``, with commas; None for all tables.
+        prefix: Of the topics; a replication slot and a publication are named after it.
+        tables: Regular expressions with commas, of ``schema.table`` in PostgreSQL and of
+            ``database.table`` in MariaDB; None for all tables.
         written: How keys and values are written.
         registry: Address of the schema registry, for Avro.
         partitions: Of data topics.
         snapshot: Debezium's ``snapshot.mode``.
-        signals: The table that Debezium reads its signals from, ``schema.table``.
-        **more: Settings to add or to replace; a dot in a name is written as two underscores.
+        signals: The table that Debezium reads its signals from, named as in ``tables``.
+        more: Settings to add or to replace.
     """
-    name = prefix.replace(".", "_").replace("-", "_").lower()
-    return {
-        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
-        "database.hostname": "127.0.0.1",
-        "database.port": str(server.port),
-        "database.user": POSTGRES_USER,
-        "database.dbname": database,
-        "plugin.name": "pgoutput",
-        "slot.name": name,
-        "publication.name": name,
-        "publication.autocreate.mode": "all_tables" if tables is None else "filtered",
-        "slot.max.retries": "60",
-        "slot.retry.delay.ms": "1000",
-        **_common(prefix, tables, written, registry, partitions, snapshot, signals),
-        **_dotted(more),
-    }
 
+    prefix: str
+    tables: str | None = None
+    written: Format = Format.JSON
+    registry: str | None = None
+    partitions: int = 3
+    snapshot: str = "initial"
+    signals: str | None = None
+    more: Mapping[str, str] = field(default_factory=dict)
 
-def mariadb(
-    server: MariadbServer,
-    database: str,
-    prefix: str,
-    bootstrap: str,
-    *,
-    tables: str | None = None,
-    written: Format = Format.JSON,
-    registry: str | None = None,
-    partitions: int = 3,
-    snapshot: str = "initial",
-    signals: str | None = None,
-    **more: str,
-) -> dict[str, str]:
-    """Return the settings of a connector for one database; arguments as for ``postgres``.
+    @property
+    def slot(self) -> str:
+        """The name of the replication slot and of the publication in PostgreSQL."""
+        return re.sub(r"\W", "_", self.prefix).lower()
 
-    Besides, ``bootstrap`` is the broker, where the connector keeps the history of the schema, and
-    tables and signals are named ``database.table``.
-    """
-    return {
-        "connector.class": "io.debezium.connector.mariadb.MariaDbConnector",
-        "database.hostname": "127.0.0.1",
-        "database.port": str(server.port),
-        "database.user": MARIADB_USER,
-        "database.password": MARIADB_PASSWORD,
-        "database.include.list": database,
-        # A replica's number: two connectors of one server must differ, and the server is 1.
-        "database.server.id": str(2 + sum(prefix.encode()) * 7919 % 1_000_000),
-        "database.ssl.mode": "disable",
-        "schema.history.internal.kafka.bootstrap.servers": bootstrap,
-        "schema.history.internal.kafka.topic": f"_history_{prefix}",
-        **_common(prefix, tables, written, registry, partitions, snapshot, signals),
-        **_dotted(more),
-    }
+    def postgres(self, server: PostgresServer, database: str) -> dict[str, str]:
+        """Return the connector's settings for a database of a PostgreSQL cluster."""
+        return {
+            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+            "database.hostname": "127.0.0.1",
+            "database.port": str(server.port),
+            "database.user": POSTGRES_USER,
+            "database.dbname": database,
+            "plugin.name": "pgoutput",
+            "slot.name": self.slot,
+            "publication.name": self.slot,
+            "publication.autocreate.mode": "all_tables" if self.tables is None else "filtered",
+            **self._common(),
+            **self.more,
+        }
 
+    def mariadb(self, server: MariadbServer, database: str, bootstrap: str) -> dict[str, str]:
+        """Return the connector's settings for a MariaDB database.
 
-def _common(
-    prefix: str,
-    tables: str | None,
-    written: Format,
-    registry: str | None,
-    partitions: int,
-    snapshot: str,
-    signals: str | None,
-) -> dict[str, str]:
-    quoted = prefix.replace(".", "\\.")
-    settings = {
-        "tasks.max": "1",
-        "topic.prefix": prefix,
-        "provide.transaction.metadata": "true",
-        "skipped.operations": "none",
-        "tombstones.on.delete": "true",
-        "snapshot.mode": snapshot,
-        "poll.interval.ms": "20",
-        "heartbeat.interval.ms": "0",
-        "errors.max.retries": "-1",
-        "retriable.restart.connector.wait.ms": "1000",
-        "topic.creation.default.replication.factor": "1",
-        "topic.creation.default.partitions": str(partitions),
-        "topic.creation.default.retention.ms": "-1",
-        "topic.creation.groups": "single",
-        # Transactions, and the changes of the schema, whose topic has the bare prefix for a name.
-        "topic.creation.single.include": f"{quoted}\\.transaction,{quoted}",
-        "topic.creation.single.replication.factor": "1",
-        "topic.creation.single.partitions": "1",
-        **_converters(written, registry),
-    }
-    if tables is not None:
-        settings["table.include.list"] = tables
-    if signals is not None:
-        settings["signal.data.collection"] = signals
-    return settings
+        Args:
+            server: The server.
+            database: One of its databases.
+            bootstrap: The broker, where the connector keeps the history of the schema.
+        """
+        return {
+            "connector.class": "io.debezium.connector.mariadb.MariaDbConnector",
+            "database.hostname": "127.0.0.1",
+            "database.port": str(server.port),
+            "database.user": MARIADB_USER,
+            "database.password": MARIADB_PASSWORD,
+            "database.include.list": database,
+            # It is a replica, and two of one server must differ; the server itself is 1.
+            "database.server.id": str(2 + crc32(self.prefix.encode()) % 1_000_000_000),
+            "database.ssl.mode": "disable",
+            "schema.history.internal.kafka.bootstrap.servers": bootstrap,
+            "schema.history.internal.kafka.topic": f"_history_{self.prefix}",
+            **self._common(),
+            **self.more,
+        }
+
+    def _common(self) -> dict[str, str]:
+        quoted = re.escape(self.prefix)
+        settings = {
+            "tasks.max": "1",
+            "topic.prefix": self.prefix,
+            "provide.transaction.metadata": "true",
+            "skipped.operations": "none",
+            "tombstones.on.delete": "true",
+            "snapshot.mode": self.snapshot,
+            "poll.interval.ms": "20",
+            "heartbeat.interval.ms": "0",
+            "retriable.restart.connector.wait.ms": "1000",
+            "topic.creation.default.replication.factor": "1",
+            "topic.creation.default.partitions": str(self.partitions),
+            "topic.creation.default.retention.ms": "-1",
+            "topic.creation.groups": "single",
+            # Transactions, and the schema's changes, whose topic has the bare prefix for a name.
+            "topic.creation.single.include": f"{quoted}\\.transaction,{quoted}",
+            "topic.creation.single.replication.factor": "1",
+            "topic.creation.single.partitions": "1",
+            "topic.creation.single.retention.ms": "-1",
+            **_converters(self.written, self.registry),
+        }
+        if self.tables is not None:
+            settings["table.include.list"] = self.tables
+        if self.signals is not None:
+            settings["signal.data.collection"] = self.signals
+        return settings
 
 
 def _converters(written: Format, registry: str | None) -> dict[str, str]:
@@ -164,7 +149,3 @@ def _converters(written: Format, registry: str | None) -> dict[str, str]:
     if written is Format.AVRO:
         settings["schema.name.adjustment.mode"] = "avro"
     return settings
-
-
-def _dotted(more: dict[str, str]) -> dict[str, str]:
-    return {name.replace("__", "."): value for name, value in more.items()}
