@@ -1,4 +1,4 @@
-"""What has arrived in a topic: waits for a number of records, whoever is killed meanwhile.
+"""What has arrived in a topic: waits until it is enough, whoever is killed meanwhile.
 
 A topic that does not exist yet, a broker that is down and a partition without a leader all look the
 same to the one who waits: nothing has arrived. Only the time that is over is an error.
@@ -7,6 +7,7 @@ same to the one who waits: nothing has arrived. Only the time that is over is an
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -17,20 +18,26 @@ from tests.rig.replay import Record
 __all__ = ["arrived"]
 
 
-def arrived(bootstrap: str, topic: str, count: int, seconds: float = 60.0) -> list[Record]:
-    """Wait until a topic holds so many records; return those read until then.
+def arrived(
+    bootstrap: str,
+    topic: str,
+    wanted: int | Callable[[list[Record]], bool],
+    seconds: float = 60.0,
+) -> list[Record]:
+    """Wait until a topic holds what is wanted; return the records read until then.
 
     Args:
         bootstrap: The broker.
         topic: A topic that may not exist yet.
-        count: How many records to wait for, transactional ones only if committed.
+        wanted: A number of records, repeated ones counted; or a test of the records so far.
+            Transactional records count if committed.
         seconds: How long to wait.
 
     Returns:
-        At least ``count`` records, by partition and offset.
+        The records, by partition and offset.
 
     Raises:
-        TimeoutError: Fewer came.
+        TimeoutError: It did not come.
     """
     settings = {
         "bootstrap.servers": bootstrap,
@@ -43,6 +50,10 @@ def arrived(bootstrap: str, topic: str, count: int, seconds: float = 60.0) -> li
     deadline = time.monotonic() + seconds
     found: list[Record] = []
     reader = Consumer(settings)
+
+    def enough(records: list[Record]) -> bool:
+        return len(records) >= wanted if isinstance(wanted, int) else wanted(records)
+
     try:
         reader.assign(
             [
@@ -50,7 +61,10 @@ def arrived(bootstrap: str, topic: str, count: int, seconds: float = 60.0) -> li
                 for partition in _partitions(reader, topic, deadline)
             ]
         )
-        while len(found) < count and time.monotonic() < deadline:
+        while not enough(found):
+            if time.monotonic() > deadline:
+                late = f"{topic} held only {len(found)} records after {seconds:.0f} s"
+                raise TimeoutError(late)
             message = reader.poll(0.2)
             if message is None or message.error() is not None:
                 continue
@@ -64,9 +78,6 @@ def arrived(bootstrap: str, topic: str, count: int, seconds: float = 60.0) -> li
             )
     finally:
         reader.close()
-    if len(found) < count:
-        message_text = f"{topic} held {len(found)} of {count} records after {seconds:.0f} s"
-        raise TimeoutError(message_text)
     return sorted(found)
 
 
