@@ -174,7 +174,7 @@ class ConnectWorker(Server):
         message = f"{name} is not {', '.join(wanted)}: {json.dumps(status, indent=1)}"
         raise ConnectError(message.replace("\\n\\t", "\n  "))
 
-    def _fetch(self) -> None:
+    def fetch(self) -> None:
         worker_jars()
         debezium(DEBEZIUM_POSTGRES)
         debezium(DEBEZIUM_MARIADB)

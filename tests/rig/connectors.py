@@ -97,6 +97,8 @@ class Capture:
             # It is a replica, and two of one server must differ; the server itself is 1.
             "database.server.id": str(2 + crc32(self.prefix.encode()) % 1_000_000_000),
             "database.ssl.mode": "disable",
+            # How often it looks whether it is still connected; a minute if not told.
+            "connect.keep.alive.interval.ms": "1000",
             "schema.history.internal.kafka.bootstrap.servers": bootstrap,
             "schema.history.internal.kafka.topic": f"_history_{self.prefix}",
             **self._common(),

@@ -89,7 +89,7 @@ class KafkaBroker(Server):
         for removed in admin.delete_records([TopicPartition(topic, partition, before)]).values():
             removed.result()
 
-    def _fetch(self) -> None:
+    def fetch(self) -> None:
         broker_jars()
 
     def _prepare(self) -> None:

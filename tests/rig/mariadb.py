@@ -82,7 +82,7 @@ class MariadbServer(Server):
         command = [str(_programs().path("mariadb-binlog")), "--no-defaults", *arguments]
         return _run([*command, *map(str, self.binlogs())])
 
-    def _fetch(self) -> None:
+    def fetch(self) -> None:
         _programs()
 
     def _prepare(self) -> None:

@@ -80,7 +80,7 @@ class PostgresServer(Server):
             text=True,
         )
 
-    def _fetch(self) -> None:
+    def fetch(self) -> None:
         _programs()
         _not_as_root()
 

@@ -64,7 +64,7 @@ class Server(ABC):
         self._log_begin = 0
 
     @abstractmethod
-    def _fetch(self) -> None:
+    def fetch(self) -> None:
         """Bring the programs; not counted in ``seconds_to_ready``."""
 
     @abstractmethod
@@ -123,7 +123,7 @@ class Server(ABC):
             RuntimeError: It did not come up; the message ends with its log.
         """
         assert self._process is None, f"{self._name} runs already"
-        self._fetch()
+        self.fetch()
         self._folder.mkdir(parents=True, exist_ok=True)
         began = time.monotonic()
         first = not self._ports

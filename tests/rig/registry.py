@@ -55,7 +55,7 @@ class SchemaRegistry(Server):
         """Return the Avro schema with this id."""
         return json.loads(self.get(f"/schemas/ids/{number}")["schema"])
 
-    def _fetch(self) -> None:
+    def fetch(self) -> None:
         if _RUNNER.is_file():
             return
         _CACHE.parent.mkdir(parents=True, exist_ok=True)

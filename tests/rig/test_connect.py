@@ -25,14 +25,25 @@ def orders(server: PostgresServer, database: str) -> None:
         connection.execute("CREATE TABLE orders (id INT PRIMARY KEY, note TEXT)")
 
 
+def arrive(broker: KafkaBroker, topic: str, wanted: set[int]) -> None:
+    """Wait for rows by their ids; after a kill some arrive again."""
+
+    def all_there(records: list[Record]) -> bool:
+        found = {json.loads(record.value)["after"]["id"] for record in records if record.value}
+        return found >= wanted
+
+    arrived(broker.bootstrap, topic, all_there)
+
+
+def ended(records: list[Record]) -> int:
+    """How many transactions ended, each counted once."""
+    boundaries = [json.loads(record.value or b"") for record in records]
+    return len({entry["id"] for entry in boundaries if entry["status"] == "END"})
+
+
 def insert(server: PostgresServer, database: str, number: int) -> None:
     with server.connect(database) as connection:
         connection.execute("INSERT INTO orders VALUES (%s, %s)", (number, f"n{number}"))
-
-
-def ids(records: list[Record]) -> set[int]:
-    """The ids of the rows; after a kill some arrive again."""
-    return {json.loads(record.value)["after"]["id"] for record in records if record.value}
 
 
 def test_commit_in_postgres_arrives_and_whoever_is_killed_goes_on_by_itself(
@@ -47,12 +58,8 @@ def test_commit_in_postgres_arrives_and_whoever_is_killed_goes_on_by_itself(
         part.kill()
         part.start()
         insert(postgres, "killing", number)
-        wanted = set(range(1, number + 1))
-        arrived(broker.bootstrap, "killing.public.orders", lambda got, all=wanted: ids(got) == all)
-    boundaries = [
-        json.loads(r.value or b"") for r in arrived(broker.bootstrap, "killing.transaction", 6)
-    ]
-    assert len({entry["id"] for entry in boundaries if entry["status"] == "END"}) == 3
+        arrive(broker, "killing.public.orders", set(range(1, number + 1)))
+    arrived(broker.bootstrap, "killing.transaction", lambda records: ended(records) == 3)
     connect.delete_connector("killing")
 
 
