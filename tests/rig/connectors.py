@@ -16,13 +16,13 @@ from zlib import crc32
 from tests.rig.mariadb import PASSWORD as MARIADB_PASSWORD
 from tests.rig.mariadb import USER as MARIADB_USER
 from tests.rig.mariadb import MariadbServer
+from tests.rig.plugins import AVRO_CONVERTER
 from tests.rig.postgres import USER as POSTGRES_USER
 from tests.rig.postgres import PostgresServer
 
 __all__ = ["Capture", "Format"]
 
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
-_AVRO = "io.confluent.connect.avro.AvroConverter"
 
 
 class Format(Enum):
@@ -140,7 +140,7 @@ def _converters(written: Format, registry: str | None) -> dict[str, str]:
     for side in ("key.converter", "value.converter"):
         if written is Format.AVRO:
             assert registry is not None, "Avro needs a schema registry"
-            settings[side] = _AVRO
+            settings[side] = AVRO_CONVERTER
             settings[f"{side}.schema.registry.url"] = registry
             # Else a NULL in a column with a default is written as the default.
             settings[f"{side}.ignore.default.for.nullables"] = "true"

