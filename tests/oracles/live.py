@@ -1,0 +1,139 @@
+"""The oracle of a live run: a folder that makes it look like a recorded one to the checkers.
+
+``begin`` before the workload, ``follow`` now and then while it runs (or never), ``end`` after it.
+What is written is what ``tests.recordings.oracle.Oracle`` reads: ``initial``, ``final`` and
+``commits.jsonl.gz``. The commits are flushed as whole gzip members, so that a checker can read
+them while the run goes on.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from tests.oracles.changes import Change, Commit, Field, Kind
+from tests.oracles.running import RunningTotals
+from tests.oracles.slot import Slot, kind_of
+from tests.oracles.tables import TableShape, table_shape, text_rows, write_table
+from tests.recordings.oracle import Oracle
+from tests.workloads.source import Source
+
+
+class LiveOracle(ABC):
+    """The truth of a run, whatever the database.
+
+    Args:
+        source: The database under the workload.
+        captured: Bare names of the tables that the connector captures.
+        folder: Where the truth is written; made if it is not there.
+    """
+
+    def __init__(self, source: Source, captured: tuple[str, ...], folder: Path) -> None:
+        self._source = source
+        self._captured = captured
+        self._folder = folder
+        self._commits = folder / "commits.jsonl.gz"
+        self._totals = RunningTotals({})
+        self._written = 0
+
+    @abstractmethod
+    def _snapshot(self) -> Any:
+        """Mark the beginning; return a connection that sees the database as of it."""
+
+    @abstractmethod
+    def _since(self) -> Iterator[Commit]:
+        """Yield the commits since the last call, in commit order."""
+
+    @abstractmethod
+    def _kind_of(self, type_name: str) -> Kind | None:
+        """Return how a column of this type is measured."""
+
+    def begin(self) -> None:
+        """Mark the beginning and write the tables as of it."""
+        with closing(self._snapshot()) as connection:
+            shapes = [self._shape(connection, table) for table in self._captured]
+            self._totals = RunningTotals({shape.name: shape.key for shape in shapes})
+            for shape in shapes:
+                write_table(connection, self._source.family, shape, self._folder / "initial")
+                self._count(connection, shape)
+            connection.rollback()
+        types = {shape.name: dict(shape.types) for shape in shapes}
+        (self._folder / "initial" / "types.json").write_text(json.dumps(types, indent=1), "utf-8")
+        self._write([{"n": 0, "totals": self._totals.totals}])
+
+    def follow(self, altered: Callable[[Commit], Commit | None] | None = None) -> int:
+        """Write the commits since the last call; return how many there are in all.
+
+        Args:
+            altered: Changes a commit, or drops it: to see that whoever checks finds out.
+        """
+        self._write(self._lines(altered))
+        return self._written - 1
+
+    def end(self) -> Oracle:
+        """Write what is left of the commits, and the tables as they are now; return all of it."""
+        self.follow()
+        with closing(self._source.connect()) as connection:
+            for table in self._captured:
+                shape = self._shape(connection, table)
+                write_table(connection, self._source.family, shape, self._folder / "final")
+            connection.rollback()
+        return Oracle(self._folder)
+
+    @property
+    def totals(self) -> RunningTotals:
+        """The totals after the last commit that was followed."""
+        return self._totals
+
+    def _shape(self, connection: Any, table: str) -> TableShape:
+        return table_shape(connection, self._source.family, self._source.namespace, table)
+
+    def _count(self, connection: Any, shape: TableShape) -> None:
+        running = self._totals.tables[shape.name]
+        kinds = {name: self._kind_of(kind) for name, kind in shape.types.items()}
+        # Named also where there is no row yet, so that all measures stand in the first line.
+        running.name(kinds)
+        for row in text_rows(connection, self._source.family, shape):
+            after = {
+                name: Field(kind, value)
+                for (name, kind), value in zip(kinds.items(), row, strict=True)
+            }
+            running.apply(Change("insert", shape.name, after=after))
+
+    def _lines(
+        self, altered: Callable[[Commit], Commit | None] | None
+    ) -> Iterator[Mapping[str, object]]:
+        for read in self._since():
+            commit = altered(read) if altered else read
+            if commit is not None:
+                counted, totals = self._totals.apply(commit.changes)
+                number = {"n": self._written}
+                yield {**number, **commit.identity, "changes": counted, "totals": totals}
+
+    def _write(self, lines: Iterator[Mapping[str, object]] | list[dict[str, object]]) -> None:
+        with gzip.open(self._commits, "at", encoding="utf-8", compresslevel=3) as file:
+            for line in lines:
+                file.write(json.dumps(line, separators=(",", ":")) + "\n")
+                self._written += 1
+
+
+class PostgresOracle(LiveOracle):
+    """The truth of a run on PostgreSQL, from a slot with ``test_decoding``."""
+
+    def __init__(self, source: Source, captured: tuple[str, ...], folder: Path) -> None:
+        super().__init__(source, captured, folder)
+        self._slot = Slot(source, frozenset(captured))
+
+    def _snapshot(self) -> Any:
+        return self._slot.create()
+
+    def _since(self) -> Iterator[Commit]:
+        return self._slot.read()
+
+    def _kind_of(self, type_name: str) -> Kind | None:
+        return kind_of(type_name)
