@@ -50,6 +50,10 @@ class LiveOracle(ABC):
         """Yield the commits since the last call, in commit order."""
 
     @abstractmethod
+    def _release(self) -> None:
+        """Let the database throw its log away."""
+
+    @abstractmethod
     def _kind_of(self, type_name: str) -> Kind | None:
         """Return how a column of this type is measured."""
 
@@ -76,13 +80,17 @@ class LiveOracle(ABC):
         return self._written - 1
 
     def end(self) -> Oracle:
-        """Write what is left of the commits, and the tables as they are now; return all of it."""
+        """Write what is left of the commits, and the tables as they are now; return all of it.
+
+        What kept the log from being thrown away is given up: there is no ``follow`` after this.
+        """
         self.follow()
         with closing(self._source.connect()) as connection:
             for table in self._captured:
                 shape = self._shape(connection, table)
                 write_table(connection, self._source.family, shape, self._folder / "final")
             connection.rollback()
+        self._release()
         return Oracle(self._folder)
 
     @property
@@ -135,5 +143,15 @@ class PostgresOracle(LiveOracle):
     def _since(self) -> Iterator[Commit]:
         return self._slot.read()
 
+    def _release(self) -> None:
+        self._slot.drop()
+
     def _kind_of(self, type_name: str) -> Kind | None:
         return kind_of(type_name)
+
+
+def live_oracle(source: Source, captured: tuple[str, ...], folder: Path) -> LiveOracle:
+    """Return the oracle for a source's family."""
+    if source.family == "postgresql":
+        return PostgresOracle(source, captured, folder)
+    raise NotImplementedError

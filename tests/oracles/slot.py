@@ -17,8 +17,6 @@ from typing import Any
 from tests.oracles.changes import UNCHANGED, Change, Commit, Field, Kind, Value
 from tests.workloads.source import Source
 
-SLOT = "oracle"
-
 _CHUNK = 5_000
 """Changes asked for at a time; a transaction is never cut."""
 
@@ -60,6 +58,8 @@ class Slot:
     def __init__(self, source: Source, captured: frozenset[str]) -> None:
         self._source = source
         self._captured = captured
+        # Slots are the cluster's and not the database's.
+        self._name = f"oracle_{source.database}"
         self._newest = 0
 
     def create(self) -> Any:
@@ -70,7 +70,7 @@ class Slot:
         maker = self._source.connect(autocommit=True, replication="database")
         with closing(maker):
             row = maker.execute(
-                f"CREATE_REPLICATION_SLOT {SLOT} LOGICAL test_decoding (SNAPSHOT 'export')"
+                f"CREATE_REPLICATION_SLOT {self._name} LOGICAL test_decoding (SNAPSHOT 'export')"
             ).fetchone()
             reader = self._source.connect()
             reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
@@ -80,17 +80,18 @@ class Slot:
     def drop(self) -> None:
         """Drop the slot, without which the database could not be dropped."""
         with closing(self._source.connect(autocommit=True)) as connection:
-            connection.execute("SELECT pg_drop_replication_slot(%s)", (SLOT,))
+            connection.execute("SELECT pg_drop_replication_slot(%s)", (self._name,))
 
     def read(self) -> Iterator[Commit]:
         """Yield the commits since the last call, in commit order, until there are no more."""
         with closing(self._source.connect(autocommit=True)) as connection:
+            # Up to now and no further: under a workload the log would never end.
+            (now,) = connection.execute("SELECT pg_current_wal_flush_lsn()").fetchone()
             while True:
-                # Up to now and no further: the end of this loop does not run away.
                 rows = connection.execute(
-                    "SELECT lsn, xid, data FROM pg_logical_slot_get_changes(%s,"
-                    " pg_current_wal_flush_lsn(), %s, 'skip-empty-xacts', '1')",
-                    (SLOT, _CHUNK),
+                    "SELECT lsn, xid, data FROM pg_logical_slot_get_changes(%s, %s, %s,"
+                    " 'skip-empty-xacts', '1')",
+                    (self._name, now, _CHUNK),
                 ).fetchall()
                 if not rows:
                     return

@@ -7,6 +7,7 @@ string ``1`` for a boolean, or a decimal that lost its scale.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -86,11 +87,35 @@ _NTZ = _timestamp([""])
 _UTC = _timestamp(["", "Z", "+00", "+00:00"])
 
 
+def _floating(value: str) -> str:
+    try:
+        return repr(float(value))
+    except ValueError:
+        return value
+
+
+def _json(value: str) -> str:
+    try:
+        return json.dumps(json.loads(value))
+    except ValueError:
+        return value
+
+
+_FORMS: Mapping[str, Callable[[str], str]] = {
+    "BOOLEAN": _boolean,
+    "TIMESTAMP": _UTC,
+    "TIMESTAMP_NTZ": _NTZ,
+    "FLOAT": _floating,
+    "DOUBLE": _floating,
+}
+
+
 def normaliser(kind: str) -> Callable[[str], str]:
     """Return the function that brings text of the Spark DDL type ``kind`` to one form."""
     if kind.startswith("DECIMAL"):
         return _decimal
-    return {"BOOLEAN": _boolean, "TIMESTAMP": _UTC, "TIMESTAMP_NTZ": _NTZ}.get(kind, str)
+    # Both sides print arrays as JSON, with and without spaces.
+    return _json if kind.startswith("ARRAY") else _FORMS.get(kind, str)
 
 
 def compare_table(

@@ -42,11 +42,26 @@ SPARK_TYPES: Mapping[str, str] = {
     "date": "DATE",
     "timestamp without time zone": "TIMESTAMP_NTZ",
     "timestamp with time zone": "TIMESTAMP",
+    "real": "FLOAT",
+    "double precision": "DOUBLE",
+    "bytea": "BINARY",
+    "json": "STRING",
+    "uuid": "STRING",
+    # MariaDB's, without their length. tinyint(1): Debezium sends 1 and 0 as int16.
+    "tinyint": "SMALLINT",
+    "int": "INT",
+    "char": "STRING",
+    "varchar": "STRING",
+    "longtext": "STRING",
+    "varbinary": "BINARY",
+    "double": "DOUBLE",
+    "datetime": "TIMESTAMP_NTZ",
+    "timestamp": "TIMESTAMP",
 }
-"""Spark type of each PostgreSQL type in the runs; ``numeric`` needs its precision, see below."""
+"""Spark type of each source's types in the runs; numerics need their precision, see below."""
 
 DECIMALS: Mapping[str, str] = {"amount": "DECIMAL(12,2)", "discount": "DECIMAL(5,2)"}
-"""Precision of the numeric columns, which types.json leaves out."""
+"""Precision of the numeric columns, where types.json leaves it out, as in recorded runs."""
 
 SHOP: Mapping[str, Schema] = {
     "customers": {
@@ -208,11 +223,21 @@ def packaged_run() -> RecordedRun:
 
 
 def spark_schema(types: Mapping[str, str]) -> dict[str, str]:
-    """Return the Spark DDL types for a table's PostgreSQL types."""
+    """Return the Spark DDL types for a table's types at the source."""
     return {
-        column: DECIMALS[column] if kind == "numeric" else SPARK_TYPES[kind]
+        column: DECIMALS[column] if kind == "numeric" else spark_type(kind)
         for column, kind in types.items()
     }
+
+
+def spark_type(kind: str) -> str:
+    """Return the Spark DDL type for one type of the source, such as ``numeric(5,2)``."""
+    if kind.endswith("[]"):
+        return f"ARRAY<{spark_type(kind.removesuffix('[]'))}>"
+    name, _, size = kind.partition("(")
+    if name in {"numeric", "decimal"}:
+        return f"DECIMAL({size}"
+    return SPARK_TYPES[name]
 
 
 def key_of(table: str) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ class Source:
             if "replication" not in settings:
                 settings.setdefault("options", "-c TimeZone=UTC -c DateStyle=ISO")
             return self.server.connect(self.database, **settings)
-        settings = {"charset": "utf8mb4", "client_flag": CLIENT.FOUND_ROWS, **settings}
+        settings = {"client_flag": CLIENT.FOUND_ROWS, **settings}
         settings.setdefault("init_command", "SET time_zone = '+00:00'")
         return self.server.connect(self.database, **settings)
 

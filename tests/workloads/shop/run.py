@@ -130,6 +130,11 @@ class Shop(Job):
         return self._crew.finish(seconds)
 
     @property
+    def turns(self) -> int:
+        """How many transactions were begun."""
+        return self._crew.turns
+
+    @property
     def counts(self) -> Counts:
         """The account so far."""
         return self._crew.counts
