@@ -16,12 +16,19 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pymysql
+
+from tests.oracles.binlog import Binlog
+from tests.oracles.binlog import kind_of as kind_of_mariadb
 from tests.oracles.changes import Change, Commit, Field, Kind
 from tests.oracles.running import RunningTotals
 from tests.oracles.slot import Slot, kind_of
 from tests.oracles.tables import TableShape, table_shape, text_rows, write_table
 from tests.recordings.oracle import Oracle
 from tests.workloads.source import Source
+
+_ATTEMPTS = 20
+_TABLE_CHANGED = 1412
 
 
 class LiveOracle(ABC):
@@ -68,6 +75,8 @@ class LiveOracle(ABC):
             connection.rollback()
         types = {shape.name: dict(shape.types) for shape in shapes}
         (self._folder / "initial" / "types.json").write_text(json.dumps(types, indent=1), "utf-8")
+        self._commits.unlink(missing_ok=True)
+        self._written = 0
         self._write([{"n": 0, "totals": self._totals.totals}])
 
     def follow(self, altered: Callable[[Commit], Commit | None] | None = None) -> int:
@@ -150,8 +159,39 @@ class PostgresOracle(LiveOracle):
         return kind_of(type_name)
 
 
+class MariadbOracle(LiveOracle):
+    """The truth of a run on MariaDB, from its binary log."""
+
+    def __init__(self, source: Source, captured: tuple[str, ...], folder: Path) -> None:
+        super().__init__(source, captured, folder)
+        self._binlog = Binlog(source, captured)
+
+    def begin(self) -> None:
+        """Mark the beginning and write the tables as of it."""
+        for _ in range(_ATTEMPTS):
+            try:
+                return super().begin()
+            except pymysql.err.OperationalError as error:
+                # A TRUNCATE after the snapshot: the table is another one now.
+                if error.args[0] != _TABLE_CHANGED:
+                    raise
+        message = f"a table was truncated in each of {_ATTEMPTS} attempts to read all of them"
+        raise TimeoutError(message)
+
+    def _snapshot(self) -> Any:
+        return self._binlog.begin()
+
+    def _since(self) -> Iterator[Commit]:
+        return self._binlog.read()
+
+    def _release(self) -> None:
+        """Nothing: MariaDB keeps its log as long as it is told to."""
+
+    def _kind_of(self, type_name: str) -> Kind | None:
+        return kind_of_mariadb(type_name)
+
+
 def live_oracle(source: Source, captured: tuple[str, ...], folder: Path) -> LiveOracle:
     """Return the oracle for a source's family."""
-    if source.family == "postgresql":
-        return PostgresOracle(source, captured, folder)
-    raise NotImplementedError
+    family = PostgresOracle if source.family == "postgresql" else MariadbOracle
+    return family(source, captured, folder)

@@ -17,6 +17,8 @@ from typing import Any
 from tests.oracles.changes import UNCHANGED, Change, Commit, Field, Kind, Value
 from tests.workloads.source import Source
 
+_ATTEMPTS = 20
+
 _CHUNK = 5_000
 """Changes asked for at a time; a transaction is never cut."""
 
@@ -65,8 +67,30 @@ class Slot:
     def create(self) -> Any:
         """Make the slot; return a connection that sees the database as of its beginning.
 
-        The snapshot is exported by the connection that makes the slot, and lives as long as that.
+        A TRUNCATE is seen by older snapshots, too: such a table would be empty, and not as it was
+        at the beginning. So truncates are locked out, and one that came in between costs a new
+        slot. (Locking before the slot is made would wait for ever: making it waits for running
+        transactions, and one of those may wait for the lock.)
+
+        Raises:
+            TimeoutError: Truncates came in between each time.
         """
+        for _ in range(_ATTEMPTS):
+            reader = self._create()
+            for table in sorted(self._captured):
+                reader.execute(f"LOCK TABLE {table} IN ACCESS SHARE MODE")
+            emptied = "SELECT 1 FROM pg_class WHERE relname = ANY(%s) AND"
+            emptied += " relnamespace = 'public'::regnamespace AND"
+            emptied += " relfilenode <> pg_relation_filenode(oid)"
+            if reader.execute(emptied, (list(self._captured),)).fetchone() is None:
+                return reader
+            reader.close()
+            self.drop()
+        message = f"a table was truncated in each of {_ATTEMPTS} attempts to see the beginning"
+        raise TimeoutError(message)
+
+    def _create(self) -> Any:
+        """Make the slot; its snapshot lives until another connection has taken it over."""
         maker = self._source.connect(autocommit=True, replication="database")
         with closing(maker):
             row = maker.execute(

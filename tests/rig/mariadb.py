@@ -106,6 +106,16 @@ class MariadbServer(Server):
             text=True,
         )
 
+    def open_binlog(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start ``mariadb-binlog`` on one file of the binary log, to be read as it prints."""
+        command = [str(_programs().path("mariadb-binlog")), "--no-defaults", *arguments]
+        return subprocess.Popen(
+            [*command, str(self._data / name)],
+            env=_programs().environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
     def fetch(self) -> None:
         _programs()
 
