@@ -145,10 +145,14 @@ def _twice(commit: Commit) -> Commit | None:
 
 
 @pytest.mark.parametrize("damage", [_whole, _one_row, _twice])
+@FAMILIES
 def test_an_oracle_that_lost_or_doubled_something_is_found_out(
-    damage: Callable[[Commit], Commit | None], request: pytest.FixtureRequest, tmp_path: Path
+    family: Family,
+    damage: Callable[[Commit], Commit | None],
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
 ) -> None:
-    source = new_source(server_of("postgresql", request), "postgresql", "damaged")
+    source = new_source(server_of(family, request), family, "damaged")
     shop = Shop(source, 14, Pace(transactions=150), Schedule(giant_every=None))
     shop.create()
     live = live_oracle(source, CAPTURED, tmp_path)

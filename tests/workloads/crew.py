@@ -15,7 +15,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from tests.workloads.counts import Counts
 from tests.workloads.session import ConflictError, NothingToDoError, Session, Trouble
@@ -118,9 +118,6 @@ class Job(ABC):
         """Take note that ``transaction`` is there to stay."""
 
 
-AnyJob = TypeVar("AnyJob", bound=Job)
-
-
 @dataclass(frozen=True)
 class Pace:
     """How much and how fast.
@@ -136,10 +133,10 @@ class Pace:
     transactions: int | None = None
 
 
-class Crew(Generic[AnyJob]):
+class Crew:
     """The clients of a workload; ``start``, then ``stop`` or ``finish``."""
 
-    def __init__(self, source: Source, job: AnyJob, seed: int, pace: Pace) -> None:
+    def __init__(self, source: Source, job: Job, seed: int, pace: Pace) -> None:
         self.job = job
         self._source = source
         self._pace = pace

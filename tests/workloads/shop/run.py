@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from tests.workloads.counts import Counts
-from tests.workloads.crew import Client, Crew, Job, Pace, Transaction
+from tests.workloads.crew import Client, Pace, Transaction
 from tests.workloads.session import Session
 from tests.workloads.shop import documents, orders, stock
-from tests.workloads.shop.schema import create_tables, fill_tables
+from tests.workloads.shop.invariants import violations
+from tests.workloads.shop.schema import CAPTURED, create_tables, fill_tables
 from tests.workloads.shop.step import Floor, Step
 from tests.workloads.source import Source, within
+from tests.workloads.workload import CrewWorkload
 
 DECK = (
     Step(orders.new_order, 40),
@@ -81,7 +83,7 @@ class Schedule:
     signal_every: int | None = None
 
 
-class Shop(Job):
+class Shop(CrewWorkload):
     """The shop on one database: ``create``, ``start``, and ``stop`` or ``finish``.
 
     Args:
@@ -100,12 +102,11 @@ class Shop(Job):
         schedule: Schedule = Schedule(),  # noqa: B008 - frozen
         bulk: int = 0,
     ) -> None:
-        self._source = source
+        super().__init__(source, seed, pace)
         self._seed = seed
         self._schedule = schedule
         self._bulk = bulk
         self._floor = Floor(source, schedule.giant_rows)
-        self._crew = Crew(source, self, seed, pace)
         self._dealer = random.Random(seed)
         self._cards: list[Step] = []
         self._dealing = threading.Lock()
@@ -118,26 +119,21 @@ class Shop(Job):
     def start(self) -> None:
         """Let the clients begin, on what ``create`` or an earlier run left."""
         within(self._source, self._floor.read_ids)
-        self._crew.start()
+        super().start()
 
     def stop(self) -> Counts:
         """Let the clients end their transactions, and return what was done."""
         self._floor.stopping.set()
-        return self._crew.stop()
-
-    def finish(self, seconds: float | None = None) -> Counts:
-        """Wait for the end of the number of transactions that was asked for."""
-        return self._crew.finish(seconds)
+        return super().stop()
 
     @property
-    def turns(self) -> int:
-        """How many transactions were begun."""
-        return self._crew.turns
+    def captured(self) -> tuple[str, ...]:
+        """Bare names of the tables that a connector is to capture."""
+        return CAPTURED
 
-    @property
-    def counts(self) -> Counts:
-        """The account so far."""
-        return self._crew.counts
+    def violations(self) -> list[str]:
+        """Return which invariants do not hold now; they hold at every commit."""
+        return violations(self._source)
 
     def turn(self, number: int) -> Step:
         """Return the step for transaction ``number``."""
