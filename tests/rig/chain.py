@@ -104,7 +104,10 @@ class Chain:
         with ExitStack() as running:
             self._together([part for part in first if part is not None], running)
             self._connect = ConnectWorker(
-                self._folder / "connect", self.broker.bootstrap, exactly_once=self._exactly_once
+                self._folder / "connect",
+                self.broker.bootstrap,
+                avro=self._registry is not None,
+                exactly_once=self._exactly_once,
             )
             self._together([self._connect], running)
             self._running = running.pop_all()

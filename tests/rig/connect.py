@@ -39,7 +39,7 @@ from tests.rig.plugins import (
     AVRO_CONVERTER,
     DEBEZIUM_MARIADB,
     DEBEZIUM_POSTGRES,
-    avro,
+    avro_converter,
     debezium,
     link,
     worker_jars,
@@ -91,15 +91,23 @@ class ConnectWorker(Server):
     Args:
         folder: Where it keeps its settings and its log.
         bootstrap: The broker.
+        avro: Whether it has the Avro converter, a large download.
         exactly_once: Whether source connectors may write in transactions.
         flush_ms: How often offsets are kept; what was sent since then is sent again after a kill.
     """
 
     def __init__(
-        self, folder: Path, bootstrap: str, *, exactly_once: bool = False, flush_ms: int = 1000
+        self,
+        folder: Path,
+        bootstrap: str,
+        *,
+        avro: bool = True,
+        exactly_once: bool = False,
+        flush_ms: int = 1000,
     ) -> None:
         super().__init__(folder)
         self._bootstrap = bootstrap
+        self._avro = avro
         self._exactly_once = exactly_once
         self._flush_ms = flush_ms
 
@@ -198,14 +206,16 @@ class ConnectWorker(Server):
         worker_jars()
         debezium(DEBEZIUM_POSTGRES)
         debezium(DEBEZIUM_MARIADB)
-        avro()
+        if self._avro:
+            avro_converter()
 
     def _prepare(self) -> None:
         plugins = self._folder / "plugins"
         if not plugins.exists():
             link(debezium(DEBEZIUM_POSTGRES), plugins / "debezium-postgres")
             link(debezium(DEBEZIUM_MARIADB), plugins / "debezium-mariadb")
-            link(avro(), plugins / "avro", AVRO_CONVERTER)
+            if self._avro:
+                link(avro_converter(), plugins / "avro", AVRO_CONVERTER)
         text = _PROPERTIES.format(
             bootstrap=self._bootstrap,
             # The worker's ports may change while it has not come up; its topics then do too.

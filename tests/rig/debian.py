@@ -97,7 +97,7 @@ def _fetched(packages: tuple[str, ...], needed: tuple[str, ...], folder: Path) -
     with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=folder.parent) as work:
         tree = Path(work) / "tree"
         tree.mkdir()
-        _run(["apt-get", "download", "-q", *_missing(packages)], packages, Path(work))
+        _download(packages, Path(work))
         for package in sorted(Path(work).glob("*.deb")):
             _run(["dpkg-deb", "-x", str(package), str(tree)], packages, Path(work))
         absent = [program for program in needed if Programs(tree).find(program) is None]
@@ -111,22 +111,31 @@ def _fetched(packages: tuple[str, ...], needed: tuple[str, ...], folder: Path) -
     return Programs(folder)
 
 
+def _download(packages: tuple[str, ...], folder: Path) -> None:
+    """Bring the packages and what they need that is not installed."""
+    root = os.geteuid() == 0
+    try:
+        _run(["apt-get", "download", "-q", *_missing(packages)], packages, folder)
+    except DebianPackageError as error:
+        if not root:
+            message = f"{error}. Its lists may be old or missing: apt-get update"
+            raise DebianPackageError(message) from error
+        _run(["apt-get", "update", "-q"], packages, folder)
+        _run(["apt-get", "download", "-q", *_missing(packages)], packages, folder)
+
+
 def _missing(packages: tuple[str, ...]) -> list[str]:
-    """Return ``package=version`` for all that installing the packages would bring."""
+    """Return the packages and all others that installing them would bring, with versions."""
     simulate = ["apt-get", "install", "--simulate", "--no-install-recommends", *packages]
-    run = subprocess.run(simulate, capture_output=True, text=True, check=False)
-    if run.returncode and os.geteuid() == 0:
-        _run(["apt-get", "update", "-q"], packages, Path("/"))
-        run = subprocess.run(simulate, capture_output=True, text=True, check=False)
-    if run.returncode:
-        hint = "" if os.geteuid() == 0 else "; perhaps its lists are missing: sudo apt-get update"
-        raise DebianPackageError(_failure(packages, run.stderr) + hint)
-    found = [f"{name}={version}" for name, version in _INST.findall(run.stdout)]
-    # Installed, and yet a program is not where it is looked for: fetch the packages themselves.
-    return found or list(packages)
+    found = dict(_INST.findall(_run(simulate, packages, Path("/"))))
+    # A package that is installed is fetched all the same: not all of its programs were found.
+    return [
+        *(f"{name}={version}" for name, version in found.items()),
+        *(name for name in packages if name not in found),
+    ]
 
 
-def _run(command: list[str], packages: tuple[str, ...], folder: Path) -> None:
+def _run(command: list[str], packages: tuple[str, ...], folder: Path) -> str:
     try:
         run = subprocess.run(
             command,
@@ -140,6 +149,7 @@ def _run(command: list[str], packages: tuple[str, ...], folder: Path) -> None:
         raise DebianPackageError(_failure(packages, f"no answer to {command[0]}")) from error
     if run.returncode:
         raise DebianPackageError(_failure(packages, run.stderr))
+    return run.stdout
 
 
 def _failure(packages: Iterable[str], said: str) -> str:

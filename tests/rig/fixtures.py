@@ -4,7 +4,8 @@ A folder's ``conftest.py`` imports those that its tests ask for. A part that can
 machine, and only that, skips the tests that need it, with the reason: they must be runnable where
 Debian's packages are not. A part that does not start is an error.
 
-The parts are shared, so a test that kills one starts it again, and takes names of its own for
+The parts are shared by the tests below one ``conftest.py`` (two that import them have a part each),
+so a test that kills one starts it again, and takes names of its own for
 databases, connectors and topics.
 """
 

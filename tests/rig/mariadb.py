@@ -54,7 +54,10 @@ GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'%' WITH GRANT OPTION;
 
 
 class MariadbServer(Server):
-    """A server on loopback; ``USER`` with ``PASSWORD`` may do everything, and replicate."""
+    """A server on loopback; ``USER`` with ``PASSWORD`` may do everything, and replicate.
+
+    Its folder's path must have no space in it: ``mariadb-install-db`` does not take one.
+    """
 
     def connect(self, database: str | None = None, **settings: Any) -> Connection[Any]:
         """Return a connection of PyMySQL; ``autocommit=True`` and the like may be given."""

@@ -24,7 +24,7 @@ __all__ = [
     "AVRO_CONVERTER",
     "DEBEZIUM_MARIADB",
     "DEBEZIUM_POSTGRES",
-    "avro",
+    "avro_converter",
     "debezium",
     "link",
     "worker_jars",
@@ -75,7 +75,7 @@ def debezium(coordinates: str) -> list[Path]:
     return resolve_packages([coordinates], _CACHE / name, _WORKERS_OWN)
 
 
-def avro() -> list[Path]:
+def avro_converter() -> list[Path]:
     """Return the jars of the Avro converter."""
     folder = _CACHE / "avro-converter-7.0.16"
     own = [folder / name for name in _CONVERTER]

@@ -39,7 +39,7 @@ _STOP_SECONDS = 20.0
 _GONE_SECONDS = 20.0
 _ATTEMPTS = 5
 _PORTS = range(15_000, 32_000)
-_TAKEN = re.compile(r"already in use|Failed to bind", re.IGNORECASE)
+_TAKEN = re.compile(r"already in use|failed to bind|in use by another", re.IGNORECASE)
 
 
 class Server(ABC):
