@@ -153,7 +153,11 @@ class MariadbServer(Server):
         return _programs().environment()
 
     def _answers(self) -> bool:
-        with suppress(pymysql.err.OperationalError), closing(self.connect(connect_timeout=2)):
+        # Whoever has the port may accept a connection and never say a word.
+        with (
+            suppress(pymysql.err.OperationalError),
+            closing(self.connect(connect_timeout=2, read_timeout=2)),
+        ):
             return True
         return False
 
