@@ -5,20 +5,19 @@ their offsets and their states in the broker, as one in production does, and goe
 Plugins are found by their manifests alone: to scan all jars, as Connect does by default, makes up
 half of a start and more.
 
-What happens after ``kill -9`` with the settings of ``connectors.py``, as seen with Debezium 3.7
-(PostgreSQL) and 3.5 (MariaDB) on Connect 4.3, seconds from the end of the part's start to the first
-new row in its topic:
+What happens after ``kill -9`` with the settings of ``connectors.py``, as seen once each with
+Debezium 3.7 (PostgreSQL) and 3.5 (MariaDB) on Connect 4.3. The sources were quiet but for one
+row after each kill; the seconds are those from the end of the part's start until this row was in
+its topic:
 
-- a database, for 0 or 10 s: 1 to 2 s; for 40 s: 10 s. Nothing is repeated. Debezium tries again
-  inside its task, so **its status stays RUNNING all the time**, and RUNNING proves no connection.
-- the broker, for 0 or 20 s: 1 to 2 s. Connect leaves its group and joins again, the task starts
-  anew, and what it sent after its last kept offset is sent again.
-- Connect: 4 to 5 s, and the same repeats. Without them only with ``exactly_once`` and
-  ``exactly.once.support=required`` in the connector; a MariaDB connector older than 3.6 counts the
-  rows of a transaction wrong all the same.
+- a database, down for 0 or 10 s: 1 to 2 s; for 40 s: 10 s. Debezium tries again inside its task, so
+  **its status stays RUNNING all the time**, and RUNNING proves no connection.
+- the broker, down for 0 or 20 s: 1 to 2 s. Connect may leave its group and join again; the task
+  then starts anew and may send again what it sent after its last kept offset.
+- Connect: 4 to 5 s. What was sent after the last kept offset (``flush_ms``) is sent again, unless
+  ``exactly_once`` is on and the connector has ``exactly.once.support=required``.
 - all of them at once: 6 s.
-- frozen for 15 s instead of killed: at once; a broker frozen longer than Connect's session
-  (6 s) may lead to repeats.
+- frozen for 15 s instead of killed (broker, Connect, PostgreSQL): 1 s.
 
 No connector ended FAILED in any of these; ``restart`` is for one that did for another reason.
 """
