@@ -24,7 +24,7 @@ from tests.oracles.changes import Change, Commit, Field, Kind
 from tests.oracles.running import RunningTotals
 from tests.oracles.slot import Slot, kind_of
 from tests.oracles.tables import TableShape, table_shape, text_rows, write_table
-from tests.recordings.oracle import Oracle
+from tests.recordings.oracle import Oracle, Totals
 from tests.workloads.source import Source
 
 _ATTEMPTS = 20
@@ -38,6 +38,9 @@ class LiveOracle(ABC):
         source: The database under the workload.
         captured: Bare names of the tables that the connector captures.
         folder: Where the truth is written; made if it is not there.
+
+    Attributes:
+        states: The totals of all tables after each commit so far, from 0.
     """
 
     def __init__(self, source: Source, captured: tuple[str, ...], folder: Path) -> None:
@@ -47,6 +50,7 @@ class LiveOracle(ABC):
         self._commits = folder / "commits.jsonl.gz"
         self._totals = RunningTotals({})
         self._written = 0
+        self.states: list[Totals] = []
 
     @abstractmethod
     def _snapshot(self) -> Any:
@@ -77,6 +81,7 @@ class LiveOracle(ABC):
         (self._folder / "initial" / "types.json").write_text(json.dumps(types, indent=1), "utf-8")
         self._commits.unlink(missing_ok=True)
         self._written = 0
+        self.states = []
         self._write([{"n": 0, "totals": self._totals.totals}])
 
     def follow(self, altered: Callable[[Commit], Commit | None] | None = None) -> int:
@@ -135,8 +140,12 @@ class LiveOracle(ABC):
     def _write(self, lines: Iterator[Mapping[str, object]] | list[dict[str, object]]) -> None:
         with gzip.open(self._commits, "at", encoding="utf-8", compresslevel=3) as file:
             for line in lines:
-                file.write(json.dumps(line, separators=(",", ":")) + "\n")
+                text = json.dumps(line, separators=(",", ":"))
+                file.write(text + "\n")
                 self._written += 1
+                # From the text: the totals themselves go on counting.
+                known = self.states[-1] if self.states else {}
+                self.states.append({**known, **json.loads(text)["totals"]})
 
 
 class PostgresOracle(LiveOracle):

@@ -32,6 +32,7 @@ from tests.recordings.configure import (
     run_folder,
     write_properties,
 )
+from tests.recordings.judged import JudgedRun
 from tests.recordings.known import accepted, uncounted
 from tests.recordings.prefix import SHOP_MEASURES, Place, PrefixChecker, shop_violations
 from tests.recordings.shown import show_in_process, show_through_the_command
@@ -73,7 +74,7 @@ class Report:
         return not self.history.violations and not any(t.differences for t in self.tables)
 
 
-def check_history(run: RecordedRun, lake: Lake, most: int | None = None) -> History:
+def check_history(run: JudgedRun, lake: Lake, most: int | None = None) -> History:
     """Check every publication of ``lake``, oldest first.
 
     With recorded commits each must show the totals of one, in order. Without (MariaDB) each must
@@ -97,12 +98,12 @@ def check_history(run: RecordedRun, lake: Lake, most: int | None = None) -> Hist
 
 
 def check_tables(
-    run: RecordedRun, configuration: Path, through_command: Sequence[str] = ()
+    run: JudgedRun, configuration: Path, through_command: Sequence[str] = ()
 ) -> tuple[Comparison, ...]:
     """Compare what ``show --output csv`` prints with the source's final tables.
 
     Args:
-        run: The recorded run.
+        run: The run.
         configuration: Properties file of the pipeline.
         through_command: Tables shown by the real command in a process of its own; the others are
             shown by the same function in this process, which saves a JVM start per table.

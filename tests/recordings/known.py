@@ -50,6 +50,8 @@ ACCEPTED: Mapping[str, tuple[Accepted, ...]] = {
     "pg-shop-null-defaults": (_NO_DEFAULT, *_CONVERTER_DEFAULTS),
     # Confluent's Avro converter 7.0.16 has no setting against it.
     "pg-shop/avro": (_NO_DEFAULT, *_CONVERTER_DEFAULTS),
+    "shop": (_NO_DEFAULT,),
+    "shop/avro": (_NO_DEFAULT, *_CONVERTER_DEFAULTS),
 }
 """Accepted differences of the final tables, per run, or per run and format where they differ."""
 
@@ -58,6 +60,7 @@ UNCOUNTED: Mapping[str, frozenset[str]] = {
     "pg-kill-replay": frozenset({"customers.sum_tier"}),
     "pg-shop-null-defaults": frozenset({"customers.sum_tier"}),
     "pg-shop/avro": frozenset({"customers.sum_tier"}),
+    "shop/avro": frozenset({"customers.sum_tier"}),
 }
 """Measures that cannot be equal, as above: a sum over the column whose NULLs arrive as 1."""
 

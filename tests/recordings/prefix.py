@@ -51,33 +51,42 @@ class PrefixChecker:
     """Says for one snapshot after another which commit it shows.
 
     Attributes:
-        commits: Totals after every commit, from 0.
+        commits: Totals after every commit, from 0; ``extend`` adds more.
         ignored: Measures (``table.measure``) that the events cannot carry.
         most: Commits that one step may advance; None for any number.
         violations: What was wrong, in order.
         place: Where the last good snapshot stands.
     """
 
-    commits: Sequence[Totals]
+    commits: Iterable[Totals] = ()
     ignored: frozenset[str] = frozenset()
     most: int | None = None
     violations: list[str] = field(default_factory=list)
     place: Place | None = None
 
     def __post_init__(self) -> None:
+        self._known: list[Totals] = []
         self._at: dict[Fingerprint, list[int]] = {}
-        # One fingerprint per table and state: commits share the tables they did not touch.
-        for n, totals in enumerate(self.commits):
-            self._at.setdefault(fingerprint(totals, self.ignored), []).append(n)
+        self._names: dict[str, dict[str, None]] = {}
+        self.extend(self.commits)
+
+    def extend(self, commits: Iterable[Totals]) -> None:
+        """Take note of what the source committed since."""
+        for totals in commits:
+            self._at.setdefault(fingerprint(totals, self.ignored), []).append(len(self._known))
+            self._known.append(totals)
+            for table, measures in totals.items():
+                self._names.setdefault(table, {}).update(dict.fromkeys(measures))
+
+    @property
+    def newest(self) -> int:
+        """The number of the last commit that is known."""
+        return len(self._known) - 1
 
     @property
     def measures(self) -> Mapping[str, tuple[str, ...]]:
         """Every measure the source has at any commit, per table."""
-        names: dict[str, dict[str, None]] = {}
-        for totals in self.commits:
-            for table, measures in totals.items():
-                names.setdefault(table, {}).update(dict.fromkeys(measures))
-        return {table: tuple(found) for table, found in names.items()}
+        return {table: tuple(found) for table, found in self._names.items()}
 
     def check(self, label: str, totals: Totals) -> Place | None:
         """Return where ``totals`` stand, or None after noting a violation for ``label``."""
@@ -104,12 +113,12 @@ class PrefixChecker:
             return "see the first ones for where"
         own = dict(fingerprint(totals, self.ignored))
         best, at = -1, 0
-        for n, commit in enumerate(self.commits):
+        for n, commit in enumerate(self._known):
             other = dict(fingerprint(commit, self.ignored))
             same = sum(own.get(t) == other.get(t) for t in {*own, *other})
             if same > best:
                 best, at = same, n
-        return f"nearest is commit {at}, but {_first_difference(self.commits[at], totals)}"
+        return f"nearest is commit {at}, but {_first_difference(self._known[at], totals)}"
 
 
 def _run_end(numbers: Sequence[int]) -> int:

@@ -1,0 +1,1 @@
+"""The whole way with real parts: database, Debezium, broker, registry, ingest, lake, checkers."""
