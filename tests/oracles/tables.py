@@ -78,9 +78,9 @@ def write_table(connection: Any, family: Family, shape: TableShape, folder: Path
 def text_rows(connection: Any, family: Family, shape: TableShape) -> Iterator[Sequence[str | None]]:
     """Yield the rows of a table as texts, ordered by key, without holding all of them."""
     columns = ", ".join(_as_text(name, kind, family) for name, kind in shape.types.items())
-    # Of the table, and not the text of the same name that is selected: 10 comes after 9.
-    key = ", ".join(f"{shape.name}.{name}" for name in shape.key)
-    query = f"SELECT {columns} FROM {shape.name} ORDER BY {key}"
+    # With the table's name: a bare one would be the text that is selected, and 10 before 9.
+    order = ", ".join(f"{shape.name}.{name}" for name in shape.key)
+    query = f"SELECT {columns} FROM {shape.name} ORDER BY {order}"
     if family == "postgresql":
         with connection.cursor(name="whole_table") as cursor:
             cursor.itersize = 2_000

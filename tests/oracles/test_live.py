@@ -40,6 +40,8 @@ def test_the_totals_after_the_last_commit_are_those_of_the_final_tables(
     oracle = live.end()
 
     assert disagreements(oracle, live.totals, added="web") == []
+    ids = [int(row[0]) for row in oracle.final("bulk").rows]
+    assert ids == sorted(ids)
     commits = oracle.commits
     assert commits is not None
     silent = counts.changes["empty"] + counts.changes["read only"]

@@ -61,6 +61,7 @@ DECK = (
     Step(stock.sample, 8),
 )
 
+TRUNCATES = frozenset(step for step in DECK if "truncate" in step.name)
 GIANTS = tuple(Step(run, 0) for run in (stock.giant_insert, stock.giant_update, stock.giant_delete))
 ALTER = Step(orders.add_channel, 0)
 SIGNAL_STEP = Step(stock.snapshot_signal, 0)
@@ -75,12 +76,16 @@ class Schedule:
         giant_rows: Rows of the inserted one; the others have half as many.
         alter_at: The transaction that adds a column to orders.
         signal_every: How often an incremental snapshot is asked for.
+        truncate_from: The first transaction that may truncate. PostgreSQL's TRUNCATE is seen by
+            older snapshots: a connector whose initial snapshot meets one reads an empty table that
+            was not empty at the snapshot's position, and no consumer can know better.
     """
 
     giant_every: int | None = 500
     giant_rows: int = 20_000
     alter_at: int | None = None
     signal_every: int | None = None
+    truncate_from: int = 1
 
 
 class Shop(CrewWorkload):
@@ -145,10 +150,15 @@ class Shop(CrewWorkload):
         if plan.signal_every and number % plan.signal_every == 0:
             return SIGNAL_STEP
         with self._dealing:
-            if not self._cards:
-                self._cards = [step for step in DECK for _ in range(step.cards)]
-                self._dealer.shuffle(self._cards)
-            return self._cards.pop()
+            while (step := self._deal()) in TRUNCATES and number < plan.truncate_from:
+                pass
+            return step
+
+    def _deal(self) -> Step:
+        if not self._cards:
+            self._cards = [step for step in DECK for _ in range(step.cards)]
+            self._dealer.shuffle(self._cards)
+        return self._cards.pop()
 
     def perform(self, transaction: Transaction, turn: Step) -> None:
         """Do a step, and leave the witness in the same transaction."""
