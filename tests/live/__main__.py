@@ -139,7 +139,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.database,
         options.seed,
         Pace(per_second=options.per_second, transactions=number),
-        Schedule(number // 5, 3_000, alter_at=number * 6 // 10, signal_every=number // 4),
+        Schedule(
+            giant_every=number // 5,
+            giant_rows=3_000,
+            alter_at=number * 6 // 10,
+            signal_every=number // 4,
+            # PostgreSQL shows a TRUNCATE to older snapshots, too: what Debezium's initial snapshot
+            # then reads was the state of no commit.
+            truncate_from=number // 2,
+        ),
     )
     spark = session("lakeingest tests", cores=2)
     with tempfile.TemporaryDirectory(prefix="lakeingest-live-") as name:
