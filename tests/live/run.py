@@ -41,12 +41,12 @@ class LiveRun:
     @property
     def prefix(self) -> str:
         """Debezium's ``topic.prefix``."""
-        return f"{self.name}.{self.form}"
+        return f"{self.name}.{self.source.family}.{self.form}"
 
     @property
     def connector(self) -> str:
         """Name of the connector in Connect."""
-        return f"{self.name}-{self.form}"
+        return f"{self.name}-{self.source.family}-{self.form}"
 
     @property
     def namespace(self) -> str:

@@ -23,7 +23,7 @@ from tests.recordings.oracle import Totals
 from tests.recordings.prefix import PrefixChecker
 from tests.recordings.totals import TotalsOfLake, publications
 
-_PAUSE_SECONDS = 0.3
+_PAUSE_SECONDS = 1.0
 
 
 class LiveWatcher(threading.Thread):

@@ -1,0 +1,95 @@
+"""Real databases through real Debezium into the lake: small runs of what ``tests.live`` does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.run import run_pipeline
+from lakeingest.config import load_config
+from lakeingest.reader import open_lake
+from tests.live.run import LiveRun
+from tests.live.stage import Play, Stage
+from tests.recordings.check import History, check_history, check_tables
+from tests.recordings.configure import write_properties
+from tests.rig.chain import Chain
+from tests.rig.connectors import Format
+from tests.workloads.crew import Pace
+from tests.workloads.shop import Schedule
+from tests.workloads.source import Family
+
+pytestmark = [pytest.mark.slow, pytest.mark.kafka]
+
+NUMBER = 250
+SHOP = Schedule(giant_every=60, giant_rows=1_500, alter_at=130, signal_every=110, truncate_from=100)
+ARRIVAL_SECONDS = 90.0
+
+
+def play(workload: str, family: Family) -> Play:
+    return Play(workload, family, 5, Pace(per_second=60, transactions=NUMBER), SHOP, bulk=500)
+
+
+def ingested(
+    spark: SparkSession, stage: Stage, run: LiveRun, stop: Callable[[History], bool]
+) -> tuple[History, Path]:
+    """Run the pipeline until ``stop`` likes what its publications show."""
+    lake = stage.folder / f"lake-{run.form}"
+    properties = run.configuration(stage.chain, lake, batch_max_events="2000")
+    configuration = write_properties(stage.folder / f"{run.form}.properties", properties)
+    deadline = time.monotonic() + ARRIVAL_SECONDS
+    while True:
+        run_pipeline(spark, load_config(configuration))
+        history = check_history(run, open_lake(spark, str(lake)))
+        if stop(history) or time.monotonic() > deadline:
+            return history, configuration
+
+
+def all_of_it(history: History) -> bool:
+    return bool(history.violations) or (
+        history.place is not None and history.place.last == history.of
+    )
+
+
+@pytest.mark.parametrize(
+    ("workload", "family", "formats"),
+    [
+        ("bank", "postgresql", (Format.JSON, Format.AVRO)),
+        ("shop", "postgresql", (Format.AVRO,)),
+        ("shop", "mariadb", (Format.JSON,)),
+        ("sysbench", "mariadb", (Format.AVRO,)),
+    ],
+)
+def test_the_lake_becomes_the_database_by_way_of_its_commits(
+    spark: SparkSession,
+    chain: Chain,
+    tmp_path: Path,
+    workload: str,
+    family: Family,
+    formats: tuple[Format, ...],
+) -> None:
+    stage = Stage(chain, play(workload, family), tmp_path)
+    runs = [stage.run(written) for written in formats]
+    stage.workload.start()
+    for run in runs:
+        run.capture(chain)
+    stage.workload.finish(60)
+    assert stage.workload.violations() == []
+    stage.oracle.end()
+    try:
+        for run in runs:
+            history, configuration = ingested(spark, stage, run, all_of_it)
+            assert history.violations == ()
+            assert history.place is not None
+            assert history.place.last == history.of > NUMBER // 2
+            assert history.publications > 1
+            tables = check_tables(run, configuration)
+            assert {table.table: table.differences for table in tables} == dict.fromkeys(
+                stage.workload.captured, ()
+            )
+    finally:
+        for run in runs:
+            chain.connect.delete_connector(run.connector)
