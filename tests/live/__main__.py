@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.reader import open_lake
 from lakeingest.session import session
+from tests.faults.killed import RUN_COMMAND
 from tests.live.ingest import Ingest
 from tests.live.run import LiveRun
 from tests.live.stage import WORKLOADS, Play, Stage
@@ -43,7 +44,14 @@ BATCH = "5000"
 class Ingested:
     """A lake that one format's records are ingested into, and the reader that watches it."""
 
-    def __init__(self, spark: SparkSession, stage: Stage, run: LiveRun, interval: float) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        stage: Stage,
+        run: LiveRun,
+        interval: float,
+        usual: Sequence[str] = RUN_COMMAND,
+    ) -> None:
         self.run = run
         self.lake = stage.folder / f"lake-{run.form}"
         properties = run.configuration(stage.chain, self.lake, batch_max_events=BATCH)
@@ -51,7 +59,7 @@ class Ingested:
         self.configuration = write_properties(stage.folder / name, properties)
         logs = stage.folder / f"logs-{run.form}"
         logs.mkdir()
-        self.ingest = Ingest(self.configuration, logs, interval)
+        self.ingest = Ingest(self.configuration, logs, interval, usual)
         self.watcher = LiveWatcher(spark, run, stage.oracle, self.lake)
         self.watcher.start()
         self.ingest.start()

@@ -20,21 +20,34 @@ _PAUSE_SECONDS = 0.5
 class Ingest(threading.Thread):
     """Keeps one ``lakeingest run --continuous`` alive.
 
+    Args:
+        configuration: Its properties file.
+        logs: Folder for what the runs say.
+        interval_seconds: ``--min-sync-interval-seconds``.
+        usual: The command, up to the configuration.
+
     Attributes:
         ends: How often a run ended, by exit code (minus the signal's number).
         kills: Failpoints at which runs died, by name.
         violations: Ends that nobody asked for.
     """
 
-    def __init__(self, configuration: Path, logs: Path, interval_seconds: float = 2.0) -> None:
+    def __init__(
+        self,
+        configuration: Path,
+        logs: Path,
+        interval_seconds: float = 2.0,
+        usual: Sequence[str] = RUN_COMMAND,
+    ) -> None:
         super().__init__(name="ingest", daemon=True)
         self._configuration, self._logs = configuration, logs
         self._interval = str(interval_seconds)
+        self._usual = usual
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._writer: Writer | None = None
         self._failpoint: str | None = None
-        self._command: Sequence[str] = RUN_COMMAND
+        self._command: Sequence[str] | None = None
         self._starts = 0
         self._expected = False
         self.ends: Counter[int] = Counter()
@@ -50,25 +63,21 @@ class Ingest(threading.Thread):
                     return self._writer
             time.sleep(0.05)
 
-    def arm(self, failpoint: str) -> None:
-        """Let the next process die at a failpoint, ``name:n``."""
-        with self._lock:
-            self._failpoint = failpoint
+    def next_life(self, failpoint: str | None = None, command: Sequence[str] | None = None) -> None:
+        """Kill the process that runs now; only the next one is as told.
 
-    def use(self, command: Sequence[str]) -> None:
-        """Let processes from the next one on be of another command."""
+        Args:
+            failpoint: Where it dies, as ``name:n``.
+            command: What it is, instead of ``lakeingest run``.
+        """
         with self._lock:
-            self._command = command
-
-    def kill(self) -> None:
-        """Kill the process that runs now."""
-        with self._lock:
+            self._failpoint, self._command = failpoint, command
             self._expected = True
         self.writer.kill()
 
     def second(self) -> Writer:
         """Start a second process beside the one that runs."""
-        return self._launched(None)
+        return self._launched(None, None)
 
     def stop(self, seconds: float = 90.0) -> int | None:
         """Stop as a person does; return the exit code, None if it had to be killed."""
@@ -85,8 +94,9 @@ class Ingest(threading.Thread):
         while not self._over.is_set():
             with self._lock:
                 failpoint, self._failpoint = self._failpoint, None
+                command, self._command = self._command, None
                 self._expected = False
-            writer = self._launched(failpoint)
+            writer = self._launched(failpoint, command)
             with self._lock:
                 self._writer = writer
             code = None
@@ -94,19 +104,21 @@ class Ingest(threading.Thread):
                 code = writer.wait(1.0)
             if self._over.is_set():
                 return
-            self._ended(code, failpoint, writer)
+            self._ended(code, failpoint, writer, odd=command is not None)
             self._over.wait(_PAUSE_SECONDS)
 
-    def _launched(self, failpoint: str | None) -> Writer:
+    def _launched(self, failpoint: str | None, command: Sequence[str] | None) -> Writer:
         with self._lock:
             self._starts += 1
             log = self._logs / f"ingest-{self._starts}.log"
-            command = self._command
         options = ("--continuous", "--min-sync-interval-seconds", self._interval)
-        return Writer(self._configuration, log, failpoint, (*command, *options))
+        return Writer(self._configuration, log, failpoint, (*(command or self._usual), *options))
 
-    def _ended(self, code: int, failpoint: str | None, writer: Writer) -> None:
+    def _ended(self, code: int, failpoint: str | None, writer: Writer, *, odd: bool) -> None:
         self.ends[code] += 1
+        if odd:
+            # Of a command that is made to fail any end will do; what it left is looked at.
+            return
         killed = code == -signal.SIGKILL
         if killed and failpoint is not None and not self._expected:
             self.kills[failpoint.partition(":")[0]] += 1

@@ -1,0 +1,1 @@
+"""Minutes of faults against a live run: ``python -m tests.soak``."""

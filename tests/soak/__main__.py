@@ -1,0 +1,139 @@
+"""``python -m tests.soak --minutes N --seed S``: faults for N minutes, and one table.
+
+    python -m tests.soak --minutes 30 --seed 1 [--database mariadb] [--format avro]
+        [--per-second 5] [--without PROTECTION]
+
+A shop works on a real database; Debezium, broker and a continuous run bring it into the lake, where
+a reader compares every snapshot that it sees with the database's own log. One part after another is
+killed, frozen or made to repeat itself; nobody helps. At the end every publication is read again,
+and the tables are compared with the database's, row by row. The exit code is 1 if anything differs.
+
+With ``--without`` one protection is switched off, and the exit code should be 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from lakeingest.session import session
+from tests.faults.killed import RUN_COMMAND
+from tests.live.__main__ import Ingested, judged
+from tests.live.stage import Play, Stage
+from tests.rig.chain import Chain
+from tests.rig.connectors import Format
+from tests.rig.debian import DebianPackageError
+from tests.soak.account import Account
+from tests.soak.faults import Fault, Faults, NotStruckError
+from tests.workloads.crew import Pace
+from tests.workloads.shop import Schedule
+
+RECOVERY_SECONDS = 300.0
+"""What takes longer is not recovering."""
+
+UNPROTECTED = (sys.executable, "-m", "tests.soak.unprotected")
+
+_ROUNDS = 20
+_INTERVAL_SECONDS = 2.0
+
+
+def soak(chain: Chain, play: Play, options: argparse.Namespace, folder: Path) -> Account:
+    """Do everything for the given minutes, and return the account of it."""
+    spark = session("lakeingest tests", cores=2)
+    rng = random.Random(options.seed)
+    stage = Stage(chain, play, folder)
+    run = stage.run(options.format)
+    stage.workload.start()
+    run.capture(chain)
+    account = Account(play.family, run.form, options.seed)
+    usual = (*UNPROTECTED, options.without, "run") if options.without else RUN_COMMAND
+    ingested = Ingested(spark, stage, run, _INTERVAL_SECONDS, usual)
+    if not ingested.watcher.wait_until_shown(1, RECOVERY_SECONDS, ingested.ingest.is_alive):
+        account.violations.append(f"never began: {ingested.ingest.writer.said()}")
+    faults = Faults(stage, ingested.ingest, ingested.watcher, rng)
+    over = time.monotonic() + 60 * options.minutes
+    for fault in faults.planned(_ROUNDS):
+        if time.monotonic() > over or account.violations or ingested.watcher.violations:
+            break
+        strike(fault, ingested, account)
+    began = time.monotonic()
+    account.counts = stage.workload.stop()
+    account.violations += stage.workload.violations()
+    stage.oracle.follow()
+    account.violations += ingested.finish(len(stage.oracle.states) - 1)
+    account.seconds_to_the_end = time.monotonic() - began
+    stage.oracle.end()
+    account.checks = ingested.watcher.checks
+    account.ends = ingested.ingest.ends
+    account.violations += judged(spark, run, ingested)
+    account.take(spark, run, ingested.lake, chain)
+    return account
+
+
+def strike(fault: Fault, ingested: Ingested, account: Account) -> None:
+    """Strike once, and wait until the lake shows what was committed until the part was back."""
+    try:
+        fault.strike()
+    except NotStruckError as error:
+        account.missed.append(f"{fault.name}: {error}")
+        return
+    began = time.monotonic()
+    watcher = ingested.watcher
+    commit = watcher.commits
+    shown = watcher.wait_until_shown(commit, RECOVERY_SECONDS, ingested.ingest.is_alive)
+    seconds = time.monotonic() - began
+    account.struck(fault, seconds)
+    print(f"{fault.name:34} recovered in {seconds:5.1f} s, commit {commit}", flush=True)
+    if not shown:
+        said = ingested.ingest.writer.said()
+        account.violations.append(f"{fault.name}: commit {commit} not shown after it: {said}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it; return 1 if anything was wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak")
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--database", choices=("postgresql", "mariadb"), default="postgresql")
+    parser.add_argument("--format", type=Format, choices=list(Format), default=Format.JSON)
+    parser.add_argument("--per-second", type=float, default=5.0)
+    parser.add_argument("--without", metavar="PROTECTION", help="see tests.soak.unprotected")
+    options = parser.parse_args(arguments)
+    play = Play(
+        "shop",
+        options.database,
+        options.seed,
+        Pace(per_second=options.per_second),
+        Schedule(
+            giant_every=200,
+            giant_rows=1_500,
+            alter_at=600,
+            signal_every=400,
+            truncate_from=150,
+        ),
+    )
+    with tempfile.TemporaryDirectory(prefix="lakeingest-soak-") as name:
+        folder = Path(name)
+        chain = Chain(
+            folder / "rig",
+            postgres=options.database == "postgresql",
+            mariadb=options.database == "mariadb",
+            registry=options.format is Format.AVRO,
+        )
+        try:
+            with chain:
+                account = soak(chain, play, options, folder)
+        except DebianPackageError as error:
+            print(error, file=sys.stderr)
+            return 69
+    account.print_table()
+    return 1 if account.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
