@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import signal
 import threading
 import time
@@ -91,6 +92,8 @@ class Ingest(threading.Thread):
         return code
 
     def run(self) -> None:
+        # Whatever ends this process, a continuous run must not outlive it.
+        atexit.register(self._end)
         while not self._over.is_set():
             with self._lock:
                 failpoint, self._failpoint = self._failpoint, None
@@ -106,6 +109,11 @@ class Ingest(threading.Thread):
                 return
             self._ended(code, failpoint, writer, odd=command is not None)
             self._over.wait(_PAUSE_SECONDS)
+
+    def _end(self) -> None:
+        self._over.set()
+        if self._writer is not None:
+            self._writer.kill()
 
     def _launched(self, failpoint: str | None, command: Sequence[str] | None) -> Writer:
         with self._lock:
