@@ -1,0 +1,63 @@
+"""A commit that landed and was reported failed: the next run ends where an undisturbed one does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.run import run_pipeline
+from lakeingest.config import load_config
+from lakeingest.errors import TransientError
+from lakeingest.reader import open_lake
+from tests.recordings.check import check_history
+from tests.recordings.configure import packaged_run, write_properties
+from tests.soak.switches import LOST_REPLY, switched_off
+
+pytestmark = pytest.mark.slow
+
+
+def pipeline(folder: Path) -> Path:
+    settings = packaged_run().configuration(folder / "lake", batch_max_events="3000")
+    return write_properties(folder / "pipeline.properties", settings)
+
+
+def result(spark: SparkSession, folder: Path) -> dict[str, list[str]]:
+    """Return every publication's reach and every row of every table, metadata included."""
+    lake = open_lake(spark, str(folder / "lake"))
+    history = lake.history().orderBy("batch").select("transactions", "events", "end_offset")
+    tables = {
+        path.name: sorted(str(row) for row in spark.read.format("delta").load(str(path)).collect())
+        for path in (folder / "lake").iterdir()
+        if "." in path.name
+    }
+    return {"history": [str(row) for row in history.collect()], **tables}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, list[str]]:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    run_pipeline(spark, load_config(pipeline(folder)))
+    return result(spark, folder)
+
+
+# The first creates a table, the other one changes a table that is there.
+@pytest.mark.parametrize("commit", [1, 12])
+def test_a_commit_whose_answer_is_lost_is_not_done_twice(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    undisturbed: dict[str, list[str]],
+    commit: int,
+) -> None:
+    config = load_config(pipeline(tmp_path))
+    monkeypatch.setenv(LOST_REPLY, str(commit))
+    with switched_off("lost-reply"), pytest.raises(TransientError, match="was lost"):
+        run_pipeline(spark, config)
+    run_pipeline(spark, config)
+    assert len(undisturbed) > 9
+    assert result(spark, tmp_path) == undisturbed
+    assert check_history(packaged_run(), open_lake(spark, str(tmp_path / "lake"))).violations == ()
