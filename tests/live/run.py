@@ -25,6 +25,7 @@ class LiveRun:
         source: The database.
         captured: Bare names of the tables it captures.
         truth: Folder of the oracle.
+        mirrored: Whether the lake is fed from a mirror of the connector's topics.
     """
 
     name: str
@@ -32,6 +33,7 @@ class LiveRun:
     source: Source
     captured: tuple[str, ...]
     truth: Path
+    mirrored: bool = False
 
     @property
     def form(self) -> str:
@@ -42,6 +44,11 @@ class LiveRun:
     def prefix(self) -> str:
         """Debezium's ``topic.prefix``."""
         return f"{self.name}.{self.source.family}.{self.form}"
+
+    @property
+    def read_prefix(self) -> str:
+        """Prefix of the topics that the lake is fed from."""
+        return f"mirror.{self.prefix}" if self.mirrored else self.prefix
 
     @property
     def connector(self) -> str:
@@ -102,14 +109,14 @@ class LiveRun:
             target: Folder of the lake; need not exist.
             overrides: More properties; underscores stand for dots, ``lakeingest.`` is put before.
         """
-        topics = ",".join(f"{self.prefix}.{self.collection(table)}" for table in self.captured)
+        topics = ",".join(f"{self.read_prefix}.{self.collection(table)}" for table in self.captured)
         properties = {
             "lakeingest.pipeline.name": self.connector,
             "lakeingest.source.kind": "kafka",
             "bootstrap.servers": chain.broker.bootstrap,
             "lakeingest.source.format": "avro" if self.written is Format.AVRO else "json",
             "lakeingest.source.connector": self.source.family,
-            "lakeingest.source.topic.prefix": self.prefix,
+            "lakeingest.source.topic.prefix": self.read_prefix,
             "lakeingest.source.topics": topics,
             "lakeingest.target.path": str(target),
         }

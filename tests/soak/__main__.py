@@ -3,10 +3,11 @@
     python -m tests.soak --minutes 30 --seed 1 [--database mariadb] [--format avro]
         [--per-second 5] [--without PROTECTION]
 
-A shop works on a real database; Debezium, broker and a continuous run bring it into the lake, where
-a reader compares every snapshot that it sees with the database's own log. One part after another is
-killed, frozen or made to repeat itself; nobody helps. At the end every publication is read again,
-and the tables are compared with the database's, row by row. The exit code is 1 if anything differs.
+A shop works on a real database; Debezium, a broker, a mirror that lags behind it differently in
+each partition, and a continuous run bring it into the lake, where a reader compares every snapshot
+that it sees with the database's own log. One part after another is killed, frozen or made to repeat
+itself; nobody helps. At the end every publication is read again, and the tables are compared with
+the database's, row by row. The exit code is 1 if anything differs.
 
 With ``--without`` one protection is switched off, and the exit code should be 1.
 """
@@ -19,11 +20,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from lakeingest.session import session
 from tests.faults.killed import RUN_COMMAND
 from tests.live.__main__ import Ingested, judged
+from tests.live.relay import Relay
+from tests.live.run import LiveRun
 from tests.live.stage import Play, Stage
 from tests.rig.chain import Chain
 from tests.rig.connectors import Format
@@ -47,15 +51,18 @@ def soak(chain: Chain, play: Play, options: argparse.Namespace, folder: Path) ->
     spark = session("lakeingest tests", cores=2)
     rng = random.Random(options.seed)
     stage = Stage(chain, play, folder)
-    run = stage.run(options.format)
+    run = replace(stage.run(options.format), mirrored=True)
     stage.workload.start()
     run.capture(chain)
+    relay = Relay(chain.broker.bootstrap, run.prefix, run.read_prefix, options.seed)
+    relay.start()
+    mirrored(chain, run)
     account = Account(play.family, run.form, options.seed)
     usual = (*UNPROTECTED, options.without, "run") if options.without else RUN_COMMAND
     ingested = Ingested(spark, stage, run, _INTERVAL_SECONDS, usual)
     if not ingested.watcher.wait_until_shown(1, RECOVERY_SECONDS, ingested.ingest.is_alive):
         account.violations.append(f"never began: {ingested.ingest.writer.said()}")
-    faults = Faults(stage, ingested.ingest, ingested.watcher, rng)
+    faults = Faults(stage, ingested.ingest, ingested.watcher, relay, rng)
     over = time.monotonic() + 60 * options.minutes
     for fault in faults.planned(_ROUNDS):
         if time.monotonic() > over or account.violations or ingested.watcher.violations:
@@ -67,12 +74,30 @@ def soak(chain: Chain, play: Play, options: argparse.Namespace, folder: Path) ->
     stage.oracle.follow()
     account.violations += ingested.finish(len(stage.oracle.states) - 1)
     account.seconds_to_the_end = time.monotonic() - began
+    relay.stop()
+    account.facts["records copied again"] = relay.copied_again
     stage.oracle.end()
     account.checks = ingested.watcher.checks
     account.ends = ingested.ingest.ends
     account.violations += judged(spark, run, ingested)
     account.take(spark, run, ingested.lake, chain)
     return account
+
+
+def mirrored(chain: Chain, run: LiveRun) -> None:
+    """Wait until the mirror has the topics that the pipeline is told of.
+
+    Raises:
+        TimeoutError: It has not.
+    """
+    wanted = {f"{run.read_prefix}.transaction"}
+    wanted |= {f"{run.read_prefix}.{run.collection(table)}" for table in run.captured}
+    deadline = time.monotonic() + RECOVERY_SECONDS
+    while not wanted <= set(chain.broker.admin().list_topics(timeout=10).topics):
+        if time.monotonic() > deadline:
+            message = f"the mirror lacks topics: {sorted(wanted)}"
+            raise TimeoutError(message)
+        time.sleep(0.2)
 
 
 def strike(fault: Fault, ingested: Ingested, account: Account) -> None:

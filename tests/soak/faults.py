@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from lakeingest.apply.failpoints import FAILPOINTS
 from tests.faults.killed import Writer
 from tests.live.ingest import Ingest
+from tests.live.relay import Relay
 from tests.live.stage import Stage
 from tests.live.watch import LiveWatcher
 from tests.rig.process import Server
@@ -54,12 +55,14 @@ class Faults:
         stage: Database, workload and chain.
         ingest: The run that is kept alive.
         watcher: The reader that looks at it.
+        relay: The mirror that feeds it.
         rng: Chooses moments.
     """
 
     stage: Stage
     ingest: Ingest
     watcher: LiveWatcher
+    relay: Relay
     rng: random.Random
 
     def planned(self, rounds: int) -> list[Fault]:
@@ -77,6 +80,7 @@ class Faults:
                 Fault("database", 1, lambda: self._restarted(server)),
                 Fault("driver frozen, second started", 0, self._frozen),
                 Fault("reply of a table commit lost", 1, self._lost_reply),
+                Fault("all topics again from offset 0", 0, self.relay.redeliver),
             ]
             self.rng.shuffle(some)
             faults += some
