@@ -26,8 +26,6 @@ from tests.recordings.altered import Line, altered, appended
 from tests.recordings.arriving import Arriving
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 
-STAGES = 3
-
 REPEATS = 4
 """Times that a row comes: more than the table has partitions."""
 
