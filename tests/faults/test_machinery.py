@@ -102,6 +102,7 @@ class StubRun:
 
     oracle: StubOracle = field(default_factory=lambda: StubOracle(COMMITS))
     name: str = "stub"
+    form: str = "json"
     namespace: str = "public"
 
 
