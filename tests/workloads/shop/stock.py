@@ -132,9 +132,14 @@ def giant_delete(tx: Transaction, floor: Floor) -> None:
     tx.note("giant")
 
 
+_SNAPSHOT_AGAIN = tuple(table for table in CAPTURED if table != "orders")
+"""Not orders: a snapshot after its ALTER brings the new column's default for rows that nobody has
+changed since, which the log does not tell of, and so no oracle that reads the log."""
+
+
 def snapshot_signal(tx: Transaction, floor: Floor) -> None:
     """Ask the connector for an incremental snapshot of some tables while all goes on."""
-    tables = tx.rng.sample(CAPTURED, 2)
+    tables = tx.rng.sample(_SNAPSHOT_AGAIN, 2)
     data = {
         "data-collections": [f"{floor.source.namespace}.{table}" for table in tables],
         "type": "incremental",
