@@ -45,7 +45,7 @@ def undisturbed(
 
 
 # The first creates a table, the other one changes a table that is there.
-@pytest.mark.parametrize("commit", [1, 12])
+@pytest.mark.parametrize("commit", [pytest.param(1, marks=pytest.mark.soak), 12])
 def test_a_commit_whose_answer_is_lost_is_not_done_twice(
     spark: SparkSession,
     tmp_path: Path,

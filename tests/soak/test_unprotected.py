@@ -40,6 +40,7 @@ def ingested(
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_with_all_protections_nothing_is_wrong(spark: SparkSession, tmp_path: Path) -> None:
     crafted = Crafted(tmp_path)
     history = ingested(spark, crafted, ALL)
@@ -51,7 +52,13 @@ def test_with_all_protections_nothing_is_wrong(spark: SparkSession, tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("without", NEEDED)
+@pytest.mark.parametrize(
+    "without",
+    [
+        pytest.param(name, marks=pytest.mark.soak if len(stages) > 1 else ())
+        for name, stages in NEEDED.items()
+    ],
+)
 def test_without_one_protection_the_checkers_find_something(
     spark: SparkSession, tmp_path: Path, without: str
 ) -> None:
