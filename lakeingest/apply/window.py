@@ -116,32 +116,38 @@ def read_window(
     reach = plan_reach(source, transaction_topic, frontier, bounds.window_records)
     if reach.nothing:
         return None
-    metadata = source.read([reach.transactions] if reach.transactions else [])
-    data = source.read(reach.data)
+
+    def learn() -> bool:
+        return schemas.learn(_metadata(source, reach), source.read(reach.data))
+
     if schemas.none_known:
-        schemas.learn(metadata, data)
+        learn()
     while True:
         try:
-            window = _settled(reach, metadata, data, frontier, spec, counted, bounds)
+            window = _settled(source, reach, frontier, spec, counted, bounds)
         except DataError:
-            if not schemas.learn(metadata, data):
+            if not learn():
                 raise
             continue
-        if window.contents.first_malformed() is None or not schemas.learn(metadata, data):
+        if window.contents.first_malformed() is None or not learn():
             return window
 
 
+def _metadata(source: Source, reach: Reach) -> DataFrame:
+    return source.read([reach.transactions] if reach.transactions else [])
+
+
 def _settled(
+    source: Source,
     reach: Reach,
-    metadata: DataFrame,
-    data: DataFrame,
     frontier: Frontier,
     spec: PipelineSpec,
     counted: Column,
     bounds: Bounds,
 ) -> Window:
     """Find boundaries, contents and batches of one reading."""
-    boundaries = held(plan.window_boundaries(held(plan.window_metadata(metadata, spec)), spec))
+    metadata = held(plan.window_metadata(_metadata(source, reach), spec))
+    boundaries = held(plan.window_boundaries(metadata, spec))
     fresh = boundaries.where(F.col("end_position") > F.lit(frontier.end_position))
 
     def share(cuts: Sequence[Cut], *, snapshot: bool) -> Callable[[], Sequence[Share]]:
@@ -152,7 +158,7 @@ def _settled(
 
     # Questions are asked before their answers are needed: planning one takes as long as answering.
     with in_background(partial(seen_ends, boundaries, spec)) as asked_for_ends:
-        decoded = plan.window_changes(data, spec)
+        decoded = plan.window_changes(source.read(reach.data), spec)
         changes = held(plan.assigned(decoded, fresh))
         with (
             in_background(partial(contents, changes)) as asked,

@@ -9,7 +9,7 @@ pays for writing and parsing text that nobody asked for: 2.3 times the processor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -106,8 +106,3 @@ class WireFormat(Protocol):
 
     def shown(self, samples: Samples) -> Shown:
         """Say what a table looks like, by its records."""
-
-
-def differing_tags(tags: Collection[bytes]) -> bool:
-    """Tell whether records were written with more than one schema."""
-    return len(tags) > 1
