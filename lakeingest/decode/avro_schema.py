@@ -36,9 +36,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-PRIMITIVE_NAMES = frozenset(
-    {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
-)
+from lakeingest.avro_names import PRIMITIVES, full_name, meanings
+
 _OF_SPARK: Mapping[type[DataType], str] = {
     BooleanType: "boolean",
     ShortType: "int",
@@ -102,13 +101,14 @@ class AvroSchema:
 def _resolved(schema: Any, space: str, names: dict[str, Mapping[str, Any]]) -> Any:
     """Spell all names in full and note what they define."""
     if isinstance(schema, str):
-        if schema in PRIMITIVE_NAMES:
+        if schema in PRIMITIVES:
             return schema
-        full = schema if "." in schema or not space else f"{space}.{schema}"
-        if full not in names:
-            message = f"the Avro schema refers to a type it does not define: {full}"
-            raise ValueError(message)
-        return full
+        meant = meanings(schema, space)
+        for full in meant:
+            if full in names:
+                return full
+        message = f"the Avro schema refers to a type it does not define: {meant[0]}"
+        raise ValueError(message)
     if isinstance(schema, list):
         return [_resolved(branch, space, names) for branch in schema]
     if not isinstance(schema, dict) or "type" not in schema:
@@ -124,7 +124,7 @@ def _resolved(schema: Any, space: str, names: dict[str, Mapping[str, Any]]) -> A
     if kind not in ("record", "enum", "fixed"):
         resolved = _resolved(kind, space, names)
         return {**schema, "type": resolved} if isinstance(resolved, str) else resolved
-    full = _full_name(schema, space)
+    full = full_name(schema, space)
     known: dict[str, Any] = {**schema, "name": full}
     # Before its fields: a record may hold itself.
     names[full] = known
@@ -134,12 +134,6 @@ def _resolved(schema: Any, space: str, names: dict[str, Mapping[str, Any]]) -> A
             {**item, "type": _resolved(item["type"], inner, names)} for item in schema["fields"]
         ]
     return known
-
-
-def _full_name(schema: Mapping[str, Any], space: str) -> str:
-    name = str(schema["name"])
-    space = schema.get("namespace") or space
-    return name if "." in name or not space else f"{space}.{name}"
 
 
 def _bare(kind: Any) -> Any:

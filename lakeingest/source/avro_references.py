@@ -13,10 +13,11 @@ then without one.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-_PRIMITIVE = frozenset(["null", "boolean", "int", "long", "float", "double", "bytes", "string"])
+from lakeingest.avro_names import PRIMITIVES, full_name, meanings
+
 _NAMED = frozenset({"record", "error", "enum", "fixed"})
 _INSIDE = {"array": "items", "map": "values"}
 
@@ -46,15 +47,6 @@ def with_references(text: str, referenced: Sequence[str]) -> str:
     return json.dumps(_Writer(definitions).schema(schema, ""))
 
 
-def _full_name(node: Mapping[str, Any], around: str) -> str:
-    name = str(node["name"])
-    return name if "." in name else _qualified(name, node.get("namespace", around))
-
-
-def _qualified(name: str, namespace: str) -> str:
-    return f"{namespace}.{name}" if namespace and "." not in name else name
-
-
 def _collect(node: Any, around: str, into: Definitions) -> None:
     """Note every definition in a schema, nested ones as well, with the namespace around it."""
     if isinstance(node, list):
@@ -69,7 +61,7 @@ def _collect(node: Any, around: str, into: Definitions) -> None:
     elif kind in _INSIDE:
         _collect(node.get(_INSIDE[kind]), around, into)
     elif kind in _NAMED:
-        full = _full_name(node, around)
+        full = full_name(node, around)
         into.setdefault(full, (node, around))
         for field in node.get("fields", ()):
             _collect(field["type"], full.rpartition(".")[0], into)
@@ -98,12 +90,12 @@ class _Writer:
         if kind in _INSIDE:
             inside = _INSIDE[kind]
             return {**node, inside: self.schema(node.get(inside), around)}
-        return node if kind in _PRIMITIVE else self._named(kind, around)
+        return node if kind in PRIMITIVES else self._named(kind, around)
 
     def _named(self, name: str, around: str) -> Any:
-        if name in _PRIMITIVE:
+        if name in PRIMITIVES:
             return name
-        for full in (_qualified(name, around), name):
+        for full in meanings(name, around):
             if full in self._written:
                 return full
             if full in self._definitions:
@@ -112,7 +104,7 @@ class _Writer:
         raise ValueError(message)
 
     def _definition(self, node: dict[str, Any], around: str) -> Any:
-        full = _full_name(node, around)
+        full = full_name(node, around)
         if full in self._written:
             return full
         self._written.add(full)

@@ -75,3 +75,12 @@ def test_the_schema_that_spark_reads_with_has_structure_only() -> None:
     field = {"name": "n", "type": [decimal, "null"], "default": "}", "doc": "x"}
     row = json.loads(parsed({"type": "record", "name": "R", "fields": [field]}).text)
     assert row["fields"] == [{"name": "n", "type": ["bytes", "null"]}]
+
+
+def test_an_empty_namespace_is_one_and_a_short_name_may_mean_it() -> None:
+    address = {"type": "record", "name": "Address", "namespace": "", "fields": [ID]}
+    fields = [{"name": "home", "type": address}, {"name": "work", "type": "Address"}]
+    customer = {"type": "record", "name": "Customer", "namespace": "shop", "fields": fields}
+    schema = parsed(customer)
+    assert [*schema.names] == ["shop.Customer", "Address"]
+    assert [*schema.fields(schema.fields(schema.tree)["work"]["type"])] == ["id"]
