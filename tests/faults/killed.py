@@ -32,6 +32,9 @@ from tests.recordings.totals import TotalsOfLake, publications
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RUN_COMMAND = (sys.executable, "-m", "lakeingest.cli.main", "run")
+INTERRUPTED = 130
+"""Exit code of a run that was stopped by a person."""
+
 PATIENCE_SECONDS = 900.0
 """A run that takes longer hangs."""
 

@@ -18,83 +18,14 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from lakeingest.reader import open_lake
 from lakeingest.session import session
-from tests.faults.killed import RUN_COMMAND
-from tests.live.ingest import Ingest
-from tests.live.run import LiveRun
+from tests.live.ingested import PATIENCE_SECONDS, Ingested, judged
 from tests.live.stage import WORKLOADS, Play, Stage
-from tests.live.watch import LiveWatcher
-from tests.recordings.check import check_history, check_tables
-from tests.recordings.configure import write_properties
 from tests.rig.chain import Chain
 from tests.rig.connectors import Format
 from tests.rig.debian import DebianPackageError
 from tests.workloads.crew import Pace
 from tests.workloads.shop import Schedule
-
-PATIENCE_SECONDS = 600.0
-INTERRUPTED = 130
-"""Exit code of a run that was stopped by a person."""
-
-BATCH = "5000"
-"""Events per batch: several publications even of a short run."""
-
-
-class Ingested:
-    """A lake that one format's records are ingested into, and the reader that watches it."""
-
-    def __init__(
-        self,
-        spark: SparkSession,
-        stage: Stage,
-        run: LiveRun,
-        interval: float,
-        usual: Sequence[str] = RUN_COMMAND,
-    ) -> None:
-        self.run = run
-        self.lake = stage.folder / f"lake-{run.form}"
-        properties = run.configuration(stage.chain, self.lake, batch_max_events=BATCH)
-        name = f"{run.connector}.properties"
-        self.configuration = write_properties(stage.folder / name, properties)
-        logs = stage.folder / f"logs-{run.form}"
-        logs.mkdir()
-        self.ingest = Ingest(self.configuration, logs, interval, usual)
-        self.watcher = LiveWatcher(spark, run, stage.oracle, self.lake)
-        self.watcher.start()
-        self.ingest.start()
-
-    def finish(self, commit: int) -> list[str]:
-        """Wait until ``commit`` is published, stop, and return what was wrong."""
-        wrong = []
-        if not self.watcher.wait_until_shown(commit, PATIENCE_SECONDS, self.ingest.is_alive):
-            said = self.ingest.writer.said()
-            wrong.append(f"shows commit {self.watcher.shown}, not {commit}: {said}")
-        self.watcher.stop()
-        code = self.ingest.stop()
-        if code != INTERRUPTED:
-            wrong.append(f"an interrupted run ended with {code}: {self.ingest.writer.said()}")
-        return [*wrong, *self.watcher.violations, *self.ingest.violations]
-
-
-def judged(spark: SparkSession, run: LiveRun, ingested: Ingested) -> list[str]:
-    """Compare every publication and all tables with the database's own account."""
-    history = check_history(run, open_lake(spark, str(ingested.lake)))
-    tables = check_tables(run, ingested.configuration)
-    place = history.place.last if history.place else None
-    wrong = list(history.violations)
-    wrong += [f"{table.table}: {said}" for table in tables for said in table.differences]
-    if place != history.of:
-        wrong.append(f"the newest publication shows commit {place} of {history.of}")
-    equal = sum(not table.differences for table in tables)
-    print(
-        f"{run.name} {run.source.family} {run.form}: {history.publications} publications, "
-        f"{ingested.watcher.checks} checks meanwhile, commit {place} of {history.of}, "
-        f"{equal} of {len(tables)} tables equal, {sum(table.rows for table in tables)} rows, "
-        f"{len(wrong)} violations",
-        flush=True,
-    )
-    return wrong
 
 
 def end_to_end(

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.faults.killed import INTERRUPTED
 from tests.recordings.configure import packaged_run
-from tests.recordings.through_kafka import INTERRUPTED, through_kafka
+from tests.recordings.through_kafka import through_kafka
 from tests.rig.kafka import KafkaBroker
 from tests.rig.replay import Order
 

@@ -32,8 +32,6 @@ from tests.rig.replay import Order, replay
 
 CONTINUOUS = (*RUN_COMMAND, "--continuous", "--min-sync-interval-seconds", "1")
 PATIENCE_SECONDS = 900.0
-INTERRUPTED = 130
-"""Exit code of a run that was stopped by a person."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from lakeingest.session import session
 from tests.faults.killed import RUN_COMMAND
-from tests.live.__main__ import Ingested, judged
+from tests.live.ingested import Ingested, judged
 from tests.live.relay import Relay
 from tests.live.run import LiveRun
 from tests.live.stage import Play, Stage
