@@ -77,8 +77,13 @@ def take_over(ledger: DeltaLedger, sink: Sink, state: LakeState, run: str) -> La
         failpoint("2.first-table-fenced")
         return result
 
-    known = list(state.tables.values())
-    tables = dict(zip(state.tables, side_by_side(fenced, known), strict=True))
+    known = dict(state.tables)
+    for name in head.tables.keys() - known.keys():
+        # Made and published by another driver since ``state`` was read.
+        made = sink.state(name)
+        if made is not None:
+            known[name] = made
+    tables = dict(zip(known, side_by_side(fenced, list(known.values())), strict=True))
     failpoint("2.fenced")
     if any(table.note.run != run for table in tables.values()):
         message = "Another run wrote to the tables while this one took over; run again."

@@ -2,18 +2,21 @@
 
 One append is one publication: a row for the batch and one for each source transaction, in one
 commit. The same publication travels as JSON in that commit's metadata, so the head is read from
-the newest log entry and costs the same after a million batches; the rows are for readers and SQL.
+the newest log entries and costs the same after a million batches; the rows are for readers and SQL.
 
 A run claims the ledger before it writes anything: an append with a writer number above all before.
 Publications and claims share one ``txnAppId`` with ascending tokens, so an older driver's next
 append is skipped or refused by Delta, is seen to be so, and ends that driver (P7). The rejected
 way is a lease with a clock: a stopped and revived process does not know that its lease is over.
+
+Only a publication says how far the lake is. A claim repeats what its driver had read, and another
+driver may have published since; the head is therefore looked for below the newest claims.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -22,7 +25,7 @@ from pyspark.sql import functions as F
 from lakeingest.engine.delta_log import TABLE_PROPERTIES, commits, is_delta_table
 from lakeingest.engine.delta_transaction import DeltaTransaction, available
 from lakeingest.errors import ConfigError, FencedError
-from lakeingest.ledger.publication import Publication
+from lakeingest.ledger.publication import CLAIM, PUBLICATION, Entry, Publication
 from lakeingest.shape import LEDGER
 
 _APP = "lakeingest-ledger:"
@@ -60,9 +63,16 @@ class DeltaLedger:
         """
         if not is_delta_table(self._spark, self._path):
             return Publication()
-        entries = self._entries(1)
-        if entries:
-            return entries[0]
+        newest: Publication | None = None
+        for entry in self._entries():
+            newest = newest or entry.publication
+            if entry.published:
+                return replace(
+                    entry.publication, writer=newest.writer, run=newest.run, token=newest.token
+                )
+        if newest is not None:
+            # Nothing was published yet, or so long ago that the log does not reach back to it.
+            return newest
         message = (
             "The folder _lakeingest/ledger under lakeingest.target.path holds a table that "
             "lakeingest did not write. It was not touched; choose another lakeingest.target.path."
@@ -81,32 +91,31 @@ class DeltaLedger:
     def claim(self, head: Publication) -> Publication:
         """Shut out every earlier driver; returns the head, with this run as its writer.
 
-        A driver that published between the reading of ``head`` and the claim is found in the log
-        just below the claim; the claim is then repeated on what it published.
+        What a driver published between the reading of ``head`` and the claim is in what is
+        returned; afterwards none can publish any more.
 
         Raises:
             FencedError: Another driver claimed at the same moment.
         """
-        while True:
-            writer = head.writer + 1
-            claimed = replace(head, writer=writer, run=self._run, token=writer * _TOKEN_BATCHES)
-            self._append(self._row("writer", claimed), claimed, "writer")
-            below = self._entries(2)[1:]
-            if not below or below[0].batch == head.batch:
-                return claimed
-            head = replace(below[0], writer=writer)
+        writer = head.writer + 1
+        claimed = replace(head, writer=writer, run=self._run, token=writer * _TOKEN_BATCHES)
+        self._append(self._row(CLAIM, claimed), claimed, CLAIM)
+        taken = self.head()
+        if taken.run != self._run:
+            raise self._fenced()
+        return taken
 
-    def _entries(self, count: int) -> list[Publication]:
-        """Return the newest entries, newest first."""
-        entries: list[Publication] = []
+    def _entries(self) -> Iterator[Entry]:
+        """Yield the entries, newest first; each is read when it is asked for."""
         for commit in commits(self._spark, self._path):
-            found = Publication.from_json(commit.metadata)
-            if found is not None:
-                self._must_be_ours(found[0])
-                entries.append(found[1])
-            if len(entries) == count:
-                break
-        return entries
+            entry = Entry.from_json(commit.metadata)
+            if entry is not None:
+                self._must_be_ours(entry.pipeline)
+                yield entry
+
+    def _newest(self) -> Publication | None:
+        """Return what the newest entry says, whatever its kind."""
+        return next((entry.publication for entry in self._entries()), None)
 
     def publish(self, publication: Publication, transactions: DataFrame) -> None:
         """Make a batch visible: one append, one commit.
@@ -136,8 +145,8 @@ class DeltaLedger:
             F.col("id").alias("transaction_id"),
             F.map_from_entries(named).alias("events_by_table"),
         )
-        head = self._row("publication", publication)
-        self._append(head.unionByName(rows).coalesce(1), publication, "publication")
+        head = self._row(PUBLICATION, publication)
+        self._append(head.unionByName(rows).coalesce(1), publication, PUBLICATION)
 
     def unknown_ends(self, positions: Sequence[str]) -> int:
         """Count the END positions that no published transaction has."""
@@ -189,8 +198,8 @@ class DeltaLedger:
             raise
         # Delta skips a token that is not above all before it, and says nothing.
         # Not ``head()``: that would list the log once more, to see that the table is there.
-        newest = self._entries(1)
-        if [(entry.run, entry.token) for entry in newest] != [(self._run, publication.token)]:
+        newest = self._newest()
+        if newest is None or (newest.run, newest.token) != (self._run, publication.token):
             raise self._fenced()
 
     def _append_directly(self, rows: DataFrame, token: int, metadata: str) -> bool:
@@ -200,7 +209,8 @@ class DeltaLedger:
         transaction = DeltaTransaction(self._spark, self._path, self._application())
         if not transaction.plain:
             return False
-        if any(entry.token >= token for entry in self._entries(1)):
+        newest = self._newest()
+        if newest is not None and newest.token >= token:
             raise self._fenced()
         transaction.commit(token, metadata, transaction.write(rows))
         return True

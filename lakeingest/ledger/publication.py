@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+PUBLICATION, CLAIM = "publication", "writer"
+"""Kinds of ledger entries, as its rows and its commits name them."""
+
 
 @dataclass(frozen=True)
 class Frontier:
@@ -56,13 +59,29 @@ class Publication:
     frontier: Frontier = field(default_factory=Frontier)
 
     def to_json(self, pipeline: str, kind: str) -> str:
-        """Serialise for the ledger commit's own metadata, from which the head is read."""
+        """Serialise for the ledger commit's own metadata, from which ``Entry`` is read."""
         body = {"lakeingest": 1, "pipeline": pipeline, "kind": kind, **asdict(self)}
         return json.dumps(body, sort_keys=True)
 
+
+@dataclass(frozen=True)
+class Entry:
+    """What one commit of the ledger says.
+
+    Attributes:
+        pipeline: Whose ledger it is.
+        published: Whether the commit is a publication; else a driver's claim.
+        publication: The publication; of a claim, the newest one that its driver knew of, with the
+            claim's own writer, run and token.
+    """
+
+    pipeline: str
+    published: bool
+    publication: Publication
+
     @classmethod
-    def from_json(cls, text: str | None) -> tuple[str, Publication] | None:
-        """Read a ledger commit's metadata: pipeline and publication (or the writer's claim)."""
+    def from_json(cls, text: str | None) -> Entry | None:
+        """Read a ledger commit's metadata; null where it is not one of ours."""
         try:
             body: Mapping[str, Any] = json.loads(text or "")
         except ValueError:
@@ -75,5 +94,6 @@ class Publication:
             for topic, parts in raw["offsets"].items()
         }
         frontier = Frontier(**{**raw, "offsets": offsets})
-        fields = {name: body[name] for name in cls.__dataclass_fields__ if name != "frontier"}
-        return body["pipeline"], cls(**fields, frontier=frontier)
+        fields = {name: body[name] for name in Publication.__dataclass_fields__}
+        publication = Publication(**{**fields, "frontier": frontier})
+        return cls(body["pipeline"], body["kind"] == PUBLICATION, publication)
