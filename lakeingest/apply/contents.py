@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.decode.wire import WireFormat
 from lakeingest.shape import Kind
 from lakeingest.source.contract import TopicPartition
 
@@ -28,6 +29,7 @@ class Portion:
     highest: str
     source_ms: int
     marks: frozenset[str]
+    tags: frozenset[bytes] = frozenset()
 
 
 _END_MARKS = frozenset({"last", "last_in_data_collection"})
@@ -42,6 +44,10 @@ class Contents:
     def of(self, *kinds: str) -> Iterable[Portion]:
         """Return the portions of these kinds."""
         return (portion for portion in self.portions if portion.kind in kinds)
+
+    def tags(self) -> frozenset[bytes]:
+        """Return what names the schemas of the records."""
+        return frozenset(tag for portion in self.portions for tag in portion.tags)
 
     def streaming(self) -> dict[TopicPartition, str]:
         """Return the highest streamed position per partition."""
@@ -74,7 +80,7 @@ class Contents:
         return all(marks.values()) or not any(marks.values())
 
 
-def contents(window: DataFrame) -> Contents:
+def contents(window: DataFrame, format_: WireFormat) -> Contents:
     """Summarise a window (``shape.CHANGE``)."""
     rows = (
         window.groupBy("topic", "partition", "collection", "kind")
@@ -84,6 +90,8 @@ def contents(window: DataFrame) -> Contents:
             F.max("position").alias("highest"),
             F.max("source_ms").alias("source_ms"),
             F.collect_set(F.when(F.col("kind") == Kind.SNAPSHOT, F.col("snapshot"))).alias("marks"),
+            F.collect_set(format_.schema_tag(F.col("value"))).alias("value_tags"),
+            F.collect_set(format_.key_tag(F.col("key"))).alias("key_tags"),
         )
         .collect()
     )
@@ -98,6 +106,7 @@ def contents(window: DataFrame) -> Contents:
                 row["highest"] or "",
                 row["source_ms"] or 0,
                 frozenset(row["marks"]),
+                frozenset(map(bytes, (*row["value_tags"], *row["key_tags"]))),
             )
             for row in rows
         )

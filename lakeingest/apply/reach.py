@@ -14,7 +14,7 @@ does; what the others gave beyond it is read again with the next window.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from lakeingest.errors import DataError
@@ -58,6 +58,18 @@ class Reach:
     def nothing(self) -> bool:
         """Whether there is no record to read."""
         return self.transactions is None and not self.data
+
+    @property
+    def all(self) -> tuple[OffsetRange, ...]:
+        """All ranges."""
+        return (*((self.transactions,) if self.transactions else ()), *self.data)
+
+    @property
+    def edges(self) -> tuple[OffsetRange, ...]:
+        """The first and the last record of every range."""
+        first = [replace(part, end=part.start + 1) for part in self.all]
+        last = [replace(part, start=part.end - 1) for part in self.all]
+        return tuple(dict.fromkeys([*first, *last]))
 
     @property
     def whole(self) -> bool:

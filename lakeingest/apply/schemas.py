@@ -1,13 +1,16 @@
-"""The schemas that a run's records were written with, learned from the registry as they appear.
+"""The schemas that a run's records were written with, learned as they appear, each once.
 
-Which they are, only the records say. What is not known yet comes out of decoding as malformed
-(``decode/avro_format.py``); then, and before the first window, the ids of the window's records are
-looked at and the registry is asked for the new ones. A schema has one id for ever, so nothing is
-asked twice.
+Which they are, only the records say. An Avro record of a schema that is not known yet comes out of
+decoding as malformed (``decode/avro_format.py``); then, and before the first window, the ids of the
+window's records are looked at and the registry is asked for the new ones, and the window is read
+again. A JSON record can be read without its schema, which it carries: only the types of its columns
+are in it, and those are asked for after reading. A schema never changes under its id or hash, so
+nothing is asked twice.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +20,8 @@ from pyspark.sql.avro.functions import from_avro
 from lakeingest.decode.avro_format import AvroFormat
 from lakeingest.decode.avro_rows import TAG_OCTETS, tag_of
 from lakeingest.decode.avro_schema import AvroSchema
-from lakeingest.decode.json_format import JsonFormat
+from lakeingest.decode.json_envelope import carried_schemas
+from lakeingest.decode.json_format import CarriedSchema, JsonFormat, envelope_columns
 from lakeingest.decode.wire import WireFormat
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.source.registry import Registry
@@ -32,14 +36,21 @@ class Schemas(Protocol):
         """Reads records as far as their schemas are known."""
 
     @property
-    def none_known(self) -> bool:
-        """Whether reading is of no use before something is learned."""
+    def needed(self) -> bool:
+        """Whether a record cannot be read without its schema."""
 
-    def learn(self, *records: DataFrame) -> bool:
+    @property
+    def none_known(self) -> bool:
+        """Whether nothing at all is known yet."""
+
+    def lacks(self, tags: Collection[bytes]) -> bool:
+        """Tell whether there is something to learn of schemas with these names."""
+
+    def learn(self, records: DataFrame) -> bool:
         """Look for schemas that are not known; tell whether there were any.
 
         Args:
-            *records: Frames with ``topic``, ``key`` and ``value``.
+            records: ``topic``, ``offset``, ``timestamp``, ``key`` and ``value``.
 
         Raises:
             LakeingestError: The registry has none of that id, or cannot be asked.
@@ -52,15 +63,33 @@ class Schemas(Protocol):
         """Release the registry's client. Safe to call twice."""
 
 
-class NoSchemas:
-    """JSON brings along what there is to know."""
+class CarriedSchemas:
+    """Schemas that JSON records carry, or do not: each is parsed once, when it is met first."""
 
-    format: WireFormat = JsonFormat()
-    none_known = False
+    needed = False
 
-    def learn(self, *_: DataFrame) -> bool:
-        """Return false: there is nothing to learn."""
-        return False
+    @property
+    def none_known(self) -> bool:
+        """See ``Schemas``."""
+        return not self._known
+
+    def __init__(self) -> None:
+        """Start with none known."""
+        self._known: dict[bytes, CarriedSchema] = {}
+        self.format: WireFormat = JsonFormat(self._known)
+
+    def lacks(self, tags: Collection[bytes]) -> bool:
+        """See ``Schemas``."""
+        return any(tag not in self._known for tag in tags)
+
+    def learn(self, records: DataFrame) -> bool:
+        """See ``Schemas``."""
+        known = len(self._known)
+        for row in carried_schemas(records).collect():
+            tag = bytes(row["tag"])
+            if tag not in self._known:
+                self._known[tag] = CarriedSchema(row["since"], envelope_columns(row["schema"]))
+        return len(self._known) > known
 
     def check(self) -> None:
         """Nothing can be wrong."""
@@ -71,6 +100,8 @@ class NoSchemas:
 
 class RegistrySchemas:
     """Schemas of Confluent's wire format, by the registry."""
+
+    needed = True
 
     def __init__(self, registry: Registry) -> None:
         """Start with none known."""
@@ -83,14 +114,17 @@ class RegistrySchemas:
         """See ``Schemas``."""
         return not self._known
 
-    def learn(self, *records: DataFrame) -> bool:
+    def lacks(self, tags: Collection[bytes]) -> bool:
+        """See ``Schemas``."""
+        return any(_is_tag(tag) and tag not in self._known for tag in tags)
+
+    def learn(self, records: DataFrame) -> bool:
         """See ``Schemas``."""
         topics: dict[bytes, str] = {}
-        for frame in records:
-            tags = F.explode(F.array(tag_of(F.col("key")), tag_of(F.col("value"))))
-            for row in frame.select("topic", tags.alias("tag")).distinct().collect():
-                if row["tag"] is not None:
-                    topics[bytes(row["tag"])] = row["topic"]
+        tags = F.explode(F.array(tag_of(F.col("key")), tag_of(F.col("value"))))
+        for row in records.select("topic", tags.alias("tag")).distinct().collect():
+            if row["tag"] is not None:
+                topics[bytes(row["tag"])] = row["topic"]
         new = [tag for tag in topics if tag not in self._known and _is_tag(tag)]
         for tag in sorted(new):
             self._known[tag] = self._asked(int.from_bytes(tag[1:], "big"), topics[tag])
@@ -128,7 +162,7 @@ def opened_schemas(spark: SparkSession, config: RegistrySettings) -> Schemas:
     """
     registry = open_registry(config, spark)
     if registry is None:
-        return NoSchemas()
+        return CarriedSchemas()
     try:
         from_avro(F.lit(None).cast("binary"), '"string"')
     except TypeError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.decode.wire import WireFormat
@@ -64,10 +64,6 @@ class Share:
 
 def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
     """Summarise a window whose changes have their ``batch`` (``plan.window.in_batches``)."""
-
-    def tags(of: str) -> Column:
-        return F.collect_set(F.when(is_row, format_.schema_tag(F.col(of))))
-
     is_row = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT)
     truncate = F.col("kind") == Kind.TRUNCATE
     waiting = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE, Kind.MALFORMED)
@@ -94,8 +90,8 @@ def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
             F.max_by("key", F.when(is_row & F.col("key").isNotNull(), F.col("offset"))).alias(
                 "sample_key"
             ),
-            tags("value").alias("value_tags"),
-            tags("key").alias("key_tags"),
+            F.collect_set(F.when(is_row, format_.schema_tag(F.col("value")))).alias("value_tags"),
+            F.collect_set(F.when(is_row, format_.key_tag(F.col("key")))).alias("key_tags"),
         )
         .collect()
     )

@@ -7,7 +7,7 @@ is kept (memory, then disk) until its batches are applied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -107,8 +107,7 @@ def read_window(
 ) -> Window | None:
     """Read a window and settle its batches; its rows are held while the window is referenced.
 
-    A window with something in it that cannot be read is read again if it was written with a schema
-    that only had to be learned.
+    What was written with a schema that was not known yet is read again where it is needed.
 
     Returns:
         Null when there is not one record that was not looked at.
@@ -117,24 +116,31 @@ def read_window(
     if reach.nothing:
         return None
 
-    def learn() -> bool:
-        return schemas.learn(_metadata(source, reach), source.read(reach.data))
-
-    if schemas.none_known:
-        learn()
+    if schemas.needed and schemas.none_known:
+        schemas.learn(source.read(reach.edges))
     while True:
         try:
             window = _settled(source, reach, frontier, spec, counted, bounds)
         except DataError:
-            if not learn():
+            if not (schemas.needed and schemas.learn(source.read(reach.all))):
                 raise
             continue
-        if window.contents.first_malformed() is None or not learn():
+        new = learned(schemas, window.contents.tags(), source, reach)
+        if not (new and schemas.needed):
             return window
 
 
-def _metadata(source: Source, reach: Reach) -> DataFrame:
-    return source.read([reach.transactions] if reach.transactions else [])
+def learned(schemas: Schemas, tags: Collection[bytes], source: Source, reach: Reach) -> bool:
+    """Learn the schemas with these names; tell whether anything was new.
+
+    Most windows have one schema per table, or an old and a new one: their first and last records
+    tell of all of them.
+    """
+    new = False
+    for ranges in (reach.edges, reach.all):
+        if schemas.lacks(tags):
+            new |= schemas.learn(source.read(ranges))
+    return new
 
 
 def _settled(
@@ -146,7 +152,8 @@ def _settled(
     bounds: Bounds,
 ) -> Window:
     """Find boundaries, contents and batches of one reading."""
-    metadata = held(plan.window_metadata(_metadata(source, reach), spec))
+    markers = source.read([reach.transactions] if reach.transactions else [])
+    metadata = held(plan.window_metadata(markers, spec))
     boundaries = held(plan.window_boundaries(metadata, spec))
     fresh = boundaries.where(F.col("end_position") > F.lit(frontier.end_position))
 
@@ -161,7 +168,7 @@ def _settled(
         decoded = plan.window_changes(source.read(reach.data), spec)
         changes = held(plan.assigned(decoded, fresh))
         with (
-            in_background(partial(contents, changes)) as asked,
+            in_background(partial(contents, changes, spec.format)) as asked,
             in_background(partial(first_short, changes, fresh, counted)) as asked_for_short,
         ):
             all_ends = asked_for_ends()

@@ -65,9 +65,13 @@ class AvroFormat:
         """Leave the schema's id out: a registry that was filled anew has others."""
         return body_of(key)
 
-    def schema_tag(self, record: Column, /) -> Column:
+    def schema_tag(self, value: Column, /) -> Column:
         """See ``WireFormat``."""
-        return tag_of(record)
+        return tag_of(value)
+
+    def key_tag(self, key: Column, /) -> Column:
+        """See ``WireFormat``."""
+        return tag_of(key)
 
     def shown(self, samples: Samples) -> Shown:
         """See ``WireFormat``; schemas in the order of their ids, as they were registered."""

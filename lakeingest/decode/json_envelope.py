@@ -7,6 +7,9 @@ digits (a ``from_json`` field of type string re-prints numbers through a double 
 parses the whole text again: 2.2 times slower, measured) and decoding the whole row of every event
 here (most events of a hot key never reach the lake).
 
+A schema that a record carries is taken off first and told by its hash from then on (``unwrapped``);
+what it says is read once per schema, on the driver (``json_format.py``).
+
 Sources: Kafka's ``JsonConverter`` (``{"schema":…,"payload":…}`` with ``schemas.enable=true``),
 Debezium's ``Envelope`` and ``SourceInfo``.
 """
@@ -24,6 +27,11 @@ _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
 _WRAPPED_START = ('{"schema":{', '{"schema":null,"payload":')
 """A key column may be named ``schema``, but then its value is no object."""
 
+_SCHEMA = '{"schema":'
+_PAYLOAD = ',"payload":'
+TAG_OCTETS = 16
+"""Length of what names a schema: hexadecimal digits of its hash."""
+
 _ROWS_START = '{"before":'
 _ROWS_END = ',"source":{"version":'
 """What Debezium writes after both rows; no text in a row can hold it, quotes are escaped there."""
@@ -35,35 +43,43 @@ def is_wrapped(text: Column) -> Column:
     return described | null
 
 
-def parse(text: Column, schema: StructType) -> tuple[Column, Column]:
-    """Parse ``text`` as ``schema`` whether it is wrapped or bare.
+def unwrapped(octets: Column) -> tuple[Column, Column]:
+    """Take JsonConverter's schema off a text, without parsing it.
+
+    The schema stands first, and no text in it can hold the bare ``,"payload":`` behind it, because
+    quotes are escaped there. It is told by its hash from then on: a schema of some kilobytes, the
+    same in every record, is neither parsed again nor carried along.
 
     Returns:
-        Two struct columns, one of which is null: the bare and the wrapped reading. Each has the
-        fields of ``schema`` (under ``payload`` when wrapped) and ``_malformed``, the text where
-        it is not JSON of that shape.
+        The payload (binary; all of it where there is no schema) and the schema's text (null where
+        there is none).
     """
-    corrupt = StructField(_CORRUPT, StringType())
-    bare = StructType([*schema, corrupt])
-    wrapped = StructType([StructField("payload", schema), corrupt])
-    return (
-        F.when(~is_wrapped(text), F.from_json(text, bare, _OPTIONS)),
-        F.when(is_wrapped(text), F.from_json(text, wrapped, _OPTIONS)),
-    )
+    text = octets.cast("string")
+    front = F.substring_index(text, _PAYLOAD, 1)
+    # A text that breaks off before its payload is left whole, to be found broken.
+    reached = F.octet_length(front) < F.octet_length(text)
+    schema = F.when(is_wrapped(text) & reached, front)
+    taken = F.octet_length(schema) + len(_PAYLOAD)
+    payload = F.substr(octets, taken + 1, F.octet_length(octets) - taken - 1)
+    described = F.substr(schema, F.lit(len(_SCHEMA) + 1))
+    # JsonConverter's word for no value at all.
+    present = F.when(payload != F.lit(b"null"), payload)
+    return F.when(schema.isNotNull(), present).otherwise(octets), described
+
+
+def tag_of_schema(schema: Column) -> Column:
+    """Return the name of a schema by its text: 16 hexadecimal digits, binary."""
+    return F.lpad(F.hex(F.xxhash64(schema)), 16, "0").cast("binary")
 
 
 def _parsed(records: DataFrame, schema: StructType) -> DataFrame:
-    bare, wrapped = parse(F.col("value"), schema)
-    read = records.withColumn("_bare", bare).withColumn("_wrapped", wrapped)
-    fields = {
-        name: F.coalesce(F.col(f"_bare.{name}"), F.col(f"_wrapped.payload.{name}"))
-        for name in schema.fieldNames()
-    }
-    malformed = F.coalesce(F.col(f"_bare.{_CORRUPT}"), F.col(f"_wrapped.{_CORRUPT}")).isNotNull()
+    whole = StructType([*schema, StructField(_CORRUPT, StringType())])
+    text = F.col("value").cast("string")
+    read = records.withColumn("_read", F.from_json(text, whole, _OPTIONS))
     return read.select(
         *records.columns,
-        *(column.alias(name) for name, column in fields.items()),
-        malformed.alias("malformed"),
+        *(F.col(f"_read.{name}") for name in schema.fieldNames()),
+        F.col(f"_read.{_CORRUPT}").isNotNull().alias("malformed"),
     )
 
 
@@ -81,23 +97,58 @@ def _rows(text: Column) -> Column:
     return F.when(ours, F.concat(before, F.lit("}"))).otherwise(text)
 
 
+def _tagged(text: Column, schema: Column) -> Column:
+    """Let an envelope name its schema in a field that no envelope of Debezium's has."""
+    tag = tag_of_schema(schema).cast("string")
+    named = F.concat(F.lit(f'{_SCHEMA}"'), tag, F.lit('",'), F.substr(text, F.lit(2)))
+    return F.when(schema.isNotNull() & F.startswith(text, F.lit("{")), named).otherwise(text)
+
+
+def named_schema(value: Column) -> Column:
+    """Return what names the schema of a value of ``shape.ENVELOPE``; null where nothing does."""
+    start = f'{_SCHEMA}"'
+    named = F.startswith(value.cast("string"), F.lit(start))
+    return F.when(named, F.substring(value, len(start) + 1, TAG_OCTETS))
+
+
 def decode_envelope(records: DataFrame) -> DataFrame:
     """Decode data records (``shape.RECORD``) to ``shape.ENVELOPE``."""
-    text = records.select(
+    payload, schema = unwrapped(F.col("value"))
+    key, _ = unwrapped(F.col("key"))
+    bare = records.select(
         "topic",
         "partition",
         "offset",
         "timestamp",
         "headers",
-        "key",
-        F.col("value").cast("string").alias("value"),
+        key.alias("key"),
+        payload.alias("value"),
+        schema.alias("_schema"),
     )
-    return _parsed(text, HEADER).withColumn("value", _rows(F.col("value")).cast("binary"))
+    text = _rows(F.col("value").cast("string"))
+    whole = _tagged(text, F.col("_schema")).cast("binary")
+    return _parsed(bare, HEADER).withColumn("value", whole).drop("_schema")
 
 
 def decode_transaction_metadata(records: DataFrame) -> DataFrame:
     """Decode records of the transaction topic; columns as ``WireFormat.transaction_metadata``."""
-    text = records.select(
-        "partition", "offset", "timestamp", F.col("value").cast("string").alias("value")
+    payload, _ = unwrapped(F.col("value"))
+    bare = records.select("partition", "offset", "timestamp", payload.alias("value"))
+    return _parsed(bare, TRANSACTION_METADATA).drop("value")
+
+
+def carried_schemas(records: DataFrame) -> DataFrame:
+    """Find the schemas that values carry.
+
+    Returns:
+        ``tag`` (binary, as ``named_schema``), ``schema`` (Connect's, as JSON) and ``since``
+        (bigint: timestamp of the first record with it, epoch milliseconds).
+    """
+    _, schema = unwrapped(F.col("value"))
+    since = F.coalesce(F.unix_millis(F.min("timestamp")), F.lit(0))
+    return (
+        records.select("timestamp", schema.alias("schema"))
+        .where(F.col("schema").isNotNull())
+        .groupBy(tag_of_schema(F.col("schema")).alias("tag"))
+        .agg(F.first("schema").alias("schema"), since.alias("since"))
     )
-    return _parsed(text, TRANSACTION_METADATA).drop("value")

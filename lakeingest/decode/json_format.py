@@ -4,23 +4,45 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings, SourceColumn, from_connect, merged
-from lakeingest.decode.json_envelope import decode_envelope, decode_transaction_metadata
+from lakeingest.decode.json_envelope import (
+    decode_envelope,
+    decode_transaction_metadata,
+    named_schema,
+)
 from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.logical import JSON
 from lakeingest.decode.wire import Samples, Shown
 
 
 @dataclass(frozen=True)
+class CarriedSchema:
+    """What a schema that records carry says.
+
+    Attributes:
+        since: When a record with it was first written (epoch milliseconds), as far as is known.
+        columns: Columns of the row.
+    """
+
+    since: int
+    columns: tuple[SourceColumn, ...]
+
+
+@dataclass(frozen=True)
 class JsonFormat:
-    """Reads JSON; each record says itself whether it carries a schema."""
+    """Reads JSON; each record says itself whether it carries a schema.
+
+    Attributes:
+        schemas: The schemas met so far, by ``schema_tag``. Whoever meets another one adds to it.
+    """
+
+    schemas: Mapping[bytes, CarriedSchema] = field(default_factory=dict)
 
     def envelopes(self, records: DataFrame) -> DataFrame:
         """See ``WireFormat``."""
@@ -38,25 +60,23 @@ class JsonFormat:
         """See ``WireFormat``."""
         return key
 
-    def schema_tag(self, _: Column, /) -> Column:
-        """Return null: nothing names the schema of a record that brings it along or has none."""
+    def schema_tag(self, value: Column, /) -> Column:
+        """See ``WireFormat``."""
+        return named_schema(value)
+
+    def key_tag(self, _: Column, /) -> Column:
+        """Return null: the columns of a key are those of its row, and say of what type they are."""
         return F.lit(None).cast("binary")
 
     def shown(self, samples: Samples) -> Shown:
-        """See ``WireFormat``."""
+        """See ``WireFormat``; schemas in the order in which they were written."""
         values = [json.loads(value) for value in samples.values]
-        schemas = [value["schema"] for value in values if "schema" in value and "payload" in value]
         fields = {name: None for value in values for name in _row(value)}
-        wrapped = bool(schemas) or any(_is_wrapped(key) for key in samples.keys)
-        return Shown(
-            merged(envelope_columns(json.dumps(schema)) for schema in schemas),
-            tuple(fields),
-            _key_fields(samples),
-            JsonRows(wrapped),
-        )
+        known = [self.schemas[tag] for tag in samples.value_tags if tag in self.schemas]
+        columns = merged(one.columns for one in sorted(known, key=lambda one: one.since))
+        return Shown(columns, tuple(fields), _key_fields(samples), JsonRows())
 
 
-@lru_cache(maxsize=1_000)
 def envelope_columns(schema_text: str) -> tuple[SourceColumn, ...]:
     """Columns of the ``after`` (or ``before``) struct in a Connect envelope schema (JSON)."""
     for part in json.loads(schema_text).get("fields") or ():
@@ -66,19 +86,13 @@ def envelope_columns(schema_text: str) -> tuple[SourceColumn, ...]:
 
 
 def _row(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    body = value.get("payload", value) if "schema" in value else value
-    row: Mapping[str, Any] = body.get("after") or body.get("before") or {}
+    row: Mapping[str, Any] = value.get("after") or value.get("before") or {}
     return row
-
-
-def _is_wrapped(key: bytes) -> bool:
-    return key.startswith(b'{"schema":')
 
 
 def _key_fields(samples: Samples) -> tuple[str, ...]:
     """Names of the record key's fields; all keys of a table have the same."""
     for text in samples.keys:
         key = json.loads(text)
-        body = key.get("payload", {}) if _is_wrapped(text) else key
-        return tuple(body) if isinstance(body, dict) else ()
+        return tuple(key) if isinstance(key, dict) else ()
     return ()

@@ -70,7 +70,7 @@ class Samples:
         values: The newest record of each partition.
         keys: Keys of some records.
         value_tags: Every ``schema_tag`` of the batch's values.
-        key_tags: The same of its keys.
+        key_tags: Every ``key_tag`` of its keys.
     """
 
     values: tuple[bytes, ...] = ()
@@ -101,8 +101,11 @@ class WireFormat(Protocol):
     def key_body(self, key: Column) -> Column:
         """Return the part of a record key that is equal whenever the key is."""
 
-    def schema_tag(self, record: Column, /) -> Column:
-        """Return what names the schema of a record or key (binary); null where nothing does."""
+    def schema_tag(self, value: Column, /) -> Column:
+        """Return what names the schema of a value (binary); null where nothing does."""
+
+    def key_tag(self, key: Column, /) -> Column:
+        """Return what names the schema of a record key (binary); null where nothing does."""
 
     def shown(self, samples: Samples) -> Shown:
         """Say what a table looks like, by its records."""

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, LongType
 
 import lakeingest
+from lakeingest.apply.reach import Reach
 from lakeingest.apply.run import run_pipeline
-from lakeingest.apply.schemas import RegistrySchemas
+from lakeingest.apply.schemas import CarriedSchemas, RegistrySchemas
+from lakeingest.apply.window import learned
 from lakeingest.config import load_config
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.json_envelope import carried_schemas
+from lakeingest.decode.json_format import envelope_columns
+from lakeingest.decode.wire import Samples
 from lakeingest.errors import DataError
+from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from tests.decode.avro import envelope_schema, event, record
-from tests.envelope.records import Record, frame
+from tests.envelope.records import Record, frame, postgresql_event
 from tests.source.folder import Line, line, write_manifest, write_topic
 
 KEY = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "long"}]}
@@ -171,6 +182,81 @@ def test_a_registry_is_asked_once_for_each_schema_of_keys_and_values(spark: Spar
     assert registry.ids == [1, 2]
     assert not schemas.learn(log_of(spark, values))
     assert registry.ids == [1, 2]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A source of one topic that notes how many records it was asked for."""
+
+    records: DataFrame
+    asked: list[int] = field(default_factory=list)
+
+    def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
+        self.asked.append(sum(span.end - span.start for span in ranges))
+        offset = F.col("offset")
+        spans = [(offset >= span.start) & (offset < span.end) for span in ranges]
+        return self.records.where(reduce(operator.or_, spans))
+
+    def topics(self) -> tuple[str, ...]:
+        return ("t",)
+
+    def watermarks(self, _: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
+        raise AssertionError
+
+    def close(self) -> None:
+        pass
+
+
+def test_the_middle_of_a_window_is_looked_at_only_for_schemas_that_its_edges_do_not_name(
+    spark: SparkSession,
+) -> None:
+    old = record(2, OLD, event({"id": 1, "n": 1}))
+    new = record(4, NEW, event({"id": 1, "n": 1, "channel": None}))
+    source = Kept(log_of(spark, [old, old, new, old]))
+    reach = Reach(None, (OffsetRange("t", 0, 0, 4),), frozenset())
+    schemas = RegistrySchemas(Asked())
+    tags = [value[:5] for value in (old, new)]
+    assert learned(schemas, tags[:1], source, reach)
+    assert source.asked == [2]
+    assert learned(schemas, tags, source, reach)
+    assert source.asked == [2, 2, 4]
+    assert not learned(schemas, tags, source, reach)
+    assert source.asked == [2, 2, 4]
+
+
+def connect_schema(*columns: tuple[str, str]) -> dict[str, Any]:
+    fields = [{"field": name, "type": kind, "optional": True} for name, kind in columns]
+    row = {"type": "struct", "fields": fields, "optional": True, "field": "after"}
+    return {"type": "struct", "fields": [row], "name": "shop.Envelope"}
+
+
+def test_a_schema_that_records_carry_is_read_once_whatever_their_number(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def counted(text: str) -> tuple[SourceColumn, ...]:
+        asked.append(text)
+        return envelope_columns(text)
+
+    monkeypatch.setattr("lakeingest.apply.schemas.envelope_columns", counted)
+    plain = postgresql_event()
+    narrow = {"schema": connect_schema(("id", "int32")), "payload": plain}
+    wide = {"schema": connect_schema(("id", "int64"), ("n", "int32")), "payload": plain}
+    values = [narrow, plain, narrow, wide, wide]
+    log = frame(spark, [Record("t", value, None, 0, at) for at, value in enumerate(values)])
+    schemas = CarriedSchemas()
+    assert not schemas.needed
+    assert schemas.learn(log)
+    assert not schemas.learn(log)
+    assert len(asked) == 2
+    tags = [bytes(row["tag"]) for row in carried_schemas(log).collect()]
+    assert not schemas.lacks(tags)
+    shown = schemas.format.shown(Samples((json.dumps(plain).encode(),), (), frozenset(tags)))
+    assert {column.name: column.type.spark for column in shown.columns} == {
+        "id": LongType(),
+        "n": IntegerType(),
+    }
 
 
 def test_what_names_no_schema_is_not_asked_for(spark: SparkSession) -> None:

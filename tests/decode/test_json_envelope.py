@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from lakeingest.decode.json_envelope import decode_envelope, decode_transaction_metadata
+from lakeingest.decode.json_envelope import (
+    carried_schemas,
+    decode_envelope,
+    decode_transaction_metadata,
+)
 from tests.envelope.records import Record, frame, postgresql_event
 
 EVENT = postgresql_event(xid=7, before=100, lsn=110)
 
 
-def wrapped(payload: Any) -> dict[str, Any]:
-    return {"schema": {"type": "struct", "fields": [], "name": "px.Envelope"}, "payload": payload}
+def wrapped(payload: Any, name: str = "px.Envelope") -> dict[str, Any]:
+    fields = [{"field": "payload", "type": "string", "doc": 'a "quoted","payload": in it'}]
+    return {"schema": {"type": "struct", "fields": fields, "name": name}, "payload": payload}
 
 
 def laid_out(**row: Any) -> str:
@@ -30,6 +36,8 @@ def laid_out(**row: Any) -> str:
 VALUES: dict[str, Any] = {
     "bare": EVENT,
     "wrapped": wrapped(EVENT),
+    "wrapped otherwise": wrapped(EVENT, "px.another.Envelope"),
+    "wrapped as Debezium lays it out": wrapped(json.loads(laid_out(payload={"payload": "x"}))),
     "unknown fields": EVENT
     | {"ts_ns": 1, "after": {"op": "x", "deep": [{"source": 1}]}}
     | {"source": EVENT["source"] | {"origin": {"a": 1}, "xmin": None, "ts_us": 5}},
@@ -42,6 +50,7 @@ VALUES: dict[str, Any] = {
     "truncated": json.dumps(EVENT)[:-9],
     "truncated in the header": json.dumps(EVENT, separators=(",", ":"))[: -len(',"op":"c"}') - 20],
     "wrapped and truncated": json.dumps(wrapped(EVENT), separators=(",", ":"))[:-1],
+    "broken off in its schema": json.dumps(wrapped(EVENT), separators=(",", ":"))[:60],
     "not JSON": "Sat Nov 21",
     "a JSON string": '"text"',
     "no UTF-8": b"\xff\xfe\x00",
@@ -63,7 +72,9 @@ def envelopes(spark: SparkSession) -> dict[str, Row]:
     return dict(zip(VALUES, found, strict=True))
 
 
-@pytest.mark.parametrize("form", ["bare", "wrapped", "unknown fields", "numbers as text"])
+@pytest.mark.parametrize(
+    "form", ["bare", "wrapped", "wrapped otherwise", "unknown fields", "numbers as text"]
+)
 def test_the_header_fields_are_read_in_every_form(envelopes: dict[str, Row], form: str) -> None:
     found = envelopes[form]
     assert not found["malformed"]
@@ -75,13 +86,47 @@ def test_the_header_fields_are_read_in_every_form(envelopes: dict[str, Row], for
 
 
 def test_the_records_text_is_carried_on_untouched(envelopes: dict[str, Row]) -> None:
-    for form in ("bare", "wrapped", "truncated"):
+    for form in ("bare", "truncated"):
         written = VALUES[form]
         expected = (
             written if isinstance(written, str) else json.dumps(written, separators=(",", ":"))
         )
         assert envelopes[form]["value"] == expected.encode()
     assert envelopes["bare"]["key"] == b'{"id":1}'
+
+
+def test_a_schema_in_a_record_is_named_and_no_longer_carried(envelopes: dict[str, Row]) -> None:
+    one, other = (json.loads(envelopes[form]["value"]) for form in ("wrapped", "wrapped otherwise"))
+    assert one["schema"] != other["schema"]
+    assert all(re.fullmatch("[0-9A-F]{16}", value["schema"]) for value in (one, other))
+    assert one == EVENT | {"schema": one["schema"]}
+    rows = json.loads(envelopes["wrapped as Debezium lays it out"]["value"])
+    assert rows["schema"] == one["schema"]
+    assert rows["after"]["payload"] == {"payload": "x"}
+    assert [*rows] == ["schema", "before", "after"]
+
+
+def test_the_schemas_of_a_log_are_found_once_each_under_the_names_of_its_values(
+    spark: SparkSession, envelopes: dict[str, Row]
+) -> None:
+    forms = ["wrapped", "wrapped otherwise", "wrapped", "bare", "null record"]
+    records = [Record("t", VALUES[form], None, 0, at) for at, form in enumerate(forms)]
+    found = {
+        bytes(row["tag"]).decode(): json.loads(row["schema"])
+        for row in carried_schemas(frame(spark, records)).collect()
+    }
+    assert found == {
+        json.loads(envelopes[form]["value"])["schema"]: VALUES[form]["schema"]
+        for form in ("wrapped", "wrapped otherwise")
+    }
+
+
+def test_a_key_loses_its_schema_too(spark: SparkSession) -> None:
+    keys = [{"id": 1}, wrapped({"id": 1}), {"schema": "public", "id": 1}, None]
+    records = [Record("t", VALUES["bare"], key, 0, at) for at, key in enumerate(keys)]
+    found = decode_envelope(frame(spark, records)).orderBy("offset").collect()
+    bare = b'{"id":1}'
+    assert [row["key"] for row in found] == [bare, bare, b'{"schema":"public","id":1}', None]
 
 
 def test_a_snapshot_marker_may_be_a_boolean(envelopes: dict[str, Row]) -> None:
@@ -95,6 +140,7 @@ def test_a_snapshot_marker_may_be_a_boolean(envelopes: dict[str, Row]) -> None:
         "truncated",
         "truncated in the header",
         "wrapped and truncated",
+        "broken off in its schema",
         "not JSON",
         "a JSON string",
         "no UTF-8",
@@ -148,7 +194,7 @@ def test_of_an_event_laid_out_as_debezium_does_only_the_rows_are_carried_on(
     assert json.loads(found["value"]) == {"before": sent["before"], "after": sent["after"]}
 
 
-@pytest.mark.parametrize("form", ["a row with an envelope in it", "the source first", "wrapped"])
+@pytest.mark.parametrize("form", ["a row with an envelope in it", "the source first"])
 def test_an_event_laid_out_otherwise_is_carried_on_whole(
     envelopes: dict[str, Row], form: str
 ) -> None:
