@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakeingest.session import session
+from tests.young_jvm import compile_quickly
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+compile_quickly()
 
 
 @pytest.fixture(scope="session")

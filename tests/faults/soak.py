@@ -21,6 +21,7 @@ from lakeingest.apply.failpoints import FAILPOINTS
 from lakeingest.session import session
 from tests.faults.killed import Ordeal, Outcome, Writer, failpoint_kills, random_kills
 from tests.recordings.configure import RecordedRun, recorded_run, run_folder, write_properties
+from tests.young_jvm import compile_quickly
 
 SMALL_BATCHES = {"lakeingest.batch.max.events": "1000"}
 """Some fifteen batches of the small runs: enough moments between two publications."""
@@ -66,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-failpoints", action="store_true", help="random moments only")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args(arguments)
+    compile_quickly()
     run = recorded_run(options.run, options.format)
     settings = {**SMALL_BATCHES, **dict(pair.split("=", 1) for pair in options.set)}
     started = time.monotonic()

@@ -26,6 +26,7 @@ from tests.rig.connectors import Format
 from tests.rig.debian import DebianPackageError
 from tests.workloads.crew import Pace
 from tests.workloads.shop import Schedule
+from tests.young_jvm import compile_quickly
 
 
 def end_to_end(
@@ -40,7 +41,7 @@ def end_to_end(
     done: list[Ingested] = []
     wrong: list[str] = []
     with stage.step("workload, once captured"):
-        done.append(Ingested(spark, stage, runs[0], interval=1.0))
+        done.append(Ingested(stage, runs[0], interval=1.0))
         counts = stage.workload.finish(PATIENCE_SECONDS)
     print(counts.as_json(), flush=True)
     wrong += stage.workload.violations()
@@ -50,7 +51,7 @@ def end_to_end(
         wrong += done[0].finish(last)
     for run in runs[1:]:
         with stage.step(f"ingest all of it, {run.form}"):
-            done.append(Ingested(spark, stage, run, interval=1.0))
+            done.append(Ingested(stage, run, interval=1.0))
             wrong += done[-1].finish(last)
     with stage.step("end oracle"):
         stage.oracle.end()
@@ -71,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--per-second", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
+    compile_quickly()
     formats: list[Format] = options.format or [Format.JSON, Format.AVRO]
     number: int = options.transactions
     play = Play(

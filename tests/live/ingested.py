@@ -25,7 +25,6 @@ class Ingested:
 
     def __init__(
         self,
-        spark: SparkSession,
         stage: Stage,
         run: LiveRun,
         interval: float,
@@ -39,7 +38,7 @@ class Ingested:
         logs = stage.folder / f"logs-{run.form}"
         logs.mkdir()
         self.ingest = Ingest(self.configuration, logs, interval, usual)
-        self.watcher = LiveWatcher(spark, run, stage.oracle, self.lake)
+        self.watcher = LiveWatcher(run, stage.oracle, self.lake)
         self.watcher.start()
         self.ingest.start()
 

@@ -12,16 +12,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
-from lakeingest.errors import LakeingestError
-from lakeingest.reader import open_lake
 from tests.live.run import LiveRun
 from tests.oracles.live import LiveOracle
+from tests.recordings.delta_rs import DeltaRsLake
 from tests.recordings.known import uncounted
 from tests.recordings.oracle import Totals
 from tests.recordings.prefix import PrefixChecker
-from tests.recordings.totals import TotalsOfLake, publications
 
 _PAUSE_SECONDS = 1.0
 
@@ -36,9 +32,10 @@ class LiveWatcher(threading.Thread):
         postponed: Comparisons that had to wait for the database.
     """
 
-    def __init__(self, spark: SparkSession, run: LiveRun, oracle: LiveOracle, target: Path) -> None:
+    def __init__(self, run: LiveRun, oracle: LiveOracle, target: Path) -> None:
         super().__init__(name="watcher", daemon=True)
-        self._spark, self._run, self._oracle, self._target = spark, run, oracle, target
+        self._run, self._oracle = run, oracle
+        self._lake = DeltaRsLake(target, run.namespace)
         self._checker = PrefixChecker(ignored=uncounted(run.name, run.form))
         self._over = threading.Event()
         self._seen: list[tuple[int, Totals]] = []
@@ -65,12 +62,9 @@ class LiveWatcher(threading.Thread):
                 self._look()
                 if self._seen and self._hear():
                     self._compare()
-            except LakeingestError as error:
-                # There is no lake before the first publication; afterwards there always is one.
-                if self.newest is not None:
-                    self._unreadable.append(f"reader after {self.newest}: {error}")
             except Exception as error:  # noqa: BLE001 - whatever stops a reader is a finding
-                self._unreadable.append(f"reader: {type(error).__name__}: {str(error)[:500]}")
+                said = f"{type(error).__name__}: {str(error)[:500]}"
+                self._unreadable.append(f"reader after {self.newest}: {said}")
             self._over.wait(_PAUSE_SECONDS)
 
     def stop(self) -> None:
@@ -108,16 +102,16 @@ class LiveWatcher(threading.Thread):
         return True
 
     def _look(self) -> None:
-        lake = open_lake(self._spark, str(self._target))
-        found = publications(lake)
-        if not found:
+        newest = self._lake.newest()
+        if newest is None:
+            if self.newest is not None:
+                self._unreadable.append(f"publication {self.newest} is gone, there is none")
             return
-        newest = found[-1]
         if self.newest is not None and newest.batch < self.newest:
             self._unreadable.append(f"publication {self.newest} is gone, newest is {newest.batch}")
         # No totals are kept between looks: a version must stay readable while it is published.
-        totals = TotalsOfLake(lake, self._run.namespace, self._checker.measures)
-        self._seen += [(publication.batch, values) for publication, values in totals.of([newest])]
+        totals = self._lake.totals(newest, self._checker.measures)
+        self._seen.append((newest.batch, totals))
         self.newest = newest.batch
 
     def _compare(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from lakeingest.demo import demo_folder
 from lakeingest.reader import open_lake
 from tests.recordings.check import Report, check_history, check_run, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, recorded_run
+from tests.recordings.delta_rs import DeltaRsLake
+from tests.recordings.known import uncounted
 from tests.recordings.oracle import NULL, Rows
 from tests.recordings.prefix import PrefixChecker
 from tests.recordings.totals import Lake, Snapshot, measured
@@ -87,6 +90,26 @@ def test_a_snapshot_that_mixes_two_publications_is_found(
     history = check_history(demo, Torn(lake, "public.txlog"))
     assert len(history.violations) >= in_small_batches.history.publications // 2
     assert "txlog." in history.violations[0]
+
+
+def test_another_engine_reads_the_newest_publication_as_the_database_was(
+    demo: RecordedRun, in_small_batches: Report, folder: Path
+) -> None:
+    lake = DeltaRsLake(folder / "lake", demo.namespace)
+    newest = lake.newest()
+    assert newest is not None
+    checker = PrefixChecker(demo.oracle.commits or (), ignored=uncounted(demo.name, demo.form))
+    place = checker.check("delta-rs", lake.totals(newest, checker.measures))
+    assert checker.violations == []
+    assert place is not None
+    assert place.last == 979
+    # Not so if one table were read a version behind the others.
+    torn = replace(newest, versions={**newest.versions, "txlog": newest.versions["txlog"] - 1})
+    assert checker.check("torn", lake.totals(torn, checker.measures)) is None
+
+
+def test_there_is_no_publication_where_there_is_no_lake(tmp_path: Path) -> None:
+    assert DeltaRsLake(tmp_path, "public").newest() is None
 
 
 def test_a_table_that_lost_one_row_is_found(

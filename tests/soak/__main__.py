@@ -36,6 +36,7 @@ from tests.soak.account import Account
 from tests.soak.faults import Fault, Faults, NotStruckError
 from tests.workloads.crew import Pace
 from tests.workloads.shop import Schedule
+from tests.young_jvm import compile_quickly
 
 RECOVERY_SECONDS = 300.0
 """What takes longer is not recovering."""
@@ -48,7 +49,6 @@ _INTERVAL_SECONDS = 2.0
 
 def soak(chain: Chain, play: Play, options: argparse.Namespace, folder: Path) -> Account:
     """Do everything for the given minutes, and return the account of it."""
-    spark = session("lakeingest tests", cores=2)
     rng = random.Random(options.seed)
     stage = Stage(chain, play, folder)
     run = replace(stage.run(options.format), mirrored=True)
@@ -59,7 +59,7 @@ def soak(chain: Chain, play: Play, options: argparse.Namespace, folder: Path) ->
     mirrored(chain, run)
     account = Account(play.family, run.form, options.seed)
     usual = (*UNPROTECTED, options.without, "run") if options.without else RUN_COMMAND
-    ingested = Ingested(spark, stage, run, _INTERVAL_SECONDS, usual)
+    ingested = Ingested(stage, run, _INTERVAL_SECONDS, usual)
     if not ingested.watcher.wait_until_shown(1, RECOVERY_SECONDS, ingested.ingest.is_alive):
         account.violations.append(f"never began: {ingested.ingest.writer.said()}")
     faults = Faults(stage, ingested.ingest, ingested.watcher, relay, rng)
@@ -79,6 +79,8 @@ def soak(chain: Chain, play: Play, options: argparse.Namespace, folder: Path) ->
     stage.oracle.end()
     account.checks = ingested.watcher.checks
     account.ends = ingested.ingest.ends
+    # Not before: a second Spark would take the cores from the one that is struck.
+    spark = session("lakeingest tests", cores=2)
     account.violations += judged(spark, run, ingested)
     account.take(spark, run, ingested.lake, chain)
     return account
@@ -129,6 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--per-second", type=float, default=5.0)
     parser.add_argument("--without", metavar="PROTECTION", help="see tests.soak.unprotected")
     options = parser.parse_args(arguments)
+    compile_quickly()
     play = Play(
         "shop",
         options.database,
