@@ -1,0 +1,54 @@
+"""Taking over a lake: nothing that another driver did meanwhile is overlooked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from lakeingest.apply.lake import LakeState, take_over
+from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.ledger.publication import Publication
+from lakeingest.sink.contract import CommitNote, Sink, TableState
+
+
+def table(name: str, run: str = "first") -> TableState:
+    return TableState(3, CommitNote("shop", name, run, 1, 1, 0, ""))
+
+
+@dataclass
+class Claimed:
+    """A ledger whose claim brings what was published since."""
+
+    head: Publication
+
+    def claim(self, _: Publication) -> Publication:
+        return self.head
+
+
+@dataclass
+class Tables:
+    """Tables that are there, and which of them were fenced."""
+
+    names: tuple[str, ...]
+    fenced: list[str] = field(default_factory=list)
+
+    def state(self, collection: str) -> TableState | None:
+        return table(collection) if collection in self.names else None
+
+    def fence(self, state: TableState, _: int, run: str) -> TableState:
+        self.fenced.append(state.note.collection)
+        return replace(state, note=replace(state.note, run=run))
+
+
+def test_a_table_that_another_driver_made_and_published_meanwhile_is_fenced_too() -> None:
+    head = Publication(batch=2, writer=2, run="second", tables={"a": 3, "b": 3})
+    sink = Tables(("a", "b"))
+    state = LakeState(Publication(batch=1, writer=1, tables={"a": 2}), {"a": table("a")})
+    taken = take_over(cast(DeltaLedger, Claimed(head)), cast(Sink, sink), state, "second")
+    assert sorted(sink.fenced) == ["a", "b"]
+    assert taken.ours
+    assert taken.head == head
+    assert {name: one.note.run for name, one in taken.tables.items()} == {
+        "a": "second",
+        "b": "second",
+    }
