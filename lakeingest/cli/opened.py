@@ -35,8 +35,13 @@ def opened_config(path: str, settings: Sequence[str] | None) -> PipelineConfig:
     return config
 
 
-def opened_spark(app_name: str, *, kafka: bool = False) -> SparkSession:
+def opened_spark(app_name: str, *, kafka: bool = False, brief: bool = True) -> SparkSession:
     """Return the session to work with; one is started if there is none.
+
+    Args:
+        app_name: Name that a new session shows.
+        kafka: Whether a new session can read Kafka.
+        brief: Whether the command ends within a minute or so, however much there is.
 
     Raises:
         ConfigError: Spark or Delta is not installed.
@@ -44,7 +49,7 @@ def opened_spark(app_name: str, *, kafka: bool = False) -> SparkSession:
     """
     from lakeingest.session import session
 
-    return session(app_name=app_name, kafka=kafka)
+    return session(app_name=app_name, kafka=kafka, brief=brief)
 
 
 def stop_spark() -> None:

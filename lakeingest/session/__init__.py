@@ -32,6 +32,7 @@ def session(
     extra: Mapping[str, str] | None = None,
     *,
     kafka: bool = True,
+    brief: bool = False,
 ) -> SparkSession:
     """Return the Spark session to work with.
 
@@ -44,6 +45,7 @@ def session(
         cores: Tasks at the same time, and shuffle partitions; default all cores, at least 2.
         extra: Settings of the new session that come before our own.
         kafka: Whether the new session can read Kafka.
+        brief: Whether the new session lives for seconds only; its code is then compiled quickly.
 
     Returns:
         A session that has Delta.
@@ -62,7 +64,8 @@ def session(
         return _with_delta(active)
     if _DATABRICKS in os.environ or _LAUNCHED_BY_SPARK_SUBMIT in os.environ:
         return _with_delta(SparkSession.builder.appName(app_name).getOrCreate())
-    return _start(SparkSession.builder.appName(app_name), master, cores, extra or {}, kafka)
+    builder = SparkSession.builder.appName(app_name)
+    return _start(builder, master, cores, extra or {}, kafka=kafka, brief=brief)
 
 
 def _with_delta(spark: SparkSession) -> SparkSession:
@@ -87,7 +90,9 @@ def _start(
     master: str | None,
     cores: int | None,
     extra: Mapping[str, str],
+    *,
     kafka: bool,
+    brief: bool,
 ) -> SparkSession:
     # Not at the top: `python -m lakeingest.session.jars` must find its module not yet loaded.
     from lakeingest.session.jars import ensure_jars
@@ -101,7 +106,7 @@ def _start(
     if master.startswith("local"):
         # Spark's Python workers run on this machine and must be of the driver's version.
         os.environ["PYSPARK_PYTHON"] = sys.executable
-    chosen = {setting.key: setting.value for setting in settings(master, width)}
+    chosen = {setting.key: setting.value for setting in settings(master, width, brief=brief)}
     chosen["spark.jars"] = ",".join(str(path) for path in jars)
     for key, value in {**chosen, **extra}.items():
         builder = builder.config(key, value)

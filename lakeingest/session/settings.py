@@ -88,12 +88,13 @@ LOOPBACK = (
 )
 
 
-def settings(master: str, cores: int) -> tuple[Setting, ...]:
+def settings(master: str, cores: int, *, brief: bool = False) -> tuple[Setting, ...]:
     """Return the settings of a new session.
 
     Args:
         master: Spark master, such as ``local[2]``.
         cores: Tasks that run at the same time.
+        brief: Whether the session lives for seconds, so that optimised code would come too late.
     """
     heap = os.environ.get("LAKEINGEST_DRIVER_MEMORY", DRIVER_MEMORY)
     sized = (
@@ -109,9 +110,11 @@ def settings(master: str, cores: int) -> tuple[Setting, ...]:
         ),
         Setting(
             "spark.driver.extraJavaOptions",
-            f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()} -XX:+UseParallelGC",
+            f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()} -XX:+UseParallelGC"
+            + (" -XX:TieredStopAtLevel=1" if brief else ""),
             "Spark's own profile prints warnings that no one can act on; on few cores G1's "
-            "concurrent threads take time from the tasks",
+            "concurrent threads take time from the tasks; optimising code is nearly half of what a "
+            "JVM does in its first half minute",
         ),
     )
     return ANY_MASTER + sized + (LOOPBACK if master.startswith("local") else ())

@@ -24,6 +24,13 @@ def test_every_setting_of_the_table_is_in_force(spark: SparkSession) -> None:
             assert spark.conf.get(setting.key) == setting.value, setting.reason
 
 
+@pytest.mark.parametrize("brief", [True, False])
+def test_only_what_lives_for_seconds_does_without_optimised_code(brief: bool) -> None:
+    chosen = {setting.key: setting.value for setting in settings("local[2]", 2, brief=brief)}
+    options = chosen["spark.driver.extraJavaOptions"].split()
+    assert ("-XX:TieredStopAtLevel=1" in options) == brief
+
+
 def test_a_delta_table_is_written_read_and_merged(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "table")
     spark.range(3).write.format("delta").save(path)
