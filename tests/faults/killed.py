@@ -2,8 +2,7 @@
 
 The writer is the real command in a process group of its own; a kill is SIGKILL to the whole group,
 so that no JVM lives on to finish a commit that its driver never asked about again. The reader is a
-thread of this process with one Spark session for all attempts: a JVM per look would see ten times
-less.
+thread of this process.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,9 +24,10 @@ from lakeingest.reader import open_lake
 from tests.recordings.check import History, check_history, check_tables
 from tests.recordings.compare import Comparison
 from tests.recordings.configure import RecordedRun, write_properties
+from tests.recordings.delta_rs import DeltaRsLake
 from tests.recordings.known import uncounted
 from tests.recordings.prefix import PrefixChecker
-from tests.recordings.totals import TotalsOfLake, publications
+from tests.recordings.watcher import Watcher
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RUN_COMMAND = (sys.executable, "-m", "lakeingest.cli.main", "run")
@@ -106,70 +105,12 @@ class Writer:
             return
 
 
-class Watcher(threading.Thread):
-    """A reader that opens the newest publication over and over until it is told to stop.
-
-    Attributes:
-        checks: Snapshots that were read in full and compared.
-        newest: Number of the newest publication seen; None before the first.
-        violations: Snapshots that show no commit of the source, went back, or could not be read.
-    """
-
-    def __init__(self, spark: SparkSession, run: RecordedRun, target: Path) -> None:
-        super().__init__(daemon=True)
-        commits = run.oracle.commits
-        assert commits is not None, f"{run.name} has no recorded commits to compare with"
-        self._checker = PrefixChecker(commits, uncounted(run.name, run.form))
-        self._spark, self._run, self._target = spark, run, target
-        self._over = threading.Event()
-        self.checks = 0
-        self.newest: int | None = None
-        self._unreadable: list[str] = []
-
-    @property
-    def violations(self) -> list[str]:
-        return [*self._checker.violations, *self._unreadable]
-
-    def run(self) -> None:
-        while not self._over.is_set():
-            try:
-                self._look()
-            except LakeingestError as error:
-                # There is no lake before the first publication; afterwards there always is one.
-                if self.newest is not None:
-                    self._unreadable.append(f"reader after {self.newest}: {error}")
-            except Exception as error:  # noqa: BLE001 - whatever stops a reader is a finding
-                self._unreadable.append(f"reader: {type(error).__name__}: {str(error)[:500]}")
-            self._over.wait(0.5)
-
-    def stop(self) -> None:
-        """End the thread after the look it is at."""
-        self._over.set()
-        self.join()
-
-    def wait_for(self, batch: int, seconds: float = PATIENCE_SECONDS) -> bool:
-        """Return whether a publication numbered ``batch`` or more was seen in time."""
-        deadline = time.monotonic() + seconds
-        while self.newest is None or self.newest < batch:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.1)
-        return True
-
-    def _look(self) -> None:
-        lake = open_lake(self._spark, str(self._target))
-        found = publications(lake)
-        if not found:
-            return
-        newest = found[-1]
-        if self.newest is not None and newest.batch < self.newest:
-            self._unreadable.append(f"publication {self.newest} is gone, newest is {newest.batch}")
-        # No totals are kept between looks: a version must stay readable while it is published.
-        totals = TotalsOfLake(lake, self._run.namespace, self._checker.measures)
-        for publication, values in totals.of([newest]):
-            self._checker.check(f"reader at publication {publication.batch}", values)
-        self.newest = newest.batch
-        self.checks += 1
+def reader_of(run: RecordedRun, target: Path) -> Watcher:
+    """Return a reader that compares what is published in ``target`` with the run's commits."""
+    commits = run.oracle.commits
+    assert commits is not None, f"{run.name} has no recorded commits to compare with"
+    checker = PrefixChecker(commits, uncounted(run.name, run.form))
+    return Watcher(DeltaRsLake(target, run.namespace), checker)
 
 
 @dataclass(frozen=True)
@@ -219,7 +160,7 @@ class Ordeal:
     """Kills the ingestion of one recorded run in the given ways, then lets it finish.
 
     Attributes:
-        spark: Session of the reader.
+        spark: Session that compares at the end.
         run: The recorded run.
         folder: Empty folder to work in.
         settings: Properties beyond the run's own; small batches give many moments to kill.
@@ -246,7 +187,7 @@ class Ordeal:
         again: set[str] = set()
         while True:
             target, configuration = self._new_lake()
-            watcher = Watcher(self.spark, self.run, target)
+            watcher = reader_of(self.run, target)
             watcher.start()
             try:
                 self._attempts(configuration, waiting, again)

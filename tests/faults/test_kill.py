@@ -13,10 +13,18 @@ from lakeingest.apply.failpoints import FAILPOINTS
 from lakeingest.errors import FencedError, LakeingestError
 from lakeingest.reader import open_lake
 from lakeingest.shape import LEDGER_FOLDER
-from tests.faults.killed import RUN_COMMAND, Ordeal, Watcher, Writer, failpoint_kills, random_kills
+from tests.faults.killed import (
+    RUN_COMMAND,
+    Ordeal,
+    Writer,
+    failpoint_kills,
+    random_kills,
+    reader_of,
+)
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 from tests.recordings.totals import publications
+from tests.recordings.watcher import Watcher
 
 pytestmark = pytest.mark.slow
 
@@ -73,8 +81,8 @@ def test_a_reader_that_looked_while_the_lake_was_being_made_finds_it_later(
 
 
 @contextmanager
-def watching(spark: SparkSession, run: RecordedRun, target: Path) -> Iterator[Watcher]:
-    watcher = Watcher(spark, run, target)
+def watching(run: RecordedRun, target: Path) -> Iterator[Watcher]:
+    watcher = reader_of(run, target)
     watcher.start()
     try:
         yield watcher
@@ -90,7 +98,7 @@ def test_a_driver_that_slept_while_another_finished_is_fenced_and_changes_nothin
     configuration = write_properties(
         tmp_path / "pipeline.properties", {**run.configuration(target), **LARGER_BATCHES}
     )
-    with watching(spark, run, target) as watcher:
+    with watching(run, target) as watcher:
         first = Writer(configuration, tmp_path / "first.log")
         try:
             assert watcher.wait_for(1, seconds=300), first.said()

@@ -7,8 +7,6 @@ is down its log cannot be read, and the comparison waits until it can.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,59 +16,38 @@ from tests.recordings.delta_rs import DeltaRsLake
 from tests.recordings.known import uncounted
 from tests.recordings.oracle import Totals
 from tests.recordings.prefix import PrefixChecker
+from tests.recordings.watcher import Watcher
 
 _PAUSE_SECONDS = 1.0
 
 
-class LiveWatcher(threading.Thread):
-    """Reads the newest publication over and over until it is told to stop.
+class LiveWatcher(Watcher):
+    """Compares what is published with what the database tells of.
 
     Attributes:
-        checks: Snapshots that were read in full and compared.
-        newest: Number of the newest publication seen; None before the first.
         shown: The commit that the newest compared snapshot shows at least; -1 before the first.
         postponed: Comparisons that had to wait for the database.
     """
 
     def __init__(self, run: LiveRun, oracle: LiveOracle, target: Path) -> None:
-        super().__init__(name="watcher", daemon=True)
+        checker = PrefixChecker(ignored=uncounted(run.name, run.form))
+        super().__init__(DeltaRsLake(target, run.namespace), checker, _PAUSE_SECONDS)
         self._run, self._oracle = run, oracle
-        self._lake = DeltaRsLake(target, run.namespace)
-        self._checker = PrefixChecker(ignored=uncounted(run.name, run.form))
-        self._over = threading.Event()
         self._seen: list[tuple[int, Totals]] = []
-        self._unreadable: list[str] = []
-        self.checks = 0
-        self.newest: int | None = None
         self.shown = -1
         self.postponed = 0
-
-    @property
-    def violations(self) -> list[str]:
-        """Snapshots that show no commit of the source, went back, or could not be read."""
-        return [*self._checker.violations, *self._unreadable]
 
     @property
     def commits(self) -> int:
         """Number of the last commit that the oracle has told of."""
         return self._checker.newest
 
-    def run(self) -> None:
-        while not self._over.is_set():
-            try:
-                self._hear()
-                self._look()
-                if self._seen and self._hear():
-                    self._compare()
-            except Exception as error:  # noqa: BLE001 - whatever stops a reader is a finding
-                said = f"{type(error).__name__}: {str(error)[:500]}"
-                self._unreadable.append(f"reader after {self.newest}: {said}")
-            self._over.wait(_PAUSE_SECONDS)
-
-    def stop(self) -> None:
-        """End the thread after the look it is at."""
-        self._over.set()
-        self.join()
+    def step(self) -> None:
+        """Look once; compare what was seen as soon as the database has told of it."""
+        self._hear()
+        self._seen += self.look()
+        if self._seen and self._hear():
+            self._compare()
 
     def wait_until_shown(
         self, commit: int, seconds: float, going_on: Callable[[], bool] = lambda: True
@@ -82,12 +59,8 @@ class LiveWatcher(threading.Thread):
             seconds: How long to wait.
             going_on: Asked while waiting; there is no use in it when this is false.
         """
-        deadline = time.monotonic() + seconds
-        while self.shown < commit:
-            if time.monotonic() > deadline or not self.is_alive() or not going_on():
-                return False
-            time.sleep(0.1)
-        return True
+        self.wait_until(lambda: self.shown >= commit or not going_on(), seconds)
+        return self.shown >= commit
 
     def _hear(self) -> bool:
         """Take over the commits since the last time; tells whether the database answered."""
@@ -100,19 +73,6 @@ class LiveWatcher(threading.Thread):
         finally:
             self._checker.extend(self._oracle.states[self._checker.newest + 1 :])
         return True
-
-    def _look(self) -> None:
-        newest = self._lake.newest()
-        if newest is None:
-            if self.newest is not None:
-                self._unreadable.append(f"publication {self.newest} is gone, there is none")
-            return
-        if self.newest is not None and newest.batch < self.newest:
-            self._unreadable.append(f"publication {self.newest} is gone, newest is {newest.batch}")
-        # No totals are kept between looks: a version must stay readable while it is published.
-        totals = self._lake.totals(newest, self._checker.measures)
-        self._seen.append((newest.batch, totals))
-        self.newest = newest.batch
 
     def _compare(self) -> None:
         self.postponed += len(self._seen) - 1
