@@ -31,11 +31,17 @@ from tests.recordings.watcher import Watcher
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RUN_COMMAND = (sys.executable, "-m", "lakeingest.cli.main", "run")
+
 INTERRUPTED = 130
 """Exit code of a run that was stopped by a person."""
 
 PATIENCE_SECONDS = 900.0
 """A run that takes longer hangs."""
+
+
+def continuous(seconds: float, command: Sequence[str] = RUN_COMMAND) -> tuple[str, ...]:
+    """Return a command that goes on, and looks for more at most every so many seconds."""
+    return (*command, "--continuous", "--min-sync-interval-seconds", str(seconds))
 
 
 class Writer:

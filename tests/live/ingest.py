@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.faults.killed import RUN_COMMAND, Writer
+from tests.faults.killed import RUN_COMMAND, Writer, continuous
 
 AGAIN = frozenset({69, 75})
 """Exit codes that say "the same command may succeed later": a scheduler starts it again."""
@@ -42,7 +42,7 @@ class Ingest(threading.Thread):
     ) -> None:
         super().__init__(name="ingest", daemon=True)
         self._configuration, self._logs = configuration, logs
-        self._interval = str(interval_seconds)
+        self._interval = interval_seconds
         self._usual = usual
         self._over = threading.Event()
         self._lock = threading.Lock()
@@ -119,8 +119,8 @@ class Ingest(threading.Thread):
         with self._lock:
             self._starts += 1
             log = self._logs / f"ingest-{self._starts}.log"
-        options = ("--continuous", "--min-sync-interval-seconds", self._interval)
-        return Writer(self._configuration, log, failpoint, (*(command or self._usual), *options))
+        whole = continuous(self._interval, command or self._usual)
+        return Writer(self._configuration, log, failpoint, whole)
 
     def _ended(self, code: int, failpoint: str | None, writer: Writer, *, odd: bool) -> None:
         self.ends[code] += 1

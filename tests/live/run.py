@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tests.recordings.configure import Schema, spark_schema
+from tests.recordings.configure import Schema, declared, overridden, spark_schema
 from tests.recordings.oracle import Oracle
 from tests.rig.chain import Chain
 from tests.rig.connectors import Capture, Format
@@ -124,9 +124,5 @@ class LiveRun:
             properties["schema.registry.url"] = chain.registry.url
         # With schemas in the records the declared ones would hide a wrong decision of the decoder.
         if self.written is Format.JSON:
-            for table, schema in self.declared.items():
-                columns = ", ".join(f"{name} {kind}" for name, kind in schema.items())
-                properties[f"lakeingest.table.{self.collection(table)}.schema"] = columns
-        for key, value in overrides.items():
-            properties[f"lakeingest.{key.replace('_', '.')}"] = value
-        return properties
+            properties |= declared(self.declared, self.collection)
+        return properties | overridden(overrides)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentTypeError
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -190,12 +190,23 @@ class RecordedRun:
             properties["lakeingest.source.format"] = "avro"
         # With schemas in the records the declared ones would hide a wrong decision of the decoder.
         if self.form == "json":
-            for table, schema in self.schemas.items():
-                columns = ", ".join(f"{name} {kind}" for name, kind in schema.items())
-                properties[f"lakeingest.table.{self.collection(table)}.schema"] = columns
-        for key, value in overrides.items():
-            properties[f"lakeingest.{key.replace('_', '.')}"] = value
-        return properties
+            properties |= declared(self.schemas, self.collection)
+        return properties | overridden(overrides)
+
+
+def declared(schemas: Mapping[str, Schema], collection: Callable[[str], str]) -> dict[str, str]:
+    """Return the properties that declare tables, by bare name."""
+    return {
+        f"lakeingest.table.{collection(table)}.schema": ", ".join(
+            f"{name} {kind}" for name, kind in schema.items()
+        )
+        for table, schema in schemas.items()
+    }
+
+
+def overridden(overrides: Mapping[str, str]) -> dict[str, str]:
+    """Return properties whose keys were written as Python's names."""
+    return {f"lakeingest.{key.replace('_', '.')}": value for key, value in overrides.items()}
 
 
 def recorded_run(folder: Path, form: str = "json") -> RecordedRun:

@@ -23,14 +23,13 @@ from pyspark.sql import SparkSession
 from lakeingest.errors import LakeingestError
 from lakeingest.reader import open_lake
 from lakeingest.session import session
-from tests.faults.killed import RUN_COMMAND, Writer
+from tests.faults.killed import Writer, continuous
 from tests.recordings.check import History, check_history, check_tables
 from tests.recordings.compare import Comparison
 from tests.recordings.configure import RecordedRun, recorded_run, run_folder, write_properties
 from tests.rig.kafka import KafkaBroker
 from tests.rig.replay import Order, replay
 
-CONTINUOUS = (*RUN_COMMAND, "--continuous", "--min-sync-interval-seconds", "1")
 PATIENCE_SECONDS = 900.0
 
 
@@ -72,7 +71,7 @@ def through_kafka(
     )
     sender.start()
     _wait_until_created(broker, f"{run.prefix}.transaction")
-    writer = Writer(configuration, folder / "run.log", command=CONTINUOUS)
+    writer = Writer(configuration, folder / "run.log", command=continuous(1))
     try:
         _wait_until_published(spark, lake, _last_end(run), writer)
         writer.interrupt()
