@@ -29,6 +29,7 @@ def test_only_what_lives_for_seconds_does_without_optimised_code(brief: bool) ->
     chosen = {setting.key: setting.value for setting in settings("local[2]", 2, brief=brief)}
     options = chosen["spark.driver.extraJavaOptions"].split()
     assert ("-XX:TieredStopAtLevel=1" in options) == brief
+    assert ("-XX:ReservedCodeCacheSize=240m" in options) == brief
 
 
 def test_a_delta_table_is_written_read_and_merged(spark: SparkSession, tmp_path: Path) -> None:
