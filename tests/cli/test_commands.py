@@ -23,7 +23,16 @@ def test_run_hands_its_options_to_the_library(configuration: str, library: Libra
     assert call["config"].deletes == "hard"
     assert (call["continuous"], call["min_sync_interval_seconds"]) == (True, 2.5)
     assert call["max_batches"] == 3
-    assert library.called("session") == {"app_name": "lakeingest run shop", "kafka": False}
+    session = {"app_name": "lakeingest run shop", "kafka": False, "brief": False}
+    assert library.called("session") == session
+
+
+@pytest.mark.parametrize("command", ["status", "history"])
+def test_a_command_that_only_looks_gets_a_brief_session(
+    configuration: str, library: Library, command: str
+) -> None:
+    execute([command, configuration])
+    assert library.called("session")["brief"] is True
 
 
 def test_a_kafka_pipeline_gets_a_session_with_kafka(configuration: str, library: Library) -> None:
