@@ -85,6 +85,18 @@ class CommitNote:
         known = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
         return cls(**{**known, "key": tuple(known.get("key", ()))})
 
+    @property
+    def fences(self) -> bool:
+        """Whether the commit only shuts out older writers.
+
+        Its progress is what its writer knew of; an older one may have committed just before.
+        """
+        return self.token % _TOKEN_BATCHES < _FENCES
+
+    def same_progress(self, other: CommitNote) -> bool:
+        """Tell whether two notes differ in nothing but who wrote them."""
+        return replace(self, run=other.run, token=other.token) == other
+
     def fenced(self, writer: int, run: str, attempt: int) -> CommitNote:
         """Return the note of an empty commit that shuts out writers before ``writer``."""
         return replace(self, token=fence_token(writer, attempt), run=run)

@@ -32,7 +32,7 @@ from lakeingest.errors import ConfigError, FencedError
 from lakeingest.named import all_named, named, quoted
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, TableState, schema_token
-from lakeingest.sink.delta_commit import committed, merge_session, newest_note, note_of_others
+from lakeingest.sink.delta_commit import committed, merge_session, newest_note
 from lakeingest.sink.delta_commit import writer as delta_writer
 from lakeingest.sink.delta_direct import DirectCommits
 from lakeingest.sink.delta_merge import merge
@@ -135,11 +135,13 @@ class DeltaSink:
             note = state.note.fenced(writer, run, attempt)
             if self._hard and note.tombstones:
                 self._commit_nothing(self._tombstones(note.collection), note)
-            fenced = self._commit_nothing(self.path(note.collection), note)
-            rival = note_of_others(self._spark, self.path(note.collection), run)
-            if rival is None or rival == state.note:
-                return fenced
-            state = TableState(fenced.version, rival)
+            self._commit_nothing(self.path(note.collection), note)
+            version, found = newest_note(self._spark, self.path(note.collection))
+            if found is None or (found.run, found.token) != (note.run, note.token):
+                continue
+            if found.same_progress(note):
+                return TableState(version, found)
+            state = TableState(version, found)
         message = f"Other runs keep writing to table '{state.note.collection}'; stop them first."
         raise FencedError(message)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
@@ -65,26 +66,23 @@ def writer(frame: DataFrame, note: CommitNote) -> DataFrameWriter:
 
 
 def newest_note(spark: SparkSession, path: str) -> tuple[int, CommitNote | None]:
-    """Return the table's newest version and the note of our newest commit in it.
+    """Return the table's newest version and how far it is, with the newest run and token.
 
-    Foreign commits on top (OPTIMIZE, VACUUM) are passed over.
+    Foreign commits on top (OPTIMIZE, VACUUM) are passed over. So are fences: only a commit of rows
+    says how far the table is, for a fence may have been made by somebody who had read too little.
     """
-    newest = -1
+    version = -1
+    newest: CommitNote | None = None
     for commit in commits(spark, path):
-        newest = max(newest, commit.version)
+        version = max(version, commit.version)
         note = CommitNote.from_json(commit.metadata)
-        if note is not None:
-            return newest, note
-    return newest, None
-
-
-def note_of_others(spark: SparkSession, path: str, run: str) -> CommitNote | None:
-    """Return the newest note that another run than ``run`` wrote."""
-    for commit in commits(spark, path):
-        note = CommitNote.from_json(commit.metadata)
-        if note is not None and note.run != run:
-            return note
-    return None
+        if note is None:
+            continue
+        newest = newest or note
+        if not note.fences:
+            return version, replace(note, run=newest.run, token=newest.token)
+    # The log does not reach back to a commit of rows: what fences repeat is the best there is.
+    return version, newest
 
 
 def overtaken(note: CommitNote) -> FencedError:

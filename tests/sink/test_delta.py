@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NoReturn
 
 import pytest
 from delta.tables import DeltaTable
@@ -10,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
 from lakeingest.errors import ConfigError, FencedError
-from lakeingest.sink import delta_direct, delta_rewrite
+from lakeingest.sink import delta, delta_direct, delta_rewrite
 from tests.sink.lake import COLLECTION, Lake, Payload, at, delete, insert, update
 
 
@@ -109,6 +110,29 @@ def test_a_rival_that_commits_between_our_reading_and_our_commit_wins(
     fenced = delta_lake.sink.state(COLLECTION)
     assert fenced is not None
     assert fenced.note.run == "run 2"
+
+
+@pytest.mark.parametrize("kind", ["delta_lake", "public_lake"])
+def test_a_fence_that_knew_too_little_hides_no_progress(
+    request: pytest.FixtureRequest, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake: Lake = request.getfixturevalue(kind)
+    known = lake.apply(insert(1, 1, n=1))
+    last = lake.apply(insert(2, 2, n=2))
+
+    def killed(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    # Before it could see that the older writer had committed meanwhile.
+    monkeypatch.setattr(delta, "newest_note", killed)
+    with pytest.raises(KeyboardInterrupt):
+        lake.sink.fence(known, 2, "run 2")
+    monkeypatch.undo()
+    found = lake.sink.state(COLLECTION)
+    assert found is not None
+    assert found.note.same_progress(last.note)
+    assert found.note.run == "run 2"
+    assert lake.sink.fence(found, 3, "run 3").note.same_progress(last.note)
 
 
 def test_inserts_that_came_before_are_not_appended_again(delta_lake: Lake) -> None:
