@@ -65,11 +65,11 @@ class Reach:
         return (*((self.transactions,) if self.transactions else ()), *self.data)
 
     @property
-    def edges(self) -> tuple[OffsetRange, ...]:
-        """The first and the last record of every range."""
-        first = [replace(part, end=part.start + 1) for part in self.all]
-        last = [replace(part, start=part.end - 1) for part in self.all]
-        return tuple(dict.fromkeys([*first, *last]))
+    def edges(self) -> tuple[tuple[OffsetRange, ...], tuple[OffsetRange, ...]]:
+        """The first record of every range; the last one of every range."""
+        first = tuple(replace(part, end=part.start + 1) for part in self.all)
+        last = tuple(replace(part, start=part.end - 1) for part in self.all)
+        return first, last
 
     @property
     def whole(self) -> bool:

@@ -117,7 +117,7 @@ def read_window(
         return None
 
     if schemas.needed and schemas.none_known:
-        schemas.learn(source.read(reach.edges))
+        schemas.learn(_edges(source, reach))
     while True:
         try:
             window = _settled(source, reach, frontier, spec, counted, bounds)
@@ -136,11 +136,16 @@ def learned(schemas: Schemas, tags: Collection[bytes], source: Source, reach: Re
     Most windows have one schema per table, or an old and a new one: their first and last records
     tell of all of them.
     """
-    new = False
-    for ranges in (reach.edges, reach.all):
-        if schemas.lacks(tags):
-            new |= schemas.learn(source.read(ranges))
+    new = schemas.lacks(tags) and schemas.learn(_edges(source, reach))
+    if schemas.lacks(tags):
+        new |= schemas.learn(source.read(reach.all))
     return new
+
+
+def _edges(source: Source, reach: Reach) -> DataFrame:
+    # Two readings: a source gives one range of a partition at a time.
+    first, last = reach.edges
+    return source.read(first).unionByName(source.read(last))
 
 
 def _settled(

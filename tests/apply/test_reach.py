@@ -100,11 +100,9 @@ def test_a_short_transaction_topic_is_read_whole_whatever_the_rows_are() -> None
 
 def test_the_edges_of_a_window_are_the_first_and_the_last_record_of_each_range() -> None:
     reach = reach_of([1, 5, 0], 100, ends=3)
-    spans = {(part.topic, part.partition, part.start, part.end) for part in reach.edges}
-    assert spans == {
-        ("px.transaction", 0, 0, 1),
-        ("px.transaction", 0, 2, 3),
-        ("px.0", 0, 0, 1),
-        ("px.1", 1, 0, 1),
-        ("px.1", 1, 4, 5),
-    }
+    first, last = (
+        {(part.topic, part.partition, part.start, part.end) for part in edge}
+        for edge in reach.edges
+    )
+    assert first == {("px.transaction", 0, 0, 1), ("px.0", 0, 0, 1), ("px.1", 1, 0, 1)}
+    assert last == {("px.transaction", 0, 2, 3), ("px.0", 0, 0, 1), ("px.1", 1, 4, 5)}
