@@ -4,18 +4,15 @@ What tests and kills start lives for seconds or minutes. Nearly half of the proc
 in its first half minute went into compiling optimised code that it hardly got to use: four small
 batches, from the start, took 65 processor seconds; with the quick compiler alone, 39 (measured).
 Benchmarks must not do this.
-
-The quick compiler alone would also make do with a fifth of the memory for code. A driver fills that
-within a minute; then nothing is compiled any more, and some calls fail.
 """
 
 from __future__ import annotations
 
 import os
 
+from lakeingest.session.settings import QUICKLY_COMPILED
+
 
 def compile_quickly() -> None:
     """Let every Spark that this process starts, or its children do, compile quickly."""
-    os.environ.setdefault(
-        "SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-    )
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICKLY_COMPILED)

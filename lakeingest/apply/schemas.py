@@ -40,8 +40,8 @@ class Schemas(Protocol):
         """Whether a record cannot be read without its schema."""
 
     @property
-    def none_known(self) -> bool:
-        """Whether nothing at all is known yet."""
+    def readable(self) -> bool:
+        """Whether a record of the source may be readable by what is known so far."""
 
     def lacks(self, tags: Collection[bytes]) -> bool:
         """Tell whether there is something to learn of schemas with these names."""
@@ -50,7 +50,7 @@ class Schemas(Protocol):
         """Look for schemas that are not known; tell whether there were any.
 
         Args:
-            records: ``topic``, ``offset``, ``timestamp``, ``key`` and ``value``.
+            records: ``topic``, ``timestamp``, ``key`` and ``value``.
 
         Raises:
             LakeingestError: The registry has none of that id, or cannot be asked.
@@ -67,11 +67,7 @@ class CarriedSchemas:
     """Schemas that JSON records carry, or do not: each is parsed once, when it is met first."""
 
     needed = False
-
-    @property
-    def none_known(self) -> bool:
-        """See ``Schemas``."""
-        return not self._known
+    readable = True
 
     def __init__(self) -> None:
         """Start with none known."""
@@ -110,9 +106,9 @@ class RegistrySchemas:
         self.format: WireFormat = AvroFormat(self._known)
 
     @property
-    def none_known(self) -> bool:
+    def readable(self) -> bool:
         """See ``Schemas``."""
-        return not self._known
+        return bool(self._known)
 
     def lacks(self, tags: Collection[bytes]) -> bool:
         """See ``Schemas``."""

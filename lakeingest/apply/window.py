@@ -115,8 +115,7 @@ def read_window(
     reach = plan_reach(source, transaction_topic, frontier, bounds.window_records)
     if reach.nothing:
         return None
-
-    if schemas.needed and schemas.none_known:
+    if not schemas.readable:
         schemas.learn(_edges(source, reach))
     while True:
         try:

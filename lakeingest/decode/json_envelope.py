@@ -24,8 +24,9 @@ from lakeingest.decode.header import HEADER, TRANSACTION_METADATA
 
 _CORRUPT = "_malformed"
 _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-_WRAPPED_START = ('{"schema":{', '{"schema":null,"payload":')
-"""A key column may be named ``schema``, but then its value is no object."""
+_DESCRIBED_START = '{"schema":{'
+_NULL_START = '{"schema":null,"payload":'
+"""A key column may be named ``schema``, but then its value is neither."""
 
 _SCHEMA = '{"schema":'
 _PAYLOAD = ',"payload":'
@@ -37,12 +38,6 @@ _ROWS_END = ',"source":{"version":'
 """What Debezium writes after both rows; no text in a row can hold it, quotes are escaped there."""
 
 
-def is_wrapped(text: Column) -> Column:
-    """Tell whether a JSON text is JsonConverter's ``{"schema":…,"payload":…}``."""
-    described, null = (F.startswith(text, F.lit(start)) for start in _WRAPPED_START)
-    return described | null
-
-
 def unwrapped(octets: Column) -> tuple[Column, Column]:
     """Take JsonConverter's schema off a text, without parsing it.
 
@@ -52,24 +47,25 @@ def unwrapped(octets: Column) -> tuple[Column, Column]:
 
     Returns:
         The payload (binary; all of it where there is no schema) and the schema's text (null where
-        there is none).
+        there is none, or it is JSON's null).
     """
     text = octets.cast("string")
+    described = F.startswith(text, F.lit(_DESCRIBED_START))
     front = F.substring_index(text, _PAYLOAD, 1)
     # A text that breaks off before its payload is left whole, to be found broken.
     reached = F.octet_length(front) < F.octet_length(text)
-    schema = F.when(is_wrapped(text) & reached, front)
-    taken = F.octet_length(schema) + len(_PAYLOAD)
+    off = F.when((described | F.startswith(text, F.lit(_NULL_START))) & reached, front)
+    taken = F.octet_length(off) + len(_PAYLOAD)
     payload = F.substr(octets, taken + 1, F.octet_length(octets) - taken - 1)
-    described = F.substr(schema, F.lit(len(_SCHEMA) + 1))
     # JsonConverter's word for no value at all.
     present = F.when(payload != F.lit(b"null"), payload)
-    return F.when(schema.isNotNull(), present).otherwise(octets), described
+    schema = F.when(described, F.substr(off, F.lit(len(_SCHEMA) + 1)))
+    return F.when(off.isNotNull(), present).otherwise(octets), schema
 
 
 def tag_of_schema(schema: Column) -> Column:
     """Return the name of a schema by its text: 16 hexadecimal digits, binary."""
-    return F.lpad(F.hex(F.xxhash64(schema)), 16, "0").cast("binary")
+    return F.lpad(F.hex(F.xxhash64(schema)), TAG_OCTETS, "0").cast("binary")
 
 
 def _parsed(records: DataFrame, schema: StructType) -> DataFrame:

@@ -8,14 +8,12 @@ An absent field is NULL: a schemaless JSON row before an ``ADD COLUMN`` says no 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.json_envelope import is_wrapped
 
 _FAILFAST = {"mode": "FAILFAST"}
 
@@ -25,20 +23,10 @@ def wire(columns: Sequence[SourceColumn]) -> StructType:
     return StructType([StructField(column.name, column.type.wire) for column in columns])
 
 
-@dataclass(frozen=True)
 class JsonRows:
-    """Reads JsonConverter's records.
+    """Reads JsonConverter's records, once their schemas are taken off (``json_envelope.py``)."""
 
-    Attributes:
-        wrapped: Whether some carry their schema (``schemas.enable=true``).
-    """
-
-    wrapped: bool = False
-
-    @property
-    def bare_keys(self) -> bool:
-        """Keys that carry a schema may differ in it and be equal."""
-        return not self.wrapped
+    bare_keys = True
 
     def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
         """See ``RowReader``."""
@@ -53,10 +41,4 @@ class JsonRows:
         return tuple(columns)
 
     def _read(self, octets: Column, schema: StructType) -> Column:
-        text = octets.cast("string")
-        bare = F.from_json(text, schema, _FAILFAST)
-        if not self.wrapped:
-            return bare
-        inside = StructType([StructField("payload", schema)])
-        unwrapped = F.from_json(text, inside, _FAILFAST)["payload"]
-        return F.when(is_wrapped(text), unwrapped).otherwise(bare)
+        return F.from_json(octets.cast("string"), schema, _FAILFAST)

@@ -8,11 +8,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.json_envelope import unwrapped
 from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.placeholder import unavailable
 from lakeingest.decode.wire import RowReader
 
-_HEADERS = JsonRows(wrapped=True)
+_HEADERS = JsonRows()
 """Debezium's headers go through Connect's header converter: JSON, whatever the records are."""
 
 
@@ -70,7 +71,8 @@ def with_moved_from(
 ) -> DataFrame:
     """Add struct ``name``: the key columns read from the header in column ``moved_from``."""
     shown = reader.header_columns(key)
-    return _with_struct(changes, _HEADERS.key(F.col("moved_from"), shown), shown, name)
+    header, _ = unwrapped(F.col("moved_from").cast("binary"))
+    return _with_struct(changes, _HEADERS.key(header, shown), shown, name)
 
 
 def _with_struct(

@@ -88,7 +88,7 @@ LOOPBACK = (
 )
 
 
-_QUICKLY_COMPILED = " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+QUICKLY_COMPILED = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 """Without the optimising compiler Java would keep room for a fifth of the code: a driver fills that
 within a minute, then nothing is compiled any more, and some calls fail."""
 
@@ -116,7 +116,7 @@ def settings(master: str, cores: int, *, brief: bool = False) -> tuple[Setting, 
         Setting(
             "spark.driver.extraJavaOptions",
             f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()} -XX:+UseParallelGC"
-            + (_QUICKLY_COMPILED if brief else ""),
+            + (f" {QUICKLY_COMPILED}" if brief else ""),
             "Spark's own profile prints warnings that no one can act on; on few cores G1's "
             "concurrent threads take time from the tasks; optimising code is nearly half of what a "
             "JVM does in its first half minute",

@@ -177,7 +177,7 @@ def log_of(spark: SparkSession, values: Sequence[bytes]) -> DataFrame:
 def test_a_registry_is_asked_once_for_each_schema_of_keys_and_values(spark: SparkSession) -> None:
     registry = Asked()
     schemas = RegistrySchemas(registry)
-    assert schemas.none_known
+    assert not schemas.readable
     values = [record(2, OLD, event({"id": 1, "n": 1}))] * 3
     assert schemas.learn(log_of(spark, values))
     assert registry.ids == [1, 2]

@@ -38,6 +38,7 @@ VALUES: dict[str, Any] = {
     "wrapped": wrapped(EVENT),
     "wrapped otherwise": wrapped(EVENT, "px.another.Envelope"),
     "wrapped as Debezium lays it out": wrapped(json.loads(laid_out(payload={"payload": "x"}))),
+    "wrapped without a schema": {"schema": None, "payload": EVENT},
     "unknown fields": EVENT
     | {"ts_ns": 1, "after": {"op": "x", "deep": [{"source": 1}]}}
     | {"source": EVENT["source"] | {"origin": {"a": 1}, "xmin": None, "ts_us": 5}},
@@ -73,7 +74,15 @@ def envelopes(spark: SparkSession) -> dict[str, Row]:
 
 
 @pytest.mark.parametrize(
-    "form", ["bare", "wrapped", "wrapped otherwise", "unknown fields", "numbers as text"]
+    "form",
+    [
+        "bare",
+        "wrapped",
+        "wrapped otherwise",
+        "wrapped without a schema",
+        "unknown fields",
+        "numbers as text",
+    ],
 )
 def test_the_header_fields_are_read_in_every_form(envelopes: dict[str, Row], form: str) -> None:
     found = envelopes[form]
@@ -110,6 +119,7 @@ def test_the_schemas_of_a_log_are_found_once_each_under_the_names_of_its_values(
     spark: SparkSession, envelopes: dict[str, Row]
 ) -> None:
     forms = ["wrapped", "wrapped otherwise", "wrapped", "bare", "null record"]
+    forms += ["wrapped without a schema", "wrapped null"]
     records = [Record("t", VALUES[form], None, 0, at) for at, form in enumerate(forms)]
     found = {
         bytes(row["tag"]).decode(): json.loads(row["schema"])

@@ -1,4 +1,4 @@
-"""Rows and keys of events: with schemas and without, absent fields, odd column names."""
+"""Rows and keys of events: sides, absent fields, headers, odd column names."""
 
 from __future__ import annotations
 
@@ -23,35 +23,39 @@ def text_of(value: Any, *, schema: bool = False) -> str:
     return json.dumps(inside, separators=(",", ":"))
 
 
-WRAPPED = JsonRows(wrapped=True)
-
-
 def octets(texts: Sequence[str | None]) -> list[tuple[int, bytes | None]]:
     return [(index, None if text is None else text.encode()) for index, text in enumerate(texts)]
 
 
-def test_rows_are_read_with_schemas_and_without_in_one_frame(spark: SparkSession) -> None:
+def test_a_row_is_read_from_the_side_that_is_there(spark: SparkSession) -> None:
     row = {"id": 1, "v": "x", "odd.name": "y", "unknown": {"deep": 1}}
     texts = [
         text_of({"before": None, "after": row}),
-        text_of({"before": None, "after": row}, schema=True),
-        text_of({"before": row, "after": None}, schema=True),
+        text_of({"before": row, "after": None}),
         text_of({"after": {"id": 2}}),
         None,
     ]
     frame = spark.createDataFrame(octets(texts), "_index int, value binary").coalesce(1)
-    after = with_row(frame, COLUMNS, Encodings(), WRAPPED, masked=False)
+    after = with_row(frame, COLUMNS, Encodings(), JsonRows(), masked=False)
     found = [r["row"] and tuple(r["row"]) for r in after.orderBy("_index").collect()]
-    assert found == [(1, "x", "y"), (1, "x", "y"), None, (2, None, None), None]
-    either = with_row(frame, COLUMNS, Encodings(), WRAPPED, masked=False, before=True)
-    assert tuple(either.where("_index = 2").collect()[0]["row"]) == (1, "x", "y")
+    assert found == [(1, "x", "y"), None, (2, None, None), None]
+    either = with_row(frame, COLUMNS, Encodings(), JsonRows(), masked=False, before=True)
+    assert tuple(either.where("_index = 1").collect()[0]["row"]) == (1, "x", "y")
 
 
-def test_keys_are_read_with_schemas_and_without(spark: SparkSession) -> None:
+def test_a_key_is_read_where_there_is_one(spark: SparkSession) -> None:
+    texts = [text_of({"id": 1, "v": "x"}), None]
+    frame = spark.createDataFrame(octets(texts), "_index int, key binary").coalesce(1)
+    keyed = with_key(frame, COLUMNS[:2], "key_row", JsonRows())
+    found = [r["key_row"] and tuple(r["key_row"]) for r in keyed.orderBy("_index").collect()]
+    assert found == [(1, "x"), None]
+
+
+def test_the_key_a_row_moved_from_is_read_with_a_schema_and_without(spark: SparkSession) -> None:
     key = {"id": 1, "v": "x"}
     texts = [text_of(key), text_of(key, schema=True), None]
-    frame = spark.createDataFrame(octets(texts), "_index int, key binary").coalesce(1)
-    keyed = with_key(frame, COLUMNS[:2], "key_row", WRAPPED)
+    frame = spark.createDataFrame(list(enumerate(texts)), "_index int, moved_from string")
+    keyed = with_moved_from(frame.coalesce(1), COLUMNS[:2], "key_row", JsonRows())
     found = [r["key_row"] and tuple(r["key_row"]) for r in keyed.orderBy("_index").collect()]
     assert found == [(1, "x"), (1, "x"), None]
 
