@@ -158,6 +158,8 @@ class MetadataColumns:
         deleted: Whether the row is a tombstone (boolean, never null).
         column_positions: Positions of the columns that are older than the row (map from column to
             position; null where every column has the row's position).
+        record_key: Only in Hudi tables whose key columns cannot be a record key; readers of the
+            lake do not see it.
     """
 
     def __init__(self, prefix: str = "_") -> None:
@@ -165,6 +167,7 @@ class MetadataColumns:
         self.position = f"{prefix}position"
         self.deleted = f"{prefix}deleted"
         self.column_positions = f"{prefix}column_positions"
+        self.record_key = f"{prefix}record_key"
 
     @property
     def names(self) -> tuple[str, str, str]:

@@ -24,6 +24,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     started = session(
         "lakeingest tests",
         cores=2,
+        hudi=True,
         extra={
             "spark.sql.warehouse.dir": warehouse.as_uri(),
             "spark.driver.memory": "3g",

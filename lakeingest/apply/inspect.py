@@ -8,29 +8,13 @@ from contextlib import closing
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.lake import read_lake
+from lakeingest.apply.opening import opened_ledger, opened_sink
 from lakeingest.apply.reach import plan_reach
 from lakeingest.apply.run import pipeline_spec
 from lakeingest.apply.schemas import opened_schemas
 from lakeingest.apply.tables import TableBook, Warnings
 from lakeingest.config.model import PipelineConfig
-from lakeingest.ledger.delta import DeltaLedger
-from lakeingest.shape import LEDGER_FOLDER
-from lakeingest.sink.delta import DeltaSink
 from lakeingest.source import open_source
-
-
-def _opened(spark: SparkSession, config: PipelineConfig) -> tuple[DeltaLedger, DeltaSink]:
-    root = config.target.path
-    spec = pipeline_spec(config)
-    sink = DeltaSink(
-        spark,
-        root,
-        config.name,
-        spec.names,
-        hard=config.deletes == "hard",
-        null_missing=config.toast_missing == "null",
-    )
-    return DeltaLedger(spark, f"{root}/{LEDGER_FOLDER}", config.name, ""), sink
 
 
 def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str, object]:
@@ -39,8 +23,7 @@ def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str,
     Raises:
         LakeingestError: Lake or source cannot be read.
     """
-    ledger, _ = _opened(spark, config)
-    head = ledger.head()
+    head = opened_ledger(spark, config, "").head()
     frontier = head.frontier
     source = open_source(spark, config.source)
     try:
@@ -73,7 +56,7 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> lis
     findings = list(config.warnings)
     if spark is None:
         return findings
-    ledger, sink = _opened(spark, config)
+    ledger, sink = opened_ledger(spark, config, ""), opened_sink(spark, config)
     warnings = Warnings()
     TableBook(spark, config, pipeline_spec(config), sink, warnings.add)
     with closing(opened_schemas(spark, config.source)) as schemas:

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from lakeingest.apply.batch import BatchWriter
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState, read_lake, same_progress, take_over
+from lakeingest.apply.opening import opened_ledger, opened_sink
 from lakeingest.apply.prepared import prepare
 from lakeingest.apply.reading import WindowReader
 from lakeingest.apply.schemas import Schemas, opened_schemas
@@ -33,11 +34,9 @@ from lakeingest.config.model import PipelineConfig
 from lakeingest.decode.columns import Encodings
 from lakeingest.engine.own_session import own_session
 from lakeingest.engine.remembered_names import remember_names
-from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.plan.window import SNAPSHOT_BATCH, is_counted
-from lakeingest.shape import LEDGER_FOLDER, MetadataColumns
-from lakeingest.sink.delta import DeltaSink
+from lakeingest.shape import MetadataColumns
 from lakeingest.source import open_source
 from lakeingest.source.bounds import data_loss_error
 from lakeingest.source.contract import Source
@@ -112,23 +111,8 @@ class PipelineRun:
         self._warnings = Warnings()
         for text in config.warnings:
             self._warnings.add(text)
-        root = config.target.path
-        self._sink = DeltaSink(
-            spark,
-            root,
-            config.name,
-            self._spec.names,
-            hard=config.deletes == "hard",
-            null_missing=config.toast_missing == "null",
-            direct=config.target.delta_commit == "direct",
-        )
-        self._ledger = DeltaLedger(
-            spark,
-            f"{root}/{LEDGER_FOLDER}",
-            config.name,
-            self._run,
-            direct=config.target.delta_commit == "direct",
-        )
+        self._sink = opened_sink(spark, config)
+        self._ledger = opened_ledger(spark, config, self._run)
         book = TableBook(spark, config, self._spec, self._sink, self._warnings.add)
         self._writer = BatchWriter(
             self._sink,

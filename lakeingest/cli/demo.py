@@ -47,7 +47,7 @@ def demo(
     )
     message(f"recorded events: {recording}")
     message(f"tables: {path.absolute()}")
-    spark = opened_spark("lakeingest demo")
+    spark = opened_spark("lakeingest demo", config)
     from lakeingest.apply.run import run_pipeline
 
     with progress("reading recorded events") as on_batch:

@@ -27,7 +27,7 @@ def history(
 ) -> None:
     """List the publications, oldest first; a limit keeps the latest ones."""
     pipeline = opened_config(config, settings)
-    spark = opened_spark(f"lakeingest history {pipeline.name}")
+    spark = opened_spark(f"lakeingest history {pipeline.name}", pipeline)
     from lakeingest.reader import open_lake
 
     publications = open_lake(spark, pipeline.target.path, pipeline.metadata_prefix).history()

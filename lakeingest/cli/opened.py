@@ -35,11 +35,14 @@ def opened_config(path: str, settings: Sequence[str] | None) -> PipelineConfig:
     return config
 
 
-def opened_spark(app_name: str, *, kafka: bool = False, brief: bool = True) -> SparkSession:
+def opened_spark(
+    app_name: str, config: PipelineConfig, *, kafka: bool = False, brief: bool = True
+) -> SparkSession:
     """Return the session to work with; one is started if there is none.
 
     Args:
         app_name: Name that a new session shows.
+        config: The pipeline; its tables' formats are what a new session can read.
         kafka: Whether a new session can read Kafka.
         brief: Whether the command ends within a minute or so, however much there is.
 
@@ -49,7 +52,7 @@ def opened_spark(app_name: str, *, kafka: bool = False, brief: bool = True) -> S
     """
     from lakeingest.session import session
 
-    return session(app_name=app_name, kafka=kafka, brief=brief)
+    return session(app_name=app_name, kafka=kafka, hudi="hudi" in config.formats(), brief=brief)
 
 
 def stop_spark() -> None:

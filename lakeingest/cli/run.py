@@ -41,7 +41,7 @@ def run(
         from lakeingest.apply.run import run_pipeline
 
         kafka = pipeline.source.kind == "kafka"
-        spark = opened_spark(f"lakeingest run {pipeline.name}", kafka=kafka, brief=False)
+        spark = opened_spark(f"lakeingest run {pipeline.name}", pipeline, kafka=kafka, brief=False)
         summary = run_pipeline(
             spark,
             pipeline,

@@ -58,7 +58,7 @@ def show(
     """Print the published rows of a table, ordered by key."""
     pipeline = opened_config(config, settings)
     moment = parse_as_of(as_of)
-    spark = opened_spark(f"lakeingest show {pipeline.name}")
+    spark = opened_spark(f"lakeingest show {pipeline.name}", pipeline)
     frame = published_rows(spark, pipeline, table, moment, metadata=metadata)
     write_rows(frame, output, row_limit(limit, output))
 

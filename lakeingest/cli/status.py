@@ -19,6 +19,6 @@ def status(
         from lakeingest.apply.inspect import pipeline_status
 
         kafka = pipeline.source.kind == "kafka"
-        spark = opened_spark(f"lakeingest status {pipeline.name}", kafka=kafka)
+        spark = opened_spark(f"lakeingest status {pipeline.name}", pipeline, kafka=kafka)
         facts = pipeline_status(spark, pipeline)
     write_facts(facts, output)

@@ -21,7 +21,7 @@ def validate(
         from lakeingest.apply.inspect import validate_pipeline
 
         kafka = pipeline.source.kind == "kafka"
-        spark = opened_spark(f"lakeingest validate {pipeline.name}", kafka=kafka)
+        spark = opened_spark(f"lakeingest validate {pipeline.name}", pipeline, kafka=kafka)
         # The configuration's own warnings were written to stderr when it was loaded.
         found = validate_pipeline(spark, pipeline)
         findings = [finding for finding in found if finding not in pipeline.warnings]

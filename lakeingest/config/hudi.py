@@ -41,6 +41,46 @@ _ORDERED_BY_POSITION = {"_event_lsn", "_event_seq", "_event_bin_file", "_event_p
 _PARTS_OF_A_COLLECTION = 2
 
 
+_OF_WRITER = tuple(
+    f"hoodie.{what}."
+    for what in (
+        "archive",
+        "bucket",
+        "bulkinsert",
+        "clean",
+        "cleaner",
+        "clustering",
+        "compact",
+        "compaction",
+        "copyonwrite",
+        "embed",
+        "index",
+        "insert",
+        "keep",
+        "logfile",
+        "markers",
+        "memory",
+        "metadata",
+        "parquet",
+        "record.index",
+        "rollback",
+        "storage",
+        "upsert",
+        "write.concurrency",
+        "write.lock",
+        "write.markers",
+    )
+)
+
+
+def is_of_writer(name: str) -> bool:
+    """Tell whether a key is about Hudi's files, index and table services, not about what is in it.
+
+    How rows are merged, keyed and ordered is ours to decide and not among them.
+    """
+    return name.startswith(_OF_WRITER)
+
+
 @dataclass
 class Translation:
     """Settings of Hudi's in our keys.

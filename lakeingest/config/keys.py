@@ -140,6 +140,7 @@ KEYS: tuple[Key, ...] = (
     ),
     TARGET_FORMAT,
     TARGET_PATH,
+    Key("lakeingest.hudi.table.type", TargetConfig, "hudi_table_type"),
     Key("lakeingest.delta.commit", TargetConfig, "delta_commit"),
     BATCH_MAX_EVENTS,
     Key("lakeingest.commit.max.transactions", PipelineConfig, "commit_max_transactions"),

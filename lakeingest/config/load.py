@@ -25,7 +25,7 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from lakeingest.config import keys
-from lakeingest.config.hudi import translate
+from lakeingest.config.hudi import is_of_writer, translate
 from lakeingest.config.model import (
     ConfigModel,
     PipelineConfig,
@@ -48,10 +48,11 @@ _OFFSET_RESET = "auto.offset.reset"
 
 @dataclass
 class _Findings:
-    """What the steps found; ``problems`` stop the load, ``warnings`` go into the configuration."""
+    """What the steps found; ``problems`` stop the load, the rest goes into the configuration."""
 
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    hudi_options: dict[str, Value] = field(default_factory=dict)
 
 
 def load_config(
@@ -105,7 +106,7 @@ def _sorted_keys(
     """
     ours: dict[str, Value] = {}
     hudis: dict[str, Value] = {}
-    without_effect: list[str] = []
+    hudi_keys: list[str] = []
     registry_keys: list[str] = []
     kafka_keys: list[str] = []
     for name in properties.entries:
@@ -114,7 +115,7 @@ def _sorted_keys(
         elif name in keys.HUDI_NAMES:
             _take(name, None, hudis, properties, findings)
         elif name.startswith(keys.HUDIS):
-            without_effect.append(name)
+            hudi_keys.append(name)
         elif is_registry_key(name):
             registry_keys.append(name)
         else:
@@ -126,8 +127,15 @@ def _sorted_keys(
     translation = translate(hudis, ours)
     findings.problems.extend(translation.problems)
     findings.warnings.extend(translation.warnings)
+    has_hudi_tables = any(
+        name.endswith(".format") and value.text == "hudi" for name, value in ours.items()
+    )
+    of_writer = [name for name in hudi_keys if has_hudi_tables and is_of_writer(name)]
+    for name in of_writer:
+        _take(name, None, findings.hudi_options, properties, findings)
+    without_effect = sorted({*hudi_keys} - {*of_writer})
     if without_effect:
-        findings.warnings.append(f"without effect here: {', '.join(sorted(without_effect))}")
+        findings.warnings.append(f"without effect here: {', '.join(without_effect)}")
     return {**translation.values, **ours}, registry_keys, kafka_keys
 
 
@@ -274,6 +282,9 @@ def _config(
     pipeline = _fields(PipelineConfig, values)
     pipeline["source"] = source
     pipeline["target"] = _fields(TargetConfig, values)
+    pipeline["target"]["hudi_options"] = {
+        name: value.text for name, value in findings.hudi_options.items()
+    }
     pipeline["tables"] = _tables(values)
     _warn_of_idle_tables(pipeline["tables"], source, findings)
     pipeline["warnings"] = tuple(findings.warnings)
@@ -338,8 +349,6 @@ def _complaints(error: ValidationError, values: Mapping[str, Value]) -> list[str
             complaints.append(f"{name}: {said}")
         elif value.referenced:
             complaints.append(f"{value.key} (its value is not shown): {said}")
-        elif name.endswith(".format") and value.text.lower() == "hudi":
-            complaints.append(f"{value.key}=hudi: Hudi tables are not in this version; {said}")
         else:
             complaints.append(f"{value.key}={value.text}: {said}")
     return complaints

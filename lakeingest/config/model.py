@@ -173,13 +173,24 @@ class SourceConfig(ConfigModel):
 class TargetConfig(ConfigModel):
     """Where tables and the ledger are kept."""
 
-    format: Literal["delta"] = Field(
+    format: Literal["delta", "hudi"] = Field(
         default="delta",
-        description="Table format. Default: the only one in this version.",
+        description="Format of the tables. Default: `delta`. The ledger is a Delta table in either "
+        "case.",
     )
     path: FolderPath = Field(
         description="Folder of the lake: the tables and the ledger lie below it. A relative path "
         "is relative to the working directory. One pipeline per folder."
+    )
+    hudi_table_type: Literal["COPY_ON_WRITE", "MERGE_ON_READ"] = Field(
+        default="MERGE_ON_READ",
+        description="How Hudi tables are kept. Default: `MERGE_ON_READ`, whose commits cost the "
+        "same however large the table is; `COPY_ON_WRITE`: rewrites files, for cheaper reading. "
+        "Fixed when a table is made.",
+    )
+    hudi_options: Mapping[str, str] = Field(
+        default_factory=dict,
+        description="Settings of Hudi's writer, `hoodie.*`, as they stand in the file.",
     )
     delta_commit: Literal["direct", "public"] = Field(
         default="direct",
@@ -202,8 +213,8 @@ class TableConfig(ConfigModel):
         description="Key columns, separated by commas. Default: the fields of the Kafka record "
         "key, which Debezium fills with the primary key.",
     )
-    format: Literal["delta"] = Field(
-        default="delta", description="Table format. Default: the one of the target."
+    format: Literal["delta", "hudi"] | None = Field(
+        default=None, description="Table format. Default: the one of the target."
     )
 
 
@@ -275,4 +286,15 @@ class PipelineConfig(ConfigModel):
 
     def table(self, collection: str) -> TableConfig:
         """Return what is declared about a collection, or the defaults when nothing is."""
-        return self.tables.get(collection) or TableConfig(format=self.target.format)
+        return self.tables.get(collection) or TableConfig()
+
+    def format_of(self, collection: str) -> str:
+        """Return the format of a collection's table."""
+        return self.table(collection).format or self.target.format
+
+    def formats(self) -> set[str]:
+        """Return the formats that tables may have."""
+        return {
+            self.target.format,
+            *(table.format for table in self.tables.values() if table.format),
+        }

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from delta.tables import DeltaTable
 from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
+
+from lakeingest.engine.commit import Commit
 
 _HISTORY_DEPTHS = (32, None)
 
@@ -26,14 +27,6 @@ TABLE_PROPERTIES = {
     "delta.checkpointInterval": "50",
 }
 """What tables and ledger are created with."""
-
-
-@dataclass(frozen=True)
-class Commit:
-    """One commit: its version and the text its writer left (null: none)."""
-
-    version: int
-    metadata: str | None
 
 
 def is_delta_table(spark: SparkSession, path: str) -> bool:

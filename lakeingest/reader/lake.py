@@ -8,11 +8,14 @@ heads instead would see one table a batch ahead of another.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import datetime, timezone
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.engine import hudi_table
+from lakeingest.engine.commit import Commit
 from lakeingest.engine.delta_log import commits, is_delta_table
 from lakeingest.errors import ConfigError, UsageError
 from lakeingest.shape import LEDGER_FOLDER, MetadataColumns
@@ -46,7 +49,7 @@ class Snapshot:
 
     def key(self, name: str) -> tuple[str, ...]:
         """Return the key columns of a table, from its newest commit."""
-        for commit in commits(self._spark, f"{self._root}/{name}"):
+        for commit in self._commits(name):
             noted = json.loads(commit.metadata) if commit.metadata else None
             if isinstance(noted, dict) and "key" in noted:
                 return tuple(noted["key"])
@@ -67,14 +70,26 @@ class Snapshot:
             listed = ", ".join(versions) or "none"
             message = f"Batch {self.batch} has no table '{name}'; it has: {listed}."
             raise UsageError(message)
-        frame = (
-            self._spark.read.format("delta")
-            .option("versionAsOf", versions[name])
-            .load(f"{self._root}/{name}")
-        )
+        frame = self._at(name, versions[name])
         if metadata:
             return frame
         return frame.where(~F.col(self._names.deleted)).drop(*self._names.names)
+
+    def _at(self, name: str, version: int) -> DataFrame:
+        path = f"{self._root}/{name}"
+        if not self._is_hudi(name):
+            return self._spark.read.format("delta").option("versionAsOf", version).load(path)
+        names = self._names
+        return hudi_table.rows_of(self._spark, path, version, names.names, names.record_key)
+
+    def _commits(self, name: str) -> Iterator[Commit]:
+        path = f"{self._root}/{name}"
+        if self._is_hudi(name):
+            return hudi_table.commits(self._spark, path)
+        return commits(self._spark, path)
+
+    def _is_hudi(self, name: str) -> bool:
+        return hudi_table.is_hudi_table(self._spark, f"{self._root}/{name}")
 
     def create_views(self, prefix: str = "") -> list[str]:
         """Make a temporary view per table; dots in names become underscores.

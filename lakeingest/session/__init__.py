@@ -32,6 +32,7 @@ def session(
     extra: Mapping[str, str] | None = None,
     *,
     kafka: bool = True,
+    hudi: bool = False,
     brief: bool = False,
 ) -> SparkSession:
     """Return the Spark session to work with.
@@ -45,13 +46,14 @@ def session(
         cores: Tasks at the same time, and shuffle partitions; default all cores, at least 2.
         extra: Settings of the new session that come before our own.
         kafka: Whether the new session can read Kafka.
+        hudi: Whether the new session can read and write Hudi tables.
         brief: Whether the new session lives for seconds only; its code is then compiled quickly.
 
     Returns:
-        A session that has Delta.
+        A session that has Delta, and Hudi where it is asked for.
 
     Raises:
-        ConfigError: pyspark is not installed, or the provided session lacks Delta.
+        ConfigError: pyspark is not installed, or the provided session lacks Delta (or Hudi).
         UnavailableError: No Java 17, or a jar that is missing or damaged.
     """
     try:
@@ -60,12 +62,12 @@ def session(
         message = f"Spark is not installed ({error}): pip install 'lakeingest[local]'"
         raise ConfigError(message) from error
     active = SparkSession.getActiveSession()
+    if active is None and (_DATABRICKS in os.environ or _LAUNCHED_BY_SPARK_SUBMIT in os.environ):
+        active = SparkSession.builder.appName(app_name).getOrCreate()
     if active is not None:
-        return _with_delta(active)
-    if _DATABRICKS in os.environ or _LAUNCHED_BY_SPARK_SUBMIT in os.environ:
-        return _with_delta(SparkSession.builder.appName(app_name).getOrCreate())
+        return _with_hudi(_with_delta(active)) if hudi else _with_delta(active)
     builder = SparkSession.builder.appName(app_name)
-    return _start(builder, master, cores, extra or {}, kafka=kafka, brief=brief)
+    return _start(builder, master, cores, extra or {}, kafka=kafka, hudi=hudi, brief=brief)
 
 
 def _with_delta(spark: SparkSession) -> SparkSession:
@@ -85,6 +87,25 @@ def _with_delta(spark: SparkSession) -> SparkSession:
     return spark
 
 
+def _with_hudi(spark: SparkSession) -> SparkSession:
+    """Refuse a session that cannot write Hudi tables, or could not write some of their rows."""
+    from lakeingest.session.settings import HUDI
+
+    missing = [
+        f"{setting.key}={setting.value}"
+        for setting in HUDI
+        if setting.value.rpartition(",")[2] not in (spark.conf.get(setting.key, None) or "")
+    ]
+    if missing:
+        message = (
+            f"the running Spark session is not made for Hudi tables: start it with "
+            f"{', '.join(missing)} and the Hudi bundle on its class path, or stop it and let "
+            "lakeingest start one"
+        )
+        raise ConfigError(message)
+    return spark
+
+
 def _start(
     builder: SparkSession.Builder,
     master: str | None,
@@ -92,6 +113,7 @@ def _start(
     extra: Mapping[str, str],
     *,
     kafka: bool,
+    hudi: bool,
     brief: bool,
 ) -> SparkSession:
     # Not at the top: `python -m lakeingest.session.jars` must find its module not yet loaded.
@@ -101,13 +123,20 @@ def _start(
 
     width = cores or max(2, os.cpu_count() or 2)
     master = master or f"local[{width}]"
-    jars = ensure_jars(("delta", "avro", "kafka") if kafka else ("delta", "avro"))
+    wanted = {"delta": True, "avro": True, "kafka": kafka, "hudi": hudi}
+    jars = ensure_jars([group for group, needed in wanted.items() if needed])
     ensure_java()
     if master.startswith("local"):
         # Spark's Python workers run on this machine and must be of the driver's version.
         os.environ["PYSPARK_PYTHON"] = sys.executable
-    chosen = {setting.key: setting.value for setting in settings(master, width, brief=brief)}
+    chosen = {
+        setting.key: setting.value for setting in settings(master, width, hudi=hudi, brief=brief)
+    }
     chosen["spark.jars"] = ",".join(str(path) for path in jars)
+    if hudi and master.startswith("local"):
+        # Behind Spark's own loader Hudi cannot reach what of Parquet is private to its package: an
+        # array of timestamps without zone would be written and could not be read.
+        chosen["spark.driver.extraClassPath"] = str(next(p for p in jars if "hudi" in p.name))
     for key, value in {**chosen, **extra}.items():
         builder = builder.config(key, value)
     return builder.master(master).getOrCreate()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lakeingest.errors import InvariantError, UnavailableError
 
-GROUPS = ("delta", "kafka", "avro")
+GROUPS = ("delta", "kafka", "avro", "hudi")
 """What a session can ask for: a table format, a source or a record format, with all its jars."""
 
 

@@ -74,6 +74,30 @@ ANY_MASTER = (
     ),
 )
 
+HUDI = (
+    Setting(
+        "spark.sql.extensions",
+        "io.delta.sql.DeltaSparkSessionExtension,"
+        "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+        "both formats in one session; the catalog stays Delta's, which serves Hudi tables as well",
+    ),
+    Setting(
+        "spark.serializer",
+        "org.apache.spark.serializer.KryoSerializer",
+        "Hudi refuses to write with Java's serializer",
+    ),
+    Setting(
+        "spark.kryo.registrator",
+        "org.apache.spark.HoodieSparkKryoRegistrar",
+        "how Hudi's own classes are serialized",
+    ),
+    Setting(
+        "spark.hadoop.parquet.avro.write-old-list-structure",
+        "false",
+        "the old structure has no place for a null in an array: such a row cannot be written",
+    ),
+)
+
 LOOPBACK = (
     Setting(
         "spark.driver.bindAddress",
@@ -93,12 +117,19 @@ QUICKLY_COMPILED = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 within a minute, then nothing is compiled any more, and some calls fail."""
 
 
-def settings(master: str, cores: int, *, brief: bool = False) -> tuple[Setting, ...]:
+QUIET_HUDI = "-Djol.skipDynamicAttach=true -Djol.skipHotspotSAAttach=true"
+"""Hudi measures objects with JOL, which tells stdout, among our rows, what it cannot attach."""
+
+
+def settings(
+    master: str, cores: int, *, hudi: bool = False, brief: bool = False
+) -> tuple[Setting, ...]:
     """Return the settings of a new session.
 
     Args:
         master: Spark master, such as ``local[2]``.
         cores: Tasks that run at the same time.
+        hudi: Whether the session can read and write Hudi tables.
         brief: Whether the session lives for seconds, so that optimised code would come too late.
     """
     heap = os.environ.get("LAKEINGEST_DRIVER_MEMORY", DRIVER_MEMORY)
@@ -116,10 +147,14 @@ def settings(master: str, cores: int, *, brief: bool = False) -> tuple[Setting, 
         Setting(
             "spark.driver.extraJavaOptions",
             f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()} -XX:+UseParallelGC"
+            + (f" {QUIET_HUDI}" if hudi else "")
             + (f" {QUICKLY_COMPILED}" if brief else ""),
             "Spark's own profile prints warnings that no one can act on; on few cores G1's "
             "concurrent threads take time from the tasks; optimising code is nearly half of what a "
             "JVM does in its first half minute",
         ),
     )
-    return ANY_MASTER + sized + (LOOPBACK if master.startswith("local") else ())
+    formats = HUDI if hudi else ()
+    replaced = {setting.key for setting in formats}
+    common = tuple(setting for setting in ANY_MASTER if setting.key not in replaced)
+    return common + sized + formats + (LOOPBACK if master.startswith("local") else ())

@@ -8,16 +8,13 @@ insert, a tombstone of a re-used key), so the keys are looked up in the table fi
 their range so that file statistics prune. The look-up costs a fraction of the MERGE that it saves
 (append 0.13 s, MERGE 0.7 s, measured).
 
-``hard`` deletes remove the row and keep its position in a side table (``<table>__tombstones``) that
-is committed **before** the table: a crash between the two leaves a tombstone whose delete comes
-again, while the other order would leave a delete that an older change could undo.
+``hard`` deletes remove the row; ``tombstones.py`` keeps its position.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from pathlib import PurePosixPath
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
@@ -28,7 +25,7 @@ from pyspark.sql.types import StructType
 from lakeingest.engine.delta_log import TABLE_PROPERTIES, is_delta_table
 from lakeingest.engine.held import held
 from lakeingest.engine.own_session import own_session
-from lakeingest.errors import ConfigError, FencedError
+from lakeingest.errors import FencedError
 from lakeingest.named import all_named, named, quoted
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, TableState, schema_token
@@ -36,11 +33,14 @@ from lakeingest.sink.delta_commit import committed, merge_session, newest_note
 from lakeingest.sink.delta_commit import writer as delta_writer
 from lakeingest.sink.delta_direct import DirectCommits
 from lakeingest.sink.delta_merge import merge
+from lakeingest.sink.foreign_files import refuse_files
 from lakeingest.sink.merge_law import MergeLaw, inserted_rows, refuse_missing, small
+from lakeingest.sink.progress import carried, created_by_another, owned
 from lakeingest.sink.schema_change import schema_change
+from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
+from lakeingest.sink.tombstones import buried, buried_matters, without_buried
 
 _INTERNAL = ("_first_op", "_link")
-_TOMBSTONES = "__tombstones"
 _FENCE_ATTEMPTS = 10
 
 
@@ -91,15 +91,7 @@ class DeltaSink:
         if not is_delta_table(self._spark, path):
             return None
         version, note = newest_note(self._spark, path)
-        if note is None or note.pipeline != self._pipeline:
-            owner = "no lakeingest pipeline" if note is None else f"pipeline '{note.pipeline}'"
-            message = (
-                f"The target '{PurePosixPath(path).name}' under lakeingest.target.path already "
-                f"holds a Delta table that belongs to {owner}, not to '{self._pipeline}'. "
-                "It was not touched. Choose another lakeingest.target.path or move the table away."
-            )
-            raise ConfigError(message)
-        return TableState(version, note)
+        return TableState(version, owned(note, self._pipeline, path, "Delta"))
 
     def refuse_foreign_files(self, collection: str) -> None:
         """Stop at a folder with data that no Delta log explains (Parquet, Hudi, Iceberg).
@@ -109,18 +101,7 @@ class DeltaSink:
         path = self.path(collection)
         if is_delta_table(self._spark, path):
             return
-        try:
-            reader = self._spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-            empty = reader.load(path).select("path").isEmpty()
-        except AnalysisException:
-            return
-        if not empty:
-            message = (
-                f"The target folder '{PurePosixPath(path).name}' under lakeingest.target.path "
-                "holds files that are no Delta table. It was not touched. Choose another "
-                "lakeingest.target.path or move the files away."
-            )
-            raise ConfigError(message)
+        refuse_files(self._spark, path, "Delta")
 
     def read(self, collection: str, version: int | None = None) -> DataFrame:
         """Read the table, as of ``version`` or its head."""
@@ -161,7 +142,7 @@ class DeltaSink:
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
     ) -> TableState:
         """Land the changeset in one commit (two tables for ``hard`` deletes, tombstones first)."""
-        note = self._carried(note, changeset, previous)
+        note = carried(note, changeset, previous, hard=self._hard)
         if self._hard:
             changeset = self._without_buried(changeset, note, previous)
             if changeset.deletes:
@@ -183,19 +164,6 @@ class DeltaSink:
             return self._append(changeset, note, previous)
         return self._merge(changeset, note, self.read(note.collection).schema)
 
-    def _carried(
-        self, note: CommitNote, changeset: Changeset, previous: TableState | None
-    ) -> CommitNote:
-        old = previous.note if previous else None
-        return replace(
-            note,
-            floor=max(changeset.floor, old.floor if old else ""),
-            high=max(changeset.high, old.high if old else ""),
-            partial_rows=changeset.masked or bool(old and old.partial_rows),
-            tombstones=(self._hard and changeset.deletes) or bool(old and old.tombstones),
-            key=changeset.key,
-        )
-
     def _rows(self, changeset: Changeset) -> DataFrame:
         names = self._names
         frame = changeset.frame.drop(*_INTERNAL)
@@ -215,11 +183,7 @@ class DeltaSink:
         except AnalysisException as error:
             if not is_delta_table(self._spark, path):
                 raise
-            message = (
-                f"Another run created table '{note.collection}' at the same time. Nothing of this "
-                "batch was published; run again."
-            )
-            raise FencedError(message) from error
+            raise created_by_another(note.collection) from error
 
     def _append(self, changeset: Changeset, note: CommitNote, previous: TableState) -> TableState:
         path = self.path(note.collection)
@@ -287,13 +251,11 @@ class DeltaSink:
             session.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({', '.join(specs)})")
 
     def _tombstones(self, collection: str) -> str:
-        return self.path(collection + _TOMBSTONES)
+        return self.path(collection + TOMBSTONES)
 
     def _keep_tombstones(self, changeset: Changeset, note: CommitNote) -> None:
-        names = self._names
         path = self._tombstones(note.collection)
-        keys = all_named(changeset.key)
-        dead = changeset.frame.where(F.col(names.deleted)).select(*keys, names.position)
+        dead = buried(changeset, self._names)
         committed(
             self._spark, path, note, lambda: delta_writer(dead, note).mode("append").save(path)
         )
@@ -301,21 +263,7 @@ class DeltaSink:
     def _without_buried(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
     ) -> Changeset:
-        """Drop payloads that are older than a tombstone; only a late batch can hold one."""
-        late = previous is not None and changeset.low <= previous.note.high
-        if not (late and previous and previous.note.tombstones):
+        if not buried_matters(changeset, previous):
             return changeset
-        names = self._names
-        path = self._tombstones(note.collection)
-        graves = (
-            self._spark.read.format("delta")
-            .load(path)
-            .groupBy(*all_named(changeset.key))
-            .agg(F.max(names.position).alias("_buried_at"))
-        )
-        position, buried_at = F.col(names.position), F.col("_buried_at")
-        # The delete itself comes again after a crash between its tombstone and the table.
-        same = F.col(names.deleted) & (position == buried_at)
-        alive = buried_at.isNull() | (position > buried_at) | same
-        frame = changeset.frame.join(graves, list(changeset.key), "left").where(alive)
-        return replace(changeset, frame=frame.select(*all_named(changeset.frame.columns)))
+        graves = self._spark.read.format("delta").load(self._tombstones(note.collection))
+        return without_buried(changeset, graves, self._names)

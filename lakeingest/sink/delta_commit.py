@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from lakeingest.engine.delta_log import commits
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import FencedError, TransientError
+from lakeingest.sink import progress
 from lakeingest.sink.contract import CommitNote, TableState
 
 _APP = "lakeingest:"
@@ -66,31 +66,8 @@ def writer(frame: DataFrame, note: CommitNote) -> DataFrameWriter:
 
 
 def newest_note(spark: SparkSession, path: str) -> tuple[int, CommitNote | None]:
-    """Return the table's newest version and how far it is, with the newest run and token.
-
-    Foreign commits on top (OPTIMIZE, VACUUM) are passed over. So are fences: only a commit of rows
-    says how far the table is, for a fence may have been made by somebody who had read too little.
-    """
-    version = -1
-    newest: CommitNote | None = None
-    for commit in commits(spark, path):
-        version = max(version, commit.version)
-        note = CommitNote.from_json(commit.metadata)
-        if note is None:
-            continue
-        newest = newest or note
-        if not note.fences:
-            return version, replace(note, run=newest.run, token=newest.token)
-    # The log does not reach back to a commit of rows: what fences repeat is the best there is.
-    return version, newest
-
-
-def overtaken(note: CommitNote) -> FencedError:
-    """Return the error of a writer that finds a later one's token in the log."""
-    return FencedError(
-        f"Table '{note.collection}' belongs to a later run of pipeline '{note.pipeline}' now; "
-        "this run stopped before it published anything more."
-    )
+    """Return the table's newest version and how far it is; see ``progress.newest_note``."""
+    return progress.newest_note(commits(spark, path))
 
 
 @contextmanager
@@ -123,6 +100,6 @@ def committed(
     if found is not None and found.run == note.run and found.token == note.token:
         return TableState(version, found)
     if found is not None and found.token >= note.token:
-        raise overtaken(note)
+        raise progress.overtaken(note)
     message = f"The commit to table '{note.collection}' is not in its log; run again."
     raise TransientError(message)

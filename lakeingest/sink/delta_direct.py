@@ -12,9 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction, available
 from lakeingest.sink.contract import Changeset, CommitNote, TableState
-from lakeingest.sink.delta_commit import application, newest_note, overtaken, rivals_fence
+from lakeingest.sink.delta_commit import application, newest_note, rivals_fence
 from lakeingest.sink.delta_rewrite import Rewrite
 from lakeingest.sink.merge_law import SMALL_BYTES, MergeLaw
+from lakeingest.sink.progress import overtaken
 
 _Files = tuple[DataFile, ...]
 

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegralType
 
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
 from lakeingest.named import all_named, named
 from lakeingest.sink.contract import Changeset
-from lakeingest.sink.merge_law import MergeLaw, inserted_rows, inserted_values, target
+from lakeingest.sink.decisions import matched_decisions
+from lakeingest.sink.merge_law import MergeLaw, inserted_rows, inserted_values
 
 _FILE = "_lakeingest_file"
 _HIT = "_lakeingest_hit"
@@ -120,7 +121,9 @@ class Rewrite:
         joined = rows.alias("t").join(hinted, self._law.same_key(), "full")
         new = F.col(f"t.{_ROW}").isNull()
         inserted = self._law.inserted()
-        kept, decided = self._decisions(F.col(f"s.{_HIT}").isNotNull() & ~new, partial=partial)
+        kept, decided = matched_decisions(
+            self._law, self._schema, F.col(f"s.{_HIT}").isNotNull() & ~new, partial=partial
+        )
         values = zip(inserted_values(inserted, self._schema), decided, strict=True)
         return joined.where(F.when(new, inserted.condition).otherwise(kept)).select(
             *(
@@ -142,33 +145,11 @@ class Rewrite:
         payloads = self._changeset.frame.withColumn(_HIT, F.lit(True))
         rows = self._transaction.read(touched).alias("t")
         joined = rows.join(F.broadcast(payloads).alias("s"), self._law.same_key(), "left")
-        kept, decided = self._decisions(F.col(f"s.{_HIT}").isNotNull(), partial=partial)
+        kept, decided = matched_decisions(
+            self._law, self._schema, F.col(f"s.{_HIT}").isNotNull(), partial=partial
+        )
         named = zip(decided, self._schema.fieldNames(), strict=True)
         return joined.where(kept).select(*(value.alias(name) for value, name in named))
-
-    def _decisions(self, hit: Column, *, partial: bool) -> tuple[Column, list[Column]]:
-        """Return whether a row of the table stays, and what its columns become.
-
-        Args:
-            hit: Whether the row has a payload.
-            partial: Whether columns are decided one by one.
-        """
-        clauses = self._law.matched(partial=partial)
-        conditions = [F.coalesce(hit & clause.condition, F.lit(False)) for clause in clauses]
-        kept = F.lit(True)
-        for clause, condition in zip(clauses, conditions, strict=True):
-            # Removal is the first clause, if any: no other one can have claimed the row.
-            if clause.values is None:
-                kept = kept & ~condition
-        decided = []
-        for item in self._schema:
-            value = target(item.name)
-            for clause, condition in reversed(list(zip(clauses, conditions, strict=True))):
-                if clause.values is not None and item.name in clause.values:
-                    new = clause.values[item.name].cast(item.dataType)
-                    value = F.when(condition, new).otherwise(value)
-            decided.append(value)
-        return kept, decided
 
     def _written(self, frame: DataFrame, touched: Sequence[DataFile]) -> tuple[DataFile, ...]:
         total = sum(file.size for file in touched)

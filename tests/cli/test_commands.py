@@ -23,7 +23,7 @@ def test_run_hands_its_options_to_the_library(configuration: str, library: Libra
     assert call["config"].deletes == "hard"
     assert (call["continuous"], call["min_sync_interval_seconds"]) == (True, 2.5)
     assert call["max_batches"] == 3
-    session = {"app_name": "lakeingest run shop", "kafka": False, "brief": False}
+    session = {"app_name": "lakeingest run shop", "kafka": False, "hudi": False, "brief": False}
     assert library.called("session") == session
 
 
@@ -33,6 +33,14 @@ def test_a_command_that_only_looks_gets_a_brief_session(
 ) -> None:
     execute([command, configuration])
     assert library.called("session")["brief"] is True
+
+
+def test_a_pipeline_with_a_hudi_table_gets_a_session_with_hudi(
+    configuration: str, library: Library
+) -> None:
+    setting = "lakeingest.table.public.orders.format=hudi"
+    assert execute(["run", configuration, "--set", setting]) == 0
+    assert library.called("session")["hudi"] is True
 
 
 def test_a_kafka_pipeline_gets_a_session_with_kafka(configuration: str, library: Library) -> None:

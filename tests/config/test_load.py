@@ -109,11 +109,34 @@ def test_an_unresolvable_reference_is_not_called_missing_as_well() -> None:
     assert "missing" not in said
 
 
-@pytest.mark.parametrize(
-    "key", ["lakeingest.target.format", "lakeingest.table.public.orders.format"]
-)
-def test_hudi_as_a_format_says_that_this_version_has_it_not(key: str) -> None:
-    assert f"{key}=hudi: Hudi tables are not in this version" in problem({**RECORDED, key: "hudi"})
+FORMATS = ["lakeingest.target.format", "lakeingest.table.public.orders.format"]
+
+
+@pytest.mark.parametrize("key", FORMATS)
+def test_a_format_that_is_none_is_refused(key: str) -> None:
+    said = problem({**RECORDED, key: "iceberg"})
+    assert f"{key}=iceberg: should be 'delta' or 'hudi'" in said
+
+
+def test_a_table_has_the_targets_format_unless_it_is_given_one() -> None:
+    orders, others = "public.orders", "public.others"
+    plain = load_config(RECORDED)
+    assert (plain.format_of(orders), plain.formats()) == ("delta", {"delta"})
+    given = {f"lakeingest.table.{orders}.key": "id", "lakeingest.target.format": "hudi"}
+    assert load_config({**RECORDED, **given}).format_of(orders) == "hudi"
+    mixed = load_config({**RECORDED, f"lakeingest.table.{orders}.format": "hudi"})
+    assert (mixed.format_of(orders), mixed.format_of(others)) == ("hudi", "delta")
+    assert mixed.formats() == {"delta", "hudi"}
+
+
+def test_settings_of_hudis_writer_reach_hudi_tables_and_no_others() -> None:
+    given = {"hoodie.bucket.index.num.buckets": "16", "hoodie.spark.sql.whatever": "1"}
+    config = load_config({**RECORDED, **given, "lakeingest.target.format": "hudi"})
+    assert config.target.hudi_options == {"hoodie.bucket.index.num.buckets": "16"}
+    assert config.warnings == ("without effect here: hoodie.spark.sql.whatever",)
+    on_delta = load_config({**RECORDED, **given})
+    assert on_delta.target.hudi_options == {}
+    assert on_delta.warnings == (f"without effect here: {', '.join(given)}",)
 
 
 @pytest.mark.parametrize("text", ["", "   "])

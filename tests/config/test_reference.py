@@ -33,6 +33,7 @@ def test_every_field_of_the_model_has_a_key() -> None:
         "tables",
         "kafka_options",
         "registry_options",
+        "hudi_options",
     }
     derived.add("topic_pattern")
     for model in (PipelineConfig, SourceConfig, TargetConfig, TableConfig):

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -38,6 +38,13 @@ from tests.recordings.prefix import SHOP_MEASURES, Place, PrefixChecker, shop_vi
 from tests.recordings.shown import show_in_process, show_through_the_command
 from tests.recordings.suite import Case, cases
 from tests.recordings.totals import Lake, TotalsOfLake, publications
+
+_TOLD = (
+    "lakeingest.commit.max.transactions",
+    "lakeingest.batch.max.events",
+    "lakeingest.hudi.table.type",
+)
+"""Settings that a case is named after."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +168,7 @@ def check_run(
 def title(run: RecordedRun, properties: Mapping[str, str], max_batches: int | None) -> str:
     """Return the name of a case as it is printed."""
     parts = [f"{run.name}/{run.form}"]
-    for key in ("lakeingest.commit.max.transactions", "lakeingest.batch.max.events"):
+    for key in _TOLD:
         if key in properties:
             parts.append(f"{key.removeprefix('lakeingest.')}={properties[key]}")
     if max_batches:
@@ -214,16 +221,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", default=[], metavar="RUN")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME")
     options = parser.parse_args(arguments)
+    settings = dict(pair.split("=", 1) for pair in options.set)
     if (options.run is None) == (options.all is None):
         parser.error("give one RUN_FOLDER, or --all ROOT")
     if options.all is None:
         root = options.run.parent
-        settings = dict(pair.split("=", 1) for pair in options.set)
         wanted = [Case(options.run.name, options.format, settings, options.max_batches)]
     else:
         root = options.all
-        wanted = cases(options.only, options.variant)
-    spark = session("recordings", kafka=False)
+        wanted = [
+            replace(case, settings={**case.settings, **settings})
+            for case in cases(options.only, options.variant)
+        ]
+    spark = session("recordings", kafka=False, hudi="hudi" in settings.values())
     reports = [check_case(spark, case, root) for case in wanted]
     bad = [report.title for report in reports if not report.good]
     if len(reports) > 1:

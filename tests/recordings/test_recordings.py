@@ -108,6 +108,34 @@ def test_another_engine_reads_the_newest_publication_as_the_database_was(
     assert checker.check("torn", lake.totals(torn, checker.measures)) is None
 
 
+@pytest.mark.parametrize(
+    ("table_type", "batch"), [("COPY_ON_WRITE", 100_000), ("MERGE_ON_READ", 2_000)]
+)
+def test_on_hudi_every_publication_is_a_commit_prefix_and_the_tables_are_the_databases(
+    spark: SparkSession, demo: RecordedRun, tmp_path: Path, table_type: str, batch: int
+) -> None:
+    settings = {
+        "lakeingest.target.format": "hudi",
+        "lakeingest.hudi.table.type": table_type,
+        "lakeingest.batch.max.events": str(batch),
+    }
+    report = check_run(spark, demo, tmp_path, settings=settings)
+    assert wrong(report) == []
+    assert report.history.publications >= 20_000 // batch
+    assert report.history.place is not None
+    assert report.history.place.last == 979
+
+
+def test_tables_of_both_formats_share_one_ledger(
+    spark: SparkSession, demo: RecordedRun, tmp_path: Path
+) -> None:
+    settings = {f"lakeingest.table.public.{table}.format": "hudi" for table in ("orders", "bulk")}
+    report = check_run(spark, demo, tmp_path, settings=settings)
+    assert wrong(report) == []
+    assert (tmp_path / "lake" / "public.orders" / ".hoodie").is_dir()
+    assert (tmp_path / "lake" / "public.customers" / "_delta_log").is_dir()
+
+
 def test_there_is_no_publication_where_there_is_no_lake(tmp_path: Path) -> None:
     assert DeltaRsLake(tmp_path, "public").newest() is None
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from lakeingest.errors import ConfigError
-from lakeingest.session import _with_delta, session
-from lakeingest.session.settings import LOG_CONFIGURATION, settings
+from lakeingest.session import _with_delta, _with_hudi, session
+from lakeingest.session.settings import HUDI, LOG_CONFIGURATION, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def test_every_setting_of_the_table_is_in_force(spark: SparkSession) -> None:
     chosen_by_the_fixture = {"spark.driver.memory"}
-    for setting in settings("local[2]", 2):
+    for setting in settings("local[2]", 2, hudi=True):
         if setting.key not in chosen_by_the_fixture:
             assert spark.conf.get(setting.key) == setting.value, setting.reason
 
@@ -66,6 +66,17 @@ def test_a_provided_session_without_delta_is_refused(monkeypatch: pytest.MonkeyP
     assert _with_delta(provided) is provided
 
 
+def test_a_provided_session_without_hudi_is_told_what_it_lacks(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _with_hudi(spark) is spark
+    kryo = "spark.serializer=org.apache.spark.serializer.KryoSerializer"
+    lacking = {setting.key: setting.value for setting in HUDI} | {"spark.serializer": "java"}
+    conf = SimpleNamespace(get=lambda key, _default: lacking.get(key))
+    with pytest.raises(ConfigError, match=f"start it with {kryo} and the Hudi bundle"):
+        _with_hudi(cast("SparkSession", SimpleNamespace(conf=conf)))
+
+
 def test_without_pyspark_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(ConfigError, match=r"pip install 'lakeingest\[local\]'"):
@@ -77,12 +88,23 @@ def test_the_log_configuration_is_a_file_of_the_package() -> None:
     assert LOG_CONFIGURATION.suffix == ".properties"
 
 
+_HUDI_WRITE = (
+    "format('hudi').options(**{'hoodie.table.name': 't', 'hoodie.metadata.enable': 'false',"
+    " 'hoodie.datasource.write.recordkey.field': 'id'})"
+)
+
+
 @pytest.mark.slow
-def test_a_fresh_session_writes_nothing_but_our_data_to_any_stream(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("hudi", "write"), [(False, "format('delta')"), (True, _HUDI_WRITE)], ids=["delta", "hudi"]
+)
+def test_a_fresh_session_writes_nothing_but_our_data_to_any_stream(
+    tmp_path: Path, hudi: bool, write: str
+) -> None:
     program = (
         "from lakeingest.session import session\n"
-        "spark = session(cores=2)\n"
-        f"spark.range(3).write.format('delta').save({str(tmp_path / 'table')!r})\n"
+        f"spark = session(cores=2, hudi={hudi})\n"
+        f"spark.range(3).write.{write}.mode('append').save({str(tmp_path / 'table')!r})\n"
         "print(spark.range(3).count())\n"
         "spark.stop()\n"
     )

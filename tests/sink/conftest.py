@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 
 from lakeingest.sink.contract import Sink
 from lakeingest.sink.delta import DeltaSink
+from lakeingest.sink.hudi import HudiSink
+from lakeingest.sink.hudi_options import HudiSettings, TableType
 from tests.sink.lake import NAMES, PIPELINE, Lake
 
 Lakes = Callable[..., Lake]
@@ -30,13 +32,35 @@ def _delta(
     )
 
 
+def _hudi(
+    spark: SparkSession,
+    root: str,
+    *,
+    table_type: TableType,
+    hard: bool = False,
+    null_missing: bool = False,
+    pipeline: str = PIPELINE,
+    given: Mapping[str, str] | None = None,
+) -> Sink:
+    settings = HudiSettings(table_type, given or {})
+    return HudiSink(
+        spark, root, pipeline, NAMES, hard=hard, null_missing=null_missing, settings=settings
+    )
+
+
 SINKS: Mapping[str, Callable[..., Sink]] = {
     "delta": _delta,
     "delta-public": partial(_delta, direct=False),
+    "hudi-cow": partial(_hudi, table_type=TableType.COPY_ON_WRITE),
+    "hudi-mor": partial(_hudi, table_type=TableType.MERGE_ON_READ),
 }
 
 
-@pytest.fixture(params=sorted(SINKS))
+# By hand (`-m soak`): what differs from merge-on-read is in ``test_hudi.py``, in both.
+_BY_HAND = {"hudi-cow": pytest.mark.soak}
+
+
+@pytest.fixture(params=[pytest.param(name, marks=_BY_HAND.get(name, ())) for name in sorted(SINKS)])
 def lakes(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lakes:
     """Make a lake in the test's folder; ``hard`` and ``null_missing`` as the sink takes them."""
     make = SINKS[request.param]
@@ -60,3 +84,11 @@ def public_lake(spark: SparkSession, tmp_path: Path) -> Lake:
     """Make a Delta lake that is written through the public API alone."""
     root = tmp_path / "lake"
     return Lake(spark, lambda **chosen: _delta(spark, str(root), direct=False, **chosen), {})
+
+
+@pytest.fixture(params=["hudi-cow", "hudi-mor"])
+def hudi_lake(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lake:
+    """Make a Hudi lake of either table type, for what only Hudi has."""
+    root = tmp_path / request.param
+    make = SINKS[request.param]
+    return Lake(spark, lambda **chosen: make(spark, str(root), **chosen), {})

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.engine import delta_log, hudi_table
 from lakeingest.position import after
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, Sink, TableState, token
@@ -96,6 +97,12 @@ class Lake:
         """Read the table with tombstones and metadata."""
         assert self.state is not None
         return self.sink.read(COLLECTION, self.state.version)
+
+    def versions(self) -> list[int]:
+        """Return the versions that commits made, newest first."""
+        path = self.sink.path(COLLECTION)
+        found = hudi_table if hudi_table.is_hudi_table(self.spark, path) else delta_log
+        return [commit.version for commit in found.commits(self.spark, path)]
 
     def live(self, *columns: str, version: int | None = None) -> dict[int, tuple[object, ...]]:
         """Return the chosen columns (default ``n``) of the live rows."""

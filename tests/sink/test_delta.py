@@ -8,11 +8,12 @@ from typing import NoReturn
 import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
 from lakeingest.errors import ConfigError, FencedError
 from lakeingest.sink import delta, delta_direct, delta_rewrite
-from tests.sink.lake import COLLECTION, Lake, Payload, at, delete, insert, update
+from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, at, delete, insert, update
 
 
 def operations(lake: Lake) -> list[str]:
@@ -53,6 +54,25 @@ def test_an_insert_of_a_key_that_exists_is_not_appended(
     lake.apply(insert(1, 4, n=4), insert(3, 5, n=5))
     assert operations(lake)[-1] in ("MERGE", "WRITE Overwrite")
     assert lake.live() == {1: (4,), 2: (2,), 3: (5,)}
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+@pytest.mark.parametrize("kind", ["delta_lake", "public_lake"])
+def test_a_dot_in_a_columns_name_is_part_of_the_name(
+    request: pytest.FixtureRequest, kind: str, hard: bool
+) -> None:
+    ddl = "`i.d` BIGINT, `n.n` INT, `bo.dy` STRING"
+    lake: Lake = request.getfixturevalue(kind)
+    lake.options["hard"] = hard
+    lake.restart()
+    first = {"n.n": 1, "bo.dy": "a"}
+    lake.apply(*(Payload(id_, id_, first, first="c") for id_ in (1, 2, 3)), ddl=ddl)
+    lake.apply(delete(1, 5), ddl=ddl)
+    lake.apply(update(2, 6, **{"n.n": 2}), Payload(4, 7, first, first="c"), ddl=ddl)
+    lake.apply(Payload(1, 4, first), Payload(5, 8, first, first="c"), ddl=f"{ddl}, `ne.w` INT")
+    live = lake.head().where(~F.col(NAMES.deleted)).drop(*NAMES.names).orderBy("`i.d`").collect()
+    a = "a"
+    assert live == [(2, 2, a, None), (3, 1, a, None), (4, 1, a, None), (5, 1, a, None)]
 
 
 def test_of_a_larger_table_only_files_with_a_changed_row_are_written_again(

@@ -1,0 +1,50 @@
+"""Ledger and sink of a pipeline, as its configuration says."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from lakeingest.config.model import PipelineConfig
+from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.shape import LEDGER_FOLDER, MetadataColumns
+from lakeingest.sink.contract import Sink
+from lakeingest.sink.delta import DeltaSink
+from lakeingest.sink.hudi import HudiSink
+from lakeingest.sink.hudi_options import HudiSettings, TableType
+from lakeingest.sink.routed import RoutedSink
+
+
+def opened_ledger(spark: SparkSession, config: PipelineConfig, run: str) -> DeltaLedger:
+    """Return the ledger; it is Delta whatever the tables are, because a publication must be fenced.
+
+    Hudi's timeline has no compare-and-set, so a revived driver could publish in it.
+    """
+    return DeltaLedger(
+        spark,
+        f"{config.target.path}/{LEDGER_FOLDER}",
+        config.name,
+        run,
+        direct=config.target.delta_commit == "direct",
+    )
+
+
+def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
+    """Return what writes the tables, whatever their formats."""
+    root, names = config.target.path, MetadataColumns(config.metadata_prefix)
+    hard, null_missing = config.deletes == "hard", config.toast_missing == "null"
+    delta = DeltaSink(
+        spark,
+        root,
+        config.name,
+        names,
+        hard=hard,
+        null_missing=null_missing,
+        direct=config.target.delta_commit == "direct",
+    )
+    if config.formats() == {"delta"}:
+        return delta
+    settings = HudiSettings(TableType(config.target.hudi_table_type), config.target.hudi_options)
+    hudi = HudiSink(
+        spark, root, config.name, names, hard=hard, null_missing=null_missing, settings=settings
+    )
+    return RoutedSink({"delta": delta, "hudi": hudi}, config.format_of)

@@ -1,0 +1,180 @@
+"""The Hudi sink: rows decided by the merge law, then one upsert, copy-on-write or merge-on-read.
+
+Hudi's own merge is the second guard only (``EVENT_TIME_ORDERING`` on the position): it keeps the
+newer of two rows, and no more is asked of it. What its Debezium payload does beyond that is not
+used, because it brings deleted rows back, fills unavailable values of top-level strings only, and
+differs between the two table types (measured). So a deleted row stays as a row with its position,
+and where a column may be left out, or a table's row must be seen to decide, table and payloads are
+joined by us, as on Delta (``hudi_rows.py``). Where every payload is a whole row they go in as they
+are, and the table is not read.
+
+``hard`` deletes are the same rows under a marker that lets Hudi drop them from its files;
+``tombstones.py`` keeps their positions.
+
+A new column or a wider type needs no commit before: Hudi takes it from the rows that are written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from lakeingest.engine.held import held
+from lakeingest.engine.hudi_table import is_hudi_table
+from lakeingest.errors import FencedError
+from lakeingest.shape import MetadataColumns
+from lakeingest.sink.contract import Changeset, CommitNote, TableState
+from lakeingest.sink.foreign_files import refuse_files
+from lakeingest.sink.hudi_commit import HudiTable
+from lakeingest.sink.hudi_options import HudiSettings
+from lakeingest.sink.hudi_rows import decided_rows, whole_rows, written_schema
+from lakeingest.sink.merge_law import MergeLaw
+from lakeingest.sink.progress import carried, created_by_another, owned
+from lakeingest.sink.schema_change import schema_change
+from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
+from lakeingest.sink.tombstones import buried, buried_matters, without_buried
+
+_INTERNAL = ("_first_op", "_link")
+_FENCE_ATTEMPTS = 10
+
+
+class HudiSink:
+    """Hudi tables under one folder, one per source collection."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: str,
+        pipeline: str,
+        names: MetadataColumns,
+        *,
+        hard: bool,
+        null_missing: bool,
+        settings: HudiSettings,
+    ) -> None:
+        """Bind to a lake folder.
+
+        Args:
+            spark: Session with Hudi's extension.
+            root: Folder (path or URI) that holds the tables.
+            pipeline: Name of the pipeline that owns them.
+            names: Names of the metadata columns.
+            hard: Whether a delete removes its row.
+            null_missing: Whether a value that is nowhere to be found becomes NULL.
+            settings: How tables are kept.
+        """
+        self._spark = spark
+        self._root = root.rstrip("/")
+        self._pipeline = pipeline
+        self._names = names
+        self._hard = hard
+        self._null_missing = null_missing
+        self._settings = settings
+
+    def path(self, collection: str) -> str:
+        """Return the table's folder."""
+        return f"{self._root}/{collection}"
+
+    def state(self, collection: str) -> TableState | None:
+        """Return version and progress; null when there is no table.
+
+        Raises:
+            ConfigError: The folder holds a table that is not this pipeline's.
+        """
+        path = self.path(collection)
+        version, note = self._table(collection).newest_note()
+        if version is None:
+            return None
+        return TableState(version, owned(note, self._pipeline, path, "Hudi"))
+
+    def refuse_foreign_files(self, collection: str) -> None:
+        """Stop at a folder with data that no Hudi timeline explains (Parquet, Delta, Iceberg)."""
+        if is_hudi_table(self._spark, self.path(collection)):
+            return
+        refuse_files(self._spark, self.path(collection), "Hudi")
+
+    def read(self, collection: str, version: int | None = None) -> DataFrame:
+        """Read the table, as of ``version`` or its head."""
+        return self._table(collection).read(version)
+
+    def fence(self, state: TableState, writer: int, run: str) -> TableState:
+        """Commit the table's progress again under ``writer``; see the contract."""
+        for attempt in range(_FENCE_ATTEMPTS):
+            note = state.note.fenced(writer, run, attempt)
+            if self._hard and note.tombstones:
+                self._tombstones(note.collection).write_nothing(note)
+            table = self._table(note.collection)
+            table.write_nothing(note)
+            version, found = table.newest_note()
+            if version is None or found is None or (found.run, found.token) != (run, note.token):
+                continue
+            if found.same_progress(note):
+                return TableState(version, found)
+            state = TableState(version, found)
+        message = f"Other runs keep writing to table '{state.note.collection}'; stop them first."
+        raise FencedError(message)
+
+    def apply(
+        self, changeset: Changeset, note: CommitNote, previous: TableState | None
+    ) -> TableState:
+        """Land the changeset in one commit (two tables for ``hard`` deletes, tombstones first)."""
+        note = carried(note, changeset, previous, hard=self._hard)
+        if self._hard:
+            changeset = self._without_buried(changeset, note, previous)
+            if changeset.deletes:
+                changeset = replace(changeset, frame=held(changeset.frame))
+                self._keep_tombstones(changeset, note)
+        return self._land(changeset, note, previous)
+
+    def _land(
+        self, changeset: Changeset, note: CommitNote, previous: TableState | None
+    ) -> TableState:
+        table = self._table(note.collection)
+        payloads = changeset.frame.drop(*_INTERNAL)
+        if previous is None:
+            if is_hudi_table(self._spark, table.path) and table.newest_note()[0] is not None:
+                raise created_by_another(note.collection)
+            rows = whole_rows(changeset, self._law(changeset, payloads.schema), payloads.schema)
+            return table.write(rows, note, None)
+        present = table.read(None)
+        change = schema_change(note.collection, present.schema, payloads.schema)
+        schema = written_schema(present.schema, change, self._names)
+        law = self._law(changeset, schema)
+        absent = set(present.schema.fieldNames()) - set(payloads.schema.fieldNames())
+        if note.partial_rows or changeset.floor or absent:
+            by_column = note.partial_rows or bool(changeset.floor)
+            rows = decided_rows(present, changeset, law, schema, partial=by_column)
+        else:
+            rows = whole_rows(changeset, law, schema)
+        return table.write(rows, note, previous)
+
+    def _law(self, changeset: Changeset, schema: StructType) -> MergeLaw:
+        # Not ``hard``: a deleted row is written in either case, for Hudi to drop where it is told.
+        existing = set(schema.fieldNames())
+        return MergeLaw(
+            self._names, changeset, existing, hard=False, null_missing=self._null_missing
+        )
+
+    def _table(self, collection: str) -> HudiTable:
+        path, last = self.path(collection), self._names.names
+        return HudiTable(self._spark, path, self._names, self._settings, hard=self._hard, last=last)
+
+    def _tombstones(self, collection: str) -> HudiTable:
+        path = self.path(collection + TOMBSTONES)
+        return HudiTable(self._spark, path, self._names, self._settings, hard=False, last=())
+
+    def _keep_tombstones(self, changeset: Changeset, note: CommitNote) -> None:
+        table = self._tombstones(note.collection)
+        version, found = table.newest_note()
+        previous = TableState(version, found) if version is not None and found else None
+        table.write(buried(changeset, self._names), note, previous)
+
+    def _without_buried(
+        self, changeset: Changeset, note: CommitNote, previous: TableState | None
+    ) -> Changeset:
+        if not buried_matters(changeset, previous):
+            return changeset
+        graves = self._tombstones(note.collection).read(None)
+        return without_buried(changeset, graves, self._names)

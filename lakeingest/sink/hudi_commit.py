@@ -1,0 +1,148 @@
+"""One Hudi commit that carries a note, and the proof that it is ours.
+
+Hudi's timeline has no compare-and-set: it takes the commit of a driver that was stopped for an hour
+between its look at the newest token and its write. So tokens are looked at twice. Before the write,
+which finds every driver that is late by more than a moment; and after it, where of all commits
+since the state that the writer knew each must be its own. What is found then is found before
+anything is published, and the ledger, which decides what a reader sees, can be fenced.
+Hudi's locks are no such proof either: two writers that wait for each other both commit (measured).
+They are the user's to set (``hoodie.write.lock.*``), against table services elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import PurePosixPath
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.engine.hudi_table import commits, is_hudi_table, rows_of
+from lakeingest.errors import FencedError, TransientError
+from lakeingest.shape import MetadataColumns
+from lakeingest.sink import progress
+from lakeingest.sink.contract import CommitNote, TableState
+from lakeingest.sink.hudi_keys import record_key, refuse_names, with_record_key
+from lakeingest.sink.hudi_options import (
+    HudiSettings,
+    commit_options,
+    write_options,
+)
+
+_CONCURRENT = (
+    "HoodieWriteConflictException",
+    "HoodieRollbackException",
+    "requested does not exist",
+)
+
+
+@dataclass(frozen=True)
+class HudiTable:
+    """One table.
+
+    Attributes:
+        spark: Session with Hudi's extension.
+        path: Its folder.
+        names: Names of the metadata columns.
+        settings: How it is kept.
+        hard: Whether a deleted row is dropped from its files.
+        last: Those of its columns that come behind all others.
+    """
+
+    spark: SparkSession
+    path: str
+    names: MetadataColumns
+    settings: HudiSettings
+    hard: bool
+    last: tuple[str, ...]
+
+    def newest_note(self) -> tuple[int | None, CommitNote | None]:
+        """Return the newest version and how far the table is; nulls where there is no commit.
+
+        A table that was made and killed before its first commit has none.
+        """
+        if not is_hudi_table(self.spark, self.path):
+            return None, None
+        version, note = progress.newest_note(commits(self.spark, self.path))
+        return (None, None) if version < 0 else (version, note)
+
+    def read(self, version: int | None) -> DataFrame:
+        """Read the table as of a version, or its head, without the columns that are Hudi's."""
+        names = self.names
+        return rows_of(self.spark, self.path, version, self.last, names.record_key)
+
+    def write_nothing(self, note: CommitNote) -> TableState:
+        """Commit ``note`` alone.
+
+        Raises:
+            FencedError: A later writer has the table.
+        """
+        schema = self.read(None).schema
+        nothing = [F.lit(None).cast(item.dataType).alias(item.name) for item in schema]
+        version, found = self.newest_note()
+        previous = TableState(version, found) if version is not None and found else None
+        return self.write(self.spark.range(0).select(*nothing), note, previous)
+
+    def write(self, rows: DataFrame, note: CommitNote, previous: TableState | None) -> TableState:
+        """Upsert rows in one commit that carries ``note``.
+
+        Args:
+            rows: Have the table's columns, all of them.
+            note: Goes with the commit.
+            previous: The table's state as far as it is known.
+
+        Raises:
+            FencedError: A later writer has the table, or committed meanwhile.
+        """
+        version, found = self.newest_note()
+        if version is not None and found is not None and found.token >= note.token:
+            if (found.run, found.token) == (note.run, note.token):
+                return TableState(version, found)
+            raise progress.overtaken(note)
+        with _rivals_fence(note.collection):
+            self._upsert(rows, note)
+        return self._landed(note, previous)
+
+    def _upsert(self, rows: DataFrame, note: CommitNote) -> None:
+        refuse_names(note.collection, rows.schema.fieldNames())
+        key = record_key(rows.schema, note.key, self.names.record_key)
+        name = PurePosixPath(self.path).name
+        options = write_options(self.settings, name, key, self.names, hard=self.hard)
+        writer = with_record_key(rows, note.key, key).write.format("hudi")
+        writer.options(**options, **commit_options(note)).mode("append").save(self.path)
+
+    def _landed(self, note: CommitNote, previous: TableState | None) -> TableState:
+        """Prove that the commit is in the timeline, and nobody else's since ``previous``."""
+        since = previous.version if previous else -1
+        new = takewhile(lambda commit: commit.version > since, commits(self.spark, self.path))
+        notes = [(commit.version, CommitNote.from_json(commit.metadata)) for commit in new]
+        for _, found in notes:
+            if found is not None and found.run != note.run:
+                message = (
+                    f"Another writer committed to table '{note.collection}' at the same time. "
+                    "Nothing of this batch was published; run again."
+                )
+                raise FencedError(message)
+        if any(found is not None and found.token == note.token for _, found in notes):
+            # The newest one may be a compaction, which changes no row.
+            return TableState(notes[0][0], note)
+        message = f"The commit to table '{note.collection}' is not in its timeline; run again."
+        raise TransientError(message)
+
+
+@contextmanager
+def _rivals_fence(collection: str) -> Iterator[None]:
+    """Turn Hudi's conflict exceptions into ``FencedError``."""
+    try:
+        yield
+    except Exception as error:
+        if any(name in f"{type(error).__name__} {error}" for name in _CONCURRENT):
+            message = (
+                f"Another writer committed to table '{collection}' at the same time. Nothing of "
+                "this batch was published; run again."
+            )
+            raise FencedError(message) from error
+        raise

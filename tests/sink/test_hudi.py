@@ -1,0 +1,186 @@
+"""What only the Hudi sink does, and what Hudi alone would have done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from lakeingest.engine.hudi_table import HUDI_COLUMNS, READ_OPTIONS
+from lakeingest.errors import ConfigError, FencedError
+from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, changeset, delete, insert
+
+# Real Hudi commits, some seconds each.
+pytestmark = pytest.mark.slow
+
+
+def raw(lake: Lake) -> list[str]:
+    """Return the columns of the table as any reader of Hudi finds them."""
+    path = lake.sink.path(COLLECTION)
+    return lake.spark.read.format("hudi").options(**READ_OPTIONS).load(path).columns
+
+
+def test_a_column_that_hudi_has_no_name_for_is_refused_by_name(hudi_lake: Lake) -> None:
+    before = hudi_lake.apply(insert(1, 1, n=1))
+    with pytest.raises(ConfigError, match="'odd.name' of 'public.docs' cannot be in a Hudi table"):
+        hudi_lake.apply(insert(2, 2, n=2), ddl="id BIGINT, n INT, `odd.name` STRING")
+    assert hudi_lake.sink.state(COLLECTION) == before
+
+
+def test_a_key_of_numbers_is_the_record_key_that_hudis_users_know(hudi_lake: Lake) -> None:
+    hudi_lake.apply(insert(1, 1, n=1))
+    assert NAMES.record_key not in raw(hudi_lake)
+    assert set(HUDI_COLUMNS) <= set(raw(hudi_lake))
+    assert not set(HUDI_COLUMNS) & set(hudi_lake.head().columns)
+
+
+def test_keys_of_text_are_told_apart_whatever_is_in_them(hudi_lake: Lake) -> None:
+    """Hudi itself would write both keys as ``a:x,b:y,b:z``, and refuse the empty one."""
+    ddl = "a STRING, b STRING, n INT"
+    keys = [("x,b:y", "z"), ("x", "y,b:z"), ("", ""), ('"', ",")]
+    rows = [(a, b, at) for at, (a, b) in enumerate(keys)]
+    meta = f"{NAMES.position} STRING, {NAMES.deleted} BOOLEAN, "
+    meta += f"{NAMES.column_positions} MAP<STRING,STRING>, _first_op STRING, _link STRING"
+    for position in ("1", "2"):
+        frame = hudi_lake.spark.createDataFrame(
+            [(*row, position, False, None, "c", None) for row in rows], f"{ddl}, {meta}"
+        )
+        payloads = changeset(hudi_lake.spark, [], "a STRING, b STRING, n INT")
+        payloads = replace(payloads, frame=frame, key=("a", "b"), low="1", high=position)
+        hudi_lake.batch += 1
+        note = hudi_lake.note(hudi_lake.batch)
+        hudi_lake.state = hudi_lake.sink.apply(payloads, note, hudi_lake.state)
+    found = {(row["a"], row["b"], row["n"]) for row in hudi_lake.head().collect()}
+    assert found == set(rows)
+    assert hudi_lake.head().count() == len(rows)
+    assert NAMES.record_key in raw(hudi_lake)
+
+
+EVERY_TYPE = {
+    "zoneless": (
+        "ARRAY<TIMESTAMP_NTZ>",
+        [datetime.fromisoformat("2020-01-02T03:04:05.123456"), None],
+    ),
+    "texts": ("ARRAY<STRING>", ["a", None]),
+    "ancient": ("DATE", date(1, 1, 2)),
+    "instant": ("TIMESTAMP", datetime.fromisoformat("0001-01-02T03:04:05.123456")),
+    "wall": ("TIMESTAMP_NTZ", datetime.fromisoformat("0001-01-02T03:04:05.123456")),
+    "small": ("SMALLINT", 3),
+    "exact": ("DECIMAL(38,18)", Decimal("12345678901234567890.123456789012345678")),
+    "words": ("MAP<STRING,STRING>", {"a": None}),
+    "nothing": ("STRING", ""),
+}
+
+
+def test_values_of_every_type_come_back_as_they_were(hudi_lake: Lake) -> None:
+    ddl = ", ".join(["id BIGINT", *(f"{name} {kind}" for name, (kind, _) in EVERY_TYPE.items())])
+    values = {name: value for name, (_, value) in EVERY_TYPE.items()}
+    hudi_lake.apply(insert(1, 1, **values), ddl=ddl)
+    hudi_lake.apply(insert(2, 2, **values), ddl=ddl)
+    wanted = hudi_lake.spark.createDataFrame([tuple(values.values())], ddl.partition(", ")[2])
+    columns = list(values)
+    found = hudi_lake.head().select(*columns).collect()
+    assert found == wanted.select(*columns).collect() * 2
+
+
+def test_a_commit_of_a_stopped_writer_is_found_before_anything_is_published(
+    hudi_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old writer looked at the token, was stopped, and goes on after the new one's fence."""
+    known = hudi_lake.apply(insert(1, 1, n=1))
+    fenced = hudi_lake.sink.fence(known, 2, "run 2")
+    with monkeypatch.context() as stopped:
+        stopped.setattr("lakeingest.sink.hudi_commit.is_hudi_table", lambda *_: False)
+        stopped.setattr("lakeingest.sink.hudi.is_hudi_table", lambda *_: False)
+        with pytest.raises(FencedError):
+            hudi_lake.apply(insert(2, 2, n=2))
+    later = changeset(hudi_lake.spark, [insert(3, 3, n=3)])
+    note = hudi_lake.note(3, writer=2, run="run 2")
+    with pytest.raises(FencedError, match="Another writer committed"):
+        hudi_lake.sink.apply(later, note, fenced)
+
+
+CLEANED = {"hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
+COMPACTED = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}
+SERVICES = {"COPY_ON_WRITE": CLEANED, "MERGE_ON_READ": {**CLEANED, **COMPACTED}}
+"""Every commit is compacted, and everything older is cleaned away; by table type."""
+
+OWN_PAYLOAD = {
+    "hoodie.table.name": "own",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.payload.class": (
+        "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload"
+    ),
+    "hoodie.table.ordering.fields": "_event_lsn",
+    "hoodie.datasource.write.keygenerator.class": (
+        "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+    ),
+    "hoodie.metadata.enable": "false",
+}
+
+
+def instants(path: Path, action: str) -> int:
+    """Count the completed instants of an action in a table's timeline."""
+    return len(list((path / ".hoodie" / "timeline").glob(f"*_*.{action}")))
+
+
+def table_type_of(lake: Lake) -> str:
+    """Return the table type by the folder that the fixture made."""
+    return "MERGE_ON_READ" if "hudi-mor" in lake.sink.path(COLLECTION) else "COPY_ON_WRITE"
+
+
+def by_hudis_own_payload(spark: SparkSession, path: Path, table_type: str) -> list[Row]:
+    """Do as Hudi Streamer does: insert at 1, delete at 3, an update of 2 that is late."""
+    for lsn, operation in ((1, "c"), (3, "d"), (2, "u")):
+        rows = [(1, lsn, lsn, operation), (9, lsn, lsn, "u")]
+        frame = spark.createDataFrame(
+            rows, "id BIGINT, n INT, _event_lsn BIGINT, _change_operation_type STRING"
+        )
+        options = {
+            **OWN_PAYLOAD,
+            **SERVICES[table_type],
+            "hoodie.datasource.write.table.type": table_type,
+        }
+        frame.write.format("hudi").options(**options).mode("append").save(str(path))
+    found = spark.read.format("hudi").options(**READ_OPTIONS).load(str(path))
+    return found.where("id = 1").select("id", "n").collect()
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+def test_a_deleted_row_stays_gone_where_hudis_own_payload_brings_it_back(
+    hudi_lake: Lake, tmp_path: Path, hard: bool
+) -> None:
+    """RFC-39, "Current Limitations": insert at 1, delete at 3, and an update of 2 that is late.
+
+    Compacted, cleaned and started again in between.
+    """
+    table_type = table_type_of(hudi_lake)
+    services = SERVICES[table_type]
+    own = by_hudis_own_payload(hudi_lake.spark, tmp_path / "own", table_type)
+    assert own == [(1, 2)], "Hudi has mended it: the test shows nothing any more"
+
+    hudi_lake.options["hard"] = hard
+    hudi_lake.restart(given=services)
+    hudi_lake.apply(insert(1, 1, n=1), insert(9, 1, n=1))
+    hudi_lake.apply(delete(1, 3), Payload(9, 3, {"n": 3}))
+    hudi_lake.restart(given=services)
+    hudi_lake.apply(Payload(1, 2, {"n": 2}), Payload(9, 4, {"n": 4}))
+    assert hudi_lake.live() == {9: (4,)}
+    hudi_lake.restart(given=services)
+    assert hudi_lake.live() == {9: (4,)}
+    path = Path(hudi_lake.sink.path(COLLECTION))
+    assert instants(path, "clean") > 0
+    assert table_type == "COPY_ON_WRITE" or instants(path, "commit") >= 2
+
+
+def test_a_table_that_is_compacted_at_once_keeps_its_progress(hudi_lake: Lake) -> None:
+    hudi_lake.restart(given=SERVICES[table_type_of(hudi_lake)])
+    hudi_lake.apply(insert(1, 1, n=1))
+    state = hudi_lake.apply(Payload(1, 2, {"n": 2}))
+    assert state.note.batch == 2
+    assert hudi_lake.sink.state(COLLECTION) == state
+    assert hudi_lake.live(version=state.version) == {1: (2,)}
