@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pymysql
@@ -50,6 +51,8 @@ class LiveOracle(ABC):
         self._commits = folder / "commits.jsonl.gz"
         self._totals = RunningTotals({})
         self._written = 0
+        # A reader that checks meanwhile follows too, and what was read once is read by nobody else.
+        self._following = Lock()
         self.states: list[Totals] = []
 
     @abstractmethod
@@ -87,11 +90,14 @@ class LiveOracle(ABC):
     def follow(self, altered: Callable[[Commit], Commit | None] | None = None) -> int:
         """Write the commits since the last call; return how many there are in all.
 
+        Several threads may call it.
+
         Args:
             altered: Changes a commit, or drops it: to see that whoever checks finds out.
         """
-        self._write(self._lines(altered))
-        return self._written - 1
+        with self._following:
+            self._write(self._lines(altered))
+            return self._written - 1
 
     def end(self) -> Oracle:
         """Write what is left of the commits, and the tables as they are now; return all of it.
