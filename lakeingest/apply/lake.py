@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.side_by_side import side_by_side
-from lakeingest.errors import FencedError
+from lakeingest.errors import ConfigError, FencedError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
 from lakeingest.sink.contract import Sink, TableState
@@ -59,8 +59,21 @@ def read_lake(ledger: DeltaLedger, sink: Sink, collections: Iterable[str]) -> La
     if head.writer == 0:
         side_by_side(sink.refuse_foreign_files, names)
     states = dict(zip(names, side_by_side(sink.state, names), strict=True))
+    _refuse_missing(name for name in sorted(head.tables) if states[name] is None)
     failpoint("1.recovered")
     return LakeState(head, {name: state for name, state in states.items() if state is not None})
+
+
+def _refuse_missing(names: Iterable[str]) -> None:
+    """Stop where a published table is not there: made anew, it would hold later changes alone."""
+    missing = ", ".join(names)
+    if missing:
+        message = (
+            f"These tables are published, but at their path is no table of the configured format: "
+            f"{missing}. Put them back, or set lakeingest.target.format (or that of the table) as "
+            "it was; to load them anew, choose another lakeingest.target.path."
+        )
+        raise ConfigError(message)
 
 
 def take_over(ledger: DeltaLedger, sink: Sink, state: LakeState, run: str) -> LakeState:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from lakeingest.apply.lake import LakeState, take_over
+import pytest
+
+from lakeingest.apply.lake import LakeState, read_lake, take_over
+from lakeingest.errors import ConfigError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
 from lakeingest.sink.contract import CommitNote, Sink, TableState
@@ -19,10 +22,13 @@ def table(name: str, run: str = "first") -> TableState:
 class Claimed:
     """A ledger whose claim brings what was published since."""
 
-    head: Publication
+    newest: Publication
 
     def claim(self, _: Publication) -> Publication:
-        return self.head
+        return self.newest
+
+    def head(self) -> Publication:
+        return self.newest
 
 
 @dataclass
@@ -52,3 +58,9 @@ def test_a_table_that_another_driver_made_and_published_meanwhile_is_fenced_too(
         "a": "second",
         "b": "second",
     }
+
+
+def test_a_published_table_that_is_not_there_is_refused_and_not_made_anew() -> None:
+    ledger = Claimed(Publication(batch=2, writer=2, run="first", tables={"a": 3, "b": 3}))
+    with pytest.raises(ConfigError, match="no table of the configured format: b"):
+        read_lake(cast(DeltaLedger, ledger), cast(Sink, Tables(("a", "c"))), ("a", "b", "c"))
