@@ -27,6 +27,7 @@ from pyspark.sql import functions as F
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.schemas import opened_schemas
 from lakeingest.config import load_config
+from lakeingest.errors import UnavailableError
 from lakeingest.reader import open_lake
 from lakeingest.session import session
 from lakeingest.source import open_source
@@ -50,22 +51,25 @@ def wait_until_quiet(spark: SparkSession, chain: Chain, runs: Sequence[LiveRun])
         TimeoutError: They do not end.
     """
     began = since = time.monotonic()
-    seen = -1
+    seen: list[int | None] = []
     while time.monotonic() - since < _QUIET_SECONDS:
         if time.monotonic() - began > _ARRIVAL_SECONDS:
             message = f"records still come after {_ARRIVAL_SECONDS:.0f} s"
             raise TimeoutError(message)
-        found = sum(records(spark, chain, run) for run in runs)
-        if found != seen:
-            seen, since = found, time.monotonic()
+        counts = [records(spark, chain, run) for run in runs]
+        if None in counts or counts != seen:
+            seen, since = counts, time.monotonic()
         time.sleep(0.5)
 
 
-def records(spark: SparkSession, chain: Chain, run: LiveRun) -> int:
-    """Return how many records a run's topics hold."""
+def records(spark: SparkSession, chain: Chain, run: LiveRun) -> int | None:
+    """Return how many records a run's topics hold; null while one of them is not there yet."""
     config = load_config(run.configuration(chain, Path("unused")))
     with closing(open_source(spark, config.source)) as source:
-        bounds = source.watermarks([*source.topics(), config.source.transaction_topic])
+        try:
+            bounds = source.watermarks([*source.topics(), config.source.transaction_topic])
+        except UnavailableError:
+            return None
     return sum(bound.high - bound.earliest for bound in bounds.values())
 
 
