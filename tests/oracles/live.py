@@ -161,6 +161,20 @@ class PostgresOracle(LiveOracle):
         super().__init__(source, captured, folder)
         self._slot = Slot(source, frozenset(captured))
 
+    def begin(self) -> None:
+        """Mark the beginning and write the tables as of it.
+
+        Raises:
+            TimeoutError: No slot could be read.
+        """
+        for _ in range(_ATTEMPTS):
+            super().begin()
+            if self._slot.is_sound():
+                return
+            self._slot.drop()
+        message = f"each of {_ATTEMPTS} slots was born broken"
+        raise TimeoutError(message)
+
     def _snapshot(self) -> Any:
         return self._slot.create()
 

@@ -11,6 +11,7 @@ import pytest
 from tests.oracles.changes import UNCHANGED, Commit
 from tests.oracles.final import disagreements
 from tests.oracles.live import LiveOracle, live_oracle
+from tests.oracles.slot import Slot
 from tests.recordings.configure import spark_schema
 from tests.recordings.oracle import Oracle, Totals
 from tests.recordings.prefix import PrefixChecker
@@ -76,6 +77,33 @@ def test_a_run_before_the_oracle_is_in_its_initial_tables(
     assert commits is not None
     assert commits[0]["orders"]["count"] > 0
     assert all(_sums_agree(totals) for totals in commits)
+
+
+def test_a_slot_that_was_born_broken_is_replaced(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = new_source(server_of("postgresql", request), "postgresql", "broken")
+    shop = Shop(source, 17, Pace(), Schedule(giant_every=None))
+    shop.create()
+    shop.start()
+    live = live_oracle(source, CAPTURED, tmp_path)
+    answers: list[bool] = []
+    is_sound = Slot.is_sound
+
+    # PostgreSQL breaks one of 150; here the first one is said to be.
+    def broken_at_first(slot: Slot) -> bool:
+        answers.append(is_sound(slot) and bool(answers))
+        return answers[-1]
+
+    monkeypatch.setattr(Slot, "is_sound", broken_at_first)
+    live.begin()
+    time.sleep(0.3)
+    shop.stop()
+    oracle = live.end()
+
+    assert answers[0] is False
+    assert answers[-1] is True
+    assert disagreements(oracle, live.totals) == []
 
 
 @FAMILIES
