@@ -11,6 +11,7 @@ from lakeingest.sink.contract import Sink
 from lakeingest.sink.delta import DeltaSink
 from lakeingest.sink.hudi import HudiSink
 from lakeingest.sink.hudi_options import HudiSettings, TableType
+from lakeingest.sink.hudi_services import refuse_cleaning
 from lakeingest.sink.routed import RoutedSink
 
 
@@ -43,6 +44,7 @@ def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
     )
     if config.formats() == {"delta"}:
         return delta
+    refuse_cleaning(config.target.hudi_options)
     settings = HudiSettings(TableType(config.target.hudi_table_type), config.target.hudi_options)
     hudi = HudiSink(
         spark, root, config.name, names, hard=hard, null_missing=null_missing, settings=settings

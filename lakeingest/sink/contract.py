@@ -54,6 +54,7 @@ class CommitNote:
         partial_rows: Whether a row may have columns older than itself.
         tombstones: Whether the side table of a ``hard`` sink may hold tombstones.
         key: Key columns of the table.
+        layout: What decides in which file a row lies, where that is fixed; empty: nothing does.
     """
 
     pipeline: str
@@ -68,6 +69,7 @@ class CommitNote:
     partial_rows: bool = False
     tombstones: bool = False
     key: tuple[str, ...] = ()
+    layout: str = ""
 
     def to_json(self) -> str:
         """Serialise for the commit's metadata."""

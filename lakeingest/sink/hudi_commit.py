@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import PurePosixPath
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.engine.commit import Commit
 from lakeingest.engine.hudi_table import commits, is_hudi_table, rows_of
 from lakeingest.errors import FencedError, TransientError
 from lakeingest.shape import MetadataColumns
@@ -31,6 +32,7 @@ from lakeingest.sink.hudi_options import (
     commit_options,
     write_options,
 )
+from lakeingest.sink.hudi_services import layout, refuse_other_layout, retention
 
 _CONCURRENT = (
     "HoodieWriteConflictException",
@@ -102,17 +104,25 @@ class HudiTable:
             if (found.run, found.token) == (note.run, note.token):
                 return TableState(version, found)
             raise progress.overtaken(note)
-        with _rivals_fence(note.collection):
-            self._upsert(rows, note)
-        return self._landed(note, previous)
-
-    def _upsert(self, rows: DataFrame, note: CommitNote) -> None:
         refuse_names(note.collection, rows.schema.fieldNames())
         key = record_key(rows.schema, note.key, self.names.record_key)
+        options = self._options(key)
+        note = replace(note, layout=layout(options))
+        refuse_other_layout(note.collection, found.layout if found else "", note.layout)
+        options |= commit_options(note)
+        writer = with_record_key(rows, note.key, key).write.format("hudi").options(**options)
+        with _rivals_fence(note.collection):
+            writer.mode("append").save(self.path)
+        return self._landed(note, previous)
+
+    def _options(self, key: tuple[str, ...]) -> dict[str, str]:
         name = PurePosixPath(self.path).name
         options = write_options(self.settings, name, key, self.names, hard=self.hard)
-        writer = with_record_key(rows, note.key, key).write.format("hudi")
-        writer.options(**options, **commit_options(note)).mode("append").save(self.path)
+        return {**options, **retention(self.settings.given, self._commits())}
+
+    def _commits(self) -> Iterator[Commit]:
+        if is_hudi_table(self.spark, self.path):
+            yield from commits(self.spark, self.path)
 
     def _landed(self, note: CommitNote, previous: TableState | None) -> TableState:
         """Prove that the commit is in the timeline, and nobody else's since ``previous``."""

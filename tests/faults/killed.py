@@ -24,16 +24,15 @@ from lakeingest.reader import open_lake
 from tests.recordings.check import History, check_history, check_tables
 from tests.recordings.compare import Comparison
 from tests.recordings.configure import RecordedRun, write_properties
-from tests.recordings.delta_rs import DeltaRsLake
-from tests.recordings.known import uncounted
-from tests.recordings.prefix import PrefixChecker
-from tests.recordings.watcher import Watcher
+from tests.recordings.watcher import reader_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RUN_COMMAND = (sys.executable, "-m", "lakeingest.cli.main", "run")
 
 INTERRUPTED = 130
 """Exit code of a run that was stopped by a person."""
+
+FORMAT_HUDI = ("lakeingest.target.format", "hudi")
 
 PATIENCE_SECONDS = 900.0
 """A run that takes longer hangs."""
@@ -111,14 +110,6 @@ class Writer:
             return
 
 
-def reader_of(run: RecordedRun, target: Path) -> Watcher:
-    """Return a reader that compares what is published in ``target`` with the run's commits."""
-    commits = run.oracle.commits
-    assert commits is not None, f"{run.name} has no recorded commits to compare with"
-    checker = PrefixChecker(commits, uncounted(run.name, run.form))
-    return Watcher(DeltaRsLake(target, run.namespace), checker)
-
-
 @dataclass(frozen=True)
 class Kill:
     """One way to end a run: at a failpoint when it is passed the n-th time, or after a while."""
@@ -193,7 +184,7 @@ class Ordeal:
         again: set[str] = set()
         while True:
             target, configuration = self._new_lake()
-            watcher = reader_of(self.run, target)
+            watcher = reader_of(self.run, target, hudi=FORMAT_HUDI in self.settings.items())
             watcher.start()
             try:
                 self._attempts(configuration, waiting, again)

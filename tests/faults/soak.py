@@ -19,7 +19,7 @@ from pathlib import Path
 
 from lakeingest.apply.failpoints import FAILPOINTS
 from lakeingest.session import session
-from tests.faults.killed import Ordeal, Outcome, Writer, failpoint_kills, random_kills
+from tests.faults.killed import FORMAT_HUDI, Ordeal, Outcome, Writer, failpoint_kills, random_kills
 from tests.recordings.configure import RecordedRun, recorded_run, run_folder, write_properties
 from tests.young_jvm import compile_quickly
 
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run = recorded_run(options.run, options.format)
     settings = {**SMALL_BATCHES, **dict(pair.split("=", 1) for pair in options.set)}
     started = time.monotonic()
-    spark = session("soak", kafka=False)
+    spark = session("soak", kafka=False, hudi=FORMAT_HUDI in settings.items())
     with tempfile.TemporaryDirectory(prefix="lakeingest-soak-") as name:
         folder = Path(name)
         whole = seconds_of_a_whole_run(run, folder, settings)

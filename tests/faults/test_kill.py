@@ -19,17 +19,22 @@ from tests.faults.killed import (
     Writer,
     failpoint_kills,
     random_kills,
-    reader_of,
 )
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 from tests.recordings.totals import publications
-from tests.recordings.watcher import Watcher
+from tests.recordings.watcher import Watcher, reader_of
 
 pytestmark = pytest.mark.slow
 
 SMALL_BATCHES = {"lakeingest.batch.max.events": "1000"}
 LARGER_BATCHES = {"lakeingest.batch.max.events": "3000"}
+
+HUDI = {"lakeingest.target.format": "hudi"}
+COPY_ON_WRITE = {**HUDI, "lakeingest.hudi.table.type": "COPY_ON_WRITE"}
+FORMATS = pytest.mark.parametrize(
+    "tables", [{}, HUDI, COPY_ON_WRITE], ids=["delta", "hudi-mor", "hudi-cow"]
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +42,13 @@ def run() -> RecordedRun:
     return packaged_run()
 
 
+@pytest.mark.parametrize("tables", [{}, HUDI], ids=["delta", "hudi"])
 def test_a_run_killed_between_its_commits_ends_with_the_same_tables(
-    spark: SparkSession, run: RecordedRun, tmp_path: Path
+    spark: SparkSession, run: RecordedRun, tmp_path: Path, tables: dict[str, str]
 ) -> None:
     # Where tables are ahead of the ledger; the soak kills everywhere else, too.
     kills = failpoint_kills(["3.after-first-commit", "4.before-publication"])
-    outcome = Ordeal(spark, run, tmp_path, LARGER_BATCHES).suffer(kills)
+    outcome = Ordeal(spark, run, tmp_path, {**LARGER_BATCHES, **tables}).suffer(kills)
     assert outcome.violations == []
     assert set(outcome.kills) == {"3.after-first-commit", "4.before-publication"}
     assert outcome.reader_checks > 0
@@ -50,11 +56,12 @@ def test_a_run_killed_between_its_commits_ends_with_the_same_tables(
 
 
 @pytest.mark.soak
+@FORMATS
 def test_a_run_killed_at_every_failpoint_and_at_random_moments_ends_with_the_same_tables(
-    spark: SparkSession, run: RecordedRun, tmp_path: Path
+    spark: SparkSession, run: RecordedRun, tmp_path: Path, tables: dict[str, str]
 ) -> None:
     kills = failpoint_kills(FAILPOINTS) + random_kills(2, seed=3, earliest=8.0, latest=25.0)
-    outcome = Ordeal(spark, run, tmp_path, SMALL_BATCHES).suffer(kills)
+    outcome = Ordeal(spark, run, tmp_path, {**SMALL_BATCHES, **tables}).suffer(kills)
     assert outcome.violations == []
     assert outcome.unreached == []
     assert set(FAILPOINTS) <= set(outcome.kills)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from tests.live.run import LiveRun
 from tests.oracles.live import LiveOracle
-from tests.recordings.delta_rs import DeltaRsLake
 from tests.recordings.known import uncounted
 from tests.recordings.oracle import Totals
 from tests.recordings.prefix import PrefixChecker
+from tests.recordings.rust import RustLake
 from tests.recordings.watcher import Watcher
 
 _PAUSE_SECONDS = 1.0
@@ -31,7 +31,7 @@ class LiveWatcher(Watcher):
 
     def __init__(self, run: LiveRun, oracle: LiveOracle, target: Path) -> None:
         checker = PrefixChecker(ignored=uncounted(run.name, run.form))
-        super().__init__(DeltaRsLake(target, run.namespace), checker, _PAUSE_SECONDS)
+        super().__init__(RustLake(target, run.namespace), checker, _PAUSE_SECONDS)
         self._run, self._oracle = run, oracle
         self._seen: list[tuple[int, Totals]] = []
         self.shown = -1

@@ -19,11 +19,12 @@ from lakeingest.demo import demo_folder
 from lakeingest.reader import open_lake
 from tests.recordings.check import Report, check_history, check_run, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, recorded_run
-from tests.recordings.delta_rs import DeltaRsLake
 from tests.recordings.known import uncounted
 from tests.recordings.oracle import NULL, Rows
 from tests.recordings.prefix import PrefixChecker
+from tests.recordings.rust import RustLake
 from tests.recordings.totals import Lake, Snapshot, measured
+from tests.recordings.watcher import reader_of
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +96,7 @@ def test_a_snapshot_that_mixes_two_publications_is_found(
 def test_another_engine_reads_the_newest_publication_as_the_database_was(
     demo: RecordedRun, in_small_batches: Report, folder: Path
 ) -> None:
-    lake = DeltaRsLake(folder / "lake", demo.namespace)
+    lake = RustLake(folder / "lake", demo.namespace)
     newest = lake.newest()
     assert newest is not None
     checker = PrefixChecker(demo.oracle.commits or (), ignored=uncounted(demo.name, demo.form))
@@ -111,7 +112,7 @@ def test_another_engine_reads_the_newest_publication_as_the_database_was(
 @pytest.mark.parametrize(
     ("table_type", "batch"), [("COPY_ON_WRITE", 100_000), ("MERGE_ON_READ", 5_000)]
 )
-def test_on_hudi_every_publication_is_a_commit_prefix_and_the_tables_are_the_databases(
+def test_on_hudi_each_publication_is_a_commit_and_the_tables_the_databases_for_others_too(
     spark: SparkSession, demo: RecordedRun, tmp_path: Path, table_type: str, batch: int
 ) -> None:
     settings = {
@@ -124,6 +125,11 @@ def test_on_hudi_every_publication_is_a_commit_prefix_and_the_tables_are_the_dat
     assert report.history.publications >= (1 if batch > 20_000 else 2)
     assert report.history.place is not None
     assert report.history.place.last == 979
+    watcher = reader_of(demo, tmp_path / "lake", hudi=True)
+    watcher.step()
+    assert (watcher.violations, watcher.checks) == ([], 1)
+    assert watcher.place is not None
+    assert watcher.place.last == 979
 
 
 def test_tables_of_both_formats_share_one_ledger(
@@ -137,7 +143,7 @@ def test_tables_of_both_formats_share_one_ledger(
 
 
 def test_there_is_no_publication_where_there_is_no_lake(tmp_path: Path) -> None:
-    assert DeltaRsLake(tmp_path, "public").newest() is None
+    assert RustLake(tmp_path, "public").newest() is None
 
 
 def test_a_table_that_lost_one_row_is_found(

@@ -1,6 +1,6 @@
 """A reader that looks at the newest publication over and over while its writer is killed.
 
-A thread and another engine (``delta_rs.py``): on two cores a Spark of its own would take from the
+A thread and another engine (``rust.py``): on two cores a Spark of its own would take from the
 writer what it needs, and look ten times less often.
 """
 
@@ -9,17 +9,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Protocol
 
+from tests.recordings.configure import RecordedRun
+from tests.recordings.known import uncounted
 from tests.recordings.oracle import Totals
-from tests.recordings.prefix import PrefixChecker
+from tests.recordings.prefix import Place, PrefixChecker
+from tests.recordings.rust import UNREAD_BY_HUDI_RS, RustLake
 from tests.recordings.totals import Publication
 
 PAUSE_SECONDS = 0.5
 
 
 class PublishedLake(Protocol):
-    """What ``delta_rs.DeltaRsLake`` offers."""
+    """What ``rust.RustLake`` offers."""
 
     def newest(self) -> Publication | None:
         """Return the newest publication; null where there is none."""
@@ -50,6 +54,11 @@ class Watcher(threading.Thread):
     def violations(self) -> list[str]:
         """Snapshots that show no commit of the source, went back, or could not be read."""
         return [*self._checker.violations, *self._unreadable]
+
+    @property
+    def place(self) -> Place | None:
+        """The commit that the newest good snapshot shows."""
+        return self._checker.place
 
     def run(self) -> None:
         while not self._over.is_set():
@@ -96,3 +105,17 @@ class Watcher(threading.Thread):
                 return False
             time.sleep(0.1)
         return True
+
+
+def reader_of(run: RecordedRun, target: Path, *, hudi: bool = False) -> Watcher:
+    """Return a reader that compares what is published in ``target`` with the run's commits.
+
+    Tables of Hudi that the reader cannot read are compared at the end only, by Spark.
+    """
+    commits = run.oracle.commits
+    assert commits is not None, f"{run.name} has no recorded commits to compare with"
+    unread = {t for t, types in run.schemas.items() if UNREAD_BY_HUDI_RS in types.values()}
+    left_out = frozenset(unread if hudi else ())
+    uncompared = {f"{table}.{name}" for table in left_out for name in commits[-1].get(table, ())}
+    checker = PrefixChecker(commits, uncounted(run.name, run.form) | uncompared)
+    return Watcher(RustLake(target, run.namespace, left_out), checker)

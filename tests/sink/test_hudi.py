@@ -12,6 +12,7 @@ from pyspark.sql import Row, SparkSession
 
 from lakeingest.engine.hudi_table import HUDI_COLUMNS, READ_OPTIONS
 from lakeingest.errors import ConfigError, FencedError
+from lakeingest.sink.hudi_services import LEAST_RETAINED
 from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, changeset, delete, insert
 
 # Real Hudi commits, some seconds each.
@@ -168,10 +169,12 @@ def test_a_deleted_row_stays_gone_where_hudis_own_payload_brings_it_back(
     hudi_lake.apply(insert(1, 1, n=1), insert(9, 1, n=1))
     hudi_lake.apply(delete(1, 3), Payload(9, 3, {"n": 3}))
     hudi_lake.restart(given=services)
-    hudi_lake.apply(Payload(1, 2, {"n": 2}), Payload(9, 4, {"n": 4}))
-    assert hudi_lake.live() == {9: (4,)}
+    for n in range(4, 4 + LEAST_RETAINED):
+        hudi_lake.apply(Payload(9, n, {"n": n}))
+    hudi_lake.apply(Payload(1, 2, {"n": 2}), Payload(9, 8, {"n": 8}))
+    assert hudi_lake.live() == {9: (8,)}
     hudi_lake.restart(given=services)
-    assert hudi_lake.live() == {9: (4,)}
+    assert hudi_lake.live() == {9: (8,)}
     path = Path(hudi_lake.sink.path(COLLECTION))
     assert instants(path, "clean") > 0
     assert table_type == "COPY_ON_WRITE" or instants(path, "commit") >= 2
@@ -184,3 +187,29 @@ def test_a_table_that_is_compacted_at_once_keeps_its_progress(hudi_lake: Lake) -
     assert state.note.batch == 2
     assert hudi_lake.sink.state(COLLECTION) == state
     assert hudi_lake.live(version=state.version) == {1: (2,)}
+
+
+def test_cleaning_leaves_what_a_publication_points_to_however_often_a_run_was_started(
+    hudi_lake: Lake,
+) -> None:
+    hudi_lake.restart(given=SERVICES[table_type_of(hudi_lake)])
+    for n in range(1, 7):
+        published = hudi_lake.apply(Payload(1, n, {"n": n}))
+    fenced = published
+    for writer in range(2, 7):
+        fenced = hudi_lake.sink.fence(fenced, writer, f"run {writer}")
+    ahead = changeset(hudi_lake.spark, [Payload(1, 7, {"n": 7})])
+    hudi_lake.sink.apply(ahead, hudi_lake.note(7, writer=6, run="run 6"), fenced)
+    assert hudi_lake.live(version=published.version) == {1: (6,)}
+    assert instants(Path(hudi_lake.sink.path(COLLECTION)), "clean") > 0
+
+
+def test_another_number_of_buckets_is_refused_where_hudi_would_write_rows_twice(
+    hudi_lake: Lake,
+) -> None:
+    before = hudi_lake.apply(*(insert(n, n, n=n) for n in range(1, 20)))
+    hudi_lake.restart(given={"hoodie.bucket.index.num.buckets": "7"})
+    with pytest.raises(ConfigError, match="'bucket SIMPLE 4'.*says 'bucket SIMPLE 7'"):
+        hudi_lake.apply(*(Payload(n, 20 + n, {"n": n}) for n in range(1, 20)))
+    assert hudi_lake.sink.state(COLLECTION) == before
+    assert len(hudi_lake.live()) == 19

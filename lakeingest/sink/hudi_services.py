@@ -1,0 +1,140 @@
+"""Hudi's table services beside publications: what they may throw away, and what cannot be changed.
+
+A publication points to a commit of each table, and a cleaner that passed it makes the newest
+published snapshot unreadable (``Cleaner cleaned up the timestamp of interest``; a savepoint does
+not help, measured). A cleaner counts commits and knows nothing of publications: the commits that
+only shut out older writers count for it, and so do compactions, so a run that is started again and
+again would use up any number of them. So the number that the user gives is taken for commits of
+rows, and what it counts besides is added before each write. Cleaning by hours or by versions of
+files has no such number and is refused: a table may rest for days while a publication points to it.
+
+Rejected: cleaning by a call of our own after a publication. It would be exact, but a second way to
+do what users of Hudi configure, schedule and watch by other means.
+
+Services elsewhere (a compactor or cleaner of its own) work under Hudi's locks; what they may clean
+is theirs to say.
+
+What cannot be changed is the index by buckets: with another number of them Hudi looks for a row in
+another file, does not find it and writes it a second time (measured), without any error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lakeingest.engine.commit import Commit
+from lakeingest.errors import ConfigError
+from lakeingest.sink.contract import CommitNote
+
+_CLEAN = "hoodie.clean.automatic"
+_ARCHIVE = "hoodie.archive.automatic"
+_POLICY = ("hoodie.clean.policy", "hoodie.cleaner.policy")
+_RETAINED = ("hoodie.clean.commits.retained", "hoodie.cleaner.commits.retained")
+_KEEP_LEAST, _KEEP_MOST = "hoodie.keep.min.commits", "hoodie.keep.max.commits"
+_BY_COMMITS = "KEEP_LATEST_COMMITS"
+
+_HUDIS_RETAINED = 10
+_HUDIS_KEPT = 10
+"""Hudi's defaults; its timeline keeps so many commits more than the cleaner does."""
+
+LEAST_RETAINED = 3
+"""Commits of rows: the published one, and the two by which a table may be ahead of the ledger."""
+
+
+def refuse_cleaning(given: Mapping[str, str]) -> None:
+    """Stop at a policy under which the newest publication could become unreadable.
+
+    Raises:
+        ConfigError: There is one.
+    """
+    for key in _POLICY:
+        if given.get(key, _BY_COMMITS) != _BY_COMMITS:
+            message = (
+                f"{key}={given[key]}: only {_BY_COMMITS} is supported, because publications point "
+                f"to commits. Set it, and {_RETAINED[0]} to the number of commits that readers may "
+                "still need."
+            )
+            raise ConfigError(message)
+
+
+def retention(given: Mapping[str, str], found: Iterable[Commit]) -> dict[str, str]:
+    """Return options that let the next write clean nothing that a publication points to.
+
+    Args:
+        given: The user's options.
+        found: The table's commits, newest first; read as far as needed, not at all where nothing
+            is cleaned and archived.
+    """
+    options: dict[str, str] = {}
+    cleans = _is_on(given, _CLEAN)
+    if not cleans and not _is_on(given, _ARCHIVE):
+        return options
+    wanted = max(_number(given, _RETAINED, _HUDIS_RETAINED), LEAST_RETAINED)
+    # One more is the commit that is about to be made.
+    retained = _commits_down_to(wanted, found) + 1
+    if cleans:
+        options[_RETAINED[0]] = str(retained)
+    least = max(_number(given, (_KEEP_LEAST,), 0), retained + _HUDIS_KEPT)
+    most = max(_number(given, (_KEEP_MOST,), 0), least + _HUDIS_KEPT)
+    return {**options, _KEEP_LEAST: str(least), _KEEP_MOST: str(most)}
+
+
+def layout(options: Mapping[str, str]) -> str:
+    """Return what of the index decides in which file a row lies, for the commit's note."""
+    if options["hoodie.index.type"].upper() != "BUCKET":
+        return "found by looking"
+    engine = options["hoodie.index.bucket.engine"].upper()
+    # Consistent hashing changes its number of buckets by itself.
+    buckets = "" if engine != "SIMPLE" else options["hoodie.bucket.index.num.buckets"]
+    fields = options.get("hoodie.bucket.index.hash.field", "")
+    return " ".join(part for part in ("bucket", engine, buckets, fields) if part)
+
+
+def refuse_other_layout(collection: str, was: str, wanted: str) -> None:
+    """Stop where the index was another one when the table was made.
+
+    Raises:
+        ConfigError: It was.
+    """
+    if was and was != wanted:
+        message = (
+            f"The index of Hudi table '{collection}' is '{was}'; the configuration (hoodie.index.*,"
+            f" hoodie.bucket.index.*) says '{wanted}'. It is fixed when a table is made, otherwise "
+            "rows would be there twice. Nothing was written. Set it back, or have the table made "
+            "anew under another lakeingest.target.path."
+        )
+        raise ConfigError(message)
+
+
+def _commits_down_to(rows: int, found: Iterable[Commit]) -> int:
+    """Return how many commits there are from the newest to the n-th newest that brought rows."""
+    number = 0
+    for commit in found:
+        number += 1
+        note = CommitNote.from_json(commit.metadata)
+        if note is not None and not note.fences:
+            rows -= 1
+        if rows == 0:
+            break
+    # A young table has fewer; what it lacks is added, as commits to come.
+    return number + rows
+
+
+def _is_on(given: Mapping[str, str], key: str) -> bool:
+    return given.get(key, "false").lower() == "true"
+
+
+def _number(given: Mapping[str, str], names: tuple[str, ...], default: int) -> int:
+    """Return a number of commits.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    for name in names:
+        if name in given:
+            try:
+                return int(given[name])
+            except ValueError:
+                message = f"{name} must be a whole number."
+                raise ConfigError(message) from None
+    return default
