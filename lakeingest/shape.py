@@ -190,6 +190,7 @@ LEDGER = StructType(
         StructField("offsets", MapType(StringType(), MapType(StringType(), LongType()))),
         StructField("transaction_id", StringType()),
         StructField("events_by_table", MapType(StringType(), LongType())),
+        StructField("paths", MapType(StringType(), StringType())),
     ]
 )
 """ledger/ -> reader/: rows of kind ``writer``, ``publication`` and ``transaction``.
@@ -197,7 +198,8 @@ LEDGER = StructType(
 ``at`` is the time of publication, for a transaction its commit time at the source. ``tables`` maps
 a collection to its Delta version; ``offsets`` maps topic and partition to the lowest offset that
 the next batch must read; ``end_offset`` and ``end_position`` are the frontier (of a transaction:
-its END).
+its END). ``paths`` maps a collection to its folder where that is not the collection's name (null:
+nowhere); a ledger that an older version made gets the column with the next append.
 """
 
 LEDGER_FOLDER = "_lakeingest/ledger"

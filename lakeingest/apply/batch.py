@@ -39,6 +39,7 @@ class BatchWriter:
         spec: Pipeline settings.
         pipeline: Its name.
         run: Identifier of the run.
+        paths: Collection to folder, where that is not the collection's name.
         in_turn: Whether a batch is written only when the one before it is published: two would
             share a publication after a crash, which ``commit.max.transactions`` forbids.
     """
@@ -49,6 +50,7 @@ class BatchWriter:
     spec: PipelineSpec
     pipeline: str
     run: str
+    paths: Mapping[str, str]
     in_turn: bool = False
 
     def write(
@@ -132,12 +134,14 @@ class BatchWriter:
         changed = {name: after for name, (after, _) in zip(names, results, strict=True)}
         rows = {name: count for name, (_, count) in zip(names, results, strict=True)}
         cut = window.cuts[batch.index - 1] if batch.index != SNAPSHOT_BATCH else None
+        tables = {**state.head.tables, **{name: s.version for name, s in changed.items()}}
         publication = Publication(
             batch=number,
             token=note.token,
             writer=state.head.writer,
             run=self.run,
-            tables={**state.head.tables, **{name: s.version for name, s in changed.items()}},
+            tables=tables,
+            paths={name: path for name, path in self.paths.items() if name in tables},
             transactions=cut.transactions if cut else 0,
             events=sum(share.rows for share in batch.shares),
             frontier=frontier,

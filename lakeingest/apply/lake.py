@@ -70,8 +70,8 @@ def _refuse_missing(names: Iterable[str]) -> None:
     if missing:
         message = (
             f"These tables are published, but at their path is no table of the configured format: "
-            f"{missing}. Put them back, or set lakeingest.target.format (or that of the table) as "
-            "it was; to load them anew, choose another lakeingest.target.path."
+            f"{missing}. Put them back, or set lakeingest.target.format (or format and path "
+            "of the table) as they were; to load them anew, choose another lakeingest.target.path."
         )
         raise ConfigError(message)
 

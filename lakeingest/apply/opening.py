@@ -31,11 +31,11 @@ def opened_ledger(spark: SparkSession, config: PipelineConfig, run: str) -> Delt
 
 def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
     """Return what writes the tables, whatever their formats."""
-    root, names = config.target.path, MetadataColumns(config.metadata_prefix)
+    folders, names = config.folders, MetadataColumns(config.metadata_prefix)
     hard, null_missing = config.deletes == "hard", config.toast_missing == "null"
     delta = DeltaSink(
         spark,
-        root,
+        folders,
         config.name,
         names,
         hard=hard,
@@ -47,6 +47,6 @@ def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
     refuse_cleaning(config.target.hudi_options)
     settings = HudiSettings(TableType(config.target.hudi_table_type), config.target.hudi_options)
     hudi = HudiSink(
-        spark, root, config.name, names, hard=hard, null_missing=null_missing, settings=settings
+        spark, folders, config.name, names, hard=hard, null_missing=null_missing, settings=settings
     )
     return RoutedSink({"delta": delta, "hudi": hudi}, config.format_of)

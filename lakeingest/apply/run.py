@@ -121,6 +121,7 @@ class PipelineRun:
             self._spec,
             config.name,
             self._run,
+            config.folders.paths,
             in_turn=config.commit_max_transactions is not None,
         )
         self._tally = _Tally()

@@ -154,6 +154,7 @@ TABLE_KEYS: dict[str, Key] = {
     "schema": Key(f"{TABLE}{COLLECTION}.schema", TableConfig, "ddl"),
     "key": Key(f"{TABLE}{COLLECTION}.key", TableConfig, "key"),
     "format": Key(f"{TABLE}{COLLECTION}.format", TableConfig, "format"),
+    "path": Key(f"{TABLE}{COLLECTION}.path", TableConfig, "path"),
 }
 """The keys of one table by their last part; what lies before it is the collection, dots and all."""
 

@@ -341,9 +341,12 @@ def _complaints(error: ValidationError, values: Mapping[str, Value]) -> list[str
         if detail["type"] == "default_factory_not_called":
             continue  # A consequence of another complaint, not one of its own.
         path = tuple(str(part) for part in detail["loc"])
+        said = detail["msg"].removeprefix("Value error, ")
+        if not path:
+            complaints.append(said)  # About several keys, which it names.
+            continue
         name = _key_at(path)
         value = values.get(name)
-        said = detail["msg"].removeprefix("Value error, ")
         said = said.replace("Input should be", "should be").replace("String should", "should")
         if value is None:
             complaints.append(f"{name}: {said}")

@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from lakeingest.config.redaction import REDACTED
+from lakeingest.folders import LakeFolders
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -216,6 +217,12 @@ class TableConfig(ConfigModel):
     format: Literal["delta", "hudi"] | None = Field(
         default=None, description="Table format. Default: the one of the target."
     )
+    path: FolderPath | None = Field(
+        default=None,
+        description="Folder of the table: relative to `lakeingest.target.path` (`.` is that folder "
+        "itself), or an absolute path or URI. Default: the collection's name. It may change only "
+        "together with the folder: a published table that is not there stops the run.",
+    )
 
 
 class PipelineConfig(ConfigModel):
@@ -287,6 +294,19 @@ class PipelineConfig(ConfigModel):
     def table(self, collection: str) -> TableConfig:
         """Return what is declared about a collection, or the defaults when nothing is."""
         return self.tables.get(collection) or TableConfig()
+
+    @property
+    def folders(self) -> LakeFolders:
+        """Where the tables lie."""
+        paths = {name: table.path for name, table in self.tables.items() if table.path}
+        return LakeFolders(self.target.path, paths)
+
+    @model_validator(mode="after")
+    def _folders_are_apart(self) -> PipelineConfig:
+        problems = self.folders.problems()
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
 
     def format_of(self, collection: str) -> str:
         """Return the format of a collection's table."""

@@ -144,6 +144,7 @@ class DeltaLedger:
             F.lit(None).cast(LEDGER["offsets"].dataType).alias("offsets"),
             F.col("id").alias("transaction_id"),
             F.map_from_entries(named).alias("events_by_table"),
+            F.lit(None).cast(LEDGER["paths"].dataType).alias("paths"),
         )
         head = self._row(PUBLICATION, publication)
         self._append(head.unionByName(rows).coalesce(1), publication, PUBLICATION)
@@ -180,6 +181,7 @@ class DeltaLedger:
             parsed({t: dict(p) for t, p in frontier.offsets.items()}, "offsets"),
             F.lit(None).cast("string").alias("transaction_id"),
             F.lit(None).cast(LEDGER["events_by_table"].dataType).alias("events_by_table"),
+            parsed(dict(publication.paths) or None, "paths"),
         ]
         # A row of literals over a local row stays one; over ``range`` each publication would be new
         # code, compiled for one row.
@@ -207,7 +209,8 @@ class DeltaLedger:
         if not self._direct:
             return False
         transaction = DeltaTransaction(self._spark, self._path, self._application())
-        if not transaction.plain:
+        if not transaction.plain or transaction.schema.fieldNames() != LEDGER.fieldNames():
+            # What an older version made lacks a column, which the public way adds.
             return False
         newest = self._newest()
         if newest is not None and newest.token >= token:
@@ -221,6 +224,7 @@ class DeltaLedger:
             rows.write.format("delta")
             .mode("append")
             .options(**TABLE_PROPERTIES)
+            .option("mergeSchema", "true")
             .option("txnAppId", self._application())
             .option("txnVersion", str(token))
             .option("userMetadata", metadata)

@@ -44,6 +44,7 @@ class Publication:
         writer: Number of that writer.
         run: Its run identifier.
         tables: Collection to table version.
+        paths: Collection to folder, where that is not the collection's name.
         transactions: Source transactions in it.
         events: Their changes, as read.
         frontier: Where the next batch goes on.
@@ -54,6 +55,7 @@ class Publication:
     writer: int = 0
     run: str = ""
     tables: Mapping[str, int] = field(default_factory=dict)
+    paths: Mapping[str, str] = field(default_factory=dict)
     transactions: int = 0
     events: int = 0
     frontier: Frontier = field(default_factory=Frontier)
@@ -94,6 +96,7 @@ class Entry:
             for topic, parts in raw["offsets"].items()
         }
         frontier = Frontier(**{**raw, "offsets": offsets})
-        fields = {name: body[name] for name in Publication.__dataclass_fields__}
+        # An older version knew no paths.
+        fields = {name: body[name] for name in Publication.__dataclass_fields__ if name in body}
         publication = Publication(**{**fields, "frontier": frontier})
         return cls(body["pipeline"], body["kind"] == PUBLICATION, publication)

@@ -18,7 +18,8 @@ from lakeingest.engine import hudi_table
 from lakeingest.engine.commit import Commit
 from lakeingest.engine.delta_log import commits, is_delta_table
 from lakeingest.errors import ConfigError, UsageError
-from lakeingest.shape import LEDGER_FOLDER, MetadataColumns
+from lakeingest.folders import LakeFolders
+from lakeingest.shape import LEDGER, LEDGER_FOLDER, MetadataColumns
 
 AsOf = int | str | datetime | None
 
@@ -26,10 +27,12 @@ AsOf = int | str | datetime | None
 class Snapshot:
     """The tables as of one publication."""
 
-    def __init__(self, spark: SparkSession, root: str, row: Row, names: MetadataColumns) -> None:
+    def __init__(
+        self, spark: SparkSession, folders: LakeFolders, row: Row, names: MetadataColumns
+    ) -> None:
         """Bind to a publication's row of the ledger."""
         self._spark = spark
-        self._root = root
+        self._folders = folders
         self._row = row
         self._names = names
 
@@ -76,20 +79,20 @@ class Snapshot:
         return frame.where(~F.col(self._names.deleted)).drop(*self._names.names)
 
     def _at(self, name: str, version: int) -> DataFrame:
-        path = f"{self._root}/{name}"
+        path = self._folders.table(name)
         if not self._is_hudi(name):
             return self._spark.read.format("delta").option("versionAsOf", version).load(path)
         names = self._names
         return hudi_table.rows_of(self._spark, path, version, names.names, names.record_key)
 
     def _commits(self, name: str) -> Iterator[Commit]:
-        path = f"{self._root}/{name}"
+        path = self._folders.table(name)
         if self._is_hudi(name):
             return hudi_table.commits(self._spark, path)
         return commits(self._spark, path)
 
     def _is_hudi(self, name: str) -> bool:
-        return hudi_table.is_hudi_table(self._spark, f"{self._root}/{name}")
+        return hudi_table.is_hudi_table(self._spark, self._folders.table(name))
 
     def create_views(self, prefix: str = "") -> list[str]:
         """Make a temporary view per table; dots in names become underscores.
@@ -126,7 +129,18 @@ class Lake:
             raise ConfigError(message)
 
     def _rows(self, kind: str) -> DataFrame:
-        return self._spark.read.format("delta").load(self._ledger).where(F.col("kind") == kind)
+        ledger = self._spark.read.format("delta").load(self._ledger)
+        if "paths" not in ledger.columns:  # Made by an older version, which knew no paths.
+            ledger = ledger.withColumn("paths", F.lit(None).cast(LEDGER["paths"].dataType))
+        return ledger.where(F.col("kind") == kind)
+
+    def _folders(self, newest: Row | None) -> LakeFolders:
+        """Return where the tables lie now, by the newest publication.
+
+        An older one says where they lay: a table that was moved took its versions along.
+        """
+        paths = newest["paths"] if newest is not None else None
+        return LakeFolders(self._root, dict(paths or {}))
 
     def history(self) -> DataFrame:
         """Return the publications, newest first.
@@ -187,20 +201,24 @@ class Lake:
         else:
             batch = self._rows("transaction").where(F.col("transaction_id") == as_of)
             chosen = publications.join(batch.select("batch").distinct(), "batch")
-        row = chosen.orderBy(F.col("batch").desc()).select("batch", "tables").first()
+        order = F.col("batch").desc()
+        row = chosen.orderBy(order).select("batch", "tables", "paths").first()
         if row is None:
             known = "nothing is published yet" if as_of is None else f"nothing as of '{as_of}'"
             message = f"No such snapshot: {known}. See `lakeingest history`."
             raise UsageError(message)
-        return Snapshot(self._spark, self._root, row, self._names)
+        newest = row if as_of is None else publications.orderBy(order).select("paths").first()
+        return Snapshot(self._spark, self._folders(newest), row, self._names)
 
     def snapshots(self) -> list[Snapshot]:
         """Return all publications, oldest first: for audits.
 
         One look at the ledger brings a summary row per publication to the driver, none of a table.
         """
-        rows = self._rows("publication").orderBy("batch").select("batch", "tables").collect()
-        return [Snapshot(self._spark, self._root, row, self._names) for row in rows]
+        found = self._rows("publication").orderBy("batch").select("batch", "tables", "paths")
+        rows = found.collect()
+        folders = self._folders(rows[-1] if rows else None)
+        return [Snapshot(self._spark, folders, row, self._names) for row in rows]
 
     def tables(self) -> list[str]:
         """Return the tables of the newest snapshot."""

@@ -26,6 +26,7 @@ from lakeingest.engine.delta_log import TABLE_PROPERTIES, is_delta_table
 from lakeingest.engine.held import held
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import FencedError
+from lakeingest.folders import LakeFolders
 from lakeingest.named import all_named, named, quoted
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, TableState, schema_token
@@ -45,12 +46,12 @@ _FENCE_ATTEMPTS = 10
 
 
 class DeltaSink:
-    """Delta tables under one folder, one per source collection."""
+    """Delta tables of one lake, one per source collection."""
 
     def __init__(
         self,
         spark: SparkSession,
-        root: str,
+        folders: LakeFolders,
         pipeline: str,
         names: MetadataColumns,
         *,
@@ -58,11 +59,11 @@ class DeltaSink:
         null_missing: bool,
         direct: bool = True,
     ) -> None:
-        """Bind to a lake folder.
+        """Bind to a lake.
 
         Args:
             spark: Session with Delta's extension.
-            root: Folder (path or URI) that holds the tables.
+            folders: Where the tables lie.
             pipeline: Name of the pipeline that owns them.
             names: Names of the metadata columns.
             hard: Whether a delete removes its row.
@@ -70,7 +71,7 @@ class DeltaSink:
             direct: Whether small commits may go through a transaction of our own.
         """
         self._spark = spark
-        self._root = root.rstrip("/")
+        self._folders = folders
         self._pipeline = pipeline
         self._names = names
         self._hard = hard
@@ -79,7 +80,7 @@ class DeltaSink:
 
     def path(self, collection: str) -> str:
         """Return the table's folder."""
-        return f"{self._root}/{collection}"
+        return self._folders.table(collection)
 
     def state(self, collection: str) -> TableState | None:
         """Return version and progress; null when there is no table.
@@ -251,7 +252,7 @@ class DeltaSink:
             session.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({', '.join(specs)})")
 
     def _tombstones(self, collection: str) -> str:
-        return self.path(collection + TOMBSTONES)
+        return f"{self.path(collection)}{TOMBSTONES}"
 
     def _keep_tombstones(self, changeset: Changeset, note: CommitNote) -> None:
         path = self._tombstones(note.collection)

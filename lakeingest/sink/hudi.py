@@ -24,6 +24,7 @@ from pyspark.sql.types import StructType
 from lakeingest.engine.held import held
 from lakeingest.engine.hudi_table import is_hudi_table
 from lakeingest.errors import FencedError
+from lakeingest.folders import LakeFolders
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, TableState
 from lakeingest.sink.foreign_files import refuse_files
@@ -41,12 +42,12 @@ _FENCE_ATTEMPTS = 10
 
 
 class HudiSink:
-    """Hudi tables under one folder, one per source collection."""
+    """Hudi tables of one lake, one per source collection."""
 
     def __init__(
         self,
         spark: SparkSession,
-        root: str,
+        folders: LakeFolders,
         pipeline: str,
         names: MetadataColumns,
         *,
@@ -54,11 +55,11 @@ class HudiSink:
         null_missing: bool,
         settings: HudiSettings,
     ) -> None:
-        """Bind to a lake folder.
+        """Bind to a lake.
 
         Args:
             spark: Session with Hudi's extension.
-            root: Folder (path or URI) that holds the tables.
+            folders: Where the tables lie.
             pipeline: Name of the pipeline that owns them.
             names: Names of the metadata columns.
             hard: Whether a delete removes its row.
@@ -66,7 +67,7 @@ class HudiSink:
             settings: How tables are kept.
         """
         self._spark = spark
-        self._root = root.rstrip("/")
+        self._folders = folders
         self._pipeline = pipeline
         self._names = names
         self._hard = hard
@@ -75,7 +76,7 @@ class HudiSink:
 
     def path(self, collection: str) -> str:
         """Return the table's folder."""
-        return f"{self._root}/{collection}"
+        return self._folders.table(collection)
 
     def state(self, collection: str) -> TableState | None:
         """Return version and progress; null when there is no table.
@@ -162,7 +163,7 @@ class HudiSink:
         return HudiTable(self._spark, path, self._names, self._settings, hard=self._hard, last=last)
 
     def _tombstones(self, collection: str) -> HudiTable:
-        path = self.path(collection + TOMBSTONES)
+        path = f"{self.path(collection)}{TOMBSTONES}"
         return HudiTable(self._spark, path, self._names, self._settings, hard=False, last=())
 
     def _keep_tombstones(self, changeset: Changeset, note: CommitNote) -> None:

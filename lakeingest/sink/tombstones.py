@@ -16,7 +16,7 @@ from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset, TableState
 
 SUFFIX = "__tombstones"
-"""Behind the table's name."""
+"""Behind the folder of the table, so beside the table wherever it lies."""
 
 
 def buried_matters(changeset: Changeset, previous: TableState | None) -> bool:

@@ -218,6 +218,19 @@ def test_kafka_keys_on_a_recorded_source_are_one_warning() -> None:
     assert config.source.kafka_options == {}
 
 
+def test_a_table_may_have_a_folder_of_its_own_name() -> None:
+    path = "lakeingest.table.public.orders.path"
+    config = load_config({**RECORDED, path: "sales/orders/"})
+    assert config.folders.table("public.orders") == "lake/sales/orders"
+    assert config.folders.table("public.carts") == "lake/public.carts"
+
+
+def test_two_tables_at_one_folder_are_named() -> None:
+    paths = {f"lakeingest.table.public.{table}.path": "same" for table in ("orders", "carts")}
+    said = problem({**RECORDED, **paths})
+    assert "tables public.carts and public.orders would lie in one folder" in said
+
+
 def test_an_override_wins_over_the_file(tmp_path: Path) -> None:
     path = tmp_path / "shop.properties"
     path.write_text("".join(f"{key}={text}\n" for key, text in RECORDED.items()), "utf-8")

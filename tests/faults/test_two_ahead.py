@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from lakeingest.apply import reading
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
+from lakeingest.folders import LakeFolders
 from lakeingest.reader import open_lake
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.delta import DeltaSink
@@ -70,7 +71,7 @@ def batches_of_tables(spark: SparkSession, target: Path, settings: dict[str, str
     """Return which batches the tables' newest commits are of."""
     sink = DeltaSink(
         spark,
-        str(target),
+        LakeFolders(str(target)),
         settings["lakeingest.pipeline.name"],
         MetadataColumns(),
         hard=False,

@@ -14,6 +14,7 @@ from lakeingest.apply.changeset import changeset, folds_undecoded
 from lakeingest.apply.share import Share, shares
 from lakeingest.apply.winners import winners
 from lakeingest.decode.columns import Encodings, declared
+from lakeingest.folders import LakeFolders
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.shape import CHANGE
 from lakeingest.sink.contract import CommitNote, Sink, TableState, token
@@ -34,7 +35,13 @@ def delta_sink(
     """Return the sink as a run would make it."""
     names = PipelineSpec("postgresql", Encodings()).names
     return DeltaSink(
-        spark, str(root), PIPELINE, names, hard=hard, null_missing=null_missing, direct=direct
+        spark,
+        LakeFolders(str(root)),
+        PIPELINE,
+        names,
+        hard=hard,
+        null_missing=null_missing,
+        direct=direct,
     )
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from lakeingest.engine.delta_log import commits
 from lakeingest.errors import FencedError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
+from lakeingest.reader import open_lake
+from lakeingest.shape import LEDGER_FOLDER
 
 TRANSACTION = (
     "id string, end_offset bigint, end_position string, committed_at timestamp, event_count bigint,"
@@ -74,3 +78,28 @@ def test_claims_alone_publish_nothing(spark: SparkSession, tmp_path: Path) -> No
     assert (taken.batch, taken.writer) == (0, 2)
     with pytest.raises(FencedError):
         first.claim(Publication(writer=1))
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_a_ledger_that_knew_no_paths_goes_on_and_names_them_from_then_on(
+    spark: SparkSession, tmp_path: Path, transactions: DataFrame, direct: bool
+) -> None:
+    new, old = tmp_path / "new" / LEDGER_FOLDER, tmp_path / "old" / LEDGER_FOLDER
+    first = driver(spark, new.parent, "first", direct=direct)
+    first.publish(following(first.claim(first.head()), "first"), transactions)
+    known = next(commits(spark, str(new)))
+    entry = json.loads(known.metadata or "")
+    del entry["paths"]
+    rows = spark.read.format("delta").load(str(new)).drop("paths")
+    rows.write.format("delta").option("userMetadata", json.dumps(entry)).save(str(old))
+    assert open_lake(spark, str(tmp_path / "old")).snapshot().versions == {"a": 1}
+
+    second = driver(spark, old.parent, "second", direct=direct)
+    taken = second.claim(second.head())
+    assert (taken.batch, dict(taken.paths)) == (1, {})
+    second.publish(replace(following(taken, "second"), paths={"a": "elsewhere"}), transactions)
+    read = spark.read.format("delta").load(str(old)).where("kind = 'publication'").orderBy("batch")
+    assert [row["paths"] for row in read.select("paths").collect()] == [None, {"a": "elsewhere"}]
+    lake = open_lake(spark, str(tmp_path / "old"))
+    assert [snapshot.batch for snapshot in lake.snapshots()] == [1, 2]
+    assert second.head().paths == {"a": "elsewhere"}

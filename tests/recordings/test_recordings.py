@@ -132,13 +132,21 @@ def test_on_hudi_each_publication_is_a_commit_and_the_tables_the_databases_for_o
     assert watcher.place.last == 979
 
 
-def test_tables_of_both_formats_share_one_ledger(
+def test_tables_of_both_formats_and_in_any_folder_share_one_ledger(
     spark: SparkSession, demo: RecordedRun, tmp_path: Path
 ) -> None:
-    settings = {f"lakeingest.table.public.{table}.format": "hudi" for table in ("orders", "bulk")}
+    table = "lakeingest.table.public"
+    settings = {
+        f"{table}.orders.format": "hudi",
+        f"{table}.bulk.format": "hudi",
+        f"{table}.orders.path": "sales/orders",
+        f"{table}.carts.path": str(tmp_path / "elsewhere" / "carts"),
+    }
     report = check_run(spark, demo, tmp_path, settings=settings)
     assert wrong(report) == []
-    assert (tmp_path / "lake" / "public.orders" / ".hoodie").is_dir()
+    assert (tmp_path / "lake" / "sales" / "orders" / ".hoodie").is_dir()
+    assert (tmp_path / "elsewhere" / "carts" / "_delta_log").is_dir()
+    assert not (tmp_path / "lake" / "public.carts").exists()
     assert (tmp_path / "lake" / "public.customers" / "_delta_log").is_dir()
 
 

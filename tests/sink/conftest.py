@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeingest.folders import LakeFolders
 from lakeingest.sink.contract import Sink
 from lakeingest.sink.delta import DeltaSink
 from lakeingest.sink.hudi import HudiSink
@@ -25,10 +26,17 @@ def _delta(
     hard: bool = False,
     null_missing: bool = False,
     pipeline: str = PIPELINE,
+    paths: Mapping[str, str] | None = None,
     direct: bool = True,
 ) -> Sink:
     return DeltaSink(
-        spark, root, pipeline, NAMES, hard=hard, null_missing=null_missing, direct=direct
+        spark,
+        LakeFolders(root, paths or {}),
+        pipeline,
+        NAMES,
+        hard=hard,
+        null_missing=null_missing,
+        direct=direct,
     )
 
 
@@ -40,11 +48,18 @@ def _hudi(
     hard: bool = False,
     null_missing: bool = False,
     pipeline: str = PIPELINE,
+    paths: Mapping[str, str] | None = None,
     given: Mapping[str, str] | None = None,
 ) -> Sink:
     settings = HudiSettings(table_type, given or {})
     return HudiSink(
-        spark, root, pipeline, NAMES, hard=hard, null_missing=null_missing, settings=settings
+        spark,
+        LakeFolders(root, paths or {}),
+        pipeline,
+        NAMES,
+        hard=hard,
+        null_missing=null_missing,
+        settings=settings,
     )
 
 
@@ -67,7 +82,7 @@ def lakes(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -
     make = SINKS[request.param]
     root = tmp_path / "lake"
 
-    def new(**options: bool) -> Lake:
+    def new(**options: object) -> Lake:
         return Lake(spark, lambda **chosen: make(spark, str(root), **chosen), options)
 
     return new

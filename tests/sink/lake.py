@@ -66,7 +66,9 @@ def delete(id_: int, position: int) -> Payload:
 class Lake:
     """One table of a sink, written by one writer."""
 
-    def __init__(self, spark: SparkSession, new_sink: NewSink, options: Mapping[str, bool]) -> None:
+    def __init__(
+        self, spark: SparkSession, new_sink: NewSink, options: Mapping[str, object]
+    ) -> None:
         """Bind to a folder through ``new_sink``."""
         self.spark = spark
         self.options = dict(options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from pyspark.sql.types import DecimalType, DoubleType, LongType
@@ -345,3 +346,15 @@ def test_a_table_that_another_run_creates_first_is_fenced(lakes: Lakes) -> None:
     with pytest.raises(FencedError, match="created table"):
         lake.sink.apply(changeset(lake.spark, [insert(2, 2, n=2)]), later, None)
     assert lake.sink.state(COLLECTION) == first
+
+
+def test_a_table_with_a_path_has_its_tombstones_beside_it(lakes: Lakes, tmp_path: Path) -> None:
+    lake = lakes(hard=True, paths={COLLECTION: "deep/docs"})
+    lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
+    lake.apply(delete(1, 5))
+    assert sorted(path.name for path in (tmp_path / "lake").iterdir()) == ["deep"]
+    found = sorted(path.name for path in (tmp_path / "lake" / "deep").iterdir())
+    assert found == ["docs", "docs__tombstones"]
+    lake.restart()
+    lake.apply(insert(1, 4, n=4))
+    assert lake.live() == {2: (2,)}
