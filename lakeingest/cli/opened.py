@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lakeingest.cli.output import warn
@@ -36,7 +37,12 @@ def opened_config(path: str, settings: Sequence[str] | None) -> PipelineConfig:
 
 
 def opened_spark(
-    app_name: str, config: PipelineConfig, *, kafka: bool = False, brief: bool = True
+    app_name: str,
+    config: PipelineConfig,
+    *,
+    kafka: bool = False,
+    brief: bool = True,
+    master: str | None = None,
 ) -> SparkSession:
     """Return the session to work with; one is started if there is none.
 
@@ -45,6 +51,7 @@ def opened_spark(
         config: The pipeline; its tables' formats are what a new session can read.
         kafka: Whether a new session can read Kafka.
         brief: Whether the command ends within a minute or so, however much there is.
+        master: Spark master of a new session; null: this machine.
 
     Raises:
         ConfigError: Spark or Delta is not installed.
@@ -52,7 +59,9 @@ def opened_spark(
     """
     from lakeingest.session import session
 
-    return session(app_name=app_name, kafka=kafka, hudi="hudi" in config.formats(), brief=brief)
+    open_one = session if master is None else partial(session, master=master)
+    hudi = "hudi" in config.formats()
+    return open_one(app_name=app_name, kafka=kafka, hudi=hudi, brief=brief)
 
 
 def stop_spark() -> None:

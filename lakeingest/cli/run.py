@@ -15,6 +15,7 @@ from lakeingest.errors import UsageError
 
 if TYPE_CHECKING:
     from lakeingest.apply.summary import RunSummary
+    from lakeingest.config import PipelineConfig
 
 
 def run(
@@ -36,17 +37,51 @@ def run(
     if min_sync_interval_seconds is not None and not continuous:
         problem = "--min-sync-interval-seconds means something only with --continuous"
         raise UsageError(problem)
-    pipeline = opened_config(config, settings)
+    run_and_report(
+        opened_config(config, settings),
+        output,
+        continuous=continuous,
+        min_sync_interval_seconds=min_sync_interval_seconds or 0.0,
+        max_batches=max_batches,
+    )
+
+
+def run_and_report(
+    pipeline: PipelineConfig,
+    output: OutputFormat,
+    *,
+    continuous: bool,
+    min_sync_interval_seconds: float,
+    max_batches: int | None = None,
+    master: str | None = None,
+    app_name: str | None = None,
+) -> None:
+    """Run a pipeline, show its progress, and print a summary.
+
+    Args:
+        pipeline: The pipeline; its warnings are written already.
+        output: How the summary is written.
+        continuous: Whether to go on as new events arrive.
+        min_sync_interval_seconds: Least time between the starts of two readings, continuous.
+        max_batches: Stop after so many batches.
+        master: Spark master of a new session.
+        app_name: Name that a new session shows.
+    """
     with progress("starting Spark") as on_batch:
         from lakeingest.apply.run import run_pipeline
 
-        kafka = pipeline.source.kind == "kafka"
-        spark = opened_spark(f"lakeingest run {pipeline.name}", pipeline, kafka=kafka, brief=False)
+        spark = opened_spark(
+            app_name or f"lakeingest run {pipeline.name}",
+            pipeline,
+            kafka=pipeline.source.kind == "kafka",
+            brief=False,
+            master=master,
+        )
         summary = run_pipeline(
             spark,
             pipeline,
             continuous=continuous,
-            min_sync_interval_seconds=min_sync_interval_seconds or 0.0,
+            min_sync_interval_seconds=min_sync_interval_seconds,
             max_batches=max_batches,
             on_batch=on_batch,
         )

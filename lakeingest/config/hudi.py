@@ -1,99 +1,75 @@
 """What a Hudi Streamer configuration says, in our keys.
 
 A pipeline that moves here brings its ``.properties`` file along. Its settings fall into three
-kinds: those that mean the same here (translated), those that are promises we keep anyway (checked),
-and those about Hudi's own machinery (listed once as without effect, by ``load.py``). Translating by
-guess is rejected: where a setting could only be half followed, a warning says so.
+kinds: those that mean the same here (translated), those that are promises we keep anyway (checked,
+``hudi_writing.py``), and those about Hudi's own machinery (listed once as without effect, by
+``sorting.py``). Translating by guess is rejected: where a setting could only be half followed, a
+warning says so.
 
 Hudi's streamer reads one topic into one table, so its table settings are given to the one topic's
-collection, and refused when there are several.
+collection, and refused when there are several. Its base path is that table's own folder, and stays
+so: who reads the table there goes on. The ledger lies in the same folder, below ``_lakeingest``;
+neither Hudi's writer and reader nor its services mind (tried with 1.2: both table types, bucket and
+simple index, with and without its metadata table, compaction, cleaning and
+``insert_overwrite_table``). Rejected: the ledger beside the base path, where a second pipeline of
+the same parent folder would meet it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from lakeingest.config import hudi_keys
+from lakeingest.config.hudi_keys import HUDI_KEYS, HudiKey
+from lakeingest.config.hudi_writing import PAYLOAD_CONNECTORS, Said, check, class_name
 from lakeingest.config.keys import (
     COLLECTION,
     CONNECTOR,
-    HUDI_DATA_LOSS,
-    HUDI_KEYS,
-    HUDI_ORDERING,
-    HUDI_RECORD_KEY,
-    HUDI_REGISTRY,
-    HUDI_SOURCE_CLASS,
-    HUDI_TOPIC,
     REGISTRY_URL,
+    SOURCE_FORMAT,
     TABLE_KEYS,
+    TARGET_PATH,
     TOPIC_PREFIX,
     TOPICS,
-    HudiKey,
 )
 from lakeingest.config.properties import Value
 
 _CONNECTORS = {"PostgresDebeziumSource": "postgresql", "MysqlDebeziumSource": "mysql"}
 
-# What the Debezium payload classes order by; our order by log position is the same, made total.
-_ORDERED_BY_POSITION = {"_event_lsn", "_event_seq", "_event_bin_file", "_event_pos", "_event_row"}
+_FORMATS = {
+    "KafkaAvroDeserializer": "avro",
+    "KafkaAvroSchemaDeserializer": "avro",
+    "StringDeserializer": "json",
+}
 
 # `<prefix>.<schema or database>.<table>`; the prefix itself may hold dots.
 _PARTS_OF_A_COLLECTION = 2
 
+_ONE_NAME = re.compile(r"[\w.-]+")
 
-_OF_WRITER = tuple(
-    f"hoodie.{what}."
-    for what in (
-        "archive",
-        "bucket",
-        "bulkinsert",
-        "clean",
-        "cleaner",
-        "clustering",
-        "compact",
-        "compaction",
-        "copyonwrite",
-        "embed",
-        "index",
-        "insert",
-        "keep",
-        "logfile",
-        "markers",
-        "memory",
-        "metadata",
-        "parquet",
-        "record.index",
-        "rollback",
-        "storage",
-        "upsert",
-        "write.concurrency",
-        "write.lock",
-        "write.markers",
-    )
+# Where a base path is a table's own folder, seen from the lake.
+_THE_LAKE_ITSELF = "."
+
+_AS_THEY_ARE = (
+    hudi_keys.TOPIC,
+    hudi_keys.TABLE_NAME,
+    hudi_keys.BASE_PATH,
+    hudi_keys.TABLE_TYPE,
+    hudi_keys.MAX_EVENTS,
 )
 
 
-def is_of_writer(name: str) -> bool:
-    """Tell whether a key is about Hudi's files, index and table services, not about what is in it.
-
-    How rows are merged, keyed and ordered is ours to decide and not among them.
-    """
-    return name.startswith(_OF_WRITER)
-
-
 @dataclass
-class Translation:
+class Translation(Said):
     """Settings of Hudi's in our keys.
 
     Attributes:
         values: Values by key of ours; never one that the file gives itself.
-        warnings: What is not followed to the letter.
-        problems: What contradicts itself or cannot be followed.
     """
 
     values: dict[str, Value] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
 
 
 def translate(found: Mapping[str, Value], ours: Mapping[str, Value]) -> Translation:
@@ -104,57 +80,85 @@ def translate(found: Mapping[str, Value], ours: Mapping[str, Value]) -> Translat
         ours: Resolved values by key of ours, which win.
     """
     result = Translation()
-    given = {key: _one_of(key, found, result) for key in HUDI_KEYS}
-    for key, value in given.items():
-        if value is None:
-            continue
-        if key is HUDI_ORDERING:
-            _check_ordering(value, result)
-        elif key is HUDI_DATA_LOSS:
-            _check_data_loss(value, result)
-        elif key is HUDI_REGISTRY:
-            url = value.text.partition("/subjects/")[0]
-            result.values[REGISTRY_URL] = replace(value, text=url)
-        elif key is HUDI_SOURCE_CLASS:
-            _give(CONNECTOR.name, _connector(value, result), ours, result)
-        elif key is HUDI_TOPIC:
-            _give(TOPICS.name, value, ours, result)
-        elif key is not HUDI_RECORD_KEY and key.becomes:
-            _give(key.becomes, value, ours, result)
-    _prefix_from_topic(given[HUDI_TOPIC], ours, result)
-    _key_of_the_one_table(given[HUDI_RECORD_KEY], ours, result)
+    given = _given(found, result)
+    for key in _AS_THEY_ARE:
+        if key in given and key.becomes:
+            _give(key.becomes, given[key], ours, result)
+    _connector(given, ours, result)
+    _format(given, ours, result)
+    _registry(given, result)
+    _prefix_from_topic(given, ours, result)
+    _key_of_the_one_table(given, ours, result)
+    _path_of_the_one_table(given, ours, result)
+    check(given, result)
     return result
 
 
-def _one_of(key: HudiKey, found: Mapping[str, Value], result: Translation) -> Value | None:
-    present = [found[name] for name in key.names if name in found]
-    if len({value.text for value in present}) > 1:
-        names = " and ".join(value.key for value in present)
-        result.problems.append(f"{names} mean the same and differ: keep one")
-    return present[0] if present else None
+def _given(found: Mapping[str, Value], result: Translation) -> dict[HudiKey, Value]:
+    """Return the settings' values, whichever of their names they have."""
+    given: dict[HudiKey, Value] = {}
+    for key in HUDI_KEYS:
+        present = [found[name] for name in key.names if name in found]
+        if present:
+            given[key] = present[0]
+        # Two names of one setting; a class and its short name are no contradiction worth a stop.
+        if key is not hudi_keys.KEY_GENERATOR and len({value.text for value in present}) > 1:
+            names = " and ".join(value.key for value in present)
+            result.problems.append(f"{names} mean the same and differ: keep one")
+    return given
 
 
-def _give(name: str, value: Value | None, ours: Mapping[str, Value], result: Translation) -> None:
-    if value is None:
-        return
+def _give(name: str, value: Value, ours: Mapping[str, Value], result: Translation) -> None:
     if name not in ours:
         result.values[name] = value
     elif ours[name].text != value.text:
         result.warnings.append(f"{value.key} has no effect: {name} is set")
 
 
-def _connector(value: Value, result: Translation) -> Value | None:
-    connector = _CONNECTORS.get(value.text.rpartition(".")[2])
-    if connector is None:
-        known = " and ".join(_CONNECTORS)
+def _connector(
+    given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: Translation
+) -> None:
+    source, payload = given.get(hudi_keys.SOURCE_CLASS), given.get(hudi_keys.PAYLOAD)
+    if source is not None:
+        connector = _CONNECTORS.get(class_name(source))
+        if connector is None:
+            known = " and ".join(_CONNECTORS)
+            result.problems.append(
+                f"{source.key}: only {known} have a meaning here; set {CONNECTOR.name} instead"
+            )
+        else:
+            _give(CONNECTOR.name, replace(source, text=connector), ours, result)
+    elif payload is not None and CONNECTOR.name not in ours:
+        connector = PAYLOAD_CONNECTORS.get(class_name(payload))
+        if connector is not None:
+            result.values[CONNECTOR.name] = replace(payload, text=connector)
+
+
+def _format(given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: Translation) -> None:
+    value = given.get(hudi_keys.DESERIALIZER)
+    if value is None:
+        return
+    events = _FORMATS.get(class_name(value))
+    if events is None:
         result.problems.append(
-            f"{value.key}: only {known} have a meaning here; set {CONNECTOR.name} instead"
+            f"{value.key}: only {', '.join(_FORMATS)} have a meaning here; remove it and set "
+            f"{SOURCE_FORMAT.name}"
         )
-        return None
-    return replace(value, text=connector)
+    else:
+        _give(SOURCE_FORMAT.name, replace(value, text=events), ours, result)
 
 
-def _prefix_from_topic(topic: Value | None, ours: Mapping[str, Value], result: Translation) -> None:
+def _registry(given: Mapping[HudiKey, Value], result: Translation) -> None:
+    value = given.get(hudi_keys.REGISTRY) or given.get(hudi_keys.REGISTRY_BASE)
+    if value is not None:
+        url = value.text.partition("/subjects")[0]
+        result.values[REGISTRY_URL] = replace(value, text=url)
+
+
+def _prefix_from_topic(
+    given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: Translation
+) -> None:
+    topic = given.get(hudi_keys.TOPIC)
     if topic is None or TOPIC_PREFIX.name in ours:
         return
     parts = topic.text.rsplit(".", _PARTS_OF_A_COLLECTION)
@@ -162,17 +166,24 @@ def _prefix_from_topic(topic: Value | None, ours: Mapping[str, Value], result: T
         result.values[TOPIC_PREFIX.name] = replace(topic, text=parts[0])
 
 
-def _key_of_the_one_table(
-    record_key: Value | None, ours: Mapping[str, Value], result: Translation
-) -> None:
-    if record_key is None:
-        return
+def _the_one_collection(ours: Mapping[str, Value], result: Translation) -> str | None:
+    """Return the collection of the only topic; null where there may be several."""
     values = {**result.values, **ours}
     topics, prefix = values.get(TOPICS.name), values.get(TOPIC_PREFIX.name)
-    start = f"{prefix.text}." if prefix else ""
-    collection = topics.text.removeprefix(start) if topics else ""
-    one = topics is not None and prefix is not None and topics.text.startswith(start)
-    if not one or not collection.replace(".", "").replace("_", "").replace("-", "").isalnum():
+    if topics is None or prefix is None or not topics.text.startswith(f"{prefix.text}."):
+        return None
+    collection = topics.text.removeprefix(f"{prefix.text}.")
+    return collection if _ONE_NAME.fullmatch(collection) else None
+
+
+def _key_of_the_one_table(
+    given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: Translation
+) -> None:
+    record_key = given.get(hudi_keys.RECORD_KEY)
+    if record_key is None:
+        return
+    collection = _the_one_collection(ours, result)
+    if collection is None:
         result.problems.append(
             f"{record_key.key} means one table, but the topics are not one topic of the prefix; "
             f"set {TABLE_KEYS['key'].name} for each table instead"
@@ -182,14 +193,12 @@ def _key_of_the_one_table(
     _give(name, record_key, ours, result)
 
 
-def _check_ordering(value: Value, result: Translation) -> None:
-    columns = {column.strip() for column in value.text.split(",")}
-    if not columns <= _ORDERED_BY_POSITION:
-        result.warnings.append(
-            f"{value.key} is not followed: rows are ordered by their place in the source's log"
-        )
-
-
-def _check_data_loss(value: Value, result: Translation) -> None:
-    if value.text.lower() != "true":
-        result.warnings.append(f"{value.key} is not followed: a run stops when offsets were lost")
+def _path_of_the_one_table(
+    given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: Translation
+) -> None:
+    base_path, collection = given.get(hudi_keys.BASE_PATH), _the_one_collection(ours, result)
+    if base_path is None or collection is None or TARGET_PATH.name in ours:
+        return
+    name = TABLE_KEYS["path"].name.replace(COLLECTION, collection)
+    if name not in ours:
+        result.values[name] = Value(base_path.key, _THE_LAKE_ITSELF)

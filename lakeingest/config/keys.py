@@ -5,9 +5,7 @@ file calls a setting (``lakeingest.deletes``) and what code calls it (``config.d
 purpose: the names in files must stay when the model is rearranged. So the rejected way is to derive
 the key from the field's path.
 
-Names of Hudi's streamer were checked against its sources (``KafkaSourceConfig``,
-``HoodieStreamerConfig``, ``HoodieSchemaProviderConfig``). ``source.class`` is not a property there
-but a flag, yet many files carry it and its meaning is clear.
+Hudi's names are in ``hudi_keys.py``.
 """
 
 from __future__ import annotations
@@ -79,25 +77,6 @@ class Key:
         return str(value)
 
 
-@dataclass(frozen=True)
-class HudiKey:
-    """A setting of Hudi's streamer that has a meaning here.
-
-    Attributes:
-        names: Its names, the current one first.
-        becomes: The key of ours it fills, or None when it is only checked.
-        description: What it does here.
-    """
-
-    names: tuple[str, ...]
-    becomes: str | None
-    description: str
-
-
-def _streamer(name: str) -> tuple[str, str]:
-    return f"hoodie.streamer.{name}", f"hoodie.deltastreamer.{name}"
-
-
 PIPELINE_NAME = Key("lakeingest.pipeline.name", PipelineConfig, "name")
 SOURCE_KIND = Key("lakeingest.source.kind", SourceConfig, "kind")
 SOURCE_PATH = Key("lakeingest.source.path", SourceConfig, "path")
@@ -108,6 +87,7 @@ TOPICS = Key("lakeingest.source.topics", SourceConfig, "topics")
 TRANSACTION_TOPIC = Key("lakeingest.transaction.topic", SourceConfig, "transaction_topic")
 TARGET_FORMAT = Key("lakeingest.target.format", TargetConfig, "format")
 TARGET_PATH = Key("lakeingest.target.path", TargetConfig, "path")
+HUDI_TABLE_TYPE = Key("lakeingest.hudi.table.type", TargetConfig, "hudi_table_type")
 BATCH_MAX_EVENTS = Key("lakeingest.batch.max.events", PipelineConfig, "batch_max_events")
 
 KEYS: tuple[Key, ...] = (
@@ -140,7 +120,7 @@ KEYS: tuple[Key, ...] = (
     ),
     TARGET_FORMAT,
     TARGET_PATH,
-    Key("lakeingest.hudi.table.type", TargetConfig, "hudi_table_type"),
+    HUDI_TABLE_TYPE,
     Key("lakeingest.delta.commit", TargetConfig, "delta_commit"),
     BATCH_MAX_EVENTS,
     Key("lakeingest.commit.max.transactions", PipelineConfig, "commit_max_transactions"),
@@ -158,66 +138,7 @@ TABLE_KEYS: dict[str, Key] = {
 }
 """The keys of one table by their last part; what lies before it is the collection, dots and all."""
 
-HUDI_TOPIC = HudiKey(
-    _streamer("source.kafka.topic"),
-    TOPICS.name,
-    "The one topic to ingest. The topic prefix is taken from it (all but the last two parts) "
-    "unless it is given.",
-)
-HUDI_RECORD_KEY = HudiKey(
-    ("hoodie.datasource.write.recordkey.field",),
-    TABLE_KEYS["key"].name,
-    "Key columns of the one table; refused when there is more than one topic.",
-)
-HUDI_SOURCE_CLASS = HudiKey(
-    _streamer("source.class"),
-    CONNECTOR.name,
-    "`PostgresDebeziumSource` or `MysqlDebeziumSource`, with or without package.",
-)
-HUDI_ORDERING = HudiKey(
-    (
-        "hoodie.table.ordering.fields",
-        "hoodie.datasource.write.precombine.field",
-        "hoodie.table.precombine.field",
-    ),
-    None,
-    "Rows are always ordered by their place in the source's log, which is what `_event_lsn` and "
-    "`_event_seq` stood for; any other column is warned about.",
-)
-HUDI_DATA_LOSS = HudiKey(
-    _streamer("source.kafka.enable.failOnDataLoss"),
-    None,
-    "A run always stops when offsets were lost; `false` is warned about.",
-)
-HUDI_REGISTRY = HudiKey(
-    _streamer("schemaprovider.registry.url"),
-    REGISTRY_URL,
-    "The registry; what begins with `/subjects/` is left out, each event names its schema's id.",
-)
-
-HUDI_KEYS: tuple[HudiKey, ...] = (
-    HUDI_TOPIC,
-    HUDI_SOURCE_CLASS,
-    HUDI_RECORD_KEY,
-    HudiKey(
-        ("hoodie.datasource.write.table.name", "hoodie.table.name"),
-        PIPELINE_NAME.name,
-        "Name of the pipeline; the table itself is named by its collection.",
-    ),
-    HudiKey(
-        ("hoodie.base.path", *_streamer("ingestion.targetBasePath")),
-        TARGET_PATH.name,
-        "Folder of the lake; the table lies below it.",
-    ),
-    HudiKey(_streamer("kafka.source.maxEvents"), BATCH_MAX_EVENTS.name, "Events per batch."),
-    HUDI_ORDERING,
-    HUDI_DATA_LOSS,
-    HUDI_REGISTRY,
-)
-"""The settings of Hudi's streamer that mean something here; every other ``hoodie.*`` does not."""
-
 KNOWN_NAMES: frozenset[str] = frozenset(key.name for key in KEYS)
-HUDI_NAMES: frozenset[str] = frozenset(name for key in HUDI_KEYS for name in key.names)
 
 
 def split_table_key(name: str) -> tuple[str, str]:

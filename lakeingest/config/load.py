@@ -18,14 +18,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
 from lakeingest.config import keys
-from lakeingest.config.hudi import is_of_writer, translate
 from lakeingest.config.model import (
     ConfigModel,
     PipelineConfig,
@@ -34,7 +32,8 @@ from lakeingest.config.model import (
 )
 from lakeingest.config.properties import Properties, Value, from_mapping, read_properties
 from lakeingest.config.redaction import is_secret_key, remember
-from lakeingest.config.registry import URL, is_registry_key, registry_settings
+from lakeingest.config.registry import URL, registry_settings
+from lakeingest.config.sorting import Sorted, sort_keys
 from lakeingest.errors import ConfigError
 
 BROKERS = "bootstrap.servers"
@@ -44,15 +43,6 @@ _TOPIC_NAMES = re.compile(r"[A-Za-z0-9._-]+(\s*,\s*[A-Za-z0-9._-]+)*")
 
 _ISOLATION = "isolation.level"
 _OFFSET_RESET = "auto.offset.reset"
-
-
-@dataclass
-class _Findings:
-    """What the steps found; ``problems`` stop the load, the rest goes into the configuration."""
-
-    problems: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    hudi_options: dict[str, Value] = field(default_factory=dict)
 
 
 def load_config(
@@ -73,10 +63,13 @@ def load_config(
         UsageError: An override is not of the form ``key=value``.
     """
     properties = from_mapping(path) if isinstance(path, Mapping) else read_properties(path)
-    properties = properties.overridden(overrides)
-    findings = _Findings(warnings=list(properties.warnings))
+    return load_properties(properties.overridden(overrides))
 
-    values, registry_keys, kafka_keys = _sorted_keys(properties, findings)
+
+def load_properties(properties: Properties) -> PipelineConfig:
+    """Validate settings that were read already; see ``load_config``."""
+    findings = sort_keys(properties)
+    values, registry_keys, kafka_keys = findings.values, findings.registry_keys, findings.kafka_keys
     of_hudi = values.pop(URL, None)
     kind = _kind(values, kafka_keys, findings)
     _report_missing({*values, *properties.entries}, kind, findings)
@@ -90,92 +83,14 @@ def load_config(
     else:
         _warn_of_idle_registry(registry_keys, of_hudi, kind, findings)
     if findings.problems:
-        raise _error(properties.origin, findings.problems)
+        raise error_about(properties.origin, findings.problems)
     try:
         return _config(values, kind, kafka_options, registry_options, findings)
     except ValidationError as error:
-        raise _error(properties.origin, _complaints(error, values)) from None
+        raise error_about(properties.origin, _complaints(error, values)) from None
 
 
-def _sorted_keys(
-    properties: Properties, findings: _Findings
-) -> tuple[dict[str, Value], list[str], list[str]]:
-    """Return the values by key of ours, the keys of the registry and those of the Kafka client.
-
-    Among the values is the registry's url if Hudi's settings name it.
-    """
-    ours: dict[str, Value] = {}
-    hudis: dict[str, Value] = {}
-    hudi_keys: list[str] = []
-    registry_keys: list[str] = []
-    kafka_keys: list[str] = []
-    for name in properties.entries:
-        if name.startswith(keys.OURS):
-            _take(name, _unknown(name), ours, properties, findings)
-        elif name in keys.HUDI_NAMES:
-            _take(name, None, hudis, properties, findings)
-        elif name.startswith(keys.HUDIS):
-            hudi_keys.append(name)
-        elif is_registry_key(name):
-            registry_keys.append(name)
-        else:
-            meant = keys.meant_as_ours(name)
-            if meant is None:
-                kafka_keys.append(name)
-            else:
-                findings.problems.append(f"unknown key {name}; did you mean {meant}?")
-    translation = translate(hudis, ours)
-    findings.problems.extend(translation.problems)
-    findings.warnings.extend(translation.warnings)
-    has_hudi_tables = any(
-        name.endswith(".format") and value.text == "hudi" for name, value in ours.items()
-    )
-    of_writer = [name for name in hudi_keys if has_hudi_tables and is_of_writer(name)]
-    for name in of_writer:
-        _take(name, None, findings.hudi_options, properties, findings)
-    without_effect = sorted({*hudi_keys} - {*of_writer})
-    if without_effect:
-        findings.warnings.append(f"without effect here: {', '.join(without_effect)}")
-    return {**translation.values, **ours}, registry_keys, kafka_keys
-
-
-def _take(
-    name: str,
-    unknown: str | None,
-    into: dict[str, Value],
-    properties: Properties,
-    findings: _Findings,
-) -> None:
-    if unknown is not None:
-        findings.problems.append(unknown)
-        return
-    try:
-        value = properties.value(name)
-    except ConfigError as error:
-        findings.problems.append(str(error))
-        return
-    if value.text:
-        into[name] = value
-    else:
-        findings.problems.append(f"{name} has no value: give one or remove the key")
-
-
-def _unknown(name: str) -> str | None:
-    """Return what is wrong with the name of a key of ours, None if it is known."""
-    if name in keys.KNOWN_NAMES:
-        return None
-    if name.startswith(keys.TABLE):
-        collection, suffix = keys.split_table_key(name)
-        if collection and suffix in keys.TABLE_KEYS:
-            return None
-        if not collection:
-            return f"{name} names no collection; write {keys.TABLE}{keys.COLLECTION}.schema"
-    near = keys.nearest_key(name)
-    hint = f"did you mean {near}?" if near else "see lakeingest config-reference"
-    return f"unknown key {name}; {hint}"
-
-
-def _kind(values: Mapping[str, Value], kafka_keys: Sequence[str], findings: _Findings) -> str:
+def _kind(values: Mapping[str, Value], kafka_keys: Sequence[str], findings: Sorted) -> str:
     """Return the kind of source, from its key or from what only one kind has."""
     if keys.SOURCE_KIND.name in values:
         return values[keys.SOURCE_KIND.name].text
@@ -188,7 +103,7 @@ def _kind(values: Mapping[str, Value], kafka_keys: Sequence[str], findings: _Fin
     return "kafka" if has_brokers else "recorded"
 
 
-def _report_missing(present: Collection[str], kind: str, findings: _Findings) -> None:
+def _report_missing(present: Collection[str], kind: str, findings: Sorted) -> None:
     missing = [key.name for key in _REQUIRED if key.name not in present]
     if kind == "recorded" and keys.SOURCE_PATH.name not in present:
         missing.append(f"{keys.SOURCE_PATH.name} (or {BROKERS} for Kafka)")
@@ -201,7 +116,7 @@ def _report_missing(present: Collection[str], kind: str, findings: _Findings) ->
 
 
 def _kafka_options(
-    names: Sequence[str], properties: Properties, kind: str, findings: _Findings
+    names: Sequence[str], properties: Properties, kind: str, findings: Sorted
 ) -> dict[str, SecretStr]:
     if kind != "kafka":
         if names:
@@ -229,7 +144,7 @@ def _kafka_options(
 
 
 def _registry_options(
-    names: Sequence[str], properties: Properties, of_hudi: Value | None, findings: _Findings
+    names: Sequence[str], properties: Properties, of_hudi: Value | None, findings: Sorted
 ) -> dict[str, SecretStr]:
     settings = registry_settings(names, properties, of_hudi)
     findings.warnings.extend(settings.warnings)
@@ -240,7 +155,7 @@ def _registry_options(
 
 
 def _warn_of_idle_registry(
-    names: Sequence[str], of_hudi: Value | None, kind: str, findings: _Findings
+    names: Sequence[str], of_hudi: Value | None, kind: str, findings: Sorted
 ) -> None:
     idle = sorted([*names, *([of_hudi.key] if of_hudi else [])])
     if idle and kind == "recorded":
@@ -252,11 +167,12 @@ def _warn_of_idle_registry(
         findings.warnings.append(f"without effect on a source in JSON: {', '.join(idle)}")
 
 
-def _check_offset_reset(value: Value, findings: _Findings) -> None:
+def _check_offset_reset(value: Value, findings: Sorted) -> None:
     if value.text != "earliest":
         findings.problems.append(
-            f"{_OFFSET_RESET} can only be earliest: a pipeline starts at the beginning of its "
-            f"topics and stops when offsets it needs were lost, it never skips"
+            f"{_OFFSET_RESET} can only be earliest (set it, or remove the key): a pipeline starts "
+            f"at the beginning of its topics and stops when offsets it needs were lost, it never "
+            f"skips"
         )
 
 
@@ -265,7 +181,7 @@ def _config(
     kind: str,
     kafka_options: Mapping[str, SecretStr],
     registry_options: Mapping[str, SecretStr],
-    findings: _Findings,
+    findings: Sorted,
 ) -> PipelineConfig:
     source = _fields(SourceConfig, values)
     source["kind"] = kind
@@ -320,7 +236,7 @@ def _items(text: str) -> tuple[str, ...]:
 
 
 def _warn_of_idle_tables(
-    tables: Mapping[str, object], source: Mapping[str, Any], findings: _Findings
+    tables: Mapping[str, object], source: Mapping[str, Any], findings: Sorted
 ) -> None:
     """Warn of a declaration for a table that the listed topics do not hold: likely misspelt."""
     topics = source.get("topics")
@@ -375,7 +291,8 @@ def _key_at(path: tuple[str, ...]) -> str:
     return ".".join(path)
 
 
-def _error(origin: str, problems: Sequence[str]) -> ConfigError:
+def error_about(origin: str, problems: Sequence[str]) -> ConfigError:
+    """Return the one error that names all that is wrong with what was read."""
     if len(problems) == 1:
         return ConfigError(f"{origin}: {problems[0]}")
     listed = "".join(f"\n  - {problem}" for problem in problems)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import javaproperties
@@ -24,6 +24,9 @@ from lakeingest.config.redaction import remember
 from lakeingest.errors import ConfigError, UsageError
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z]+):([^}]*)\}")
+_LOCAL = re.compile(r"^file:/+")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_INCLUDE = "include"
 _IN_A_FOLDER = "pipeline.properties"
 
 
@@ -65,11 +68,13 @@ class Properties:
         origin: What was read, for messages.
         entries: Entry per key.
         warnings: What was odd but harmless, such as a key that is there twice.
+        problems: What stops the load, together with whatever else is wrong.
     """
 
     origin: str
     entries: Mapping[str, Entry]
     warnings: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
     def value(self, key: str) -> Value:
         """Return the value of ``key`` with its references resolved.
@@ -80,8 +85,12 @@ class Properties:
         entry = self.entries[key]
         return _resolve(entry)
 
-    def overridden(self, overrides: Sequence[str]) -> Properties:
+    def overridden(self, overrides: Sequence[str], option: str = "--set") -> Properties:
         """Return these properties with ``key=value`` texts laid over them.
+
+        Args:
+            overrides: The texts.
+            option: The option that gave them, for messages.
 
         Raises:
             UsageError: An override has no ``=`` or no key.
@@ -91,10 +100,10 @@ class Properties:
             key, separator, text = override.partition("=")
             if not separator or not key.strip():
                 # The text is not repeated: it may be the value of a secret whose key was forgotten.
-                message = f"--set number {number} is not of the form key=value"
+                message = f"{option} number {number} is not of the form key=value"
                 raise UsageError(message)
-            entries[key.strip()] = Entry(key.strip(), text, "--set")
-        return Properties(self.origin, entries, self.warnings)
+            entries[key.strip()] = Entry(key.strip(), text, option)
+        return replace(self, entries=entries)
 
 
 def from_mapping(mapping: Mapping[str, str]) -> Properties:
@@ -107,15 +116,36 @@ def read_properties(path: str | Path) -> Properties:
     """Read a ``.properties`` file in UTF-8.
 
     Looked at, in this order: the path as it is (relative to the working directory), the path with
-    ``.properties`` appended, and ``pipeline.properties`` in the folder of that name.
+    ``.properties`` appended, and ``pipeline.properties`` in the folder of that name. A key
+    ``include`` in it names another file, beside it, that is read in its place, as Hudi's files do.
 
     Raises:
-        ConfigError: None of them is a file (the message lists them), or it cannot be read.
+        ConfigError: None of them is a file (the message lists them), it cannot be read, or it
+            includes itself.
     """
-    found = _find(Path(path))
+    return _read(_find(local_path(path)), str(path), ())
+
+
+def local_path(path: str | Path) -> Path:
+    """Return a path of this machine, which may be written as a ``file:`` URI.
+
+    Raises:
+        ConfigError: It is a URI of another kind.
+    """
+    text = _LOCAL.sub("/", str(path))
+    if _SCHEME.match(text):
+        message = f"cannot read {path}: a file of settings must lie on this machine, copy it here"
+        raise ConfigError(message)
+    return Path(text)
+
+
+def _read(found: Path, origin: str, including: tuple[Path, ...]) -> Properties:
+    if found.absolute() in including:
+        message = f"{found} includes itself, by itself or by what it includes"
+        raise ConfigError(message)
     try:
         with found.open(encoding="utf-8-sig") as stream:
-            return _parse(stream.read(), str(path))
+            return _parse(stream.read(), origin, (*including, found.absolute()))
     except UnicodeDecodeError as error:
         message = f"{found} is not in UTF-8 (byte {error.start}): save it as UTF-8"
         raise ConfigError(message) from None
@@ -136,7 +166,7 @@ def _find(path: Path) -> Path:
     raise ConfigError(message)
 
 
-def _parse(text: str, origin: str) -> Properties:
+def _parse(text: str, origin: str, including: tuple[Path, ...]) -> Properties:
     entries: dict[str, Entry] = {}
     lines: dict[str, int] = {}
     warnings: list[str] = []
@@ -145,7 +175,14 @@ def _parse(text: str, origin: str) -> Properties:
         for element in javaproperties.parse(text):
             if isinstance(element, javaproperties.KeyValue):
                 key = element.key
-                if key in entries:
+                if key == _INCLUDE:
+                    other = including[-1].parent / local_path(element.value.strip())
+                    included = _read(_find(other), str(other), including)
+                    entries |= included.entries
+                    warnings += included.warnings
+                    line += element.source.count("\n")
+                    continue
+                if key in lines:
                     warnings.append(
                         f"{origin}: {key} is there twice, in lines {lines[key]} and {line}; "
                         f"the last one counts"

@@ -6,7 +6,8 @@ the reference of the installed version. A page kept by hand is a second truth.
 
 from __future__ import annotations
 
-from lakeingest.config.keys import HUDI_KEYS, KEYS, TABLE_KEYS, Key
+from lakeingest.config.hudi_keys import HUDI_KEYS
+from lakeingest.config.keys import KEYS, TABLE_KEYS, Key
 from lakeingest.config.registry import NATIVE, PREFIX
 
 _HEAD = """\

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from lakeingest.config.keys import HUDI_NAMES, KEYS, TABLE_KEYS
+from lakeingest.config.hudi_keys import HUDI_NAMES
+from lakeingest.config.keys import KEYS, TABLE_KEYS
 from lakeingest.config.model import PipelineConfig, SourceConfig, TableConfig, TargetConfig
 from lakeingest.config.reference import reference
 

@@ -1,0 +1,74 @@
+"""``lakeingest hoodie-streamer``: a pipeline by the command line of Hudi's streamer.
+
+What stood behind ``spark-submit … HoodieStreamer`` is put behind it, word for word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import typer
+
+from lakeingest.cli.output import warn
+from lakeingest.cli.run import run_and_report
+from lakeingest.errors import UsageError
+
+if TYPE_CHECKING:
+    from lakeingest.cli.output import OutputFormat
+    from lakeingest.config import PipelineConfig
+    from lakeingest.config.streamer import CommandLine
+    from lakeingest.config.streamer_options import Option
+
+AS_TYPED = {
+    # All arguments are read by ``streamer_arguments``, in the order in which they were typed.
+    "ignore_unknown_options": True,
+    "allow_extra_args": True,
+    "allow_interspersed_args": False,
+    "help_option_names": [],
+}
+
+_ABOUT = (
+    "Runs one pipeline by the command line of Hudi's streamer (HoodieStreamer, "
+    "HoodieDeltaStreamer): Debezium's events of one topic into one Hudi table, whole source "
+    "transactions at a time. Put behind it what stood behind the class; --hoodie-conf takes "
+    "lakeingest's keys, too. The connector needs provide.transaction.metadata=true."
+)
+
+
+def hoodie_streamer(context: typer.Context) -> None:
+    """Run one table's pipeline by the command line of Hudi's streamer (see its --help)."""
+    from lakeingest.cli.streamer_arguments import read_arguments
+    from lakeingest.config.streamer import streamer_config
+    from lakeingest.config.streamer_options import OPTIONS
+
+    typed, output = read_arguments("hoodie-streamer", _ABOUT, OPTIONS, context.args)
+    run_as_typed(streamer_config(typed), typed, output)
+
+
+def run_as_typed(config: PipelineConfig, typed: CommandLine, output: OutputFormat) -> None:
+    """Run a pipeline as the command line says that is not about the pipeline itself.
+
+    Raises:
+        UsageError: The interval is not a number.
+    """
+    from lakeingest.config.streamer_options import APP_NAME, CONTINUOUS, INTERVAL, MASTER
+
+    warn(config.warnings)
+    options = typed.options
+    run_and_report(
+        config,
+        output,
+        continuous=CONTINUOUS in options,
+        min_sync_interval_seconds=_seconds(INTERVAL, options),
+        master=options.get(MASTER),
+        app_name=options.get(APP_NAME),
+    )
+
+
+def _seconds(option: Option, options: Mapping[Option, str]) -> float:
+    text = options.get(option, "0")
+    if not text.isdecimal():
+        problem = f"{option.name} is not a whole number of seconds"
+        raise UsageError(problem)
+    return float(text)

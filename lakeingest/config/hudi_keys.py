@@ -1,0 +1,164 @@
+"""The settings of Hudi's streamer that mean something here, by their names there.
+
+Names were checked against its sources (``KafkaSourceConfig``, ``HoodieStreamerConfig``,
+``HoodieSchemaProviderConfig``, ``HoodieWriteConfig``, ``DataSourceOptions``). Some are properties
+only here (``source.class``, ``transformer.class``): there they are options of the command, yet many
+files carry them and their meaning is clear. The command's options are read as these keys, so that
+an option and a setting cannot mean two things.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeingest.config.keys import (
+    BATCH_MAX_EVENTS,
+    CONNECTOR,
+    HUDI_TABLE_TYPE,
+    PIPELINE_NAME,
+    REGISTRY_URL,
+    SOURCE_FORMAT,
+    TABLE_KEYS,
+    TARGET_PATH,
+    TOPICS,
+)
+
+
+@dataclass(frozen=True)
+class HudiKey:
+    """A setting of Hudi's streamer that has a meaning here.
+
+    Attributes:
+        names: Its names, the current one first.
+        becomes: The key of ours it fills, or None when it is only checked.
+        description: What it does here.
+    """
+
+    names: tuple[str, ...]
+    becomes: str | None
+    description: str
+
+
+def both_names(name: str) -> tuple[str, str]:
+    """Return the two names of a setting of the streamer, the current one first."""
+    return f"hoodie.streamer.{name}", f"hoodie.deltastreamer.{name}"
+
+
+TOPIC = HudiKey(
+    both_names("source.kafka.topic"),
+    TOPICS.name,
+    "The one topic to ingest. The topic prefix is taken from it (all but the last two parts) "
+    "unless it is given.",
+)
+RECORD_KEY = HudiKey(
+    ("hoodie.datasource.write.recordkey.field",),
+    TABLE_KEYS["key"].name,
+    "Key columns of the one table; refused when there is more than one topic.",
+)
+SOURCE_CLASS = HudiKey(
+    both_names("source.class"),
+    CONNECTOR.name,
+    "`PostgresDebeziumSource` or `MysqlDebeziumSource`, with or without package.",
+)
+TABLE_NAME = HudiKey(
+    ("hoodie.datasource.write.table.name", "hoodie.table.name"),
+    PIPELINE_NAME.name,
+    "Name of the pipeline; the table itself is named by its collection.",
+)
+BASE_PATH = HudiKey(
+    ("hoodie.base.path", *both_names("ingestion.targetBasePath")),
+    TARGET_PATH.name,
+    "Folder of the one table; the ledger lies below it, in `_lakeingest`. Of the whole lake when "
+    "there is more than one topic.",
+)
+TABLE_TYPE = HudiKey(
+    ("hoodie.datasource.write.table.type", "hoodie.table.type"),
+    HUDI_TABLE_TYPE.name,
+    "How Hudi tables are kept.",
+)
+MAX_EVENTS = HudiKey(
+    both_names("kafka.source.maxEvents"), BATCH_MAX_EVENTS.name, "Events per batch."
+)
+DESERIALIZER = HudiKey(
+    both_names("source.kafka.value.deserializer.class"),
+    SOURCE_FORMAT.name,
+    "`KafkaAvroDeserializer` (or Hudi's own, `KafkaAvroSchemaDeserializer`) means `avro`, "
+    "`StringDeserializer` `json`.",
+)
+REGISTRY = HudiKey(
+    both_names("schemaprovider.registry.url"),
+    REGISTRY_URL,
+    "The registry; what begins with `/subjects/` is left out, each event names its schema's id.",
+)
+REGISTRY_BASE = HudiKey(
+    both_names("schemaprovider.registry.baseUrl"), REGISTRY_URL, "The same, where that is missing."
+)
+ORDERING = HudiKey(
+    (
+        "hoodie.table.ordering.fields",
+        "hoodie.datasource.write.precombine.field",
+        "hoodie.table.precombine.field",
+    ),
+    None,
+    "Rows are always ordered by their place in the source's log, which is what `_event_lsn` and "
+    "`_event_seq` stood for; any other column is warned about.",
+)
+DATA_LOSS = HudiKey(
+    both_names("source.kafka.enable.failOnDataLoss"),
+    None,
+    "A run always stops when offsets were lost; `false` is warned about.",
+)
+PAYLOAD = HudiKey(
+    ("hoodie.datasource.write.payload.class", "hoodie.compaction.payload.class"),
+    None,
+    "The Debezium payloads are what is done anyway, and name the connector where nothing else "
+    "does. Those that keep the newest row are warned about; any other is refused.",
+)
+MERGE_MODE = HudiKey(
+    ("hoodie.write.record.merge.mode", "hoodie.record.merge.mode"),
+    None,
+    "`EVENT_TIME_ORDERING` is what is done anyway; `COMMIT_TIME_ORDERING` is warned about, "
+    "`CUSTOM` refused.",
+)
+OPERATION = HudiKey(
+    ("hoodie.datasource.write.operation",),
+    None,
+    "Only `upsert`; any other would lose updates or rows.",
+)
+PARTITION_PATH = HudiKey(
+    ("hoodie.datasource.write.partitionpath.field",),
+    None,
+    "Only empty: tables have no partitions.",
+)
+KEY_GENERATOR = HudiKey(
+    ("hoodie.datasource.write.keygenerator.class", "hoodie.datasource.write.keygenerator.type"),
+    None,
+    "`NonpartitionedKeyGenerator` is what is done anyway; any other is warned about.",
+)
+TRANSFORMER = HudiKey(
+    both_names("transformer.class"), None, "Refused: tables equal those of the source."
+)
+
+HUDI_KEYS: tuple[HudiKey, ...] = (
+    TOPIC,
+    SOURCE_CLASS,
+    RECORD_KEY,
+    TABLE_NAME,
+    BASE_PATH,
+    TABLE_TYPE,
+    MAX_EVENTS,
+    DESERIALIZER,
+    REGISTRY,
+    REGISTRY_BASE,
+    ORDERING,
+    DATA_LOSS,
+    PAYLOAD,
+    MERGE_MODE,
+    OPERATION,
+    PARTITION_PATH,
+    KEY_GENERATOR,
+    TRANSFORMER,
+)
+"""The settings of Hudi's streamer that mean something here; every other ``hoodie.*`` does not."""
+
+HUDI_NAMES: frozenset[str] = frozenset(name for key in HUDI_KEYS for name in key.names)

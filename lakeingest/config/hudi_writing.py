@@ -1,0 +1,186 @@
+"""What Hudi's settings say of how rows are written: handed on, kept anyway, warned of, or refused.
+
+What is in a table is ours to decide: the row that the source had last. A setting that wants the
+same is passed over in silence. One that would give another row only where events come late is a
+warning, since the table is then nearer to the source than it was. One that would give other rows
+whatever comes is refused, for ignoring it would change the table behind its reader's back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lakeingest.config import hudi_keys
+from lakeingest.config.hudi_keys import HudiKey
+from lakeingest.config.properties import Value
+
+_OF_WRITER = tuple(
+    f"hoodie.{what}."
+    for what in (
+        "archive",
+        "bucket",
+        "bulkinsert",
+        "clean",
+        "cleaner",
+        "clustering",
+        "compact",
+        "compaction",
+        "copyonwrite",
+        "embed",
+        "index",
+        "insert",
+        "keep",
+        "logfile",
+        "markers",
+        "memory",
+        "metadata",
+        "parquet",
+        "record.index",
+        "rollback",
+        "storage",
+        "upsert",
+        "write.concurrency",
+        "write.lock",
+        "write.markers",
+    )
+)
+
+# What the Debezium payload classes order by; our order by log position is the same, made total.
+_ORDERED_BY_POSITION = {"_event_lsn", "_event_seq", "_event_bin_file", "_event_pos", "_event_row"}
+
+PAYLOAD_CONNECTORS = {
+    "PostgresDebeziumAvroPayload": "postgresql",
+    "MySqlDebeziumAvroPayload": "mysql",
+}
+"""Connector by the payload class that was made for its events."""
+
+# These keep the newest row, by arrival or by a column.
+_NEWEST_WINS = {
+    "OverwriteWithLatestAvroPayload",
+    "DefaultHoodieRecordPayload",
+    "EventTimeAvroPayload",
+}
+
+
+@dataclass
+class Said:
+    """What is found out about settings.
+
+    Attributes:
+        warnings: What is not followed to the letter.
+        problems: What contradicts itself or cannot be followed.
+    """
+
+    warnings: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def is_of_writer(name: str) -> bool:
+    """Tell whether a key is about Hudi's files, index and table services, not about what is in it.
+
+    How rows are merged, keyed and ordered is ours to decide and not among them.
+    """
+    return name.startswith(_OF_WRITER)
+
+
+def class_name(value: Value) -> str:
+    """Return the name of a Java class without its package."""
+    return value.text.rpartition(".")[2]
+
+
+def check(given: Mapping[HudiKey, Value], said: Said) -> None:
+    """Check the settings that are followed in any case, or cannot be.
+
+    Args:
+        given: Values of Hudi's settings.
+        said: Gets what is to be said.
+    """
+    for key, checked in _CHECKS.items():
+        if key in given:
+            checked(given[key], said)
+
+
+def _ordering(value: Value, said: Said) -> None:
+    columns = {column.strip() for column in value.text.split(",")}
+    if not columns <= _ORDERED_BY_POSITION:
+        said.warnings.append(
+            f"{value.key} is not followed: rows are ordered by their place in the source's log"
+        )
+
+
+def _data_loss(value: Value, said: Said) -> None:
+    if value.text.lower() != "true":
+        said.warnings.append(f"{value.key} is not followed: a run stops when offsets were lost")
+
+
+def _payload(value: Value, said: Said) -> None:
+    name = class_name(value)
+    if name in PAYLOAD_CONNECTORS:
+        return
+    if name in _NEWEST_WINS:
+        said.warnings.append(
+            f"{value.key} is not followed: a row is the one that the source had last, by its place "
+            "in the source's log"
+        )
+        return
+    said.problems.append(
+        f"{value.key}: rows are not merged by a class of Hudi's, they are what the source had "
+        f"last; remove it if that is wanted ({' and '.join(PAYLOAD_CONNECTORS)} mean the same)"
+    )
+
+
+def _merge_mode(value: Value, said: Said) -> None:
+    mode = value.text.upper()
+    if mode == "COMMIT_TIME_ORDERING":
+        said.warnings.append(
+            f"{value.key} is not followed: rows are ordered by their place in the source's log, "
+            "not by when they arrive"
+        )
+    elif mode != "EVENT_TIME_ORDERING":
+        said.problems.append(
+            f"{value.key}: only EVENT_TIME_ORDERING is done here, by place in the source's log; "
+            "set it, or remove the key"
+        )
+
+
+def _operation(value: Value, said: Said) -> None:
+    if value.text.lower() != "upsert":
+        said.problems.append(
+            f"{value.key}: only UPSERT keeps a table equal to its source, which has updates and "
+            "deletes; set it, or remove it (inserts of new keys are as cheap)"
+        )
+
+
+def _partition_path(value: Value, said: Said) -> None:
+    said.problems.append(
+        f"{value.key}: tables have no partitions here; leave it empty (with "
+        "hoodie.datasource.write.keygenerator.class="
+        "org.apache.hudi.keygen.NonpartitionedKeyGenerator) to write one without"
+    )
+
+
+def _key_generator(value: Value, said: Said) -> None:
+    if class_name(value) not in {"NonpartitionedKeyGenerator", "NON_PARTITION"}:
+        said.warnings.append(
+            f"{value.key} is not followed: the record key is the table's key, without partitions"
+        )
+
+
+def _transformer(value: Value, said: Said) -> None:
+    said.problems.append(
+        f"{value.key}: rows are not transformed, a table equals that of its source; make a view of "
+        "it, or transform in a job of its own behind it"
+    )
+
+
+_CHECKS: Mapping[HudiKey, Callable[[Value, Said], None]] = {
+    hudi_keys.ORDERING: _ordering,
+    hudi_keys.DATA_LOSS: _data_loss,
+    hudi_keys.PAYLOAD: _payload,
+    hudi_keys.MERGE_MODE: _merge_mode,
+    hudi_keys.OPERATION: _operation,
+    hudi_keys.PARTITION_PATH: _partition_path,
+    hudi_keys.KEY_GENERATOR: _key_generator,
+    hudi_keys.TRANSFORMER: _transformer,
+}

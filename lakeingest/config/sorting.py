@@ -1,0 +1,110 @@
+"""Whose keys are they: ours, Hudi's, the registry's, or else the Kafka client's.
+
+A key that begins with ``lakeingest.`` must be known. Any other is handed on by its beginning, and
+one that nobody knows goes to the Kafka client, unless it looks like a misspelt one of ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lakeingest.config import keys
+from lakeingest.config.hudi import translate
+from lakeingest.config.hudi_keys import HUDI_NAMES
+from lakeingest.config.hudi_writing import Said, is_of_writer
+from lakeingest.config.properties import Properties, Value
+from lakeingest.config.registry import is_registry_key
+from lakeingest.errors import ConfigError
+
+
+@dataclass
+class Sorted(Said):
+    """The settings of a configuration, by whom they concern.
+
+    Attributes:
+        values: By key of ours, Hudi's translated; among them the registry's url if Hudi's settings
+            name it.
+        registry_keys: Keys of the registry.
+        kafka_keys: Keys of the Kafka client.
+        hudi_options: Settings of Hudi's writer.
+    """
+
+    values: dict[str, Value] = field(default_factory=dict)
+    registry_keys: list[str] = field(default_factory=list)
+    kafka_keys: list[str] = field(default_factory=list)
+    hudi_options: dict[str, Value] = field(default_factory=dict)
+
+
+def sort_keys(properties: Properties) -> Sorted:
+    """Sort the settings; what is wrong with their names is among the problems."""
+    result = Sorted(list(properties.warnings), list(properties.problems))
+    ours: dict[str, Value] = {}
+    hudis: dict[str, Value] = {}
+    hudi_keys: list[str] = []
+    for name in properties.entries:
+        if name.startswith(keys.OURS):
+            _take(name, _unknown(name), ours, properties, result)
+        elif name in HUDI_NAMES:
+            _take(name, None, hudis, properties, result)
+        elif name.startswith(keys.HUDIS):
+            hudi_keys.append(name)
+        elif is_registry_key(name):
+            result.registry_keys.append(name)
+        else:
+            meant = keys.meant_as_ours(name)
+            if meant is None:
+                result.kafka_keys.append(name)
+            else:
+                result.problems.append(f"unknown key {name}; did you mean {meant}?")
+    translation = translate(hudis, ours)
+    result.problems.extend(translation.problems)
+    result.warnings.extend(translation.warnings)
+    result.values = {**translation.values, **ours}
+    _sort_hudis(hudi_keys, ours, properties, result)
+    return result
+
+
+def _sort_hudis(
+    names: list[str], ours: dict[str, Value], properties: Properties, result: Sorted
+) -> None:
+    has_hudi_tables = any(
+        name.endswith(".format") and value.text == "hudi" for name, value in ours.items()
+    )
+    of_writer = [name for name in names if has_hudi_tables and is_of_writer(name)]
+    for name in of_writer:
+        _take(name, None, result.hudi_options, properties, result)
+    without_effect = sorted({*names} - {*of_writer})
+    if without_effect:
+        result.warnings.append(f"without effect here: {', '.join(without_effect)}")
+
+
+def _take(
+    name: str, unknown: str | None, into: dict[str, Value], properties: Properties, result: Sorted
+) -> None:
+    if unknown is not None:
+        result.problems.append(unknown)
+        return
+    try:
+        value = properties.value(name)
+    except ConfigError as error:
+        result.problems.append(str(error))
+        return
+    if value.text:
+        into[name] = value
+    elif name not in HUDI_NAMES:  # Hudi takes an empty value for none.
+        result.problems.append(f"{name} has no value: give one or remove the key")
+
+
+def _unknown(name: str) -> str | None:
+    """Return what is wrong with the name of a key of ours, None if it is known."""
+    if name in keys.KNOWN_NAMES:
+        return None
+    if name.startswith(keys.TABLE):
+        collection, suffix = keys.split_table_key(name)
+        if collection and suffix in keys.TABLE_KEYS:
+            return None
+        if not collection:
+            return f"{name} names no collection; write {keys.TABLE}{keys.COLLECTION}.schema"
+    near = keys.nearest_key(name)
+    hint = f"did you mean {near}?" if near else "see lakeingest config-reference"
+    return f"unknown key {name}; {hint}"

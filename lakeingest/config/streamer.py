@@ -1,0 +1,123 @@
+"""The command line of Hudi's streamer, as settings.
+
+The order in which they count is Hudi's: the file, then ``--hoodie-conf``; then the options. Each
+option is laid over the setting that it stands for under the option's own name, so that whatever is
+wrong with it later is said in the user's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from lakeingest.config import keys
+from lakeingest.config.checkpoint import Checkpoint
+from lakeingest.config.load import load_properties
+from lakeingest.config.model import PipelineConfig
+from lakeingest.config.properties import Entry, Properties, from_mapping, read_properties
+from lakeingest.config.streamer_options import (
+    BASE_PATH,
+    CHECKPOINT,
+    TABLE,
+    TABLE_TYPE,
+    Option,
+)
+from lakeingest.errors import ConfigError, UsageError
+
+FLAG = "true"
+"""Value of an option that has none."""
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """What was typed.
+
+    Attributes:
+        props: The file of ``--props``, if any.
+        conf: The texts of ``--hoodie-conf``, in order.
+        options: Value by option, but for those two; ``FLAG`` where it has none.
+    """
+
+    props: str | None = None
+    conf: Sequence[str] = ()
+    options: Mapping[Option, str] = field(default_factory=dict)
+
+
+def streamer_config(typed: CommandLine) -> PipelineConfig:
+    """Return the pipeline of one command line of ``HoodieStreamer``.
+
+    Raises:
+        UsageError: An option is missing, or not of its form.
+        ConfigError: A setting or an option cannot be followed; the message names all of them.
+    """
+    refuse_missing(typed, (BASE_PATH, TABLE, TABLE_TYPE))
+    return load_properties(with_options(settings_of(typed), typed))
+
+
+def refuse_missing(typed: CommandLine, required: Iterable[Option]) -> None:
+    """Stop where an option is missing.
+
+    Raises:
+        UsageError: It names all of them.
+    """
+    missing = [option.name for option in required if option not in typed.options]
+    if missing:
+        problem = f"missing: {', '.join(missing)}"
+        raise UsageError(problem)
+
+
+def settings_of(typed: CommandLine) -> Properties:
+    """Return the file with ``--hoodie-conf`` laid over it."""
+    given = from_mapping({}) if typed.props is None else read_properties(typed.props)
+    return replace(given.overridden(typed.conf, "--hoodie-conf"), origin="the command line")
+
+
+def with_options(settings: Properties, typed: CommandLine) -> Properties:
+    """Lay the options over settings; tables are Hudi's unless the settings say otherwise."""
+    entries = dict(settings.entries)
+    entries.setdefault(
+        keys.TARGET_FORMAT.name, Entry(keys.TARGET_FORMAT.name, "hudi", "the command")
+    )
+    for option, text in typed.options.items():
+        if option.key is not None:
+            for name in option.key.names:
+                entries.pop(name, None)
+            entries[option.key.names[0]] = Entry(option.name, text, "the command line")
+    return replace(
+        settings,
+        entries=entries,
+        warnings=(*settings.warnings, *_idle(typed.options)),
+        problems=(*settings.problems, *_refused(typed.options)),
+    )
+
+
+def _idle(options: Mapping[Option, str]) -> list[str]:
+    """Say what has no effect, once for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for option, text in options.items():
+        if option.idle is not None and text.rpartition(".")[2] not in option.usual:
+            by_reason.setdefault(option.idle, []).append(option.name)
+    return [f"without effect here: {', '.join(found)} ({why})" for why, found in by_reason.items()]
+
+
+def _refused(options: Mapping[Option, str]) -> list[str]:
+    found = [
+        f"{option.name}: {option.refused}"
+        for option, text in options.items()
+        if option.refused is not None and text.upper() not in option.usual
+    ]
+    if CHECKPOINT in options:
+        found.append(_about_checkpoint(options[CHECKPOINT]))
+    return found
+
+
+def _about_checkpoint(text: str) -> str:
+    try:
+        topic = Checkpoint.parse(text).topic
+    except ConfigError as error:
+        return f"{CHECKPOINT.name}: {error}"
+    return (
+        f"{CHECKPOINT.name}: a new pipeline reads topic {topic} from its beginning, into a folder "
+        "of its own, and stops if the beginning is gone; remove it, and let the connector take a "
+        "new snapshot where the topic no longer holds one"
+    )

@@ -1,0 +1,181 @@
+"""The options of Hudi's streamer, one by one: what each means here, or why it means nothing.
+
+All that ``HoodieStreamer`` of Hudi 1.2 knows are here, so that a command can be taken over as it
+is, and a misspelt one is told from one that is merely not needed. An option that stands for a
+setting is read as that setting. Of the rest, those that would change what is in the table are
+refused, and those that would not are warned about, once for each reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeingest.config import hudi_keys
+from lakeingest.config.hudi_keys import HudiKey
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of the command.
+
+    Attributes:
+        names: Its names, the current one first.
+        value: What its value is called in the help; null: it has none.
+        said: What it does here, for the help.
+        key: The setting that it stands for.
+        idle: Why it has no effect here.
+        refused: Why it cannot be followed, and what to do.
+        usual: Values (a class without its package) that ask for nothing but what is done anyway.
+    """
+
+    names: tuple[str, ...]
+    value: str | None
+    said: str
+    key: HudiKey | None = None
+    idle: str | None = None
+    refused: str | None = None
+    usual: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its current name."""
+        return self.names[0]
+
+
+def _means(key: HudiKey, value: str, said: str, *names: str) -> Option:
+    return Option(names, value, said, key=key)
+
+
+def _idle(why: str, *names: str, value: str | None = None, usual: tuple[str, ...] = ()) -> Option:
+    return Option(names, value, why, idle=why, usual=usual)
+
+
+def _refused(
+    why: str, *names: str, value: str | None = None, usual: tuple[str, ...] = ()
+) -> Option:
+    return Option(names, value, why, refused=why, usual=usual)
+
+
+PROPS = Option(("--props",), "FILE", "Settings; a local path or file: URI.")
+CONF = Option(("--hoodie-conf",), "KEY=VALUE", "Replaces a setting of the file. Repeatable.")
+CONTINUOUS = Option(("--continuous",), None, "Go on as new events arrive, until stopped.")
+INTERVAL = Option(
+    ("--min-sync-interval-seconds",), "N", "Seconds from one batch's start to the next, at least."
+)
+MASTER = Option(("--spark-master",), "URL", "Spark master, where no session is there yet.")
+APP_NAME = Option(("--spark-app-name",), "NAME", "Name that a new Spark session shows.")
+CHECKPOINT = Option(("--checkpoint",), "TEXT", "Refused: a new pipeline reads from the beginning.")
+
+BASE_PATH = _means(
+    hudi_keys.BASE_PATH, "PATH", "Folder of the table; the ledger lies in it.", "--target-base-path"
+)
+TABLE = _means(hudi_keys.TABLE_NAME, "NAME", "Name of the pipeline.", "--target-table")
+TABLE_TYPE = _means(hudi_keys.TABLE_TYPE, "TYPE", "COPY_ON_WRITE or MERGE_ON_READ.", "--table-type")
+
+_SYNC = "no catalog is told of the table: create it there once, at its path"
+_SERVICES = "compaction and clustering are as the settings hoodie.compact.* and the like say"
+_SHARES = "one run writes its tables side by side, without shares of the cluster"
+_AGAIN = "a service that is away is asked again anyway"
+_CLASSES = "there is no such class here"
+_MERGER = (
+    "rows are not merged by a class, they are what the source had last; remove it if that is wanted"
+)
+_BOOTSTRAP = (
+    "a table is loaded from Debezium's own snapshot in the topic, not from files; remove it"
+)
+_WHERE = "where reading goes on is in the ledger, in the commit of the data; remove it"
+
+OPTIONS: tuple[Option, ...] = (
+    PROPS,
+    CONF,
+    BASE_PATH,
+    TABLE,
+    TABLE_TYPE,
+    _means(
+        hudi_keys.SOURCE_CLASS,
+        "CLASS",
+        "PostgresDebeziumSource or MysqlDebeziumSource.",
+        "--source-class",
+    ),
+    _means(
+        hudi_keys.ORDERING,
+        "COLUMNS",
+        "Rows are always ordered by their place in the source's log.",
+        "--source-ordering-fields",
+        "--source-ordering-field",
+    ),
+    _means(
+        hudi_keys.PAYLOAD,
+        "CLASS",
+        "The Debezium payloads are what is done anyway.",
+        "--payload-class",
+    ),
+    _means(
+        hudi_keys.MERGE_MODE,
+        "MODE",
+        "EVENT_TIME_ORDERING is what is done anyway.",
+        "--merge-mode",
+        "--record-merge-mode",
+    ),
+    _means(hudi_keys.OPERATION, "OP", "Only UPSERT.", "--op"),
+    _means(hudi_keys.MAX_EVENTS, "N", "Events that a batch aims at.", "--source-limit"),
+    CONTINUOUS,
+    INTERVAL,
+    MASTER,
+    APP_NAME,
+    _idle(_SYNC, "--enable-sync"),
+    _idle(_SYNC, "--enable-hive-sync"),
+    _idle(_SYNC, "--force-empty-sync"),
+    _idle(_SYNC, "--sync-tool-classes", value="CLASSES"),
+    _idle(_SYNC, "--enable-hive-support"),
+    _idle(_SERVICES, "--disable-compaction"),
+    _idle(_SERVICES, "--max-pending-compactions", value="N"),
+    _idle(_SERVICES, "--max-pending-clustering", value="N"),
+    _idle(_SERVICES, "--retry-last-pending-inline-clustering", "-rc"),
+    _idle(_SERVICES, "--retry-last-pending-inline-compaction"),
+    *(
+        _idle(_SHARES, f"--{what}-scheduling-{share}", value="N")
+        for what in ("delta-sync", "compact", "cluster")
+        for share in ("weight", "minshare")
+    ),
+    _idle(_AGAIN, "--retry-on-source-failures"),
+    _idle(_AGAIN, "--retry-interval-seconds", value="N"),
+    _idle(_AGAIN, "--max-retry-count", value="N"),
+    _idle(
+        "each event names its own schema",
+        "--schemaprovider-class",
+        value="CLASS",
+        usual=("SchemaRegistryProvider",),
+    ),
+    _idle("a repeated event changes nothing anyway", "--filter-dupes"),
+    _idle("a record that fails stops the run, nothing is left out", "--commit-on-errors"),
+    _idle("a run without news commits nothing", "--allow-commit-on-no-checkpoint-change"),
+    _idle(_CLASSES, "--ingestion-metrics-class", value="CLASS"),
+    _idle(_CLASSES, "--config-hot-update-strategy-class", value="CLASS"),
+    _idle(_CLASSES, "--bootstrap-index-class", value="CLASS"),
+    _means(
+        hudi_keys.TRANSFORMER,
+        "CLASSES",
+        "Refused: rows are not transformed.",
+        "--transformer-class",
+    ),
+    CHECKPOINT,
+    _refused(_WHERE, "--initial-checkpoint-provider", value="CLASS"),
+    _refused(_WHERE, "--ignore-checkpoint", value="TEXT"),
+    _refused(_MERGER, "--merge-strategy-id", "--record-merge-strategy-id", value="ID"),
+    _refused(
+        _MERGER,
+        "--merge-impl-classes",
+        "--record-merge-custom-implementation-classes",
+        value="CLASSES",
+    ),
+    _refused(_BOOTSTRAP, "--run-bootstrap"),
+    _refused(_BOOTSTRAP, "--bootstrap-overwrite"),
+    _refused("only PARQUET; remove it", "--base-file-format", value="FORMAT", usual=("PARQUET",)),
+    _refused(
+        "run without --continuous: it ends when there is nothing new",
+        "--post-write-termination-strategy-class",
+        value="CLASS",
+    ),
+)
+"""Every option of ``HoodieStreamer``."""
