@@ -17,10 +17,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 
-from lakeingest.errors import DataError
+from lakeingest.errors import DataError, UnavailableError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.source.bounds import check_retained
 from lakeingest.source.contract import OffsetRange, Source, TopicPartition, Watermarks
+from lakeingest.source.topics import MissingTopicError
 
 GROWTH = 4
 
@@ -88,8 +89,9 @@ def plan_reach(
     Raises:
         DataError: The transaction topic has several partitions, or retention removed records that
             were not applied yet.
+        UnavailableError: A topic is not there.
     """
-    ends = source.watermarks([transaction_topic])
+    ends = _ends_marks(source, transaction_topic)
     if len(ends) != 1:
         message = (
             f"The transaction topic '{transaction_topic}' has {len(ends)} partitions; the commit "
@@ -117,6 +119,19 @@ def plan_reach(
     heard = {place.topic for place, found in marks.items() if found.high > 0}
     silent = frozenset(place.topic for place in marks) - heard
     return Reach(transactions, data, cut_short, silent, stop < known.high, max_records)
+
+
+def _ends_marks(source: Source, topic: str) -> Mapping[TopicPartition, Watermarks]:
+    try:
+        return source.watermarks([topic])
+    except MissingTopicError as error:
+        message = (
+            f"{error} It is the transaction topic, which says what belongs together; nothing is "
+            "applied without it (a Hudi Streamer needed none). Set "
+            "provide.transaction.metadata=true in the connector, or name the topic by "
+            "lakeingest.transaction.topic."
+        )
+        raise UnavailableError(message) from error
 
 
 def _start(where: TopicPartition, marks: Watermarks, low: int | None) -> int:

@@ -21,9 +21,11 @@ from lakeingest.source.recorded import RecordedSource
 from lakeingest.source.recorded_registry import RecordedRegistry
 from lakeingest.source.registry import Registry
 from lakeingest.source.registry_opening import open_registry
+from lakeingest.source.topics import MissingTopicError
 
 __all__ = [
     "KafkaSource",
+    "MissingTopicError",
     "OffsetRange",
     "RecordedRegistry",
     "RecordedSource",

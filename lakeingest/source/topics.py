@@ -23,6 +23,10 @@ INTERNAL = "__"
 """Start of the names of topics that Kafka and Debezium keep for themselves."""
 
 
+class MissingTopicError(UnavailableError):
+    """A topic does not exist, though its source answers."""
+
+
 def nearest(name: str, existing: Iterable[str]) -> str:
     """Return a clause that names the existing topics most like ``name``, or that there are none."""
     names = sorted(topic for topic in existing if not topic.startswith(INTERNAL))
@@ -94,9 +98,9 @@ class TopicRule:
         return topic.startswith(f"{self.prefix}.")
 
 
-def missing_topic(name: str, existing: Iterable[str], where: str) -> UnavailableError:
+def missing_topic(name: str, existing: Iterable[str], where: str) -> MissingTopicError:
     """Return the error for a topic that does not exist; it names the nearest one that does."""
-    return UnavailableError(
+    return MissingTopicError(
         f"Topic {name!r} does not exist in {where}; {nearest(name, existing)}. Debezium creates "
         "the topic of a table with its first event: check the name, or that the connector runs."
     )

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame
 
 from lakeingest.apply.reach import Reach, plan_reach
+from lakeingest.errors import UnavailableError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.source.contract import TopicPartition, Watermarks
+from lakeingest.source.topics import missing_topic
 
 ENDS = TopicPartition("px.transaction", 0)
 
@@ -106,3 +109,19 @@ def test_the_edges_of_a_window_are_the_first_and_the_last_record_of_each_range()
     )
     assert first == {("px.transaction", 0, 0, 1), ("px.0", 0, 0, 1), ("px.1", 1, 0, 1)}
     assert last == {("px.transaction", 0, 2, 3), ("px.0", 0, 0, 1), ("px.1", 1, 4, 5)}
+
+
+class WithoutEnds(Log):
+    """A log of a connector that writes no transaction topic."""
+
+    def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
+        if ENDS.topic in topics:
+            raise missing_topic(ENDS.topic, self.topics(), "the broker")
+        return super().watermarks(topics)
+
+
+def test_without_a_transaction_topic_the_error_says_what_the_connector_needs() -> None:
+    with pytest.raises(UnavailableError) as error:
+        plan_reach(WithoutEnds(0, {TopicPartition("px.0", 0): 5}), ENDS.topic, Frontier(), 100)
+    assert "'px.transaction' does not exist in the broker" in str(error.value)
+    assert "provide.transaction.metadata=true" in str(error.value)

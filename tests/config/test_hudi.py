@@ -16,6 +16,7 @@ def test_a_streamer_file_of_one_topic_is_a_whole_configuration() -> None:
     assert config.source.topics == ("eu.shop.public.orders",)
     assert config.source.transaction_topic == "eu.shop.transaction"
     assert config.target.path == "s3://lake/shop"
+    assert config.folders.table("public.orders") == "s3://lake/shop"
     assert config.batch_max_events == 5000
     assert config.table("public.orders").key == ("id",)
     assert config.warnings == ()
@@ -75,3 +76,59 @@ def test_what_is_not_followed_to_the_letter_is_a_warning(key: str, text: str, sa
     assert key in warning
     assert said in warning
     assert text not in warning
+
+
+DEBEZIUM_STYLE = {
+    # All that Hudi's documentation puts into the file of a Debezium source.
+    "hoodie.deltastreamer.source.kafka.topic": "postgres.shop.orders",
+    "hoodie.deltastreamer.schemaprovider.registry.url": "http://registry:8081/subjects/"
+    "postgres.shop.orders-value/versions/latest",
+    "hoodie.deltastreamer.source.kafka.value.deserializer.class": "io.confluent.kafka.serializers."
+    "KafkaAvroDeserializer",
+    "schema.registry.url": "http://registry:8081",
+    "bootstrap.servers": "broker:9092",
+    "auto.offset.reset": "earliest",
+    "group.id": "hudi",
+    "hoodie.table.name": "orders",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.precombine.field": "_event_lsn",
+    "hoodie.table.ordering.fields": "_event_lsn",
+    "hoodie.datasource.write.partitionpath.field": "",
+    "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen."
+    "NonpartitionedKeyGenerator",
+    "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.debezium."
+    "PostgresDebeziumAvroPayload",
+    "hoodie.datasource.write.table.type": "COPY_ON_WRITE",
+    "hoodie.datasource.write.operation": "upsert",
+    "hoodie.write.record.merge.mode": "EVENT_TIME_ORDERING",
+}
+
+
+def test_a_file_for_debezium_and_postgresql_needs_only_a_target() -> None:
+    config = load_config(DEBEZIUM_STYLE, ["lakeingest.target.path=s3://lake/shop"])
+    assert config.warnings == ()
+    assert (config.name, config.source.connector) == ("orders", "postgresql")
+    assert config.source.format == "avro"
+    assert config.folders.table("shop.orders") == "s3://lake/shop/shop.orders"
+    assert config.formats() == {"delta"}
+    base_path = load_config({**DEBEZIUM_STYLE, "hoodie.base.path": "s3://lake/orders"})
+    assert base_path.folders.table("shop.orders") == "s3://lake/orders"
+
+
+def test_the_base_path_of_several_topics_is_the_folder_of_the_lake() -> None:
+    settings = {key: text for key, text in KAFKA.items() if key != "lakeingest.target.path"}
+    config = load_config({**settings, "hoodie.base.path": "s3://lake/shop"})
+    assert config.folders.table("public.orders") == "s3://lake/shop/public.orders"
+
+
+def test_the_registrys_base_url_counts_where_the_url_is_missing() -> None:
+    url = "hoodie.deltastreamer.schemaprovider.registry.url"
+    base = {"hoodie.streamer.schemaprovider.registry.baseUrl": "http://base:8081/subjects/"}
+    settings = {key: text for key, text in DEBEZIUM_STYLE.items() if key != url}
+    del settings["schema.registry.url"]
+    path = ["lakeingest.target.path=lake"]
+    options = load_config({**settings, **base}, path).source.registry_options
+    assert options["schema.registry.url"].get_secret_value() == "http://base:8081"
+    both = {**settings, **base, url: DEBEZIUM_STYLE[url]}
+    options = load_config(both, path).source.registry_options
+    assert options["schema.registry.url"].get_secret_value() == "http://registry:8081"
