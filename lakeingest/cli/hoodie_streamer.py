@@ -1,6 +1,8 @@
-"""``lakeingest hoodie-streamer``: a pipeline by the command line of Hudi's streamer.
+"""``lakeingest hoodie-streamer`` and its sibling for many tables: Hudi's streamer, word for word.
 
-What stood behind ``spark-submit … HoodieStreamer`` is put behind it, word for word.
+What stood behind ``spark-submit … HoodieStreamer`` (``… HoodieMultiTableStreamer``) is put behind
+the command (``hoodie-multi-table-streamer``). Two commands for two classes: each requires options
+that the other does not know, and who moves here replaces the class by its name.
 """
 
 from __future__ import annotations
@@ -44,6 +46,25 @@ def hoodie_streamer(context: typer.Context) -> None:
 
     typed, output = read_arguments("hoodie-streamer", _ABOUT, OPTIONS, context.args)
     run_as_typed(streamer_config(typed), typed, output)
+
+
+_ABOUT_MANY = (
+    "Runs many tables as one pipeline by the command line and the files of Hudi's multi-table "
+    "streamer (HoodieMultiTableStreamer, HoodieMultiTableDeltaStreamer): all topics at once, the "
+    "tables side by side, one ledger below --base-path-prefix, so that a reader sees all of them "
+    "at the same commit of the source. The connector needs provide.transaction.metadata=true."
+)
+
+
+def hoodie_multi_table_streamer(context: typer.Context) -> None:
+    """Run many tables as one pipeline by the command line of Hudi's multi-table streamer."""
+    from lakeingest.cli.streamer_arguments import read_arguments
+    from lakeingest.config.streamer_tables import MULTI_TABLE_OPTIONS, multi_table_config
+
+    typed, output = read_arguments(
+        "hoodie-multi-table-streamer", _ABOUT_MANY, MULTI_TABLE_OPTIONS, context.args
+    )
+    run_as_typed(multi_table_config(typed), typed, output)
 
 
 def run_as_typed(config: PipelineConfig, typed: CommandLine, output: OutputFormat) -> None:

@@ -18,7 +18,11 @@ from lakeingest.cli.config_reference import config_reference
 from lakeingest.cli.demo import demo
 from lakeingest.cli.failure import report
 from lakeingest.cli.history import history
-from lakeingest.cli.hoodie_streamer import AS_TYPED, hoodie_streamer
+from lakeingest.cli.hoodie_streamer import (
+    AS_TYPED,
+    hoodie_multi_table_streamer,
+    hoodie_streamer,
+)
 from lakeingest.cli.opened import stop_spark
 from lakeingest.cli.output import message, write_lines
 from lakeingest.cli.run import run
@@ -44,7 +48,8 @@ app = typer.Typer(
 )
 for _command in (run, status, history, show, validate, demo, config_reference):
     app.command()(_command)
-app.command(context_settings=AS_TYPED, add_help_option=False)(hoodie_streamer)
+for _streamer in (hoodie_streamer, hoodie_multi_table_streamer):
+    app.command(context_settings=AS_TYPED, add_help_option=False)(_streamer)
 
 
 def _version(wanted: bool) -> None:

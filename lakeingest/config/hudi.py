@@ -166,9 +166,12 @@ def _prefix_from_topic(
         result.values[TOPIC_PREFIX.name] = replace(topic, text=parts[0])
 
 
-def _the_one_collection(ours: Mapping[str, Value], result: Translation) -> str | None:
-    """Return the collection of the only topic; null where there may be several."""
-    values = {**result.values, **ours}
+def one_collection(values: Mapping[str, Value]) -> str | None:
+    """Return the collection of the only topic; null where there may be several.
+
+    Args:
+        values: By key of ours.
+    """
     topics, prefix = values.get(TOPICS.name), values.get(TOPIC_PREFIX.name)
     if topics is None or prefix is None or not topics.text.startswith(f"{prefix.text}."):
         return None
@@ -182,7 +185,7 @@ def _key_of_the_one_table(
     record_key = given.get(hudi_keys.RECORD_KEY)
     if record_key is None:
         return
-    collection = _the_one_collection(ours, result)
+    collection = one_collection({**result.values, **ours})
     if collection is None:
         result.problems.append(
             f"{record_key.key} means one table, but the topics are not one topic of the prefix; "
@@ -196,7 +199,10 @@ def _key_of_the_one_table(
 def _path_of_the_one_table(
     given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: Translation
 ) -> None:
-    base_path, collection = given.get(hudi_keys.BASE_PATH), _the_one_collection(ours, result)
+    base_path, collection = (
+        given.get(hudi_keys.BASE_PATH),
+        one_collection({**result.values, **ours}),
+    )
     if base_path is None or collection is None or TARGET_PATH.name in ours:
         return
     name = TABLE_KEYS["path"].name.replace(COLLECTION, collection)

@@ -38,11 +38,13 @@ class Entry:
         key: The key.
         text: The text, references unresolved. Kept out of ``repr``: it may be a literal password.
         origin: Where it was written, for messages.
+        referenced: True if the text is already that of a reference.
     """
 
     key: str
     text: str = field(repr=False)
     origin: str
+    referenced: bool = False
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,7 @@ def _parse(text: str, origin: str, including: tuple[Path, ...]) -> Properties:
 
 
 def _resolve(entry: Entry) -> Value:
-    referenced = False
+    referenced = entry.referenced
 
     def replacement(match: re.Match[str]) -> str:
         nonlocal referenced

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,10 @@ from lakeingest.cli.main import execute
 from lakeingest.config.streamer_options import OPTIONS
 from tests.cli.library import Library
 from tests.config.test_streamer import COMMAND
+from tests.config.test_streamer_tables import COMMAND as OF_MANY
+from tests.config.test_streamer_tables import folder
+
+__all__ = ["folder"]
 
 
 def streamer(more: str = "") -> int:
@@ -63,3 +68,12 @@ def test_the_help_says_what_becomes_of_every_option(
     for option in OPTIONS:
         assert option.name in said
     assert "what has no effect here" in said
+
+
+def test_the_command_of_many_tables_runs_one_pipeline(library: Library, folder: Path) -> None:
+    command = f"hoodie-multi-table-streamer {OF_MANY.format(folder=folder)}"
+    assert execute(shlex.split(f"{command} --continuous")) == 0
+    call = library.called("run_pipeline")
+    assert sorted(call["config"].tables) == ["public.carts", "public.orders"]
+    assert call["continuous"] is True
+    assert execute(shlex.split(f"{command} --target-base-path x")) == 2

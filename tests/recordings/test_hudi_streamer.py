@@ -41,6 +41,8 @@ hoodie.upsert.shuffle.parallelism=2
 hoodie.datasource.hive_sync.table={table}
 """
 
+SOURCE = "org.apache.hudi.utilities.sources.debezium.PostgresDebeziumSource"
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -91,18 +93,16 @@ def by_hudi(spark: SparkSession, folder: Path) -> DataFrame:
     return spark.read.format("hudi").load(str(folder)).where("NOT _deleted")
 
 
-@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_a_table_by_the_streamers_command_is_the_sources_and_a_second_run_changes_nothing(
-    spark: SparkSession, stage: Stage, table_type: str, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = stage.folder / "carts.properties"
     file.write_text(stage.properties("carts"), "utf-8")
     table = stage.folder / "hudi" / "carts"
-    debezium = "org.apache.hudi.utilities.sources.debezium.PostgresDebeziumSource"
-    command = ["hoodie-streamer", "--props", f"file://{file}", "--table-type", table_type]
+    command = ["hoodie-streamer", "--props", f"file://{file}", "--table-type", "COPY_ON_WRITE"]
     command += ["--op", "UPSERT", "--source-ordering-field", "_event_lsn"]
     command += ["--target-base-path", str(table), "--target-table", "carts"]
-    command += ["--source-class", debezium, "--enable-sync"]
+    command += ["--source-class", SOURCE, "--enable-sync"]
     command += ["--hoodie-conf", "hoodie.metadata.enable=true"]
     assert execute(command) == 0
     final = stage.final("carts")
@@ -115,3 +115,26 @@ def test_a_table_by_the_streamers_command_is_the_sources_and_a_second_run_change
     assert "there is nothing new" in capsys.readouterr().err
     assert timeline == sorted(path.name for path in (table / ".hoodie" / "timeline").iterdir())
     assert lake.history().count() == published
+
+
+def test_tables_by_the_multi_table_streamers_files_share_one_ledger(
+    spark: SparkSession, stage: Stage
+) -> None:
+    tables = ("carts", "bulk")
+    for table in tables:
+        file = stage.folder / f"shop_{table}_config.properties"
+        file.write_text(stage.properties(table), "utf-8")
+    common = stage.folder / "common.properties"
+    listed = ",".join(f"shop.{table}" for table in tables)
+    common.write_text(f"hoodie.streamer.ingestion.tablesToBeIngested={listed}\n", "utf-8")
+    lake = stage.folder / "hudi"
+    command = ["hoodie-multi-table-streamer", "--props", str(common), "--op", "UPSERT"]
+    command += ["--config-folder", str(stage.folder), "--base-path-prefix", str(lake)]
+    command += ["--table-type", "MERGE_ON_READ", "--source-class", SOURCE]
+    assert execute(command) == 0
+    snapshot = open_lake(spark, str(lake)).snapshot()
+    assert snapshot.tables() == ["public.bulk", "public.carts"]
+    for table in tables:
+        final = stage.final(table)
+        assert rows(by_hudi(spark, lake / "shop" / table), final.header) == final
+        assert rows(snapshot.table(f"public.{table}"), final.header) == final
