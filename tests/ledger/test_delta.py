@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.engine.delta_log import commits
+from lakeingest.engine.own_session import own_session
 from lakeingest.errors import FencedError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
@@ -102,4 +104,28 @@ def test_a_ledger_that_knew_no_paths_goes_on_and_names_them_from_then_on(
     assert [row["paths"] for row in read.select("paths").collect()] == [None, {"a": "elsewhere"}]
     lake = open_lake(spark, str(tmp_path / "old"))
     assert [snapshot.batch for snapshot in lake.snapshots()] == [1, 2]
+    # A table that was moved took its older versions along.
+    for snapshot in (*lake.snapshots(), lake.snapshot(as_of=1), lake.snapshot()):
+        assert snapshot._folders.table("a") == str(tmp_path / "old" / "elsewhere")
     assert second.head().paths == {"a": "elsewhere"}
+
+
+def test_vacuum_of_a_table_that_is_the_whole_lake_leaves_the_ledger_alone(
+    spark: SparkSession, tmp_path: Path, transactions: DataFrame
+) -> None:
+    table, ledger = str(tmp_path), driver(spark, tmp_path / "_lakeingest", "first")
+    ledger.publish(following(ledger.claim(ledger.head()), "first"), transactions)
+    for _ in range(2):
+        spark.range(3).coalesce(1).write.format("delta").mode("overwrite").save(table)
+    session = own_session(
+        spark,
+        {
+            "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+            # Folders are listed by as many tasks; the default, 10,000, takes a minute.
+            "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+        },
+    )
+    DeltaTable.forPath(session, table).vacuum(0)
+    assert len(list(tmp_path.glob("*.parquet"))) == 1
+    assert ledger.head().batch == 1
+    assert open_lake(spark, table).history().count() == 1

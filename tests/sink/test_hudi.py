@@ -12,6 +12,7 @@ from pyspark.sql import Row, SparkSession
 
 from lakeingest.engine.hudi_table import HUDI_COLUMNS, READ_OPTIONS
 from lakeingest.errors import ConfigError, FencedError
+from lakeingest.shape import LEDGER_FOLDER
 from lakeingest.sink.hudi_services import LEAST_RETAINED
 from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, changeset, delete, insert
 
@@ -213,3 +214,17 @@ def test_another_number_of_buckets_is_refused_where_hudi_would_write_rows_twice(
         hudi_lake.apply(*(Payload(n, 20 + n, {"n": n}) for n in range(1, 20)))
     assert hudi_lake.sink.state(COLLECTION) == before
     assert len(hudi_lake.live()) == 19
+
+
+def test_a_table_that_is_the_whole_lake_leaves_the_ledger_in_it_alone(hudi_lake: Lake) -> None:
+    services = {**SERVICES[table_type_of(hudi_lake)], "hoodie.metadata.enable": "true"}
+    hudi_lake.restart(paths={COLLECTION: "."}, given=services)
+    ledger = f"{hudi_lake.sink.path(COLLECTION)}/{LEDGER_FOLDER}"
+    rows = hudi_lake.spark.range(3)
+    for number in range(1, 5):
+        rows.write.format("delta").mode("append").save(ledger)
+        hudi_lake.apply(Payload(1, number, {"n": number}), insert(number + 1, number, n=0))
+    assert hudi_lake.live()[1] == (4,)
+    by_hudi = hudi_lake.spark.read.format("hudi").option("hoodie.metadata.enable", "true")
+    assert by_hudi.load(hudi_lake.sink.path(COLLECTION)).count() == 5
+    assert hudi_lake.spark.read.format("delta").load(ledger).count() == 12
