@@ -52,7 +52,11 @@ _HUDI = """\
 ## Hudi Streamer
 
 Settings of a Hudi Streamer file (one topic, one table) that mean something here. A key of ours
-wins; any other `hoodie.*` key is listed once as a warning.
+wins; any other `hoodie.*` key is listed once as a warning. `include=other.properties` reads another
+file first. `lakeingest hoodie-streamer` takes the streamer's own command line, each option for one
+of these keys; `lakeingest hoodie-multi-table-streamer` that for many tables, with
+`hoodie.streamer.ingestion.tablesToBeIngested`, `….<database>.<table>.configFile` and
+`….targetBasePath`.
 
 | key | becomes | meaning |
 |---|---|---|
