@@ -178,24 +178,27 @@ def _parse(text: str, origin: str, including: tuple[Path, ...]) -> Properties:
             if isinstance(element, javaproperties.KeyValue):
                 key = element.key
                 if key == _INCLUDE:
-                    other = including[-1].parent / local_path(element.value.strip())
-                    included = _read(_find(other), str(other), including)
+                    included = _included(element.value.strip(), including)
                     entries |= included.entries
                     warnings += included.warnings
-                    line += element.source.count("\n")
-                    continue
-                if key in lines:
-                    warnings.append(
-                        f"{origin}: {key} is there twice, in lines {lines[key]} and {line}; "
-                        f"the last one counts"
-                    )
-                entries[key] = Entry(key, element.value, f"line {line}")
-                lines[key] = line
+                else:
+                    if key in lines:
+                        warnings.append(
+                            f"{origin}: {key} is there twice, in lines {lines[key]} and {line}; "
+                            f"the last one counts"
+                        )
+                    entries[key] = Entry(key, element.value, f"line {line}")
+                    lines[key] = line
             line += element.source.count("\n")
     except javaproperties.InvalidUEscapeError:
         message = f"{origin}, line {line}: \\u must be followed by four hexadecimal digits"
         raise ConfigError(message) from None
     return Properties(origin, entries, tuple(warnings))
+
+
+def _included(path: str, including: tuple[Path, ...]) -> Properties:
+    other = including[-1].parent / local_path(path)
+    return _read(_find(other), str(other), including)
 
 
 def _resolve(entry: Entry) -> Value:

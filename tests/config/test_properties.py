@@ -102,3 +102,23 @@ def test_a_reference_to_nothing_names_the_key_and_what_it_pointed_to(text: str, 
     with pytest.raises(ConfigError, match="sasl.password") as error:
         from_mapping({"sasl.password": text}).value("sasl.password")
     assert named in str(error.value)
+
+
+def test_an_included_file_counts_in_its_place_and_lies_beside_the_one_that_names_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "base.properties").write_text("a=base\nb=base\ninclude=deep.properties\n")
+    (tmp_path / "more" / "deep.properties").write_text("c=deep\n")
+    properties = read_properties(
+        written(tmp_path, "a=before\ninclude=more/base.properties\nb=after\n")
+    )
+    assert [properties.value(key).text for key in "abc"] == ["base", "after", "deep"]
+    assert properties.warnings == ()
+
+
+def test_a_file_may_be_named_by_its_uri_but_not_one_that_lies_elsewhere(tmp_path: Path) -> None:
+    path = written(tmp_path, "a=1\n")
+    assert read_properties(f"file://{path}").value("a").text == "1"
+    with pytest.raises(ConfigError, match="must lie on this machine"):
+        read_properties("s3a://bucket/pipeline.properties")
