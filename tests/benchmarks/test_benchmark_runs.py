@@ -15,14 +15,15 @@ from tests.benchmarks.contestant import Stream, cut
 from tests.benchmarks.floor import Floor
 from tests.benchmarks.generate import generate
 from tests.benchmarks.ingest import (
-    CONTESTANTS,
     Round,
     WrongTablesError,
     benchmark,
+    contestants,
     report,
     run_round,
 )
 from tests.benchmarks.source import ParquetSource
+from tests.benchmarks.target import Target, targets
 from tests.benchmarks.truth import expected
 from tests.benchmarks.workload import (
     ACCOUNTS,
@@ -69,18 +70,28 @@ def all_records(spark: SparkSession, folder: EventFolder, topic: str) -> DataFra
     ).withColumns({name: F.col(name).cast("string") for name in ("key", "value")})
 
 
+@pytest.mark.parametrize("into", Target)
 def test_every_contestant_ends_with_the_tables_of_the_source(
-    spark: SparkSession, log: EventFolder, tmp_path: Path
+    spark: SparkSession, log: EventFolder, tmp_path: Path, into: Target
 ) -> None:
     stream = cut(spark, log, SMALL.transactions, BATCH)
     truth = expected(spark, log, SMALL, SMALL.transactions)
-    done = run_round(CONTESTANTS, stream, truth, tmp_path)  # raises where a table differs
-    assert list(done.seconds) == [contestant.name for contestant in CONTESTANTS]
+    racers = contestants(into)
+    done = run_round(racers, stream, truth, tmp_path)  # raises where a table differs
+    assert list(done.seconds) == ["ours", "recipe", "recipe, tuned", "floor"]
 
 
-def test_the_warm_up_is_not_counted(spark: SparkSession, tmp_path: Path) -> None:
-    rounds = benchmark(spark, [Floor()], tmp_path, shape=SMALL, batch_events=BATCH, runs=1)
+def test_the_warm_up_is_not_counted(spark: SparkSession, log: EventFolder, tmp_path: Path) -> None:
+    stream = cut(spark, log, SMALL.transactions, BATCH)
+    truth = expected(spark, log, SMALL, SMALL.transactions)
+    rounds = benchmark([Floor()], stream, truth, tmp_path, runs=1)
     assert [list(one.seconds) for one in rounds] == [["floor"]]
+
+
+def test_formats_are_named_with_commas_and_each_is_run_once() -> None:
+    assert targets("hudi-mor, delta,hudi-mor") == (Target.HUDI_MOR, Target.DELTA)
+    with pytest.raises(ValueError, match="parquet"):
+        targets("delta,parquet")
 
 
 @dataclass(frozen=True)
