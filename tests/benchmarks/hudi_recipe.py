@@ -71,6 +71,9 @@ TUNED = {
     "hoodie.combine.before.insert": "false",
     "hoodie.clean.automatic": "false",
     "hoodie.archive.automatic": "false",
+    # Else every fifth commit of a merge-on-read table compacts it first.
+    "hoodie.compact.inline": "false",
+    "hoodie.datasource.compaction.async.enable": "false",
 }
 
 
