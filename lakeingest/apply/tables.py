@@ -15,6 +15,7 @@ from lakeingest.errors import ConfigError
 from lakeingest.plan.inference import narrowest, readable_counts
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.sink.contract import Sink, TableState
+from lakeingest.widening import widens
 
 _CREATED = 0
 """Version of a table that a batch creates."""
@@ -108,7 +109,8 @@ class TableBook:
     def foreseen(self, table: TableSpec, state: TableState | None) -> bool:
         """Tell whether it is known before a batch is written what the table looks like after it.
 
-        Yes where the batch creates it, and where it has these columns, with these types, already.
+        Yes where the batch creates it, and where it has these columns already, in types that hold
+        these: a format may keep a wider one than it was given (Hudi has no TINYINT).
         """
         collection = table.collection
         if state is None:
@@ -118,7 +120,8 @@ class TableBook:
         lake = self._schema(collection, state)
         kinds = {item.name: item.dataType for item in lake or ()}
         return bool(state.note.key) and all(
-            kinds.get(column.name) == column.type.spark for column in table.columns
+            column.name in kinds and widens(column.type.spark, kinds[column.name])
+            for column in table.columns
         )
 
     def unchanged(self, collection: str, version: int) -> None:

@@ -5,8 +5,8 @@ newer of two rows, and no more is asked of it. What its Debezium payload does be
 used, because it brings deleted rows back, fills unavailable values of top-level strings only, and
 differs between the two table types (measured). So a deleted row stays as a row with its position,
 and where a column may be left out, or a table's row must be seen to decide, table and payloads are
-joined by us, as on Delta (``hudi_rows.py``). Where every payload is a whole row they go in as they
-are, and the table is not read.
+joined by us, as on Delta (``hudi_rows.py``). Where every payload is a whole row, and none is late
+for a row with columns of several positions, they go in as they are, and the table is not read.
 
 ``hard`` deletes are the same rows under a marker that lets Hudi drop them from its files;
 ``tombstones.py`` keeps their positions.
@@ -73,6 +73,7 @@ class HudiSink:
         self._hard = hard
         self._null_missing = null_missing
         self._settings = settings
+        self._schemas: dict[str, tuple[int, StructType]] = {}
 
     def path(self, collection: str) -> str:
         """Return the table's folder."""
@@ -139,17 +140,33 @@ class HudiSink:
                 raise created_by_another(note.collection)
             rows = whole_rows(changeset, self._law(changeset, payloads.schema), payloads.schema)
             return table.write(rows, note, None)
-        present = table.read(None)
-        change = schema_change(note.collection, present.schema, payloads.schema)
-        schema = written_schema(present.schema, change, self._names)
+        present = self._schema(table, note.collection)
+        change = schema_change(note.collection, present, payloads.schema)
+        schema = written_schema(present, change, self._names)
         law = self._law(changeset, schema)
-        absent = set(present.schema.fieldNames()) - set(payloads.schema.fieldNames())
-        if note.partial_rows or changeset.floor or absent:
+        absent = set(present.fieldNames()) - set(payloads.schema.fieldNames())
+        if absent or _decided_by_column(changeset, note, previous):
             by_column = note.partial_rows or bool(changeset.floor)
-            rows = decided_rows(present, changeset, law, schema, partial=by_column)
+            rows = decided_rows(table.read(None), changeset, law, schema, partial=by_column)
         else:
             rows = whole_rows(changeset, law, schema)
-        return table.write(rows, note, previous)
+        state = table.write(rows, note, previous)
+        if not (change.added or change.widened):
+            self._schemas[note.collection] = (state.version, present)
+        return state
+
+    def _schema(self, table: HudiTable, collection: str) -> StructType:
+        """Return the schema of the table's head.
+
+        To open a table for its schema alone costs a tenth of a small commit. So it is remembered
+        where our own commit changed nothing of it, for as long as that commit is the newest one of
+        anybody: an ``ALTER TABLE`` is a commit, too.
+        """
+        version, _ = table.newest_note()
+        known = self._schemas.get(collection)
+        if known is not None and known[0] == version:
+            return known[1]
+        return table.read(None).schema
 
     def _law(self, changeset: Changeset, schema: StructType) -> MergeLaw:
         # Not ``hard``: a deleted row is written in either case, for Hudi to drop where it is told.
@@ -179,3 +196,13 @@ class HudiSink:
             return changeset
         graves = self._tombstones(note.collection).read(None)
         return without_buried(changeset, graves, self._names)
+
+
+def _decided_by_column(changeset: Changeset, note: CommitNote, previous: TableState) -> bool:
+    """Tell whether the table's rows must be seen to decide on columns.
+
+    Not where every payload is a whole row above all that the table has ever been given: it wins
+    with each of its columns, even against a row whose columns are of several positions.
+    """
+    late = not changeset.low or changeset.low <= previous.note.high
+    return changeset.masked or bool(changeset.floor) or (note.partial_rows and late)

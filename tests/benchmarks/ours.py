@@ -17,6 +17,7 @@ from lakeingest.apply.run import run_pipeline, run_session
 from lakeingest.config import PipelineConfig, load_config
 from tests.benchmarks.contestant import Stream
 from tests.benchmarks.source import ParquetSource
+from tests.benchmarks.target import Target
 from tests.benchmarks.workload import PREFIX, TABLES, Table
 
 
@@ -24,23 +25,26 @@ from tests.benchmarks.workload import PREFIX, TABLES, Table
 class Ours:
     """The pipeline, first up to the end of the snapshot, then over the stream."""
 
+    into: Target = Target.DELTA
     name: str = "ours"
 
     def load(self, stream: Stream, target: Path) -> None:
         """Run until the log as it was after the snapshot is used up."""
         before = ParquetSource(run_session(stream.spark), stream.folder, until=0)
-        run_pipeline(stream.spark, configuration(stream, target), source=before)
+        run_pipeline(stream.spark, configuration(stream, target, self.into), source=before)
 
     def run(self, stream: Stream, target: Path) -> None:
         """Run until the log is used up."""
-        run_pipeline(stream.spark, configuration(stream, target), source=stream.own_source)
+        run_pipeline(
+            stream.spark, configuration(stream, target, self.into), source=stream.own_source
+        )
 
     def table(self, stream: Stream, target: Path, table: Table) -> DataFrame:
         """Read the table at the last publication."""
         return lakeingest.open(stream.spark, str(target)).snapshot().table(table.collection)
 
 
-def configuration(stream: Stream, target: Path) -> PipelineConfig:
+def configuration(stream: Stream, target: Path, into: Target) -> PipelineConfig:
     """Return the configuration of a pipeline into ``target`` with the batch size of ``stream``."""
     return load_config(
         {
@@ -49,7 +53,7 @@ def configuration(stream: Stream, target: Path) -> PipelineConfig:
             "lakeingest.source.path": str(stream.folder.path),
             "lakeingest.source.connector": "postgresql",
             "lakeingest.source.topic.prefix": PREFIX,
-            "lakeingest.target.format": "delta",
+            **into.properties,
             "lakeingest.target.path": str(target),
             "lakeingest.batch.max.events": str(stream.batch_events),
             **{f"lakeingest.table.{table.collection}.schema": table.columns for table in TABLES},

@@ -12,17 +12,19 @@ from pyspark.sql import functions as F
 
 from lakeingest.source.contract import OffsetRange
 from tests.benchmarks.contestant import Stream, cut
+from tests.benchmarks.effort import Effort
 from tests.benchmarks.floor import Floor
 from tests.benchmarks.generate import generate
 from tests.benchmarks.ingest import (
-    CONTESTANTS,
     Round,
     WrongTablesError,
     benchmark,
+    contestants,
     report,
     run_round,
 )
 from tests.benchmarks.source import ParquetSource
+from tests.benchmarks.target import Target, targets
 from tests.benchmarks.truth import expected
 from tests.benchmarks.workload import (
     ACCOUNTS,
@@ -69,18 +71,28 @@ def all_records(spark: SparkSession, folder: EventFolder, topic: str) -> DataFra
     ).withColumns({name: F.col(name).cast("string") for name in ("key", "value")})
 
 
+@pytest.mark.parametrize("into", Target)
 def test_every_contestant_ends_with_the_tables_of_the_source(
-    spark: SparkSession, log: EventFolder, tmp_path: Path
+    spark: SparkSession, log: EventFolder, tmp_path: Path, into: Target
 ) -> None:
     stream = cut(spark, log, SMALL.transactions, BATCH)
     truth = expected(spark, log, SMALL, SMALL.transactions)
-    done = run_round(CONTESTANTS, stream, truth, tmp_path)  # raises where a table differs
-    assert list(done.seconds) == [contestant.name for contestant in CONTESTANTS]
+    racers = contestants(into)
+    done = run_round(racers, stream, truth, tmp_path)  # raises where a table differs
+    assert list(done.efforts) == ["ours", "recipe", "recipe, tuned", "floor"]
 
 
-def test_the_warm_up_is_not_counted(spark: SparkSession, tmp_path: Path) -> None:
-    rounds = benchmark(spark, [Floor()], tmp_path, shape=SMALL, batch_events=BATCH, runs=1)
-    assert [list(one.seconds) for one in rounds] == [["floor"]]
+def test_the_warm_up_is_not_counted(spark: SparkSession, log: EventFolder, tmp_path: Path) -> None:
+    stream = cut(spark, log, SMALL.transactions, BATCH)
+    truth = expected(spark, log, SMALL, SMALL.transactions)
+    rounds = benchmark([Floor()], stream, truth, tmp_path, runs=1)
+    assert [list(one.efforts) for one in rounds] == [["floor"]]
+
+
+def test_formats_are_named_with_commas_and_each_is_run_once() -> None:
+    assert targets("hudi-mor, delta,hudi-mor") == (Target.HUDI_MOR, Target.DELTA)
+    with pytest.raises(ValueError, match="parquet"):
+        targets("delta,parquet")
 
 
 @dataclass(frozen=True)
@@ -181,7 +193,9 @@ def test_a_source_cut_after_the_snapshot_shows_nothing_of_the_stream(
 
 
 def test_the_report_takes_the_ratio_inside_each_round_before_the_median() -> None:
-    rounds = [Round({"ours": 1.0, "other": 2.0}), Round({"ours": 4.0, "other": 4.0})]
-    rounds.append(Round({"ours": 2.0, "other": 6.0}))
+    seconds = ((1.0, 2.0), (4.0, 4.0), (2.0, 6.0))
+    rounds = [
+        Round({"ours": Effort(ours, 0.0), "other": Effort(other, 0.0)}) for ours, other in seconds
+    ]
     (line,) = [text for text in report(rounds, 100, "ours").splitlines() if "other" in text]
     assert "2.00x" in line

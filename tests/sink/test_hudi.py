@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
 
 from lakeingest.engine.hudi_table import HUDI_COLUMNS, READ_OPTIONS
 from lakeingest.errors import ConfigError, FencedError
 from lakeingest.shape import LEDGER_FOLDER
+from lakeingest.sink.hudi_options import HudiSettings, write_options
 from lakeingest.sink.hudi_services import LEAST_RETAINED
-from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, changeset, delete, insert
+from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, changeset, delete, insert, update
 
 # Real Hudi commits, some seconds each.
 pytestmark = pytest.mark.slow
@@ -228,3 +230,37 @@ def test_a_table_that_is_the_whole_lake_leaves_the_ledger_in_it_alone(hudi_lake:
     by_hudi = hudi_lake.spark.read.format("hudi").option("hoodie.metadata.enable", "true")
     assert by_hudi.load(hudi_lake.sink.path(COLLECTION)).count() == 5
     assert hudi_lake.spark.read.format("delta").load(ledger).count() == 12
+
+
+def test_a_column_that_somebody_else_adds_between_our_commits_keeps_its_values(
+    hudi_lake: Lake,
+) -> None:
+    """The schema of our own last commit is remembered: not beyond a commit of another's."""
+    ddl = "id BIGINT, n INT"
+    for position in (1, 2, 3):
+        hudi_lake.apply(Payload(1, position, {"n": position}), ddl=ddl)
+    path = hudi_lake.sink.path(COLLECTION)
+    rows = hudi_lake.spark.read.format("hudi").options(**READ_OPTIONS).load(path)
+    rows = rows.drop(*HUDI_COLUMNS).withColumn("added", F.lit(7)).localCheckpoint()
+    options = write_options(HudiSettings(), COLLECTION, ("id",), NAMES, hard=False)
+    options["hoodie.datasource.write.table.type"] = table_type_of(hudi_lake)
+    rows.write.format("hudi").options(**options).mode("append").save(path)
+    hudi_lake.apply(Payload(1, 4, {"n": 4}), ddl=ddl)
+    assert hudi_lake.live("n", "added") == {1: (4, 7)}
+
+
+def test_a_table_with_partial_rows_is_read_only_for_late_or_partial_ones(
+    hudi_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ddl = "id BIGINT, n INT, body STRING"
+    hudi_lake.apply(insert(1, 1, n=1, body="a"), insert(2, 1, n=1, body="a"), ddl=ddl)
+    hudi_lake.apply(update(1, 5, n=5), update(2, 5, n=5), ddl=ddl)
+    # Late, but above the body that the row has from before.
+    hudi_lake.apply(Payload(1, 3, {"n": 3, "body": "b"}), ddl=ddl)
+    assert hudi_lake.live("n", "body") == {1: (5, "b"), 2: (5, "a")}
+    with monkeypatch.context() as unread:
+        unread.delattr("lakeingest.sink.hudi.decided_rows")
+        hudi_lake.apply(Payload(2, 6, {"n": 6, "body": "c"}), delete(1, 6), ddl=ddl)
+    assert hudi_lake.live("n", "body") == {2: (6, "c")}
+    hudi_lake.apply(update(2, 8, n=8), Payload(1, 7, {"n": 7, "body": "d"}), ddl=ddl)
+    assert hudi_lake.live("n", "body") == {1: (7, "d"), 2: (8, "c")}
