@@ -85,6 +85,8 @@ class TableBook:
         state: TableState | None,
     ) -> TableSpec:
         """Return columns and key of a table for one batch; see ``table_spec``."""
+        if state and state.note.event and not self._spec.names.event:
+            raise _turned_off(collection)
         declared = self._config.table(collection)
         table = table_spec(
             collection,
@@ -137,6 +139,15 @@ class TableBook:
         schema = self._sink.read(collection, state.version).schema
         self._lake[collection] = (state.version, schema)
         return schema
+
+
+def _turned_off(collection: str) -> ConfigError:
+    """Old values would stay in rows that newer events have changed: rather stop than tell that."""
+    return ConfigError(
+        f"Table '{collection}' has RFC-39's columns (_change_operation_type and others), but the "
+        "configuration does not keep them. Set lakeingest.metadata.columns=hudi; to be rid of "
+        "them, load the table anew. Nothing of this batch was published."
+    )
 
 
 def _inferred(changes: DataFrame, names: Sequence[str]) -> Mapping[str, str]:

@@ -146,6 +146,7 @@ KEYS: tuple[Key, ...] = (
     Key("lakeingest.commit.max.transactions", PipelineConfig, "commit_max_transactions"),
     Key("lakeingest.deletes", PipelineConfig, "deletes"),
     Key("lakeingest.toast.missing", PipelineConfig, "toast_missing"),
+    Key("lakeingest.metadata.columns", PipelineConfig, "metadata_columns"),
     Key("lakeingest.metadata.prefix", PipelineConfig, "metadata_prefix"),
 )
 """Every key of ours but those of tables, in the order of the reference."""
