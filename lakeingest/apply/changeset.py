@@ -112,6 +112,7 @@ def _changeset(
         deletes=any(share.deletes for share in shares),
         size=sum(share.size for share in shares),
         floor_event=_floor_event(shares),
+        partition=table.partition,
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from threading import Lock
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
+from lakeingest.apply.partition import settled_partition
 from lakeingest.apply.share import Share
 from lakeingest.apply.table_spec import table_spec
 from lakeingest.config.model import PipelineConfig
@@ -105,7 +107,7 @@ class TableBook:
                 "place: load the table anew."
             )
             raise ConfigError(message)
-        return table
+        return replace(table, partition=settled_partition(table, declared.partition, state))
 
     def foreseen(self, table: TableSpec, state: TableState | None) -> bool:
         """Tell whether it is known before a batch is written what the table looks like after it.

@@ -14,12 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from lakeingest.config.hudi_partition import partition_columns
 from lakeingest.config.keys import (
     COLLECTION,
     CONNECTOR,
     HUDI_DATA_LOSS,
+    HUDI_KEY_GENERATOR,
     HUDI_KEYS,
     HUDI_ORDERING,
+    HUDI_PARTITION,
     HUDI_RECORD_KEY,
     HUDI_REGISTRY,
     HUDI_SOURCE_CLASS,
@@ -73,12 +76,15 @@ _OF_WRITER = tuple(
 )
 
 
+_FOLDERS = "hoodie.datasource.write.hive_style_partitioning"
+
+
 def is_of_writer(name: str) -> bool:
     """Tell whether a key is about Hudi's files, index and table services, not about what is in it.
 
     How rows are merged, keyed and ordered is ours to decide and not among them.
     """
-    return name.startswith(_OF_WRITER)
+    return name.startswith(_OF_WRITER) or name == _FOLDERS
 
 
 @dataclass
@@ -119,10 +125,14 @@ def translate(found: Mapping[str, Value], ours: Mapping[str, Value]) -> Translat
             _give(CONNECTOR.name, _connector(value, result), ours, result)
         elif key is HUDI_TOPIC:
             _give(TOPICS.name, value, ours, result)
-        elif key is not HUDI_RECORD_KEY and key.becomes:
+        elif key not in (HUDI_RECORD_KEY, HUDI_PARTITION) and key.becomes:
             _give(key.becomes, value, ours, result)
     _prefix_from_topic(given[HUDI_TOPIC], ours, result)
-    _key_of_the_one_table(given[HUDI_RECORD_KEY], ours, result)
+    _of_the_one_table(given[HUDI_RECORD_KEY], TABLE_KEYS["key"].name, ours, result)
+    partition = partition_columns(given[HUDI_PARTITION], given[HUDI_KEY_GENERATOR])
+    result.warnings.extend([partition.warning] if partition.warning else [])
+    result.problems.extend([partition.problem] if partition.problem else [])
+    _of_the_one_table(partition.columns, TABLE_KEYS["partition"].name, ours, result)
     return result
 
 
@@ -162,10 +172,10 @@ def _prefix_from_topic(topic: Value | None, ours: Mapping[str, Value], result: T
         result.values[TOPIC_PREFIX.name] = replace(topic, text=parts[0])
 
 
-def _key_of_the_one_table(
-    record_key: Value | None, ours: Mapping[str, Value], result: Translation
+def _of_the_one_table(
+    value: Value | None, table_key: str, ours: Mapping[str, Value], result: Translation
 ) -> None:
-    if record_key is None:
+    if value is None:
         return
     values = {**result.values, **ours}
     topics, prefix = values.get(TOPICS.name), values.get(TOPIC_PREFIX.name)
@@ -174,12 +184,11 @@ def _key_of_the_one_table(
     one = topics is not None and prefix is not None and topics.text.startswith(start)
     if not one or not collection.replace(".", "").replace("_", "").replace("-", "").isalnum():
         result.problems.append(
-            f"{record_key.key} means one table, but the topics are not one topic of the prefix; "
-            f"set {TABLE_KEYS['key'].name} for each table instead"
+            f"{value.key} means one table, but the topics are not one topic of the prefix; "
+            f"set {table_key} for each table instead"
         )
         return
-    name = TABLE_KEYS["key"].name.replace(COLLECTION, collection)
-    _give(name, record_key, ours, result)
+    _give(table_key.replace(COLLECTION, collection), value, ours, result)
 
 
 def _check_ordering(value: Value, result: Translation) -> None:

@@ -154,6 +154,7 @@ KEYS: tuple[Key, ...] = (
 TABLE_KEYS: dict[str, Key] = {
     "schema": Key(f"{TABLE}{COLLECTION}.schema", TableConfig, "ddl"),
     "key": Key(f"{TABLE}{COLLECTION}.key", TableConfig, "key"),
+    "partition": Key(f"{TABLE}{COLLECTION}.partition", TableConfig, "partition"),
     "format": Key(f"{TABLE}{COLLECTION}.format", TableConfig, "format"),
 }
 """The keys of one table by their last part; what lies before it is the collection, dots and all."""
@@ -168,6 +169,17 @@ HUDI_RECORD_KEY = HudiKey(
     ("hoodie.datasource.write.recordkey.field",),
     TABLE_KEYS["key"].name,
     "Key columns of the one table; refused when there is more than one topic.",
+)
+HUDI_PARTITION = HudiKey(
+    ("hoodie.datasource.write.partitionpath.field",),
+    TABLE_KEYS["partition"].name,
+    "Partition columns of the one table; refused when there is more than one topic.",
+)
+HUDI_KEY_GENERATOR = HudiKey(
+    ("hoodie.datasource.write.keygenerator.class",),
+    None,
+    "`NonpartitionedKeyGenerator`, `SimpleKeyGenerator` and `ComplexKeyGenerator`: whether and by "
+    "how many columns the one table is partitioned; any other is refused.",
 )
 HUDI_SOURCE_CLASS = HudiKey(
     _streamer("source.class"),
@@ -199,6 +211,8 @@ HUDI_KEYS: tuple[HudiKey, ...] = (
     HUDI_TOPIC,
     HUDI_SOURCE_CLASS,
     HUDI_RECORD_KEY,
+    HUDI_PARTITION,
+    HUDI_KEY_GENERATOR,
     HudiKey(
         ("hoodie.datasource.write.table.name", "hoodie.table.name"),
         PIPELINE_NAME.name,

@@ -154,7 +154,8 @@ def _take(
     except ConfigError as error:
         findings.problems.append(str(error))
         return
-    if value.text:
+    # Streamer files say by an empty field that there are no partitions.
+    if value.text or name in keys.HUDI_PARTITION.names:
         into[name] = value
     else:
         findings.problems.append(f"{name} has no value: give one or remove the key")

@@ -215,6 +215,12 @@ class TableConfig(ConfigModel):
         description="Key columns, separated by commas. Default: the fields of the Kafka record "
         "key, which Debezium fills with the primary key.",
     )
+    partition: tuple[Text, ...] = Field(
+        default=(),
+        description="Columns, separated by commas, by whose values the table lies in folders. "
+        "Default: none, because a row whose partition changes costs a look at the table unless "
+        "they are all key columns. Fixed when a table is made.",
+    )
     format: Literal["delta", "hudi"] | None = Field(
         default=None, description="Table format. Default: the one of the target."
     )

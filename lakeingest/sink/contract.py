@@ -56,6 +56,7 @@ class CommitNote:
         key: Key columns of the table.
         layout: What decides in which file a row lies, where that is fixed; empty: nothing does.
         event: Whether the table has RFC-39's columns.
+        partition: Columns that the table is partitioned by.
     """
 
     pipeline: str
@@ -72,6 +73,7 @@ class CommitNote:
     key: tuple[str, ...] = ()
     layout: str = ""
     event: bool = False
+    partition: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Serialise for the commit's metadata."""
@@ -87,7 +89,8 @@ class CommitNote:
         if not isinstance(fields, dict) or fields.get("lakeingest") != 1:
             return None
         known = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
-        return cls(**{**known, "key": tuple(known.get("key", ()))})
+        lists = {name: tuple(known.get(name, ())) for name in ("key", "partition")}
+        return cls(**{**known, **lists})
 
     @property
     def fences(self) -> bool:
@@ -125,6 +128,7 @@ class Changeset:
         deletes: Some payload is a tombstone.
         size: Bytes of its rows' text at most; tells a sink which join is cheap.
         floor_event: RFC-39's columns of the rows that the truncate at ``floor`` sweeps away.
+        partition: Columns that the table is partitioned by.
     """
 
     frame: DataFrame
@@ -140,6 +144,7 @@ class Changeset:
     deletes: bool
     size: int
     floor_event: Mapping[str, object] = field(default_factory=dict)
+    partition: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ BINLOG = {
     "_event_row": "source.row",
 }
 SEQUENCE = "_event_seq"
+OPERATION = "_change_operation_type"
 
 Told = Mapping[str, Any]
 Place = tuple[int, int]
@@ -50,10 +51,12 @@ def _at(event: Mapping[str, Any], path: str) -> Any:
     return _at(event[first], rest) if rest else event.get(first)
 
 
-def last_words(lines: Iterable[Mapping[str, Any]]) -> dict[str, Told]:
-    """Return what is told of each key (JSON) by the last event of a PostgreSQL log that decided it.
+def last_words(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[Told]]:
+    """Return what may be told of each key (JSON): the last event of a PostgreSQL log that it met.
 
-    A row that a truncate swept away is told as deleted, at the truncate's place.
+    One word for a row that is there. A row that a truncate swept away is told as deleted, at the
+    truncate's place; where it was deleted before, or truncated again, the truncate of the same
+    batch may have come first.
     """
     last: dict[str, tuple[Place, Told]] = {}
     truncates: list[tuple[Place, Told]] = []
@@ -63,22 +66,15 @@ def last_words(lines: Iterable[Mapping[str, Any]]) -> dict[str, Told]:
         event = json.loads(line["v"])
         told = (_place(event), flattened(event))
         if event["op"] == "t":
-            truncates.append(told)
+            truncates.append((told[0], {**told[1], OPERATION: "d"}))
         elif line["k"] not in last or told[0] > last[line["k"]][0]:
             last[line["k"]] = told
-    return {key: _swept(*told, truncates) for key, told in last.items()}
-
-
-def _swept(place: Place, told: Told, truncates: Iterable[tuple[Place, Told]]) -> Told:
-    if told["_change_operation_type"] == "d":
-        return told
-    later = [swept for swept in truncates if swept[0] > place]
-    # The first one takes the row away; the others find it gone.
-    return (
-        {**min(later, key=lambda swept: swept[0])[1], "_change_operation_type": "d"}
-        if later
-        else told
-    )
+    words = {}
+    for key, (place, told_last) in last.items():
+        later = [swept for at, swept in truncates if at > place]
+        gone = told_last[OPERATION] == "d"
+        words[key] = [told_last, *later] if gone or not later else later
+    return words
 
 
 def _place(event: Mapping[str, Any]) -> Place:
