@@ -6,6 +6,8 @@ written here once. Column names are the field's standard terms (see ``README.md`
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -52,6 +54,16 @@ SOURCE = StructType(
 )
 """The fields of Debezium's ``source`` block that positions and routing need (all connectors)."""
 
+EVENT_SOURCE = StructType(
+    [
+        *SOURCE,
+        StructField("name", StringType()),
+        StructField("txId", LongType()),
+        StructField("xmin", LongType()),
+    ]
+)
+"""The same with what only RFC-39's columns need (``event_columns.py``)."""
+
 TRANSACTION = StructType([StructField("id", StringType()), StructField("total_order", LongType())])
 """Debezium's ``transaction`` block of a row (``event.block``)."""
 
@@ -66,7 +78,10 @@ ENVELOPE = StructType(
         StructField("malformed", BooleanType(), nullable=False),
     ]
 )
-"""decode/ -> envelope/: the envelope's header fields; ``value`` has the rows, in their format."""
+"""decode/ -> envelope/: the envelope's header fields; ``value`` has the rows, in their format.
+
+Where RFC-39's columns are wanted, ``source`` is ``EVENT_SOURCE`` and ``ts_ms`` (bigint) is there.
+"""
 
 CHANGE = StructType(
     [
@@ -94,6 +109,7 @@ CHANGE = StructType(
 ``identity`` is a 64-bit hash of the row's place in the source log; ``incarnation`` is the
 connector's ``runId``; ``source_ms`` is ``source.ts_ms`` (milliseconds); ``moved_from`` is the old
 key of a primary-key change, as JSON. ``key`` and ``value`` are still in the records' format.
+Where RFC-39's columns are wanted, a struct of them comes last (``event_columns.EVENT``).
 """
 
 BOUNDARY = StructType(
@@ -160,18 +176,25 @@ class MetadataColumns:
             position; null where every column has the row's position).
         record_key: Only in Hudi tables whose key columns cannot be a record key; readers of the
             lake do not see it.
+        event: RFC-39's columns, where they are wanted; readers see them like the source's.
     """
 
-    def __init__(self, prefix: str = "_") -> None:
-        """Name the columns with ``prefix`` (``lakeingest.metadata.prefix``)."""
+    def __init__(self, prefix: str = "_", event: Iterable[str] = ()) -> None:
+        """Name the columns with ``prefix`` (``lakeingest.metadata.prefix``).
+
+        Args:
+            prefix: Of our own columns.
+            event: Names of RFC-39's columns; empty: the tables have none.
+        """
         self.position = f"{prefix}position"
         self.deleted = f"{prefix}deleted"
         self.column_positions = f"{prefix}column_positions"
         self.record_key = f"{prefix}record_key"
+        self.event = tuple(event)
 
     @property
     def names(self) -> tuple[str, str, str]:
-        """All names, in the order of the table's columns."""
+        """Our own, in the order of the table's columns, behind all others."""
         return (self.position, self.deleted, self.column_positions)
 
 

@@ -125,6 +125,7 @@ class BatchWriter:
             batch=number,
             end_offset=frontier.end_offset,
             end_position=frontier.end_position,
+            event=bool(self.spec.names.event),
         )
         failpoint("3.before-first-commit")
         commit = partial(self._commit, batch, note, state)

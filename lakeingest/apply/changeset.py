@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from lakeingest.apply.share import Share
 from lakeingest.apply.winners import Winners, key_counts
 from lakeingest.engine.held import held
+from lakeingest.event_columns import GONE, OPERATION
 from lakeingest.payload import moves
 from lakeingest.payload.fold import FIRST_OP
 from lakeingest.plan.spec import PipelineSpec, TableSpec
@@ -110,7 +111,16 @@ def _changeset(
         masked=any(share.masked for share in shares),
         deletes=any(share.deletes for share in shares),
         size=sum(share.size for share in shares),
+        floor_event=_floor_event(shares),
+        partition=table.partition,
     )
+
+
+def _floor_event(shares: Sequence[Share]) -> Mapping[str, object]:
+    """Return what RFC-39's columns say of the rows that the newest truncate sweeps away."""
+    newest = max(shares, key=lambda share: share.floor, default=None)
+    told = newest.floor_event if newest else {}
+    return {**told, OPERATION: GONE} if told else {}
 
 
 def _with_moved(

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.config.model import PipelineConfig
 from lakeingest.ledger.delta import DeltaLedger
-from lakeingest.shape import LEDGER_FOLDER, MetadataColumns
+from lakeingest.shape import LEDGER_FOLDER
 from lakeingest.sink.contract import Sink
 from lakeingest.sink.delta import DeltaSink
 from lakeingest.sink.hudi import HudiSink
@@ -31,14 +31,14 @@ def opened_ledger(spark: SparkSession, config: PipelineConfig, run: str) -> Delt
 
 def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
     """Return what writes the tables, whatever their formats."""
-    folders, names = config.folders, MetadataColumns(config.metadata_prefix)
-    hard, null_missing = config.deletes == "hard", config.toast_missing == "null"
+    folders, names = config.folders, config.metadata()
+    null_missing = config.toast_missing == "null"
     delta = DeltaSink(
         spark,
         folders,
         config.name,
         names,
-        hard=hard,
+        hard=config.deletes_are_hard("delta"),
         null_missing=null_missing,
         direct=config.target.delta_commit == "direct",
     )
@@ -47,6 +47,12 @@ def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
     refuse_cleaning(config.target.hudi_options)
     settings = HudiSettings(TableType(config.target.hudi_table_type), config.target.hudi_options)
     hudi = HudiSink(
-        spark, folders, config.name, names, hard=hard, null_missing=null_missing, settings=settings
+        spark,
+        folders,
+        config.name,
+        names,
+        hard=config.deletes_are_hard("hudi"),
+        null_missing=null_missing,
+        settings=settings,
     )
     return RoutedSink({"delta": delta, "hudi": hudi}, config.format_of)

@@ -77,7 +77,8 @@ class PreparedBatch:
         for part in self.parts:
             collection = part.table.collection
             before = tables.get(collection, _CREATED)
-            note = replace(before.note, floor=part.floor, key=part.table.key)
+            table = part.table
+            note = replace(before.note, floor=part.floor, key=table.key, partition=table.partition)
             tables[collection] = replace(before, note=note)
         return replace(state, tables=tables)
 

@@ -36,7 +36,6 @@ from lakeingest.engine.own_session import own_session
 from lakeingest.engine.remembered_names import remember_names
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.plan.window import SNAPSHOT_BATCH, is_counted
-from lakeingest.shape import MetadataColumns
 from lakeingest.source import open_source
 from lakeingest.source.bounds import data_loss_error
 from lakeingest.source.contract import Source
@@ -56,7 +55,7 @@ def pipeline_spec(config: PipelineConfig) -> PipelineSpec:
     return PipelineSpec(
         config.source.connector,
         encodings,
-        MetadataColumns(config.metadata_prefix),
+        config.metadata(),
         uncounted=config.uncounted_collections,
     )
 

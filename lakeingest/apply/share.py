@@ -6,13 +6,14 @@ JSON types or Connect schema) from it. Its values are never logged or kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.decode.wire import WireFormat
+from lakeingest.event_columns import EVENT
 from lakeingest.shape import Kind
 from lakeingest.source.contract import TopicPartition
 
@@ -40,6 +41,7 @@ class Share:
         sample_key: Key of some row, as it came; null when none has one.
         value_tags: What names the schemas of the rows, where something does.
         key_tags: The same of their keys.
+        floor_event: RFC-39's columns of the truncate at ``floor``, where they are wanted.
     """
 
     batch: int | None
@@ -60,6 +62,7 @@ class Share:
     sample_key: bytes | None
     value_tags: frozenset[bytes] = frozenset()
     key_tags: frozenset[bytes] = frozenset()
+    floor_event: Mapping[str, object] = field(default_factory=dict)
 
 
 def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
@@ -70,6 +73,8 @@ def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
     # A delete has no row after it; it is a sample only where there is nothing else.
     newest = F.struct(F.col("op") != "d", F.col("offset"))
     moved = F.col("may_be_masked") & F.col("moved_from").isNotNull()
+    at_floor = F.max_by(EVENT, F.when(truncate, F.col("position"))).alias(EVENT)
+    events = [at_floor] if EVENT in batched.columns else []
     rows = (
         batched.where(waiting)
         .groupBy("batch", "topic", "partition", "collection")
@@ -92,6 +97,7 @@ def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
             ),
             F.collect_set(F.when(is_row, format_.schema_tag(F.col("value")))).alias("value_tags"),
             F.collect_set(F.when(is_row, format_.key_tag(F.col("key")))).alias("key_tags"),
+            *events,
         )
         .collect()
     )
@@ -115,6 +121,7 @@ def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
             _octets(row["sample_key"]),
             frozenset(map(bytes, row["value_tags"])),
             frozenset(map(bytes, row["key_tags"])),
+            row[EVENT].asDict() if events and row[EVENT] else {},
         )
         for row in rows
     ]

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from lakeingest.decode.logical import CONVERSION_FAILED
 from lakeingest.errors import DataError, LakeingestError, TransientError
 from lakeingest.sink.merge_law import MISSING_VALUE
+from lakeingest.sink.partition_types import NO_FOLDER
 
 
 @contextmanager
@@ -34,6 +35,14 @@ def explained(collection: str) -> Iterator[None]:
                 "batch was published. Either the stream began without a snapshot of this table "
                 "(take one, or set REPLICA IDENTITY FULL), or accept NULL until the next full "
                 "value with lakeingest.toast.missing=null."
+            )
+            raise DataError(message) from None
+        if NO_FOLDER in text:
+            message = (
+                f"Table '{collection}': a partition column holds the empty text, or the name that "
+                "stands for no value in folders; either would be read as NULL. Nothing of this "
+                "batch was published. Load the table anew with other columns in "
+                f"lakeingest.table.{collection}.partition, or with none."
             )
             raise DataError(message) from None
         if CONVERSION_FAILED in text or "MALFORMED_RECORD_IN_PARSING" in text:

@@ -132,7 +132,8 @@ def _inferred(
 def _stored(lake: StructType | None, spec: PipelineSpec) -> tuple[SourceColumn, ...]:
     if lake is None:
         return ()
-    own = StructType([item for item in lake if item.name not in spec.names.names])
+    others = {*spec.names.names, *spec.names.event}
+    own = StructType([item for item in lake if item.name not in others])
     return declared(own, spec.encodings)
 
 
@@ -164,6 +165,14 @@ def _check(
             f"Table '{collection}' has a column named '{unusual[0]}'; Delta takes no name with a "
             "blank or one of ,;{}()= in it. Rename it on the way (Connect's ReplaceField "
             "transform) or leave it out (the connector's column.exclude.list)."
+        )
+        raise ConfigError(message)
+    asked = sorted(have & set(names.event))
+    if asked:
+        message = (
+            f"Table '{collection}' has a column named {', '.join(asked)}, which "
+            "lakeingest.metadata.columns=hudi writes itself. Set lakeingest.metadata.columns=own, "
+            "or rename the column on the way (Connect's ReplaceField transform)."
         )
         raise ConfigError(message)
     taken = sorted(have & set(names.names))

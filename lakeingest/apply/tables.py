@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from threading import Lock
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
+from lakeingest.apply.partition import settled_partition
 from lakeingest.apply.share import Share
 from lakeingest.apply.table_spec import table_spec
 from lakeingest.config.model import PipelineConfig
@@ -86,6 +88,8 @@ class TableBook:
         state: TableState | None,
     ) -> TableSpec:
         """Return columns and key of a table for one batch; see ``table_spec``."""
+        if state and state.note.event and not self._spec.names.event:
+            raise _turned_off(collection)
         declared = self._config.table(collection)
         table = table_spec(
             collection,
@@ -104,7 +108,7 @@ class TableBook:
                 "place: load the table anew."
             )
             raise ConfigError(message)
-        return table
+        return replace(table, partition=settled_partition(table, declared.partition, state))
 
     def foreseen(self, table: TableSpec, state: TableState | None) -> bool:
         """Tell whether it is known before a batch is written what the table looks like after it.
@@ -140,6 +144,15 @@ class TableBook:
         schema = self._sink.read(collection, state.version).schema
         self._lake[collection] = (state.version, schema)
         return schema
+
+
+def _turned_off(collection: str) -> ConfigError:
+    """Old values would stay in rows that newer events have changed: rather stop than tell that."""
+    return ConfigError(
+        f"Table '{collection}' has RFC-39's columns (_change_operation_type and others), but the "
+        "configuration does not keep them. Set lakeingest.metadata.columns=hudi; to be rid of "
+        "them, load the table anew. Nothing of this batch was published."
+    )
 
 
 def _inferred(changes: DataFrame, names: Sequence[str]) -> Mapping[str, str]:

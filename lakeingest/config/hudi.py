@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 
 from lakeingest.config import hudi_keys
 from lakeingest.config.hudi_keys import HUDI_KEYS, HudiKey
+from lakeingest.config.hudi_partition import partition_columns
 from lakeingest.config.hudi_writing import PAYLOAD_CONNECTORS, Said, check, class_name
 from lakeingest.config.keys import (
     COLLECTION,
@@ -88,7 +89,8 @@ def translate(found: Mapping[str, Value], ours: Mapping[str, Value]) -> Translat
     _format(given, ours, result)
     _registry(given, result)
     _prefix_from_topic(given, ours, result)
-    _key_of_the_one_table(given, ours, result)
+    _of_the_one_table(given.get(hudi_keys.RECORD_KEY), TABLE_KEYS["key"].name, ours, result)
+    _partition(given, ours, result)
     _path_of_the_one_table(given, ours, result)
     check(given, result)
     return result
@@ -179,21 +181,30 @@ def one_collection(values: Mapping[str, Value]) -> str | None:
     return collection if _ONE_NAME.fullmatch(collection) else None
 
 
-def _key_of_the_one_table(
+def _partition(
     given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: Translation
 ) -> None:
-    record_key = given.get(hudi_keys.RECORD_KEY)
-    if record_key is None:
+    found = partition_columns(
+        given.get(hudi_keys.PARTITION_PATH), given.get(hudi_keys.KEY_GENERATOR)
+    )
+    result.warnings.extend([found.warning] if found.warning else [])
+    result.problems.extend([found.problem] if found.problem else [])
+    _of_the_one_table(found.columns, TABLE_KEYS["partition"].name, ours, result)
+
+
+def _of_the_one_table(
+    value: Value | None, table_key: str, ours: Mapping[str, Value], result: Translation
+) -> None:
+    if value is None:
         return
     collection = one_collection({**result.values, **ours})
     if collection is None:
         result.problems.append(
-            f"{record_key.key} means one table, but the topics are not one topic of the prefix; "
-            f"set {TABLE_KEYS['key'].name} for each table instead"
+            f"{value.key} means one table, but the topics are not one topic of the prefix; "
+            f"set {table_key} for each table instead"
         )
         return
-    name = TABLE_KEYS["key"].name.replace(COLLECTION, collection)
-    _give(name, record_key, ours, result)
+    _give(table_key.replace(COLLECTION, collection), value, ours, result)
 
 
 def _path_of_the_one_table(

@@ -127,13 +127,14 @@ OPERATION = HudiKey(
 )
 PARTITION_PATH = HudiKey(
     ("hoodie.datasource.write.partitionpath.field",),
-    None,
-    "Only empty: tables have no partitions.",
+    TABLE_KEYS["partition"].name,
+    "Partition columns of the one table; refused when there is more than one topic.",
 )
 KEY_GENERATOR = HudiKey(
     ("hoodie.datasource.write.keygenerator.class", "hoodie.datasource.write.keygenerator.type"),
     None,
-    "`NonpartitionedKeyGenerator` is what is done anyway; any other is warned about.",
+    "`NonpartitionedKeyGenerator`, `SimpleKeyGenerator` and `ComplexKeyGenerator`: whether and by "
+    "how many columns the one table is partitioned; any other is refused.",
 )
 TRANSFORMER = HudiKey(
     both_names("transformer.class"), None, "Refused: tables equal those of the source."

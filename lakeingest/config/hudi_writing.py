@@ -46,6 +46,8 @@ _OF_WRITER = tuple(
     )
 )
 
+_FOLDERS = "hoodie.datasource.write.hive_style_partitioning"
+
 # What the Debezium payload classes order by; our order by log position is the same, made total.
 _ORDERED_BY_POSITION = {"_event_lsn", "_event_seq", "_event_bin_file", "_event_pos", "_event_row"}
 
@@ -81,7 +83,7 @@ def is_of_writer(name: str) -> bool:
 
     How rows are merged, keyed and ordered is ours to decide and not among them.
     """
-    return name.startswith(_OF_WRITER)
+    return name.startswith(_OF_WRITER) or name == _FOLDERS
 
 
 def class_name(value: Value) -> str:
@@ -152,21 +154,6 @@ def _operation(value: Value, said: Said) -> None:
         )
 
 
-def _partition_path(value: Value, said: Said) -> None:
-    said.problems.append(
-        f"{value.key}: tables have no partitions here; leave it empty (with "
-        "hoodie.datasource.write.keygenerator.class="
-        "org.apache.hudi.keygen.NonpartitionedKeyGenerator) to write one without"
-    )
-
-
-def _key_generator(value: Value, said: Said) -> None:
-    if class_name(value) not in {"NonpartitionedKeyGenerator", "NON_PARTITION"}:
-        said.warnings.append(
-            f"{value.key} is not followed: the record key is the table's key, without partitions"
-        )
-
-
 def _transformer(value: Value, said: Said) -> None:
     said.problems.append(
         f"{value.key}: rows are not transformed, a table equals that of its source; make a view of "
@@ -180,7 +167,5 @@ _CHECKS: Mapping[HudiKey, Callable[[Value, Said], None]] = {
     hudi_keys.PAYLOAD: _payload,
     hudi_keys.MERGE_MODE: _merge_mode,
     hudi_keys.OPERATION: _operation,
-    hudi_keys.PARTITION_PATH: _partition_path,
-    hudi_keys.KEY_GENERATOR: _key_generator,
     hudi_keys.TRANSFORMER: _transformer,
 }

@@ -126,6 +126,7 @@ KEYS: tuple[Key, ...] = (
     Key("lakeingest.commit.max.transactions", PipelineConfig, "commit_max_transactions"),
     Key("lakeingest.deletes", PipelineConfig, "deletes"),
     Key("lakeingest.toast.missing", PipelineConfig, "toast_missing"),
+    Key("lakeingest.metadata.columns", PipelineConfig, "metadata_columns"),
     Key("lakeingest.metadata.prefix", PipelineConfig, "metadata_prefix"),
 )
 """Every key of ours but those of tables, in the order of the reference."""
@@ -133,6 +134,7 @@ KEYS: tuple[Key, ...] = (
 TABLE_KEYS: dict[str, Key] = {
     "schema": Key(f"{TABLE}{COLLECTION}.schema", TableConfig, "ddl"),
     "key": Key(f"{TABLE}{COLLECTION}.key", TableConfig, "key"),
+    "partition": Key(f"{TABLE}{COLLECTION}.partition", TableConfig, "partition"),
     "format": Key(f"{TABLE}{COLLECTION}.format", TableConfig, "format"),
     "path": Key(f"{TABLE}{COLLECTION}.path", TableConfig, "path"),
 }

@@ -27,7 +27,9 @@ from pydantic import (
 )
 
 from lakeingest.config.redaction import REDACTED
+from lakeingest.event_columns import BY_CONNECTOR
 from lakeingest.folders import LakeFolders
+from lakeingest.shape import MetadataColumns
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -214,6 +216,12 @@ class TableConfig(ConfigModel):
         description="Key columns, separated by commas. Default: the fields of the Kafka record "
         "key, which Debezium fills with the primary key.",
     )
+    partition: tuple[Text, ...] = Field(
+        default=(),
+        description="Columns, separated by commas, by whose values the table lies in folders. "
+        "Default: none, because a row whose partition changes costs a look at the table unless "
+        "they are all key columns. Fixed when a table is made.",
+    )
     format: Literal["delta", "hudi"] | None = Field(
         default=None, description="Table format. Default: the one of the target."
     )
@@ -254,7 +262,8 @@ class PipelineConfig(ConfigModel):
         default="soft",
         description="What a delete does: `soft` keeps the row, marked and hidden from readers; "
         "`hard` removes it and keeps its position in a side table. Default: `soft`, because it "
-        "needs no second table to keep a deleted row deleted.",
+        "needs no second table to keep a deleted row deleted; but `hard` for Hudi tables with "
+        "`metadata.columns=hudi`, whose readers know of no marked rows.",
     )
     toast_missing: Literal["fail", "null"] = Field(
         default="fail",
@@ -277,9 +286,16 @@ class PipelineConfig(ConfigModel):
         description="Collections, separated by commas, whose rows a transform drops after Debezium "
         "counted them; their counts are subtracted. Default: none, so that a lost row is noticed.",
     )
+    metadata_columns: Literal["own", "hudi"] = Field(
+        default="own",
+        description="Metadata columns in the tables besides the rows' own: `own` are those that "
+        "lakeingest works with; `hudi` adds what tables of Hudi Streamer's Debezium sources have "
+        "(RFC-39: `_change_operation_type`, `_event_lsn`, …), of the event that last decided the "
+        "row. Default: `own`, which reads less of each event. Once on, it stays on.",
+    )
     metadata_prefix: Identifier = Field(
         default="_",
-        description="Prefix of the metadata columns in the tables. Default: `_`, which source "
+        description="Prefix of our own metadata columns in the tables. Default: `_`, which source "
         "columns rarely begin with; a clash is refused.",
     )
     warnings: tuple[str, ...] = Field(
@@ -311,6 +327,21 @@ class PipelineConfig(ConfigModel):
     def format_of(self, collection: str) -> str:
         """Return the format of a collection's table."""
         return self.table(collection).format or self.target.format
+
+    def deletes_are_hard(self, format_: str) -> bool:
+        """Tell whether a delete removes its row from tables of a format.
+
+        Who reads a table of Hudi Streamer's finds no deleted row in it, and knows none of our
+        columns that would tell him of one.
+        """
+        if "deletes" in self.model_fields_set:
+            return self.deletes == "hard"
+        return self.metadata_columns == "hudi" and format_ == "hudi"
+
+    def metadata(self) -> MetadataColumns:
+        """Return the metadata columns of the tables."""
+        event = BY_CONNECTOR[self.source.connector] if self.metadata_columns == "hudi" else ()
+        return MetadataColumns(self.metadata_prefix, [item.name for item in event])
 
     def formats(self) -> set[str]:
         """Return the formats that tables may have."""

@@ -21,7 +21,7 @@ from lakeingest.decode.avro_columns import side_columns
 from lakeingest.decode.avro_rows import AvroRows, body_of, read_avro, tag_of
 from lakeingest.decode.avro_schema import READ, AvroSchema
 from lakeingest.decode.columns import Encodings, merged
-from lakeingest.decode.header import HEADER, TRANSACTION_METADATA
+from lakeingest.decode.header import TRANSACTION_METADATA, envelope_header
 from lakeingest.decode.logical import AVRO
 from lakeingest.decode.wire import Samples, Shown
 from lakeingest.shape import ENVELOPE
@@ -37,14 +37,16 @@ class AvroFormat:
 
     schemas: Mapping[bytes, AvroSchema]
 
-    def envelopes(self, records: DataFrame) -> DataFrame:
+    def envelopes(self, records: DataFrame, *, event: bool = False) -> DataFrame:
         """See ``WireFormat``."""
-        read = records.withColumn("_read", self._header(F.col("value"), HEADER))
+        header = envelope_header(event=event)
+        read = records.withColumn("_read", self._header(F.col("value"), header))
+        more = [name for name in header.fieldNames() if name not in ENVELOPE.fieldNames()]
         return read.select(
             *records.columns,
-            *(F.col(f"_read.{name}") for name in HEADER.fieldNames()),
+            *(F.col(f"_read.{name}") for name in header.fieldNames()),
             _malformed(),
-        ).select(*ENVELOPE.fieldNames())
+        ).select(*ENVELOPE.fieldNames(), *more)
 
     def transaction_metadata(self, records: DataFrame) -> DataFrame:
         """See ``WireFormat``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from lakeingest.shape import SOURCE, TRANSACTION
+from lakeingest.shape import EVENT_SOURCE, SOURCE, TRANSACTION
 
 HEADER = StructType(
     [
@@ -14,6 +14,26 @@ HEADER = StructType(
     ]
 )
 """Of an envelope. Source: Debezium's ``Envelope`` and ``SourceInfo``."""
+
+EVENT_HEADER = StructType(
+    [
+        StructField("op", StringType()),
+        StructField("source", EVENT_SOURCE),
+        StructField("transaction", TRANSACTION),
+        StructField("ts_ms", LongType()),
+    ]
+)
+"""The same where RFC-39's columns are wanted; a field that is not read costs its skipping only."""
+
+
+def envelope_header(*, event: bool) -> StructType:
+    """Return what is read of an envelope.
+
+    Args:
+        event: Whether RFC-39's columns are wanted.
+    """
+    return EVENT_HEADER if event else HEADER
+
 
 _COUNT = StructType(
     [StructField("data_collection", StringType()), StructField("event_count", LongType())]

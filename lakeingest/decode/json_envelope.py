@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from lakeingest.decode.header import HEADER, TRANSACTION_METADATA
+from lakeingest.decode.header import TRANSACTION_METADATA, envelope_header
 
 _CORRUPT = "_malformed"
 _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
@@ -107,8 +107,13 @@ def named_schema(value: Column) -> Column:
     return F.when(named, F.substring(value, len(start) + 1, TAG_OCTETS))
 
 
-def decode_envelope(records: DataFrame) -> DataFrame:
-    """Decode data records (``shape.RECORD``) to ``shape.ENVELOPE``."""
+def decode_envelope(records: DataFrame, *, event: bool = False) -> DataFrame:
+    """Decode data records (``shape.RECORD``) to ``shape.ENVELOPE``.
+
+    Args:
+        records: As they lie in the log.
+        event: Whether RFC-39's columns are wanted.
+    """
     payload, schema = unwrapped(F.col("value"))
     key, _ = unwrapped(F.col("key"))
     bare = records.select(
@@ -123,7 +128,8 @@ def decode_envelope(records: DataFrame) -> DataFrame:
     )
     text = _rows(F.col("value").cast("string"))
     whole = _tagged(text, F.col("_schema")).cast("binary")
-    return _parsed(bare, HEADER).withColumn("value", whole).drop("_schema")
+    read = _parsed(bare, envelope_header(event=event))
+    return read.withColumn("value", whole).drop("_schema")
 
 
 def decode_transaction_metadata(records: DataFrame) -> DataFrame:

@@ -44,9 +44,9 @@ class JsonFormat:
 
     schemas: Mapping[bytes, CarriedSchema] = field(default_factory=dict)
 
-    def envelopes(self, records: DataFrame) -> DataFrame:
+    def envelopes(self, records: DataFrame, *, event: bool = False) -> DataFrame:
         """See ``WireFormat``."""
-        return decode_envelope(records)
+        return decode_envelope(records, event=event)
 
     def transaction_metadata(self, records: DataFrame) -> DataFrame:
         """See ``WireFormat``."""

@@ -82,8 +82,13 @@ class Samples:
 class WireFormat(Protocol):
     """How a pipeline's records are written."""
 
-    def envelopes(self, records: DataFrame) -> DataFrame:
-        """Decode data records (``shape.RECORD``) to ``shape.ENVELOPE``."""
+    def envelopes(self, records: DataFrame, *, event: bool = False) -> DataFrame:
+        """Decode data records (``shape.RECORD``) to ``shape.ENVELOPE``.
+
+        Args:
+            records: As they lie in the log.
+            event: Whether RFC-39's columns are wanted; what only they need is not read else.
+        """
 
     def transaction_metadata(self, records: DataFrame) -> DataFrame:
         """Decode records of the transaction topic.

@@ -37,6 +37,9 @@ HUDI_COLUMNS = (
 )
 """What Hudi adds to each row."""
 
+TAKEN_AWAY = "_hoodie_is_deleted"
+"""A column that Hudi takes as its mark of a delete, wherever it is; readers need not see it."""
+
 READ_OPTIONS = {
     # Files are listed: the metadata table is not kept unless the user says so, and not needed then.
     "hoodie.metadata.enable": "false",
@@ -70,7 +73,7 @@ def rows_of(
     reader = spark.read.format("hudi").options(**READ_OPTIONS)
     if version is not None:
         reader = reader.option("as.of.instant", str(version))
-    frame = reader.load(path).drop(*HUDI_COLUMNS, own_key)
+    frame = reader.load(path).drop(*HUDI_COLUMNS, TAKEN_AWAY, own_key)
     first = [name for name in frame.columns if name not in last]
     return frame.select(*all_named([*first, *last]))
 

@@ -52,6 +52,22 @@ def _position(epoch: Column) -> Column:
     )
 
 
+def _event() -> tuple[Column, ...]:
+    file, pos = F.col("source.file"), F.col("source.pos")
+    # Hudi's order key: it stops at what has no place in the binlog, where this is null.
+    sequence = F.concat(F.substring_index(file, ".", -1), F.lit("."), pos.cast("string"))
+    return (
+        F.col("op"),
+        F.col("ts_ms"),
+        F.col("source.name"),
+        F.col("source.ts_ms"),
+        file,
+        pos,
+        F.col("source.row"),
+        sequence,
+    )
+
+
 BINLOG = Family(
     position=_position,
     collection=lambda: F.concat_ws(".", F.col("source.db"), F.col("source.table")),
@@ -66,4 +82,5 @@ BINLOG = Family(
     order=_number,
     implied_end=True,
     order_domain=lambda id_: F.regexp_replace(id_, r"(-\d+-\d+$)|(:\d+$)|(\.\d+,pos=\d+$)", ""),
+    event=_event,
 )

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from lakeingest.envelope.binlog import BINLOG
 from lakeingest.envelope.family import Family
 from lakeingest.envelope.postgresql import POSTGRESQL
+from lakeingest.event_columns import BY_CONNECTOR, EVENT
 from lakeingest.shape import CHANGE, Kind
 
 OLD_KEY_HEADER = "__debezium.oldkey"
@@ -59,6 +60,8 @@ def changes(
     epoch: int,
     marks: tuple[bytes, ...],
     key_body: Column | None = None,
+    *,
+    event: bool = False,
 ) -> DataFrame:
     """Turn envelopes (``shape.ENVELOPE``) into changes (``shape.CHANGE``).
 
@@ -69,6 +72,7 @@ def changes(
         marks: Octets one of which a record with an unavailable value must contain; a cheap hint,
             the column decoder decides.
         key_body: The part of a record key that is equal whenever the key is; all of it if null.
+        event: Whether RFC-39's columns are wanted.
     """
     family = FAMILIES[connector]
     placed = (
@@ -97,5 +101,12 @@ def changes(
             "may_be_masked",
             F.when(F.col("op").isin("c", "u"), masked).otherwise(F.lit(False)),
         )
-        .select(*CHANGE.fieldNames())
+        .select(*CHANGE.fieldNames(), *([_event(connector)] if event else []))
+    )
+
+
+def _event(connector: str) -> Column:
+    values = zip(FAMILIES[connector].event(), BY_CONNECTOR[connector], strict=True)
+    return F.struct(*(value.cast(item.dataType).alias(item.name) for value, item in values)).alias(
+        EVENT
     )

@@ -23,6 +23,7 @@ class Family:
             BEGINs that have no END.
         implied_end: A BEGIN that a later transaction's BEGIN follows is over without an END.
         order_domain: ``(id) -> Column``: transactions of different domains cannot be compared.
+        event: A value per column of RFC-39 (``event_columns``), in their order.
     """
 
     position: Callable[[Column], Column]
@@ -32,3 +33,4 @@ class Family:
     order: Callable[[Column], Column]
     implied_end: bool
     order_domain: Callable[[Column], Column]
+    event: Callable[[], tuple[Column, ...]]

@@ -52,4 +52,14 @@ POSTGRESQL = Family(
     order=_commit_lsn,
     implied_end=False,
     order_domain=lambda _: F.lit(""),
+    event=lambda: (
+        F.col("op"),
+        F.col("ts_ms"),
+        F.col("source.name"),
+        F.col("source.schema"),
+        F.col("source.ts_ms"),
+        F.col("source.txId"),
+        F.col("source.lsn"),
+        F.col("source.xmin"),
+    ),
 )

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.event_columns import EVENT, SEQUENCE
 from lakeingest.named import named
 from lakeingest.position import missing_below, present_entries
 from lakeingest.shape import MetadataColumns
@@ -34,20 +35,27 @@ def fold_records(changes: DataFrame, *groups: str) -> DataFrame:
 
     Args:
         changes: ``key`` (equal octets: equal keys), ``op``, ``position``, ``value``; no unavailable
-            values.
+            values. ``event`` is kept, where they have it.
         *groups: Further columns that tell keys apart, such as ``collection``.
 
     Returns:
         The groups, ``key``, ``op``, ``value``, ``position`` of the last change, ``first_op`` of
         the first.
     """
-    last = F.max_by(F.struct("op", "value"), F.col("position"))
+    of_last = ("op", "value", *carried_event(changes))
+    last = F.max_by(F.struct(*of_last), F.col("position"))
     folded = changes.groupBy(*groups, "key").agg(
         last.alias("_last"),
         F.max("position").alias("position"),
         F.min_by("op", "position").alias("first_op"),
     )
-    return folded.select(*groups, "key", "_last.op", "_last.value", "position", "first_op")
+    kept = (f"_last.{name}" for name in of_last)
+    return folded.select(*groups, "key", *kept, "position", "first_op")
+
+
+def carried_event(changes: DataFrame) -> tuple[str, ...]:
+    """Return the name of the column with RFC-39's columns, where changes have it."""
+    return (EVENT,) if EVENT in changes.columns else ()
 
 
 def payload_of_last(
@@ -56,7 +64,8 @@ def payload_of_last(
     """Shape decoded winners of ``fold_records`` as merge payloads.
 
     Args:
-        decoded: ``op``, ``position``, ``first_op``, ``row`` and ``key_row`` structs.
+        decoded: ``op``, ``position``, ``first_op``, ``row`` and ``key_row`` structs, and ``event``
+            where the tables have RFC-39's columns.
         columns: The table's column names.
         key: Names of its key columns.
         names: Names of the metadata columns.
@@ -64,7 +73,7 @@ def payload_of_last(
     deleted = F.col("op") == "d"
     values = [_value(name, key, deleted, F.col("row").getField(name)) for name in columns]
     return decoded.select(
-        *values,
+        *_with_event(values, F.col(EVENT), names),
         F.col("position").alias(names.position),
         deleted.alias(names.deleted),
         F.lit(None).cast("map<string,string>").alias(names.column_positions),
@@ -83,7 +92,8 @@ def fold_rows(
 
     Args:
         decoded: ``key_row``, ``op``, ``position``, ``row``, ``unavailable``, ``moved_from_row``
-            (the old key of a primary-key change, else null).
+            (the old key of a primary-key change, else null); ``event`` where the tables have
+            RFC-39's columns.
         columns: The table's column names.
         key: Names of its key columns.
         fillable: Names of the columns that can be unavailable.
@@ -95,7 +105,7 @@ def fold_rows(
         where no primary-key change stands behind them.
     """
     aggregates = [
-        F.max_by(F.struct("op", "row"), F.col("position")).alias("_last"),
+        F.max_by(F.struct("op", "row", *carried_event(decoded)), F.col("position")).alias("_last"),
         F.max("position").alias("_position"),
         F.min_by("op", "position").alias("_first"),
         *evidence(fillable),
@@ -116,7 +126,7 @@ def fold_rows(
     at_move = missing_below(F.col("_moved.position"))
     unresolved = F.exists(F.map_values(older), lambda v: v == at_move)
     return folded.select(
-        *values,
+        *_with_event(values, F.col("_last").getField(EVENT), names),
         F.col("_position").alias(names.position),
         deleted.alias(names.deleted),
         positions.alias(names.column_positions),
@@ -181,6 +191,13 @@ def _entry(name: str) -> Column:
         .when(found(name), at)
         .otherwise(missing_below(began_at))
     )
+
+
+def _with_event(values: list[Column], event: Column, names: MetadataColumns) -> list[Column]:
+    """Put RFC-39's columns where Hudi's streamer has them; they are the last event's, whole."""
+    told = {name: event.getField(name).alias(name) for name in names.event}
+    behind = [told.pop(SEQUENCE)] if SEQUENCE in told else []
+    return [*told.values(), *values, *behind]
 
 
 def _value(name: str, key: Sequence[str], deleted: Column, value: Column) -> Column:

@@ -43,6 +43,7 @@ class TableSpec:
         key: Names of the key columns.
         key_in_value: The key is read from the row, not from the record key.
         reader: Reads its records.
+        partition: Columns that the lake's table is partitioned by.
     """
 
     collection: str
@@ -50,6 +51,7 @@ class TableSpec:
     key: tuple[str, ...]
     key_in_value: bool = False
     reader: RowReader = JsonRows()
+    partition: tuple[str, ...] = ()
 
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""

@@ -71,7 +71,10 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     else:
         decoded = with_key(decoded, table.key_columns(), "key_row", table.reader)
         decoded = with_moved_from(decoded, table.key_columns(), "moved_from_row", table.reader)
-    return decoded.select("key_row", "op", "position", "row", "unavailable", "moved_from_row")
+    event = fold.carried_event(rows)
+    return decoded.select(
+        "key_row", "op", "position", "row", "unavailable", "moved_from_row", *event
+    )
 
 
 def payload_of_partial_rows(decoded: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:

@@ -25,9 +25,10 @@ SNAPSHOT_BATCH = 0
 
 def window_changes(records: DataFrame, spec: PipelineSpec) -> DataFrame:
     """Decode data records to ``shape.CHANGE``."""
-    envelopes = spec.format.envelopes(records)
-    marks = spec.format.marks(spec.encodings)
-    return changes(envelopes, spec.connector, spec.epoch, marks, spec.format.key_body(F.col("key")))
+    event = bool(spec.names.event)
+    envelopes = spec.format.envelopes(records, event=event)
+    marks, key_body = spec.format.marks(spec.encodings), spec.format.key_body(F.col("key"))
+    return changes(envelopes, spec.connector, spec.epoch, marks, key_body, event=event)
 
 
 def window_metadata(records: DataFrame, spec: PipelineSpec) -> DataFrame:

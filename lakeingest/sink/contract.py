@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame
@@ -55,6 +55,8 @@ class CommitNote:
         tombstones: Whether the side table of a ``hard`` sink may hold tombstones.
         key: Key columns of the table.
         layout: What decides in which file a row lies, where that is fixed; empty: nothing does.
+        event: Whether the table has RFC-39's columns.
+        partition: Columns that the table is partitioned by.
     """
 
     pipeline: str
@@ -70,6 +72,8 @@ class CommitNote:
     tombstones: bool = False
     key: tuple[str, ...] = ()
     layout: str = ""
+    event: bool = False
+    partition: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Serialise for the commit's metadata."""
@@ -85,7 +89,8 @@ class CommitNote:
         if not isinstance(fields, dict) or fields.get("lakeingest") != 1:
             return None
         known = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
-        return cls(**{**known, "key": tuple(known.get("key", ()))})
+        lists = {name: tuple(known.get(name, ())) for name in ("key", "partition")}
+        return cls(**{**known, **lists})
 
     @property
     def fences(self) -> bool:
@@ -109,8 +114,8 @@ class Changeset:
     """The merge payloads of one table and batch.
 
     Attributes:
-        frame: The table's columns, the metadata columns and ``_first_op``; one row per key.
-            Not held: a sink that reads it more than once holds it.
+        frame: The table's columns, RFC-39's where it has them, the metadata columns and
+            ``_first_op``; one row per key. Not held: a sink that reads it more than once holds it.
         columns: Source columns in the order of the source table.
         key: Names of the key columns.
         fillable: Columns that can be unavailable.
@@ -122,6 +127,8 @@ class Changeset:
         masked: Some payload leaves a column out.
         deletes: Some payload is a tombstone.
         size: Bytes of its rows' text at most; tells a sink which join is cheap.
+        floor_event: RFC-39's columns of the rows that the truncate at ``floor`` sweeps away.
+        partition: Columns that the table is partitioned by.
     """
 
     frame: DataFrame
@@ -136,6 +143,8 @@ class Changeset:
     masked: bool
     deletes: bool
     size: int
+    floor_event: Mapping[str, object] = field(default_factory=dict)
+    partition: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

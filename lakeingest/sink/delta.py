@@ -36,6 +36,7 @@ from lakeingest.sink.delta_direct import DirectCommits
 from lakeingest.sink.delta_merge import merge
 from lakeingest.sink.foreign_files import refuse_files
 from lakeingest.sink.merge_law import MergeLaw, inserted_rows, refuse_missing, small
+from lakeingest.sink.partition_types import kept_by_folders, refuse_types
 from lakeingest.sink.progress import carried, created_by_another, owned
 from lakeingest.sink.schema_change import schema_change
 from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
@@ -144,6 +145,7 @@ class DeltaSink:
     ) -> TableState:
         """Land the changeset in one commit (two tables for ``hard`` deletes, tombstones first)."""
         note = carried(note, changeset, previous, hard=self._hard)
+        changeset = kept_by_folders(changeset)
         if self._hard:
             changeset = self._without_buried(changeset, note, previous)
             if changeset.deletes:
@@ -178,7 +180,9 @@ class DeltaSink:
     def _create(self, changeset: Changeset, note: CommitNote) -> TableState:
         path = self.path(note.collection)
         rows = self._rows(changeset)
-        create = delta_writer(rows, note).mode("errorifexists").options(**TABLE_PROPERTIES)
+        refuse_types(note.collection, rows.schema, changeset.partition)
+        writer = delta_writer(rows, note).partitionBy(*changeset.partition)
+        create = writer.mode("errorifexists").options(**TABLE_PROPERTIES)
         try:
             return committed(self._spark, path, note, lambda: create.save(path))
         except AnalysisException as error:
@@ -235,7 +239,9 @@ class DeltaSink:
                 ),
                 *(F.lit(None).cast(item.dataType).alias(item.name) for item in change.added),
             )
-            rewrite = delta_writer(rows, own).mode("overwrite").option("overwriteSchema", "true")
+            # Partitions are part of what is overwritten.
+            writer = delta_writer(rows, own).partitionBy(*own.partition)
+            rewrite = writer.mode("overwrite").option("overwriteSchema", "true")
             committed(self._spark, path, own, lambda: rewrite.save(path))
         elif change.added:
             # ALTER TABLE knows no txnVersion: an empty commit before it finds an older writer out.

@@ -29,9 +29,17 @@ from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, TableState
 from lakeingest.sink.foreign_files import refuse_files
 from lakeingest.sink.hudi_commit import HudiTable
+from lakeingest.sink.hudi_keys import refuse_names
 from lakeingest.sink.hudi_options import HudiSettings
-from lakeingest.sink.hudi_rows import decided_rows, whole_rows, written_schema
+from lakeingest.sink.hudi_partition import may_move, refuse_settings, unmoved
+from lakeingest.sink.hudi_rows import (
+    decided_rows,
+    decided_with_moves,
+    whole_rows,
+    written_schema,
+)
 from lakeingest.sink.merge_law import MergeLaw
+from lakeingest.sink.partition_types import kept_by_folders
 from lakeingest.sink.progress import carried, created_by_another, owned
 from lakeingest.sink.schema_change import schema_change
 from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
@@ -106,7 +114,7 @@ class HudiSink:
         for attempt in range(_FENCE_ATTEMPTS):
             note = state.note.fenced(writer, run, attempt)
             if self._hard and note.tombstones:
-                self._tombstones(note.collection).write_nothing(note)
+                self._tombstones(note.collection).write_nothing(replace(note, partition=()))
             table = self._table(note.collection)
             table.write_nothing(note)
             version, found = table.newest_note()
@@ -123,6 +131,7 @@ class HudiSink:
     ) -> TableState:
         """Land the changeset in one commit (two tables for ``hard`` deletes, tombstones first)."""
         note = carried(note, changeset, previous, hard=self._hard)
+        changeset = kept_by_folders(changeset)
         if self._hard:
             changeset = self._without_buried(changeset, note, previous)
             if changeset.deletes:
@@ -135,18 +144,26 @@ class HudiSink:
     ) -> TableState:
         table = self._table(note.collection)
         payloads = changeset.frame.drop(*_INTERNAL)
+        refuse_names(note.collection, payloads.schema.fieldNames())
+        given = self._settings.given
+        refuse_settings(note.collection, payloads.schema, changeset, given)
         if previous is None:
             if is_hudi_table(self._spark, table.path) and table.newest_note()[0] is not None:
                 raise created_by_another(note.collection)
             rows = whole_rows(changeset, self._law(changeset, payloads.schema), payloads.schema)
-            return table.write(rows, note, None)
+            moving = may_move(changeset.key, changeset.partition)
+            return table.write(unmoved(rows) if moving else rows, note, None)
         present = self._schema(table, note.collection)
         change = schema_change(note.collection, present, payloads.schema)
         schema = written_schema(present, change, self._names)
         law = self._law(changeset, schema)
         absent = set(present.fieldNames()) - set(payloads.schema.fieldNames())
-        if absent or _decided_by_column(changeset, note, previous):
-            by_column = note.partial_rows or bool(changeset.floor)
+        by_column = note.partial_rows or bool(changeset.floor)
+        if may_move(changeset.key, changeset.partition):
+            rows = decided_with_moves(
+                table.read(None), changeset, law, schema, self._names, partial=by_column
+            )
+        elif absent or _decided_by_column(changeset, note, previous):
             rows = decided_rows(table.read(None), changeset, law, schema, partial=by_column)
         else:
             rows = whole_rows(changeset, law, schema)
@@ -187,7 +204,7 @@ class HudiSink:
         table = self._tombstones(note.collection)
         version, found = table.newest_note()
         previous = TableState(version, found) if version is not None and found else None
-        table.write(buried(changeset, self._names), note, previous)
+        table.write(buried(changeset, self._names), replace(note, partition=()), previous)
 
     def _without_buried(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None

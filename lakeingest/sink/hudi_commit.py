@@ -26,12 +26,8 @@ from lakeingest.errors import FencedError, TransientError
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink import progress
 from lakeingest.sink.contract import CommitNote, TableState
-from lakeingest.sink.hudi_keys import record_key, refuse_names, with_record_key
-from lakeingest.sink.hudi_options import (
-    HudiSettings,
-    commit_options,
-    write_options,
-)
+from lakeingest.sink.hudi_keys import record_key, with_record_key
+from lakeingest.sink.hudi_options import HudiSettings, commit_options, write_options
 from lakeingest.sink.hudi_services import layout, refuse_other_layout, retention
 
 _CONCURRENT = (
@@ -104,9 +100,8 @@ class HudiTable:
             if (found.run, found.token) == (note.run, note.token):
                 return TableState(version, found)
             raise progress.overtaken(note)
-        refuse_names(note.collection, rows.schema.fieldNames())
         key = record_key(rows.schema, note.key, self.names.record_key)
-        options = self._options(key)
+        options = self._options(key, note.partition)
         note = replace(note, layout=layout(options))
         refuse_other_layout(note.collection, found.layout if found else "", note.layout)
         options |= commit_options(note)
@@ -115,9 +110,11 @@ class HudiTable:
             writer.mode("append").save(self.path)
         return self._landed(note, previous)
 
-    def _options(self, key: tuple[str, ...]) -> dict[str, str]:
+    def _options(self, key: tuple[str, ...], partition: tuple[str, ...]) -> dict[str, str]:
         name = PurePosixPath(self.path).name
-        options = write_options(self.settings, name, key, self.names, hard=self.hard)
+        options = write_options(
+            self.settings, name, key, self.names, hard=self.hard, partition=partition
+        )
         return {**options, **retention(self.settings.given, self._commits())}
 
     def _commits(self) -> Iterator[Commit]:

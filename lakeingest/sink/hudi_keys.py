@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, DateType, NumericType, StructType
 
+from lakeingest.engine.hudi_table import HUDI_COLUMNS, TAKEN_AWAY
 from lakeingest.errors import ConfigError
 from lakeingest.named import named
 
@@ -32,6 +33,13 @@ def refuse_names(collection: str, names: Iterable[str]) -> None:
         ConfigError: There is one.
     """
     for name in names:
+        if name in (*HUDI_COLUMNS, TAKEN_AWAY):
+            message = (
+                f"Column '{name}' of '{collection}' has a name that Hudi keeps for itself. Nothing "
+                "of this batch was published. Rename it on the way (Connect's ReplaceField "
+                f"transform), or set lakeingest.table.{collection}.format=delta."
+            )
+            raise ConfigError(message)
         if not _NAME.fullmatch(name):
             message = (
                 f"Column '{name}' of '{collection}' cannot be in a Hudi table: its names are made "

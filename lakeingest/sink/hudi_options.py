@@ -15,6 +15,7 @@ from enum import Enum
 from lakeingest.engine.hudi_table import METADATA_KEY, METADATA_PREFIX
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import CommitNote
+from lakeingest.sink.hudi_partition import partition_options
 
 
 class TableType(Enum):
@@ -62,7 +63,13 @@ _ALWAYS = {
 
 
 def write_options(
-    settings: HudiSettings, name: str, key: tuple[str, ...], names: MetadataColumns, *, hard: bool
+    settings: HudiSettings,
+    name: str,
+    key: tuple[str, ...],
+    names: MetadataColumns,
+    *,
+    hard: bool,
+    partition: tuple[str, ...] = (),
 ) -> dict[str, str]:
     """Return the options of every write to a table.
 
@@ -72,6 +79,7 @@ def write_options(
         key: Its key columns.
         names: Its metadata columns.
         hard: Whether a deleted row is removed from the files.
+        partition: Its partition columns.
     """
     parallel = {f"hoodie.{kind}.shuffle.parallelism": "2" for kind in ("upsert", "insert")}
     ours = {
@@ -80,9 +88,7 @@ def write_options(
         "hoodie.table.name": name,
         "hoodie.datasource.write.table.type": settings.table_type.value,
         "hoodie.datasource.write.recordkey.field": ",".join(key),
-        "hoodie.datasource.write.keygenerator.class": (
-            "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
-        ),
+        **partition_options(key, partition),
         # The second guard: whatever we have overlooked, the engine keeps the higher position.
         "hoodie.table.ordering.fields": names.position,
         "hoodie.write.record.merge.mode": "EVENT_TIME_ORDERING",

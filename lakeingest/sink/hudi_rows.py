@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
@@ -10,7 +12,8 @@ from lakeingest.named import named
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.decisions import holds, matched_decisions
-from lakeingest.sink.merge_law import MergeLaw, inserted_rows, inserted_values, small
+from lakeingest.sink.hudi_partition import origin, with_moves
+from lakeingest.sink.merge_law import MergeLaw, inserted_rows, inserted_values, small, target
 from lakeingest.sink.schema_change import SchemaChange
 
 _HIT, _ROW = "_lakeingest_hit", "_lakeingest_row"
@@ -31,7 +34,13 @@ def whole_rows(changeset: Changeset, law: MergeLaw, schema: StructType) -> DataF
 
 
 def decided_rows(
-    table: DataFrame, changeset: Changeset, law: MergeLaw, schema: StructType, *, partial: bool
+    table: DataFrame,
+    changeset: Changeset,
+    law: MergeLaw,
+    schema: StructType,
+    *,
+    partial: bool,
+    more: Sequence[Column] = (),
 ) -> DataFrame:
     """Return the rows that change and those that are new, as they will be.
 
@@ -41,6 +50,7 @@ def decided_rows(
         law: Its clauses.
         schema: The table's schema after it.
         partial: Whether columns are decided one by one.
+        more: Further columns, over the aliases ``t`` (the table) and ``s`` (the payloads).
     """
     known = [named(item.name) if item.name in table.columns else F.lit(None) for item in schema]
     rows = table.select(
@@ -67,4 +77,22 @@ def decided_rows(
         if swept is not None and swept.values is not None and item.name in swept.values:
             kept = F.when(buried, swept.values[item.name].cast(item.dataType)).otherwise(old)
         values.append(F.when(new, value).otherwise(kept).alias(item.name))
-    return joined.where(F.when(new, inserted.condition).otherwise(touched | buried)).select(*values)
+    chosen = joined.where(F.when(new, inserted.condition).otherwise(touched | buried))
+    return chosen.select(*values, *more)
+
+
+def decided_with_moves(
+    table: DataFrame,
+    changeset: Changeset,
+    law: MergeLaw,
+    schema: StructType,
+    names: MetadataColumns,
+    *,
+    partial: bool,
+) -> DataFrame:
+    """Return the same, and records that take a row from the partition that it leaves."""
+    partition = changeset.partition
+    was = [target(name) for name in partition]
+    place = origin(partition, was, F.col(f"t.{_ROW}").isNotNull())
+    rows = decided_rows(table, changeset, law, schema, partial=partial, more=[place])
+    return with_moves(rows, schema, changeset.key, partition, names)

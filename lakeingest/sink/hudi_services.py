@@ -80,7 +80,18 @@ def retention(given: Mapping[str, str], found: Iterable[Commit]) -> dict[str, st
 
 
 def layout(options: Mapping[str, str]) -> str:
-    """Return what of the index decides in which file a row lies, for the commit's note."""
+    """Return what of index and folders decides where a row lies, for the commit's note."""
+    return ", ".join(part for part in (_index(options), _folders(options)) if part)
+
+
+def _folders(options: Mapping[str, str]) -> str:
+    if not options.get("hoodie.datasource.write.partitionpath.field"):
+        return ""
+    hive = _is_on(options, "hoodie.datasource.write.hive_style_partitioning")
+    return "folders name=value" if hive else "folders value"
+
+
+def _index(options: Mapping[str, str]) -> str:
     if options["hoodie.index.type"].upper() != "BUCKET":
         return "found by looking"
     engine = options["hoodie.index.bucket.engine"].upper()
@@ -99,9 +110,10 @@ def refuse_other_layout(collection: str, was: str, wanted: str) -> None:
     if was and was != wanted:
         message = (
             f"The index of Hudi table '{collection}' is '{was}'; the configuration (hoodie.index.*,"
-            f" hoodie.bucket.index.*) says '{wanted}'. It is fixed when a table is made, otherwise "
-            "rows would be there twice. Nothing was written. Set it back, or have the table made "
-            "anew under another lakeingest.target.path."
+            " hoodie.bucket.index.*, of a partitioned table also "
+            f"hoodie.datasource.write.hive_style_partitioning) says '{wanted}'. It is fixed when a "
+            "table is made, otherwise rows would be there twice. Nothing was written. Set it back, "
+            "or have the table made anew under another lakeingest.target.path."
         )
         raise ConfigError(message)
 

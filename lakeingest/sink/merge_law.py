@@ -16,7 +16,7 @@ apart.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -152,6 +152,7 @@ class MergeLaw:
             names.position: F.lit(floor),
             names.deleted: F.lit(True),
             names.column_positions: F.lit(None).cast("map<string,string>"),
+            **{name: F.lit(value) for name, value in self._changeset.floor_event.items()},
         }
         return Clause(below & ~target(names.deleted), bury)
 
@@ -161,18 +162,23 @@ class MergeLaw:
             names.position: source(names.position),
             names.deleted: F.lit(True),
             names.column_positions: F.lit(None).cast("map<string,string>"),
+            **{name: source(name) for name in names.event},
         }
 
     def _whole(self) -> dict[str, Column]:
         names = self._names
-        present = [name for name in self._changeset.columns if name in self._existing]
-        values = {name: source(name) for name in present}
+        values = {name: source(name) for name in self._columns() if name in self._existing}
         values[names.position] = source(names.position)
         values[names.deleted] = source(names.deleted)
         values[names.column_positions] = self._guarded(
             source(names.column_positions), source(names.deleted)
         )
         return values
+
+    def _columns(self) -> Iterator[str]:
+        """Columns that a payload has a word on: the source's and, always, RFC-39's."""
+        yield from self._changeset.columns
+        yield from self._names.event
 
     def _guarded(self, positions: Column, deleted: Column) -> Column:
         return positions if self._null_missing else refuse_missing(positions, deleted)
@@ -183,7 +189,7 @@ class MergeLaw:
         row_position = F.greatest(source(names.position), target(names.position))
         values: dict[str, Column] = {}
         entries = []
-        for name in self._changeset.columns:
+        for name in self._columns():
             if name not in self._existing:
                 continue
             if name not in fillable:

@@ -53,6 +53,7 @@ def carried(
         partial_rows=changeset.masked or bool(old and old.partial_rows),
         tombstones=(hard and changeset.deletes) or bool(old and old.tombstones),
         key=changeset.key,
+        partition=changeset.partition,
     )
 
 

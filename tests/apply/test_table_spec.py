@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from lakeingest.apply.table_spec import table_spec
 from lakeingest.decode.columns import Encodings
 from lakeingest.errors import ConfigError
 from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.shape import MetadataColumns
 from lakeingest.source.contract import TopicPartition
 
 ORDERS = "public.orders"
@@ -48,12 +50,13 @@ def settled(
     key: Sequence[str] = (),
     lake: StructType | None = None,
     warnings: list[str] | None = None,
+    spec: PipelineSpec = SPEC,
 ) -> TableSpec:
     def infer(names: Sequence[str]) -> Mapping[str, str]:
         return dict.fromkeys(names, "int32")
 
     warn = (warnings if warnings is not None else []).append
-    return table_spec(ORDERS, shares, ddl, key, lake, SPEC, infer, warn)
+    return table_spec(ORDERS, shares, ddl, key, lake, spec, infer, warn)
 
 
 def types(table: TableSpec) -> dict[str, object]:
@@ -97,6 +100,21 @@ def test_a_key_that_is_no_column_is_refused() -> None:
 def test_a_column_with_a_name_of_ours_is_refused_with_the_setting_that_helps() -> None:
     with pytest.raises(ConfigError, match=r"_deleted.*lakeingest\.metadata\.prefix"):
         settled(share({"id": 1, "_deleted": 5}, {"id": 1}))
+
+
+def test_a_column_with_a_name_of_rfc_39_is_refused_where_the_table_has_those() -> None:
+    row = share({"id": 1, "_event_lsn": 5}, {"id": 1})
+    assert "_event_lsn" in settled(row).names()
+    spec = replace(SPEC, names=MetadataColumns(event=["_event_lsn"]))
+    with pytest.raises(ConfigError, match=r"_event_lsn.*lakeingest\.metadata\.columns=own"):
+        settled(row, spec=spec)
+
+
+def test_rfc_39s_columns_of_the_lake_are_none_of_the_source() -> None:
+    lake = StructType().add("_event_lsn", LongType()).add("id", LongType())
+    spec = replace(SPEC, names=MetadataColumns(event=["_event_lsn"]))
+    table = settled(share({"id": 1, "note": "x"}, {"id": 1}), lake=lake, spec=spec)
+    assert table.names() == ("id", "note")
 
 
 @pytest.mark.parametrize("name", ["unit price", "a,b", "a=b"])

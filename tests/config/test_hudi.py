@@ -132,3 +132,59 @@ def test_the_registrys_base_url_counts_where_the_url_is_missing() -> None:
     both = {**settings, **base, url: DEBEZIUM_STYLE[url]}
     options = load_config(both, path).source.registry_options
     assert options["schema.registry.url"].get_secret_value() == "http://registry:8081"
+
+
+PARTITION, GENERATOR = (
+    "hoodie.datasource.write.partitionpath.field",
+    "hoodie.datasource.write.keygenerator.class",
+)
+
+
+@pytest.mark.parametrize(
+    ("settings", "columns"),
+    [
+        ({PARTITION: "placed_on"}, ("placed_on",)),
+        ({PARTITION: "a, b", GENERATOR: "org.apache.hudi.keygen.ComplexKeyGenerator"}, ("a", "b")),
+        ({PARTITION: "a", GENERATOR: "SimpleKeyGenerator"}, ("a",)),
+        ({PARTITION: "", GENERATOR: "SimpleKeyGenerator"}, ()),
+        ({GENERATOR: "org.apache.hudi.keygen.NonpartitionedKeyGenerator"}, ()),
+    ],
+)
+def test_partition_columns_of_a_streamer_file_are_the_one_tables(
+    settings: dict[str, str], columns: tuple[str, ...]
+) -> None:
+    config = load_config({**HUDI_STREAMER, **settings})
+    assert config.table("public.orders").partition == columns
+    assert config.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({GENERATOR: "org.apache.hudi.keygen.TimestampBasedKeyGenerator"}, "by columns as they"),
+        ({PARTITION: "a:SIMPLE", GENERATOR: "CustomKeyGenerator"}, "by columns as they are"),
+        ({PARTITION: "a:SIMPLE"}, "without a type"),
+        ({PARTITION: "a,b", GENERATOR: "SimpleKeyGenerator"}, "takes one column"),
+    ],
+)
+def test_a_partition_that_is_no_column_is_refused(settings: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load_config({**HUDI_STREAMER, **settings})
+
+
+def test_a_partition_field_for_many_topics_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"lakeingest\.table\.<collection>\.partition"):
+        load_config({**KAFKA, PARTITION: "a"})
+
+
+def test_a_partition_field_without_partitions_is_a_warning() -> None:
+    settings = {PARTITION: "a", GENERATOR: "NonpartitionedKeyGenerator"}
+    config = load_config({**HUDI_STREAMER, **settings})
+    assert config.table("public.orders").partition == ()
+    assert ["makes no partitions" in warning for warning in config.warnings] == [True]
+
+
+def test_how_folders_are_named_is_handed_on_to_hudi() -> None:
+    style = "hoodie.datasource.write.hive_style_partitioning"
+    settings = {**HUDI_STREAMER, "lakeingest.target.format": "hudi", style: "false"}
+    assert load_config(settings).target.hudi_options == {style: "false"}

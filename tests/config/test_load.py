@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from lakeingest.config import PipelineConfig, TableConfig, load_config
 from lakeingest.demo import demo_folder
 from lakeingest.errors import ConfigError
+from lakeingest.event_columns import BINLOG, POSTGRESQL
 from tests.config.settings import KAFKA, RECORDED
 
 
@@ -244,3 +245,25 @@ def test_the_configuration_is_frozen() -> None:
         config.name = "other"
     with pytest.raises(ValidationError):
         PipelineConfig.model_validate({**config.model_dump(), "unknown": 1})
+
+
+def test_deletes_are_hard_by_default_where_readers_come_from_hudi_streamer() -> None:
+    own, rfc39 = RECORDED, {**RECORDED, "lakeingest.metadata.columns": "hudi"}
+    for settings, delta, hudi in (
+        (own, False, False),
+        (rfc39, False, True),
+        ({**rfc39, "lakeingest.deletes": "soft"}, False, False),
+        ({**own, "lakeingest.deletes": "hard"}, True, True),
+    ):
+        config = load_config(settings)
+        assert (config.deletes_are_hard("delta"), config.deletes_are_hard("hudi")) == (delta, hudi)
+
+
+def test_rfc_39s_columns_are_the_connectors_and_keep_their_names() -> None:
+    chosen = {"lakeingest.metadata.columns": "hudi", "lakeingest.metadata.prefix": "li_"}
+    names = load_config({**RECORDED, **chosen}).metadata()
+    assert names.names == ("li_position", "li_deleted", "li_column_positions")
+    assert names.event == tuple(POSTGRESQL.fieldNames())
+    mysql = {**RECORDED, **chosen, "lakeingest.source.connector": "mysql"}
+    assert load_config(mysql).metadata().event == tuple(BINLOG.fieldNames())
+    assert load_config(RECORDED).metadata().event == ()

@@ -129,8 +129,8 @@ def test_what_has_no_effect_is_one_warning_for_each_reason() -> None:
         ("--checkpoint 20260101", "topic,0:10,1:20"),
         ("--hoodie-conf auto.offset.reset=latest", "auto.offset.reset can only be earliest"),
         (
-            "--hoodie-conf hoodie.datasource.write.partitionpath.field=city",
-            "hoodie.datasource.write.partitionpath.field: tables have no partitions",
+            "--hoodie-conf hoodie.datasource.write.partitionpath.field=placed_at:TIMESTAMP",
+            "hoodie.datasource.write.partitionpath.field: names of columns",
         ),
         (
             "--hoodie-conf hoodie.streamer.source.kafka.value.deserializer.class=x.Protobuf",
@@ -154,10 +154,6 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         ("--merge-mode COMMIT_TIME_ORDERING", "--merge-mode is not followed"),
         ("--payload-class x.OverwriteWithLatestAvroPayload", "--payload-class is not followed"),
         ("--source-ordering-field updated_at", "--source-ordering-field"),
-        (
-            "--hoodie-conf hoodie.datasource.write.keygenerator.class=x.SimpleKeyGenerator",
-            "hoodie.datasource.write.keygenerator.class is not followed",
-        ),
     ],
 )
 def test_what_keeps_the_newest_row_by_another_order_is_a_warning(more: str, said: str) -> None:

@@ -130,7 +130,7 @@ def test_files_that_differ_in_what_all_tables_share_are_both_named(
 
 
 def test_what_cannot_be_followed_in_one_file_names_that_file(folder: Path) -> None:
-    add(folder, TABLE_FILES[1], "hoodie.datasource.write.partitionpath.field=city")
+    add(folder, TABLE_FILES[1], "hoodie.datasource.write.partitionpath.field=city:SIMPLE")
     said = problem(folder)
     assert "of carts.properties: hoodie.datasource.write.partitionpath.field" in said
     assert TABLE_FILES[0] not in said

@@ -12,6 +12,7 @@ from pyspark.sql import Row, SparkSession
 
 from lakeingest.decode.avro_format import AvroFormat
 from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.shape import ENVELOPE
 from tests.decode.avro import envelope_schema, event, record, tag
 from tests.envelope.records import Record, frame
 
@@ -49,6 +50,19 @@ def test_header_fields_of_real_events_are_what_another_reader_finds(spark: Spark
         assert (row["transaction"] and row["transaction"].asDict()) == (
             block and {"id": block["id"], "total_order": block["total_order"]}
         )
+
+
+def test_what_rfc_39_asks_for_is_read_where_it_is_wanted(spark: SparkSession) -> None:
+    octets = [bytes.fromhex(line["v"]) for line in vectors() if line["v"]]
+    bodies = [body for body in map(decoded_by_fastavro, octets) if "op" in body]
+    values = [value for value in octets if "op" in decoded_by_fastavro(value)]
+    records = frame(spark, [Record("t", value, None, 0, at) for at, value in enumerate(values)])
+    wanted = AvroFormat(KNOWN).envelopes(records, event=True).orderBy("offset").collect()
+    for row, body in zip(wanted, bodies, strict=True):
+        assert row["ts_ms"] == body["ts_ms"] is not None
+        for name in ("name", "txId", "xmin"):
+            assert row["source"][name] == body["source"][name]
+    assert AvroFormat(KNOWN).envelopes(records).schema == ENVELOPE
 
 
 def test_begin_and_end_of_real_transactions_are_read(spark: SparkSession) -> None:

@@ -102,6 +102,20 @@ def public_lake(spark: SparkSession, tmp_path: Path) -> Lake:
     return Lake(spark, lambda **chosen: _delta(spark, str(root), direct=False, **chosen), {})
 
 
+@pytest.fixture(params=["delta", "hudi-cow", "hudi-mor"])
+def partitioned(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lakes:
+    """Make a lake partitioned by ``by``; other options as the sink takes them."""
+    make = SINKS[request.param]
+    root = tmp_path / request.param
+
+    def new(*by: str, **options: bool) -> Lake:
+        lake = Lake(spark, lambda **chosen: make(spark, str(root), **chosen), options)
+        lake.partition = by
+        return lake
+
+    return new
+
+
 @pytest.fixture(params=["hudi-cow", "hudi-mor"])
 def hudi_lake(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lake:
     """Make a Hudi lake of either table type, for what only Hudi has."""

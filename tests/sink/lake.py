@@ -76,6 +76,7 @@ class Lake:
         self.sink = new_sink(**self.options)
         self.state: TableState | None = None
         self.batch = 0
+        self.partition: tuple[str, ...] = ()
 
     def restart(self, **options: object) -> None:
         """Forget everything and read the state from the lake, as a new run does."""
@@ -91,9 +92,14 @@ class Lake:
     def apply(self, *payloads: Payload, ddl: str = DDL, floor: str = "") -> TableState:
         """Apply the next batch."""
         self.batch += 1
-        with_changes = changeset(self.spark, payloads, ddl, floor)
+        with_changes = self.changeset(*payloads, ddl=ddl, floor=floor)
         self.state = self.sink.apply(with_changes, self.note(self.batch), self.state)
         return self.state
+
+    def changeset(self, *payloads: Payload, ddl: str = DDL, floor: str = "") -> Changeset:
+        """Return payloads for this table."""
+        made = changeset(self.spark, payloads, ddl, floor)
+        return replace(made, partition=self.partition)
 
     def head(self) -> DataFrame:
         """Read the table with tombstones and metadata."""
