@@ -163,6 +163,8 @@ class MergeLaw:
             names.deleted: F.lit(True),
             names.column_positions: F.lit(None).cast("map<string,string>"),
             **{name: source(name) for name in names.event},
+            # A delete knows no more than the key: the row is marked, or taken away, where it lies.
+            **{name: target(name) for name in self._changeset.partition},
         }
 
     def _whole(self) -> dict[str, Column]:

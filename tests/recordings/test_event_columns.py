@@ -62,7 +62,7 @@ def told(frame: DataFrame) -> dict[str, dict[str, object]]:
 @pytest.mark.parametrize(
     ("format_", "batch", "soft", "more"),
     [
-        ("delta", "1000", True, {}),
+        ("delta", "1000", True, {"delta_commit": "public"}),
         # Nearly every update moves its row.
         ("hudi", "1000", False, {"table_public_documents_partition": "n"}),
     ],
