@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -27,9 +27,10 @@ from pydantic import (
 )
 
 from lakeingest.config.redaction import REDACTED
-from lakeingest.event_columns import BY_CONNECTOR
 from lakeingest.folders import LakeFolders
-from lakeingest.shape import MetadataColumns
+
+if TYPE_CHECKING:
+    from lakeingest.shape import MetadataColumns
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -340,6 +341,10 @@ class PipelineConfig(ConfigModel):
 
     def metadata(self) -> MetadataColumns:
         """Return the metadata columns of the tables."""
+        # Not above: a misspelt key is told without waiting for pyspark.
+        from lakeingest.event_columns import BY_CONNECTOR
+        from lakeingest.shape import MetadataColumns
+
         event = BY_CONNECTOR[self.source.connector] if self.metadata_columns == "hudi" else ()
         return MetadataColumns(self.metadata_prefix, [item.name for item in event])
 
