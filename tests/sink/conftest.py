@@ -102,7 +102,10 @@ def public_lake(spark: SparkSession, tmp_path: Path) -> Lake:
     return Lake(spark, lambda **chosen: _delta(spark, str(root), direct=False, **chosen), {})
 
 
-@pytest.fixture(params=["delta", "hudi-cow", "hudi-mor"])
+_PARTITIONED = ("delta", "hudi-cow", "hudi-mor")
+
+
+@pytest.fixture(params=[pytest.param(name, marks=_BY_HAND.get(name, ())) for name in _PARTITIONED])
 def partitioned(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lakes:
     """Make a lake partitioned by ``by``; other options as the sink takes them."""
     make = SINKS[request.param]
