@@ -135,7 +135,7 @@ class BatchWriter:
         changed = {name: after for name, (after, _) in zip(names, results, strict=True)}
         rows = {name: count for name, (_, count) in zip(names, results, strict=True)}
         cut = window.cuts[batch.index - 1] if batch.index != SNAPSHOT_BATCH else None
-        tables = {**state.head.tables, **{name: s.version for name, s in changed.items()}}
+        tables = state.versions(changed)
         publication = Publication(
             batch=number,
             token=note.token,

@@ -12,6 +12,14 @@ import signal
 from collections import Counter
 from threading import Lock
 
+ADOPTION_FAILPOINTS = (
+    "0.before-adoption",
+    "0.frontier-claimed",
+    "0.first-adopted",
+    "0.adopted",
+)
+"""Places in the adoption of another writer's tables, which goes before a lake's first batch."""
+
 FAILPOINTS = (
     "1.recovered",
     "2.planned",

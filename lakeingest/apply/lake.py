@@ -43,6 +43,21 @@ class LakeState:
         ahead = [s.note.end_offset for s in self.tables.values() if s.note.batch > self.head.batch]
         return max(ahead, default=None) if ahead and max(ahead) >= 0 else None
 
+    @property
+    def adopted_at(self) -> str:
+        """Position up to which other writers' tables held everything; empty: none was adopted."""
+        return max((state.note.adopted_at for state in self.tables.values()), default="")
+
+    def versions(self, changed: Mapping[str, TableState]) -> dict[str, int]:
+        """Return the version of each table that is published next: the changed ones' new one.
+
+        A table that was adopted has rows before its first batch.
+        """
+        states = self.tables.items()
+        adopted = {name: state.version for name, state in states if state.note.adopted_at}
+        new = {name: state.version for name, state in changed.items()}
+        return {**adopted, **self.head.tables, **new}
+
     def published(self, publication: Publication, changed: Mapping[str, TableState]) -> LakeState:
         """Return the state after a publication."""
         return replace(self, head=publication, tables={**self.tables, **changed})

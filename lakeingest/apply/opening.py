@@ -10,6 +10,7 @@ from lakeingest.shape import LEDGER_FOLDER
 from lakeingest.sink.contract import Sink
 from lakeingest.sink.delta import DeltaSink
 from lakeingest.sink.hudi import HudiSink
+from lakeingest.sink.hudi_adoption import HudiAdoption
 from lakeingest.sink.hudi_options import HudiSettings, TableType
 from lakeingest.sink.hudi_services import refuse_cleaning
 from lakeingest.sink.routed import RoutedSink
@@ -44,15 +45,30 @@ def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
     )
     if config.formats() == {"delta"}:
         return delta
-    refuse_cleaning(config.target.hudi_options)
-    settings = HudiSettings(TableType(config.target.hudi_table_type), config.target.hudi_options)
-    hudi = HudiSink(
-        spark,
-        folders,
-        config.name,
-        names,
-        hard=config.deletes_are_hard("hudi"),
-        null_missing=null_missing,
-        settings=settings,
-    )
+    hudi = _opened_hudi(spark, config)
     return RoutedSink({"delta": delta, "hudi": hudi}, config.format_of)
+
+
+def _opened_hudi(spark: SparkSession, config: PipelineConfig) -> HudiSink:
+    refuse_cleaning(config.target.hudi_options)
+    return HudiSink(
+        spark,
+        config.folders,
+        config.name,
+        config.metadata(),
+        hard=config.deletes_are_hard("hudi"),
+        null_missing=config.toast_missing == "null",
+        settings=HudiSettings(TableType(config.target.hudi_table_type), config.target.hudi_options),
+    )
+
+
+def opened_adoption(spark: SparkSession, config: PipelineConfig) -> HudiAdoption:
+    """Return what makes tables ours that Hudi Streamer wrote."""
+    return HudiAdoption(
+        spark,
+        _opened_hudi(spark, config),
+        config.name,
+        config.metadata(),
+        placeholder=config.unavailable_placeholder,
+        null_missing=config.toast_missing == "null",
+    )

@@ -18,10 +18,11 @@ from functools import partial
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.apply.adoption import Adoption, adopted_collections
 from lakeingest.apply.batch import BatchWriter
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState, read_lake, same_progress, take_over
-from lakeingest.apply.opening import opened_ledger, opened_sink
+from lakeingest.apply.opening import opened_adoption, opened_ledger, opened_sink
 from lakeingest.apply.prepared import prepare
 from lakeingest.apply.reading import WindowReader
 from lakeingest.apply.schemas import Schemas, opened_schemas
@@ -101,6 +102,7 @@ class PipelineRun:
         on_batch: Callable[[BatchSummary], None] | None,
     ) -> None:
         """Bind sources, sinks and ledger; reads nothing yet."""
+        self._spark = spark
         self._config = config
         self._source = source
         self._on_batch = on_batch
@@ -150,6 +152,7 @@ class PipelineRun:
             batch_transactions=self._config.commit_max_transactions,
             final=self._patience.static,
         )
+        self._adopt()
         state = read_lake(self._ledger, self._sink, self.collections())
         while True:
             window_began = time.monotonic()
@@ -172,6 +175,21 @@ class PipelineRun:
             time.sleep(max(pause, IDLE_SECONDS if min_sync_interval_seconds == 0 else 0.05))
         return self._summary(state, time.monotonic() - began)
 
+    def _adopt(self) -> None:
+        """Adopt the tables that are to be adopted; most pipelines have none."""
+        config = self._config
+        if adopted_collections(config):
+            Adoption(
+                config,
+                self._source,
+                opened_adoption(self._spark, config),
+                self._ledger,
+                self._spec,
+                self._schemas,
+                counted(config),
+                self._run,
+            ).adopt(self.collections())
+
     def _window(self, state: LakeState, left: int | None) -> tuple[LakeState, bool]:
         """Apply one window; tells whether there is more to look at at once."""
         window = self._reader.read(state.head.frontier, state.through)
@@ -179,7 +197,7 @@ class PipelineRun:
             refuse_if_lost(state.through)
             return state, False
         self._tally.pending = window.waiting
-        refuse_unknown_ends(window, self._ledger)
+        refuse_unknown_ends(window, self._ledger, state.adopted_at)
         batches = _batches(window)
         if not batches:
             return self._without_batches(window, state)

@@ -107,16 +107,22 @@ def refuse_if_lost(through: int | None) -> None:
         raise DataError(message)
 
 
-def refuse_unknown_ends(window: Window, ledger: DeltaLedger) -> None:
+def refuse_unknown_ends(window: Window, ledger: DeltaLedger, adopted_at: str) -> None:
     """Stop if the log went back to transactions that this lake has never seen.
 
     A connector that sends old transactions again is harmless; a database that was restored or a
     replica that took over starts its positions anew, and its new transactions would look old.
 
+    Args:
+        window: A window.
+        ledger: Knows the transactions that were published.
+        adopted_at: Position above the transactions that another writer applied, which the ledger
+            does not know; empty: there are none.
+
     Raises:
         DataError: An END below the frontier is not in the ledger.
     """
-    unknown = ledger.unknown_ends(window.again)
+    unknown = ledger.unknown_ends([place for place in window.again if place > adopted_at])
     if unknown:
         message = (
             f"{unknown} transactions lie below the last applied position but are not in the "

@@ -94,7 +94,7 @@ class TableBook:
         table = table_spec(
             collection,
             shares,
-            self._ddl.get(collection),
+            self._ddl.get(collection) or self._as_adopted(collection, state),
             declared.key or (state.note.key if state else ()),
             self._schema(collection, state),
             self._spec,
@@ -109,6 +109,14 @@ class TableBook:
             )
             raise ConfigError(message)
         return replace(table, partition=settled_partition(table, declared.partition, state))
+
+    def _as_adopted(self, collection: str, state: TableState | None) -> StructType | None:
+        """Return the columns that an adopted table has: its first writer chose their types."""
+        if state is None or not state.note.adopted_at:
+            return None
+        lake = self._schema(collection, state)
+        others = {*self._spec.names.names, *self._spec.names.event}
+        return StructType([item for item in lake or () if item.name not in others])
 
     def foreseen(self, table: TableSpec, state: TableState | None) -> bool:
         """Tell whether it is known before a batch is written what the table looks like after it.

@@ -137,6 +137,8 @@ TABLE_KEYS: dict[str, Key] = {
     "partition": Key(f"{TABLE}{COLLECTION}.partition", TableConfig, "partition"),
     "format": Key(f"{TABLE}{COLLECTION}.format", TableConfig, "format"),
     "path": Key(f"{TABLE}{COLLECTION}.path", TableConfig, "path"),
+    "adopt": Key(f"{TABLE}{COLLECTION}.adopt", TableConfig, "adopt"),
+    "checkpoint": Key(f"{TABLE}{COLLECTION}.checkpoint", TableConfig, "checkpoint"),
 }
 """The keys of one table by their last part; what lies before it is the collection, dots and all."""
 

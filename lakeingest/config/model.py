@@ -232,6 +232,18 @@ class TableConfig(ConfigModel):
         "itself), or an absolute path or URI. Default: the collection's name. It may change only "
         "together with the folder: a published table that is not there stops the run.",
     )
+    adopt: Literal["hudi-streamer"] | None = Field(
+        default=None,
+        description="Go on with a table that is there already, in its place: `hudi-streamer` wrote "
+        "it, and its checkpoint says up to where. Stop Hudi Streamer first. Default: a table that "
+        "no pipeline of ours made is refused and not touched.",
+    )
+    checkpoint: Text | None = Field(
+        default=None,
+        description="Where the writer of an adopted table stood, as Hudi Streamer writes it: "
+        "`topic,0:offset,1:offset`, the next offset of each partition. Default: what the table's "
+        "newest commit with a checkpoint says.",
+    )
 
 
 class PipelineConfig(ConfigModel):

@@ -28,6 +28,9 @@ METADATA_PREFIX = "lakeingest."
 METADATA_KEY = f"{METADATA_PREFIX}note"
 """Where a commit of ours keeps its text."""
 
+STREAMER_KEYS = ("streamer.checkpoint.key.v2", "deltastreamer.checkpoint.key")
+"""Where Hudi Streamer keeps its checkpoint: from table version 8 on, and before."""
+
 HUDI_COLUMNS = (
     "_hoodie_commit_time",
     "_hoodie_commit_seqno",
@@ -53,7 +56,7 @@ _PROPERTIES = ".hoodie/hoodie.properties"
 
 def is_hudi_table(spark: SparkSession, path: str) -> bool:
     """Tell whether a Hudi table lies at ``path`` now."""
-    jvm, configuration = _java(spark)
+    jvm, configuration = java(spark)
     file = jvm.org.apache.hadoop.fs.Path(f"{path}/{_PROPERTIES}")
     return bool(file.getFileSystem(configuration).exists(file))
 
@@ -83,10 +86,8 @@ def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
 
     Each is read when it is asked for.
     """
-    jvm, configuration = _java(spark)
-    storage = jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(configuration)
-    client = jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
-    timeline = client.setConf(storage).setBasePath(path).build().getActiveTimeline()
+    jvm, _ = java(spark)
+    timeline = opened_table(spark, path).getActiveTimeline()
     completed = timeline.getCommitsTimeline().filterCompletedInstants()
     instants = completed.getInstantsOrderedByCompletionTime().collect(
         jvm.java.util.stream.Collectors.toList()
@@ -94,10 +95,20 @@ def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
     for index in range(instants.size() - 1, -1, -1):
         instant = instants.get(index)
         extra = completed.readCommitMetadata(instant).getExtraMetadata()
-        yield Commit(int(instant.getCompletionTime()), extra.get(METADATA_KEY))
+        checkpoint = next((extra.get(key) for key in STREAMER_KEYS if extra.get(key)), None)
+        yield Commit(int(instant.getCompletionTime()), extra.get(METADATA_KEY), checkpoint)
 
 
-def _java(spark: SparkSession) -> tuple[Any, Any]:
+def opened_table(spark: SparkSession, path: str) -> Any:
+    """Return the JVM's view of a table as it is now."""
+    jvm, configuration = java(spark)
+    storage = jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(configuration)
+    client = jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
+    return client.setConf(storage).setBasePath(path).build()
+
+
+def java(spark: SparkSession) -> tuple[Any, Any]:
+    """Return the JVM and the file systems' configuration."""
     session: Any = spark
     configuration = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001 - adapter
     return session._jvm, configuration  # noqa: SLF001

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime, timezone
+from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -17,6 +18,7 @@ from pyspark.sql import functions as F
 from lakeingest.engine import hudi_table
 from lakeingest.engine.commit import Commit
 from lakeingest.engine.delta_log import commits, is_delta_table
+from lakeingest.engine.hudi_streamer import with_positions
 from lakeingest.errors import ConfigError, UsageError
 from lakeingest.folders import LakeFolders
 from lakeingest.shape import LEDGER, LEDGER_FOLDER, MetadataColumns
@@ -52,11 +54,7 @@ class Snapshot:
 
     def key(self, name: str) -> tuple[str, ...]:
         """Return the key columns of a table, from its newest commit."""
-        for commit in self._commits(name):
-            noted = json.loads(commit.metadata) if commit.metadata else None
-            if isinstance(noted, dict) and "key" in noted:
-                return tuple(noted["key"])
-        return ()
+        return tuple(self._noted(name, "key") or ())
 
     def table(self, name: str, metadata: bool = False) -> DataFrame:
         """Return a table's rows as the source had them.
@@ -83,7 +81,19 @@ class Snapshot:
         if not self._is_hudi(name):
             return self._spark.read.format("delta").option("versionAsOf", version).load(path)
         names = self._names
-        return hudi_table.rows_of(self._spark, path, version, names.names, names.record_key)
+        frame = hudi_table.rows_of(self._spark, path, version, names.names, names.record_key)
+        adopted_at = self._noted(name, "adopted_at")
+        if not adopted_at:
+            return frame
+        return with_positions(frame, names.position, names.deleted, adopted_at)
+
+    def _noted(self, name: str, what: str) -> Any:
+        """Return what the table's newest commit of ours says of this; null: nothing."""
+        for commit in self._commits(name):
+            noted = json.loads(commit.metadata) if commit.metadata else None
+            if isinstance(noted, dict) and "key" in noted:
+                return noted.get(what)
+        return None
 
     def _commits(self, name: str) -> Iterator[Commit]:
         path = self._folders.table(name)

@@ -57,6 +57,8 @@ class CommitNote:
         layout: What decides in which file a row lies, where that is fixed; empty: nothing does.
         event: Whether the table has RFC-39's columns.
         partition: Columns that the table is partitioned by.
+        adopted_at: Position of the rows that have none, because another writer left them in a
+            table that was adopted; everything below it is in the table. Empty: there are none.
     """
 
     pipeline: str
@@ -74,6 +76,7 @@ class CommitNote:
     layout: str = ""
     event: bool = False
     partition: tuple[str, ...] = ()
+    adopted_at: str = ""
 
     def to_json(self) -> str:
         """Serialise for the commit's metadata."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakeingest.engine.held import held
@@ -28,6 +29,7 @@ from lakeingest.folders import LakeFolders
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, TableState
 from lakeingest.sink.foreign_files import refuse_files
+from lakeingest.sink.hudi_adopted import soft_deletes
 from lakeingest.sink.hudi_commit import HudiTable
 from lakeingest.sink.hudi_keys import refuse_names
 from lakeingest.sink.hudi_options import HudiSettings
@@ -82,6 +84,7 @@ class HudiSink:
         self._null_missing = null_missing
         self._settings = settings
         self._schemas: dict[str, tuple[int, StructType]] = {}
+        self._adopted: dict[str, str] = {}
 
     def path(self, collection: str) -> str:
         """Return the table's folder."""
@@ -94,10 +97,16 @@ class HudiSink:
             ConfigError: The folder holds a table that is not this pipeline's.
         """
         path = self.path(collection)
-        version, note = self._table(collection).newest_note()
+        version, note = self.table(collection).newest_note()
         if version is None:
             return None
-        return TableState(version, owned(note, self._pipeline, path, "Hudi"))
+        note = owned(note, self._pipeline, path, "Hudi")
+        if note.adopted_at:
+            if not self._hard:
+                raise soft_deletes(collection)
+            self.table(collection).refuse_streamed(collection)
+        self._adopted[collection] = note.adopted_at
+        return TableState(version, note)
 
     def refuse_foreign_files(self, collection: str) -> None:
         """Stop at a folder with data that no Hudi timeline explains (Parquet, Delta, Iceberg)."""
@@ -107,15 +116,18 @@ class HudiSink:
 
     def read(self, collection: str, version: int | None = None) -> DataFrame:
         """Read the table, as of ``version`` or its head."""
-        return self._table(collection).read(version)
+        if collection not in self._adopted:
+            self.state(collection)
+        return self.table(collection).read(version)
 
     def fence(self, state: TableState, writer: int, run: str) -> TableState:
         """Commit the table's progress again under ``writer``; see the contract."""
         for attempt in range(_FENCE_ATTEMPTS):
             note = state.note.fenced(writer, run, attempt)
             if self._hard and note.tombstones:
-                self._tombstones(note.collection).write_nothing(replace(note, partition=()))
-            table = self._table(note.collection)
+                bare = replace(note, partition=(), adopted_at="")
+                self._tombstones(note.collection).write_nothing(bare)
+            table = self.table(note.collection)
             table.write_nothing(note)
             version, found = table.newest_note()
             if version is None or found is None or (found.run, found.token) != (run, note.token):
@@ -132,6 +144,8 @@ class HudiSink:
         """Land the changeset in one commit (two tables for ``hard`` deletes, tombstones first)."""
         note = carried(note, changeset, previous, hard=self._hard)
         changeset = kept_by_folders(changeset)
+        if note.adopted_at:
+            changeset = self._above(changeset, note.adopted_at)
         if self._hard:
             changeset = self._without_buried(changeset, note, previous)
             if changeset.deletes:
@@ -142,7 +156,7 @@ class HudiSink:
     def _land(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
     ) -> TableState:
-        table = self._table(note.collection)
+        table = self.table(note.collection)
         payloads = changeset.frame.drop(*_INTERNAL)
         refuse_names(note.collection, payloads.schema.fieldNames())
         given = self._settings.given
@@ -185,6 +199,14 @@ class HudiSink:
             return known[1]
         return table.read(None).schema
 
+    def _above(self, changeset: Changeset, position: str) -> Changeset:
+        """Drop payloads that are in an adopted table already, or were and are deleted there.
+
+        Its old writer left no tombstones, so a change that comes again could undo a delete.
+        """
+        above = F.col(self._names.position) >= F.lit(position)
+        return replace(changeset, frame=changeset.frame.where(above))
+
     def _law(self, changeset: Changeset, schema: StructType) -> MergeLaw:
         # Not ``hard``: a deleted row is written in either case, for Hudi to drop where it is told.
         existing = set(schema.fieldNames())
@@ -192,15 +214,24 @@ class HudiSink:
             self._names, changeset, existing, hard=False, null_missing=self._null_missing
         )
 
-    def _table(self, collection: str) -> HudiTable:
-        path, last = self.path(collection), self._names.names
-        return HudiTable(self._spark, path, self._names, self._settings, hard=self._hard, last=last)
+    def table(self, collection: str) -> HudiTable:
+        """Return a collection's table, which need not be there."""
+        return HudiTable(
+            self._spark,
+            self.path(collection),
+            self._names,
+            self._settings,
+            hard=self._hard,
+            last=self._names.names,
+            adopted_at=self._adopted.get(collection, ""),
+        )
 
     def _tombstones(self, collection: str) -> HudiTable:
         path = f"{self.path(collection)}{TOMBSTONES}"
         return HudiTable(self._spark, path, self._names, self._settings, hard=False, last=())
 
     def _keep_tombstones(self, changeset: Changeset, note: CommitNote) -> None:
+        note = replace(note, adopted_at="")
         table = self._tombstones(note.collection)
         version, found = table.newest_note()
         previous = TableState(version, found) if version is not None and found else None

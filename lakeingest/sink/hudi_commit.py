@@ -21,11 +21,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine.commit import Commit
+from lakeingest.engine.hudi_streamer import table_properties, with_positions
 from lakeingest.engine.hudi_table import commits, is_hudi_table, rows_of
 from lakeingest.errors import FencedError, TransientError
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink import progress
 from lakeingest.sink.contract import CommitNote, TableState
+from lakeingest.sink.hudi_adopted import adopted_options, decided_by_lsn, refuse_streamed
 from lakeingest.sink.hudi_keys import record_key, with_record_key
 from lakeingest.sink.hudi_options import HudiSettings, commit_options, write_options
 from lakeingest.sink.hudi_services import layout, refuse_other_layout, retention
@@ -48,6 +50,7 @@ class HudiTable:
         settings: How it is kept.
         hard: Whether a deleted row is dropped from its files.
         last: Those of its columns that come behind all others.
+        adopted_at: Position of the rows that another writer left; empty: there are none.
     """
 
     spark: SparkSession
@@ -56,6 +59,7 @@ class HudiTable:
     settings: HudiSettings
     hard: bool
     last: tuple[str, ...]
+    adopted_at: str = ""
 
     def newest_note(self) -> tuple[int | None, CommitNote | None]:
         """Return the newest version and how far the table is; nulls where there is no commit.
@@ -67,10 +71,22 @@ class HudiTable:
         version, note = progress.newest_note(commits(self.spark, self.path))
         return (None, None) if version < 0 else (version, note)
 
+    def refuse_streamed(self, collection: str) -> None:
+        """Stop where Hudi Streamer wrote to the table after us.
+
+        Raises:
+            ConfigError: It did.
+        """
+        found = commits(self.spark, self.path)
+        refuse_streamed(collection, takewhile(lambda commit: not commit.metadata, found))
+
     def read(self, version: int | None) -> DataFrame:
         """Read the table as of a version, or its head, without the columns that are Hudi's."""
         names = self.names
-        return rows_of(self.spark, self.path, version, self.last, names.record_key)
+        frame = rows_of(self.spark, self.path, version, self.last, names.record_key)
+        if not self.adopted_at:
+            return frame
+        return with_positions(frame, names.position, names.deleted, self.adopted_at)
 
     def write_nothing(self, note: CommitNote) -> TableState:
         """Commit ``note`` alone.
@@ -100,22 +116,28 @@ class HudiTable:
             if (found.run, found.token) == (note.run, note.token):
                 return TableState(version, found)
             raise progress.overtaken(note)
-        key = record_key(rows.schema, note.key, self.names.record_key)
-        options = self._options(key, note.partition)
+        prepared, options = self._as_adopted(rows) if note.adopted_at else self._as_ours(rows, note)
         note = replace(note, layout=layout(options))
         refuse_other_layout(note.collection, found.layout if found else "", note.layout)
-        options |= commit_options(note)
-        writer = with_record_key(rows, note.key, key).write.format("hudi").options(**options)
+        options |= retention(self.settings.given, self._commits()) | commit_options(note)
+        writer = prepared.write.format("hudi").options(**options)
         with _rivals_fence(note.collection):
             writer.mode("append").save(self.path)
         return self._landed(note, previous)
 
-    def _options(self, key: tuple[str, ...], partition: tuple[str, ...]) -> dict[str, str]:
+    def _as_ours(self, rows: DataFrame, note: CommitNote) -> tuple[DataFrame, dict[str, str]]:
+        """Return rows and options for a table that is kept as we keep tables."""
+        key = record_key(rows.schema, note.key, self.names.record_key)
         name = PurePosixPath(self.path).name
         options = write_options(
-            self.settings, name, key, self.names, hard=self.hard, partition=partition
+            self.settings, name, key, self.names, hard=self.hard, partition=note.partition
         )
-        return {**options, **retention(self.settings.given, self._commits())}
+        return with_record_key(rows, note.key, key), options
+
+    def _as_adopted(self, rows: DataFrame) -> tuple[DataFrame, dict[str, str]]:
+        """Return rows and options for a table that is kept as its first writer kept it."""
+        properties = table_properties(self.spark, self.path)
+        return decided_by_lsn(rows, self.names), adopted_options(properties, self.settings.given)
 
     def _commits(self) -> Iterator[Commit]:
         if is_hudi_table(self.spark, self.path):
@@ -124,7 +146,10 @@ class HudiTable:
     def _landed(self, note: CommitNote, previous: TableState | None) -> TableState:
         """Prove that the commit is in the timeline, and nobody else's since ``previous``."""
         since = previous.version if previous else -1
-        new = takewhile(lambda commit: commit.version > since, commits(self.spark, self.path))
+        found_now = commits(self.spark, self.path)
+        new = list(takewhile(lambda commit: commit.version > since, found_now))
+        if note.adopted_at:
+            refuse_streamed(note.collection, new)
         notes = [(commit.version, CommitNote.from_json(commit.metadata)) for commit in new]
         for _, found in notes:
             if found is not None and found.run != note.run:

@@ -37,6 +37,8 @@ _HUDIS_RETAINED = 10
 _HUDIS_KEPT = 10
 """Hudi's defaults; its timeline keeps so many commits more than the cleaner does."""
 
+_HUDIS_BUCKETS = "256"
+
 LEAST_RETAINED = 3
 """Commits of rows: the published one, and the two by which a table may be ahead of the ledger."""
 
@@ -92,11 +94,12 @@ def _folders(options: Mapping[str, str]) -> str:
 
 
 def _index(options: Mapping[str, str]) -> str:
-    if options["hoodie.index.type"].upper() != "BUCKET":
+    if options.get("hoodie.index.type", "").upper() != "BUCKET":
         return "found by looking"
-    engine = options["hoodie.index.bucket.engine"].upper()
+    engine = options.get("hoodie.index.bucket.engine", "SIMPLE").upper()
     # Consistent hashing changes its number of buckets by itself.
-    buckets = "" if engine != "SIMPLE" else options["hoodie.bucket.index.num.buckets"]
+    buckets = options.get("hoodie.bucket.index.num.buckets", _HUDIS_BUCKETS)
+    buckets = "" if engine != "SIMPLE" else buckets
     fields = options.get("hoodie.bucket.index.hash.field", "")
     return " ".join(part for part in ("bucket", engine, buckets, fields) if part)
 

@@ -54,6 +54,7 @@ def carried(
         tombstones=(hard and changeset.deletes) or bool(old and old.tombstones),
         key=changeset.key,
         partition=changeset.partition,
+        adopted_at=old.adopted_at if old else "",
     )
 
 

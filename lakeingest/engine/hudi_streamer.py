@@ -1,0 +1,47 @@
+"""What Hudi Streamer left in a table: its settings, and the checkpoint in its commits.
+
+Adapter, with the same internal names as ``hudi_table``. A checkpoint is in the extra metadata of a
+commit, under one name up to table version 6 and another one from 8 on. The newest commit need not
+have one: compaction has none, and commits of ours have none, either. Seen in tables that Hudi 1.2
+wrote: the configuration keeps the payload class under ``hoodie.compaction.payload.class`` (versions
+6 and 8) or ``hoodie.table.legacy.payload.class`` (9).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.engine.hudi_table import commits, opened_table
+
+
+def table_properties(spark: SparkSession, path: str) -> dict[str, str]:
+    """Return the table's own settings, as its ``hoodie.properties`` hold them."""
+    properties = opened_table(spark, path).getTableConfig().getProps()
+    names = properties.stringPropertyNames().toArray()
+    return {str(name): str(properties.getProperty(name)) for name in names}
+
+
+def newest_checkpoint(spark: SparkSession, path: str) -> str | None:
+    """Return the checkpoint of the newest commit that has one; null where none has."""
+    return next((found.checkpoint for found in commits(spark, path) if found.checkpoint), None)
+
+
+def with_positions(frame: DataFrame, position: str, deleted: str, adopted_at: str) -> DataFrame:
+    """Fill in what rows of another writer do not have.
+
+    Args:
+        frame: The table.
+        position: Name of the position column.
+        deleted: Name of the column that marks tombstones.
+        adopted_at: Position of such rows.
+    """
+    # A version before the table was adopted has none of the columns.
+    if position not in frame.columns:
+        return frame
+    return frame.withColumns(
+        {
+            position: F.coalesce(position, F.lit(adopted_at)),
+            deleted: F.coalesce(deleted, F.lit(False)),
+        }
+    )

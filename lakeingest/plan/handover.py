@@ -1,0 +1,117 @@
+"""Where a checkpoint that counts offsets lies between source transactions, as expressions.
+
+A checkpoint is *amid* transactions: of one that was being read, some rows are before it and some
+behind it, in one partition or in several. So each change is told to be *before* or behind the
+checkpoint of its partition, and what is asked is how far the log is wholly before all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.plan.window import assigned
+from lakeingest.shape import Kind
+
+_STREAMED = (Kind.ROW, Kind.TRUNCATE)
+
+
+def with_sides(changes: DataFrame, checkpoints: Mapping[tuple[str, int], int]) -> DataFrame:
+    """Tell of each change (``shape.CHANGE``) whether it is ``before`` its partition's checkpoint.
+
+    Args:
+        changes: Changes of these partitions, and of no other.
+        checkpoints: Topic and partition to the next offset.
+    """
+    before = reduce(
+        or_,
+        (
+            (F.col("topic") == topic)
+            & (F.col("partition") == partition)
+            & (F.col("offset") < offset)
+            for (topic, partition), offset in checkpoints.items()
+        ),
+        F.lit(False),
+    )
+    return changes.withColumn("before", before)
+
+
+def what_is_behind(sided: DataFrame) -> DataFrame:
+    """Summarise each partition: ``topic``, ``partition`` and these.
+
+    ``first``: lowest position of a streamed change behind the checkpoint; ``loading``: whether a
+    row of the initial snapshot is behind it; ``mark``: that of the newest snapshot row before it;
+    ``streamed``: whether any change is a streamed one.
+    """
+    streamed = F.col("kind").isin(*_STREAMED)
+    snapshot = F.col("kind") == Kind.SNAPSHOT
+    behind = ~F.col("before")
+    return sided.groupBy("topic", "partition").agg(
+        F.min(F.when(behind & streamed, F.col("position"))).alias("first"),
+        F.max(behind & snapshot).alias("loading"),
+        F.max_by("snapshot", F.when(snapshot, F.col("offset"))).alias("mark"),
+        F.max(streamed).alias("streamed"),
+    )
+
+
+def last_over(ends: DataFrame, first: str | None, margin_seconds: int | None) -> DataFrame:
+    """Find the last END up to which every transaction may be taken as wholly before.
+
+    Columns: ``end_offset``, ``end_position``, ``committed_at``; no row: there is none.
+
+    Args:
+        ends: ``shape.BOUNDARY``.
+        first: Lowest position behind a checkpoint; null: nothing is.
+        margin_seconds: For how long rows may still be on their way when END is there; null: not.
+    """
+    held = F.lit(False)
+    if first is not None:
+        held = held | (F.col("end_position") > F.lit(first))
+    if margin_seconds is not None:
+        age = F.col("_newest").cast("double") - F.col("written_at").cast("double")
+        held = held | (age < margin_seconds)
+    known = ends.crossJoin(ends.agg(F.max("written_at").alias("_newest")))
+    stop = known.agg(F.min(F.when(held, F.col("end_offset"))).alias("_stop"))
+    over = ends.crossJoin(F.broadcast(stop)).where(
+        F.col("_stop").isNull() | (F.col("end_offset") < F.col("_stop"))
+    )
+    last = over.orderBy(F.col("end_offset").desc()).limit(1)
+    return last.select("end_offset", "end_position", "committed_at")
+
+
+def last_below(sided: DataFrame, position: str) -> DataFrame:
+    """Find the last change before the checkpoint with a lower position, per partition.
+
+    Columns: ``topic``, ``partition``, ``offset`` (null: there is none).
+    """
+    below = F.col("before") & (F.col("position") < F.lit(position))
+    return sided.groupBy("topic", "partition").agg(
+        F.max(F.when(below, F.col("offset"))).alias("offset")
+    )
+
+
+def shown_above(sided: DataFrame, ends: DataFrame, position: str) -> DataFrame:
+    """Find the transactions above ``position`` of which a change is before its checkpoint.
+
+    One row: ``through`` and ``end_position`` of the last one (null: there is none), and
+    ``unended``, how many of their changes have no END yet.
+    """
+    ours = (
+        F.col("before")
+        & F.col("kind").isin(*_STREAMED)
+        & F.col("transaction_key").isNotNull()
+        & (F.col("position") >= F.lit(position))
+    )
+    shown = assigned(sided.where(ours), ends.where(F.col("end_position") > F.lit(position)))
+    last = shown.agg(
+        F.max("end_offset").alias("through"),
+        F.sum(F.col("end_offset").isNull().cast("bigint")).alias("unended"),
+    )
+    known = ends.select("end_offset", "end_position")
+    return last.join(F.broadcast(known), F.col("through") == F.col("end_offset"), "left").select(
+        "through", "unended", "end_position"
+    )

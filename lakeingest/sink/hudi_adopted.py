@@ -1,0 +1,175 @@
+"""How a table is written that Hudi Streamer made: with the table's own settings, not with ours.
+
+Hudi fixes record key, key generator, ordering and merge mode when a table is made, and refuses
+others later. So rows of ours carry what such a table decides by: ``_event_lsn``, the log sequence
+number that our positions end with, and ``_change_operation_type``, whose ``d`` makes Hudi drop the
+row. Nothing else is asked of its merge: rows are decided before (``hudi_rows.py``), newer ones have
+no lower LSN because PostgreSQL locks a row until its transaction is over, and among equals Hudi
+takes the one that comes in (measured, 1.2.0: versions 6, 8 and 9, both table types; it upgrades the
+first two to 9 with the first commit, which older readers of Hudi cannot read).
+
+The index is Hudi's default or the user's, never our buckets: the rows do not lie by them, so they
+would be written a second time. The metadata table is left as the user has it for the same reason:
+the table may have one, and switching it off would remove it.
+
+Rejected: a merge mode of our own on such a table (refused by Hudi for version 9), and making the
+table anew from its rows (a copy of all data, and the table's history is gone).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.engine.commit import Commit
+from lakeingest.engine.hudi_table import METADATA_PREFIX
+from lakeingest.errors import ConfigError
+from lakeingest.named import named
+from lakeingest.position import COMPONENT_WIDTH
+from lakeingest.shape import MetadataColumns
+
+ORDERING = "_event_lsn"
+OPERATION = "_change_operation_type"
+
+_PAYLOAD = "PostgresDebeziumAvroPayload"
+_PAYLOAD_KEYS = ("hoodie.table.legacy.payload.class", "hoodie.compaction.payload.class")
+_MARK = "hoodie.record.merge.property.hoodie.payload.delete."
+_UNPARTITIONED = {"NON_PARTITION", "org.apache.hudi.keygen.NonpartitionedKeyGenerator"}
+
+_ALWAYS = {
+    # As for our own tables; the reasons are in ``hudi_options``.
+    "hoodie.embed.timeline.server": "false",
+    "hoodie.write.markers.type": "DIRECT",
+    "hoodie.combine.before.upsert": "false",
+    "hoodie.combine.before.insert": "false",
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+    "hoodie.datasource.compaction.async.enable": "false",
+    "hoodie.compact.inline": "false",
+    "hoodie.write.set.null.for.missing.columns": "true",
+    "hoodie.upsert.shuffle.parallelism": "2",
+    "hoodie.insert.shuffle.parallelism": "2",
+    "hoodie.datasource.write.keygenerator.class": (
+        "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+    ),
+    "hoodie.datasource.write.commitmeta.key.prefix": METADATA_PREFIX,
+}
+
+
+def refuse_unlike(collection: str, properties: Mapping[str, str]) -> None:
+    """Stop at a table that does not merge as ``PostgresDebeziumAvroPayload`` does.
+
+    Args:
+        collection: The source table.
+        properties: The Hudi table's own settings.
+
+    Raises:
+        ConfigError: It merges by other rules, or is partitioned.
+    """
+    payload = next((properties[key] for key in _PAYLOAD_KEYS if key in properties), "")
+    like = (
+        properties.get("hoodie.record.merge.mode") == "EVENT_TIME_ORDERING"
+        and properties.get("hoodie.table.ordering.fields") == ORDERING
+        and properties.get(f"{_MARK}field") == OPERATION
+        and properties.get(f"{_MARK}marker") == "d"
+    )
+    fault = None
+    if payload.rpartition(".")[2] != _PAYLOAD and not like:
+        said = payload.rpartition(".")[2] or properties.get("hoodie.record.merge.mode", "nothing")
+        fault = f"its rows are merged by {said}, not by {_PAYLOAD}"
+    elif properties.get("hoodie.table.partition.fields"):
+        fault = f"it is partitioned by {properties['hoodie.table.partition.fields']}"
+    elif _key_generator(properties) not in _UNPARTITIONED:
+        fault = f"its key generator is {_key_generator(properties)}, not NonpartitionedKeyGenerator"
+    elif not key_fields(properties):
+        fault = "it has no record key"
+    if fault is not None:
+        message = (
+            f"The Hudi table of '{collection}' cannot be adopted: {fault}. It was not touched. "
+            f"Take lakeingest.table.{collection}.adopt out and load the table anew under another "
+            "lakeingest.target.path."
+        )
+        raise ConfigError(message)
+
+
+def refuse_streamed(collection: str, since: Iterable[Commit]) -> None:
+    """Stop where Hudi Streamer goes on writing a table that is ours now.
+
+    Args:
+        collection: The source table.
+        since: The commits that came after one of ours.
+
+    Raises:
+        ConfigError: One of them is Hudi Streamer's.
+    """
+    if any(commit.checkpoint for commit in since):
+        message = (
+            f"Hudi Streamer wrote to the table of '{collection}' after it was adopted: what it "
+            "wrote is in the table and in no publication. Nothing of this batch was published. "
+            "Stop it for good, roll the table back to the last commit before that "
+            "(Hudi's rollback or restore), and run again."
+        )
+        raise ConfigError(message)
+
+
+def soft_deletes(collection: str) -> ConfigError:
+    """Return the error of a pipeline that would keep deleted rows in an adopted table."""
+    return ConfigError(
+        f"Table '{collection}' was made by Hudi Streamer, and Hudi removes a deleted row from such "
+        "a table for good. Set lakeingest.deletes=hard, which keeps the positions of deleted rows "
+        "in a table beside it."
+    )
+
+
+def key_fields(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the record key fields of a table."""
+    fields = properties.get("hoodie.table.recordkey.fields", "").split(",")
+    return tuple(field.strip() for field in fields if field.strip())
+
+
+def _key_generator(properties: Mapping[str, str]) -> str:
+    named_by = ("hoodie.table.keygenerator.type", "hoodie.table.keygenerator.class")
+    return next((properties[key] for key in named_by if key in properties), "unknown")
+
+
+def adopted_options(properties: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of every write to an adopted table.
+
+    Args:
+        properties: The table's own settings.
+        given: The user's.
+    """
+    ours = {
+        **_ALWAYS,
+        "hoodie.table.name": properties["hoodie.table.name"],
+        "hoodie.datasource.write.table.type": properties["hoodie.table.type"],
+        "hoodie.datasource.write.recordkey.field": ",".join(key_fields(properties)),
+    }
+    return {**ours, **given}
+
+
+def decided_by_lsn(rows: DataFrame, names: MetadataColumns) -> DataFrame:
+    """Give rows what the table decides by; rows without a position keep what they have."""
+    digits = F.conv(F.substring(names.position, -COMPONENT_WIDTH, COMPONENT_WIDTH), 16, 10)
+    lsn = digits.cast("bigint").cast(rows.schema[ORDERING].dataType)
+    old = F.when(named(OPERATION) != "d", named(OPERATION))
+    operation: Column = F.when(F.col(names.deleted), "d").otherwise(F.coalesce(old, F.lit("u")))
+    return rows.withColumns({ORDERING: F.coalesce(lsn, named(ORDERING)), OPERATION: operation})
+
+
+def without_placeholders(rows: DataFrame, placeholder: str) -> tuple[DataFrame, Column]:
+    """Return rows with NULL for every placeholder that was stored as a value.
+
+    Returns:
+        The rows, and the condition over the given ones that they had one.
+    """
+    held = F.lit(False)
+    columns = {}
+    for item in rows.schema:
+        if item.dataType.typeName() in ("string", "binary"):
+            mark = F.lit(placeholder).cast(item.dataType)
+            held = held | F.coalesce(named(item.name) == mark, F.lit(False))
+            columns[item.name] = F.when(named(item.name) != mark, named(item.name))
+    return rows.withColumns(columns), held

@@ -1,0 +1,144 @@
+"""A table as Hudi Streamer leaves it: rows of PostgresDebeziumSource, its payload, its checkpoint.
+
+Its own program is not on the package resolver that CI has, so its part is done by Spark's data
+source with the same options. Debezium's placeholder goes in as it came: filling it is Hudi's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.decode.columns import Encodings, declared
+from lakeingest.engine.held import held
+from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.plan.table import decoded_rows
+from lakeingest.plan.window import window_changes
+from lakeingest.shape import Kind
+from lakeingest.source.contract import OffsetRange
+from lakeingest.source.recorded import RecordedSource
+from tests.recordings.configure import RecordedRun, key_of
+from tests.recordings.oracle import Oracle, Totals
+
+PLACEHOLDER = "__debezium_unavailable_value"
+PAYLOAD = "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload"
+CHECKPOINT = {9: "streamer.checkpoint.key.v2", 6: "deltastreamer.checkpoint.key"}
+"""Where the checkpoint is in a commit, by table version."""
+
+_QUICK = {
+    "hoodie.upsert.shuffle.parallelism": "2",
+    "hoodie.metadata.enable": "false",
+    "hoodie.embed.timeline.server": "false",
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+    "hoodie.datasource.compaction.async.enable": "false",
+}
+
+
+@dataclass(frozen=True)
+class SomeTables(Oracle):
+    """The oracle of a pipeline that reads a part of the tables."""
+
+    chosen: tuple[str, ...] = ()
+
+    @cached_property
+    def tables(self) -> tuple[str, ...]:
+        return self.chosen
+
+    @cached_property
+    def commits(self) -> tuple[Totals, ...] | None:
+        found = Oracle(self.folder).commits
+        assert found is not None
+        return tuple({t: m for t, m in totals.items() if t in self.chosen} for totals in found)
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """One table that a Hudi Streamer keeps.
+
+    Attributes:
+        spark: Session with Hudi.
+        run: The recorded run that it reads.
+        table: Bare name.
+        target: Folder of the lake; the table lies in it by its collection's name.
+        table_type: Hudi's.
+        version: Hudi's table version.
+        options: More of its settings.
+    """
+
+    spark: SparkSession
+    run: RecordedRun
+    table: str
+    target: Path
+    table_type: str
+    version: int = 9
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def topic(self) -> str:
+        return f"{self.run.prefix}.{self.run.collection(self.table)}"
+
+    @property
+    def path(self) -> str:
+        return str(self.target / self.run.collection(self.table))
+
+    def take(self, start: Mapping[int, int], end: Mapping[int, int]) -> None:
+        """Write what lies between two checkpoints, in one commit with the second one."""
+        checkpoint = ",".join([self.topic, *(f"{p}:{offset}" for p, offset in end.items())])
+        options = {
+            "hoodie.table.name": self.table,
+            "hoodie.datasource.write.recordkey.field": ",".join(key_of(self.table)),
+            "hoodie.datasource.write.table.type": self.table_type,
+            "hoodie.datasource.write.operation": "upsert",
+            "hoodie.datasource.write.keygenerator.class": (
+                "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+            ),
+            "hoodie.datasource.write.payload.class": PAYLOAD,
+            "hoodie.datasource.write.precombine.field": "_event_lsn",
+            "hoodie.write.table.version": str(self.version),
+            "hoodie.datasource.write.commitmeta.key.prefix": CHECKPOINT[self.version],
+            **_QUICK,
+            CHECKPOINT[self.version]: checkpoint,
+            **self.options,
+        }
+        # Hudi reads what it is to write more than once.
+        rows = held(self.rows(start, end))
+        rows.write.format("hudi").options(**options).mode("append").save(self.path)
+
+    def rows(self, start: Mapping[int, int], end: Mapping[int, int]) -> DataFrame:
+        """Return the rows of PostgresDebeziumSource; it knows no truncate."""
+        source = RecordedSource(self.spark, str(self.run.events), self.run.prefix)
+        encodings = Encodings()
+        spec = PipelineSpec("postgresql", encodings)
+        ddl = ", ".join(f"{n} {kind}" for n, kind in self.run.schemas[self.table].items())
+        columns = declared(self.spark.createDataFrame([], ddl).schema, encodings)
+        table = TableSpec(self.run.collection(self.table), columns, key_of(self.table))
+        ranges = [OffsetRange(self.topic, p, start[p], end[p]) for p in end]
+        changes = window_changes(source.read(ranges), spec)
+        rows = changes.where(F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT))
+        decoded = decoded_rows(rows, table, spec)
+
+        kinds = {column.name: column.type.spark.typeName() for column in columns}
+
+        def value(name: str) -> Column:
+            found = F.col("row").getField(name)
+            if name in table.key:
+                return F.coalesce(found, F.col("key_row").getField(name))
+            if kinds[name] != "string":
+                return found
+            left_out = F.coalesce(F.array_contains("unavailable", name), F.lit(False))
+            return F.when(left_out, F.lit(PLACEHOLDER)).otherwise(found)
+
+        lsn = F.conv(F.substring("position", -16, 16), 16, 10).cast("bigint")
+        return decoded.select(
+            F.col("op").alias("_change_operation_type"),
+            lsn.alias("_event_lsn"),
+            # Hudi Streamer makes every column nullable.
+            F.when(lsn > 0, F.lit(self.run.prefix)).alias("db_shard_source_partition"),
+            *(value(name).alias(name) for name in table.names()),
+        )

@@ -1,0 +1,150 @@
+"""One table of Hudi Streamer's making under the sink: what its rows and its settings ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.engine.hudi_streamer import newest_checkpoint, table_properties
+from lakeingest.engine.hudi_table import READ_OPTIONS
+from lakeingest.errors import ConfigError
+from lakeingest.folders import LakeFolders
+from lakeingest.sink.contract import CommitNote, TableState, schema_token, token
+from lakeingest.sink.hudi import HudiSink
+from lakeingest.sink.hudi_adoption import HudiAdoption
+from lakeingest.sink.hudi_options import HudiSettings
+from tests.adoption.streamer import CHECKPOINT, PAYLOAD, PLACEHOLDER
+from tests.sink.lake import COLLECTION, NAMES, PIPELINE, Lake, Payload, at, delete, update
+
+# Real Hudi commits, some seconds each.
+pytestmark = pytest.mark.slow
+
+DDL = "id BIGINT, n INT, body STRING"
+ADOPTED_AT = at(100)
+
+
+FIRST = [(key, key, f"body {key}", 10, "c") for key in (1, 2, 3)]
+SECOND = [(1, 11, PLACEHOLDER, 20, "u"), (3, 3, None, 21, "d"), (4, 4, PLACEHOLDER, 22, "c")]
+"""Key 3 is deleted, and the value of 4 was never there."""
+
+
+def streamed(
+    spark: SparkSession, path: str, table_type: str, *commits: Sequence[tuple[object, ...]]
+) -> None:
+    """Write commits as Hudi Streamer does."""
+    for number, rows in enumerate(commits):
+        columns = f"{DDL}, _event_lsn BIGINT, _change_operation_type STRING"
+        options = {
+            "hoodie.table.name": "docs",
+            "hoodie.datasource.write.recordkey.field": "id",
+            "hoodie.datasource.write.table.type": table_type,
+            "hoodie.datasource.write.keygenerator.class": (
+                "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+            ),
+            "hoodie.datasource.write.payload.class": PAYLOAD,
+            "hoodie.table.ordering.fields": "_event_lsn",
+            "hoodie.metadata.enable": "false",
+            "hoodie.write.set.null.for.missing.columns": "true",
+            "hoodie.datasource.write.commitmeta.key.prefix": CHECKPOINT[9],
+            CHECKPOINT[9]: f"t1.{COLLECTION},0:{number}",
+        }
+        frame = spark.createDataFrame(rows, columns)
+        frame.write.format("hudi").options(**options).mode("append").save(path)
+
+
+def adopted(spark: SparkSession, root: Path) -> tuple[Lake, HudiAdoption]:
+    """Return the table as one of ours."""
+
+    def new(**_: object) -> HudiSink:
+        return HudiSink(
+            spark,
+            LakeFolders(str(root)),
+            PIPELINE,
+            NAMES,
+            hard=True,
+            null_missing=True,
+            settings=HudiSettings(),
+        )
+
+    lake = Lake(spark, new, {})
+    assert isinstance(lake.sink, HudiSink)
+    adoption = HudiAdoption(
+        spark, lake.sink, PIPELINE, NAMES, placeholder=PLACEHOLDER, null_missing=True
+    )
+    assert adoption.pending(COLLECTION)
+    with pytest.raises(ConfigError, match="belongs to no lakeingest pipeline"):
+        lake.sink.state(COLLECTION)
+    adoption.check(COLLECTION)
+    first = schema_token(token(1, 1))
+    note = CommitNote(PIPELINE, "", "run 1", first, 0, -1, at(100), adopted_at=ADOPTED_AT)
+    adoption.adopt(COLLECTION, note)
+    lake.restart()
+    return lake, adoption
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_rows_of_the_old_writer_and_of_ours_are_one_table(
+    spark: SparkSession, tmp_path: Path, table_type: str
+) -> None:
+    path = str(tmp_path / COLLECTION)
+    streamed(spark, path, table_type, FIRST, SECOND)
+    kept = table_properties(spark, path)
+    lake, adoption = adopted(spark, tmp_path)
+    assert not adoption.pending(COLLECTION)
+    old = {1: (11, "body 1"), 2: (2, "body 2"), 4: (4, None)}
+    assert lake.live("n", "body") == old
+    assert {row[NAMES.position] for row in lake.head().collect()} == {ADOPTED_AT}
+
+    # 1 leaves its body out; 2 goes; 3 and 5 are older than the adoption: deleted, or never there.
+    lake.apply(
+        update(1, 101, n=12),
+        delete(2, 102),
+        Payload(3, 21, {"n": 3, "body": "back"}),
+        Payload(5, 99, {"n": 5}),
+        Payload(6, 103, {"n": 6, "body": "new"}, first="c"),
+        ddl=DDL,
+    )
+    assert lake.live("n", "body") == {1: (12, "body 1"), 4: (4, None), 6: (6, "new")}
+    # A change of 2 from before its delete, and one of 4 that fills what Hudi had lost.
+    lake.apply(Payload(2, 101, {"n": 2}), Payload(4, 104, {"n": 4, "body": "4"}), ddl=DDL)
+    assert lake.live("n", "body") == {1: (12, "body 1"), 4: (4, "4"), 6: (6, "new")}
+    assert lake.state is not None
+    lake.state = lake.sink.fence(lake.state, 2, "run 2")
+    assert lake.sink.state(COLLECTION) == lake.state
+
+    raw = spark.read.format("hudi").options(**READ_OPTIONS).load(path)
+    assert {row["id"]: row["_event_lsn"] for row in raw.collect()} == {1: 101, 4: 104, 6: 103}
+    assert raw.where("_change_operation_type = 'd'").isEmpty()
+    after = table_properties(spark, path)
+    assert {key: after.get(key) for key in kept} == kept
+    assert newest_checkpoint(spark, path) == f"t1.{COLLECTION},0:1"
+
+
+def test_an_adopted_table_is_refused_with_soft_deletes_and_beside_hudi_streamer(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / COLLECTION)
+    streamed(spark, path, "COPY_ON_WRITE", FIRST)
+    lake, _ = adopted(spark, tmp_path)
+    assert isinstance(lake.state, TableState)
+    soft = HudiSink(
+        spark,
+        LakeFolders(str(tmp_path)),
+        PIPELINE,
+        NAMES,
+        hard=False,
+        null_missing=True,
+        settings=HudiSettings(),
+    )
+    with pytest.raises(ConfigError, match=r"Set lakeingest\.deletes=hard"):
+        soft.state(COLLECTION)
+    # And where Hudi Streamer goes on, whether that is seen at the start or after a commit.
+    streamed(spark, path, "COPY_ON_WRITE", SECOND)
+    with pytest.raises(ConfigError, match="Hudi Streamer wrote to the table"):
+        lake.apply(Payload(6, 103, {"n": 6}, first="c"), ddl=DDL)
+    streamed(spark, path, "COPY_ON_WRITE", SECOND)
+    with pytest.raises(ConfigError, match="Hudi Streamer wrote to the table"):
+        lake.restart()

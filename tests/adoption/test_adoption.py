@@ -1,0 +1,206 @@
+"""Tables of Hudi Streamer, gone on with in their place, against the source's truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.apply import adoption
+from lakeingest.apply.failpoints import ADOPTION_FAILPOINTS
+from lakeingest.apply.run import run_pipeline
+from lakeingest.config import load_config
+from lakeingest.engine.hudi_table import READ_OPTIONS
+from lakeingest.errors import ConfigError, DataError
+from lakeingest.reader import open_lake
+from lakeingest.sink.contract import CommitNote
+from lakeingest.source.recorded import RecordedSource
+from tests.adoption.streamer import PLACEHOLDER, SomeTables, Streamed
+from tests.recordings.configure import RecordedRun, packaged_run, write_properties
+from tests.recordings.prefix import PrefixChecker
+from tests.recordings.totals import TotalsOfLake, publications
+
+# Real Hudi commits, some seconds each.
+pytestmark = pytest.mark.slow
+
+PARTS = {"customers": 0.6, "documents": 0.5}
+"""How much of its topic a table's Hudi Streamer has read: to other places in the source's log."""
+
+LOST_BY_HUDI = frozenset({"documents.crc_body", "documents.crc_extra"})
+"""Values that the old table does not have any more: see ``by_moved_keys``."""
+
+
+def run_of(tables: Mapping[str, float]) -> RecordedRun:
+    """Return the packaged run as a pipeline of some tables sees it."""
+    run = packaged_run()
+    return replace(run, oracle=SomeTables(run.oracle.folder, tuple(tables)))
+
+
+def stream(
+    spark: SparkSession, run: RecordedRun, target: Path, table_type: str
+) -> Mapping[str, Streamed]:
+    """Let a Hudi Streamer write each table, in two commits that cut transactions."""
+    source = RecordedSource(spark, str(run.events), run.prefix)
+    streamed = {}
+    for table in run.oracle.tables:
+        old = Streamed(spark, run, table, target, table_type)
+        marks = source.watermarks([old.topic])
+        begin = {place.partition: found.earliest for place, found in marks.items()}
+        stop = {place.partition: int(found.high * PARTS[table]) for place, found in marks.items()}
+        half = {partition: offset // 2 for partition, offset in stop.items()}
+        old.take(begin, half)
+        old.take(half, stop)
+        streamed[table] = old
+    return streamed
+
+
+def properties_of(run: RecordedRun, target: Path) -> dict[str, str]:
+    """Return a pipeline that adopts the tables; they say their columns themselves."""
+    given = run.configuration(target)
+    names = [run.collection(table) for table in run.oracle.tables]
+    return {
+        **{key: value for key, value in given.items() if not key.endswith(".schema")},
+        "lakeingest.target.format": "hudi",
+        "lakeingest.deletes": "hard",
+        "lakeingest.toast.missing": "null",
+        "lakeingest.source.topics": ",".join(f"{run.prefix}.{name}" for name in names),
+        **{f"lakeingest.table.{name}.adopt": "hudi-streamer" for name in names},
+    }
+
+
+def checked(spark: SparkSession, run: RecordedRun, target: Path) -> PrefixChecker:
+    """Compare every publication with the source's commits."""
+    assert run.oracle.commits is not None
+    checker = PrefixChecker(run.oracle.commits, LOST_BY_HUDI)
+    lake = open_lake(spark, str(target))
+    totals = TotalsOfLake(lake, run.namespace, checker.measures)
+    for publication, values in totals.of(publications(lake)):
+        checker.check(f"publication {publication.batch}", values)
+    return checker
+
+
+def raw(spark: SparkSession, path: str) -> DataFrame:
+    """Return a table as any reader of Hudi finds it."""
+    return spark.read.format("hudi").options(**READ_OPTIONS).load(path)
+
+
+class CrashError(Exception):
+    """Stands for the end of the process."""
+
+
+def crash_at(place: str, crash: pytest.MonkeyPatch) -> None:
+    """Let the next run end at a failpoint of the adoption."""
+
+    def failpoint(passed: str) -> None:
+        if passed == place:
+            raise CrashError
+
+    crash.setattr(adoption, "failpoint", failpoint)
+    if place == "0.first-adopted":
+        # Tables are adopted side by side: the other one must not get so far.
+        one = adoption.Adoption._adopt_one
+
+        def adopt_one(self: adoption.Adoption, note: CommitNote, collection: str) -> None:
+            if collection.endswith("documents"):
+                raise CrashError
+            one(self, note, collection)
+
+        crash.setattr(adoption.Adoption, "_adopt_one", adopt_one)
+
+
+# All steps by hand (`-m soak`); what differs between the types is in ``test_adopted_table.py``.
+@pytest.mark.parametrize(
+    ("table_type", "crashes", "events"),
+    [
+        pytest.param("COPY_ON_WRITE", ADOPTION_FAILPOINTS, "100", marks=pytest.mark.soak),
+        ("MERGE_ON_READ", ("0.first-adopted",), "400"),
+    ],
+)
+def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(
+    spark: SparkSession,
+    tmp_path: Path,
+    table_type: str,
+    crashes: Sequence[str],
+    events: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After crashes between the steps of the adoption."""
+    run, target = run_of(PARTS), tmp_path / "lake"
+    streamed = stream(spark, run, target, table_type)
+    given = properties_of(run, target) | {"lakeingest.batch.max.events": events}
+    config = load_config(write_properties(tmp_path / "p.properties", given))
+    assert not raw(spark, streamed["customers"].path).isEmpty()
+    for place in crashes:
+        with monkeypatch.context() as crash:
+            crash_at(place, crash)
+            with pytest.raises(CrashError):
+                run_pipeline(spark, config)
+    run_pipeline(spark, config)
+    checker = checked(spark, run, target)
+    assert checker.violations == []
+    assert checker.place is not None
+    assert checker.place.last == checker.newest
+    by_moved_keys(spark, run, target)
+    # No key is there twice, and what readers of Hudi see is what is published.
+    table = raw(spark, streamed["customers"].path)
+    wanted = len(run.oracle.final("customers").rows)
+    assert table.count() == table.select("id").distinct().count() == wanted
+    assert table.where(F.col("_event_lsn").isNull()).isEmpty()
+
+
+def by_moved_keys(spark: SparkSession, run: RecordedRun, target: Path) -> None:
+    """A value that Hudi had stored fills later changes that leave it out.
+
+    Hudi stores the placeholder for what a key change left out: the old key's row is another one.
+    """
+    final = run.oracle.final("documents")
+    columns = (final.header.index("id"), final.header.index("body"))
+    wanted = {row[columns[0]]: row[columns[1]] for row in final.rows}
+    shown = open_lake(spark, str(target)).table(run.collection("documents"))
+    assert shown.where(f"body = '{PLACEHOLDER}' OR extra = '{PLACEHOLDER}'").isEmpty()
+    found = {str(row["id"]): row["body"] for row in shown.select("id", "body").collect()}
+    assert found.keys() == wanted.keys()
+    different = [key for key, body in wanted.items() if body not in (found[key], "\\N")]
+    assert all(int(key) > 10_000_000 and found[key] is None for key in different), different
+    assert len(different) < len(wanted) / 10
+
+
+def test_a_table_is_not_touched_where_it_cannot_be_adopted_or_need_not_be(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run, target = run_of({"documents": 1}), tmp_path / "lake"
+    old = stream(spark, run, target, "COPY_ON_WRITE")["documents"]
+
+    def refused(kind: type[Exception], said: str, **change: str) -> None:
+        given = properties_of(run, target)
+        for key, value in change.items():
+            given[f"lakeingest.{key.replace('_', '.')}"] = value
+        config = load_config(write_properties(tmp_path / "p.properties", given))
+        with pytest.raises(kind, match=said):
+            run_pipeline(spark, config)
+
+    before = sorted(path.name for path in (Path(old.path) / ".hoodie" / "timeline").iterdir())
+    of_table = "table_public_documents"
+    refused(
+        DataError, "rows of the Hudi table .* hold Debezium's placeholder", toast_missing="fail"
+    )
+    refused(ConfigError, "Set lakeingest.deletes=hard", deletes="soft")
+    refused(ConfigError, "is of topic 'other'", **{f"{of_table}_checkpoint": "other,0:1"})
+    refused(
+        ConfigError,
+        "not finished the initial",
+        **{f"{of_table}_checkpoint": f"{old.topic},0:1,1:1,2:1"},
+    )
+    refused(ConfigError, "not of the form", **{f"{of_table}_checkpoint": "20260101"})
+    given = properties_of(run, target)
+    del given["lakeingest.table.public.documents.adopt"]
+    config = load_config(write_properties(tmp_path / "p.properties", given))
+    with pytest.raises(ConfigError, match="belongs to no lakeingest pipeline"):
+        run_pipeline(spark, config)
+    after = sorted(path.name for path in (Path(old.path) / ".hoodie" / "timeline").iterdir())
+    assert after == before
+    assert not (target / "_lakeingest").exists()

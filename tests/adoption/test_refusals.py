@@ -1,0 +1,180 @@
+"""What is decided of an adoption without looking at a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from lakeingest.apply.adoption import adopted_collections, refuse_settings
+from lakeingest.apply.lake import LakeState
+from lakeingest.apply.stuck import refuse_unknown_ends
+from lakeingest.apply.window import Window
+from lakeingest.config import load_config
+from lakeingest.config.model import PipelineConfig
+from lakeingest.errors import ConfigError, DataError
+from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.ledger.publication import Publication
+from lakeingest.sink.contract import CommitNote, TableState, schema_token, token
+from lakeingest.sink.hudi_adopted import adopted_options, refuse_unlike
+from lakeingest.sink.hudi_services import layout
+from lakeingest.source.streamer_checkpoint import parsed_checkpoint
+from tests.recordings.configure import write_properties
+
+V9 = {
+    "hoodie.table.version": "9",
+    "hoodie.table.name": "docs",
+    "hoodie.table.type": "MERGE_ON_READ",
+    "hoodie.table.recordkey.fields": "id",
+    "hoodie.table.partition.fields": "",
+    "hoodie.table.keygenerator.type": "NON_PARTITION",
+    "hoodie.table.ordering.fields": "_event_lsn",
+    "hoodie.record.merge.mode": "EVENT_TIME_ORDERING",
+    "hoodie.record.merge.property.hoodie.payload.delete.field": "_change_operation_type",
+    "hoodie.record.merge.property.hoodie.payload.delete.marker": "d",
+    "hoodie.table.legacy.payload.class": (
+        "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload"
+    ),
+}
+"""From a table that Hudi 1.2.0 wrote with Hudi Streamer's options."""
+
+V6 = {
+    "hoodie.table.version": "6",
+    "hoodie.table.name": "docs",
+    "hoodie.table.type": "COPY_ON_WRITE",
+    "hoodie.table.recordkey.fields": "id",
+    "hoodie.table.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+    "hoodie.compaction.payload.class": (
+        "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload"
+    ),
+}
+
+
+@pytest.mark.parametrize("properties", [V9, V6], ids=["v9", "v6"])
+def test_tables_of_the_payload_for_postgresql_are_taken(properties: dict[str, str]) -> None:
+    refuse_unlike("public.docs", properties)
+    bare = {k: v for k, v in V9.items() if k != "hoodie.table.legacy.payload.class"}
+    refuse_unlike("public.docs", bare)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"hoodie.table.legacy.payload.class": "a.b.MySqlDebeziumAvroPayload"}
+            | {"hoodie.table.ordering.fields": "_event_bin_file,_event_pos"},
+            "merged by MySqlDebeziumAvroPayload, not by PostgresDebeziumAvroPayload",
+        ),
+        ({"hoodie.table.partition.fields": "shard"}, "it is partitioned by shard"),
+        ({"hoodie.table.keygenerator.type": "COMPLEX"}, "its key generator is COMPLEX"),
+        ({"hoodie.table.recordkey.fields": ""}, "it has no record key"),
+    ],
+)
+def test_tables_that_merge_or_lie_otherwise_are_refused_with_the_reason(
+    change: dict[str, str], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        refuse_unlike("public.docs", {**V9, **change})
+
+
+def test_an_adopted_table_keeps_its_own_layout_unless_the_user_says_more() -> None:
+    options = adopted_options(V9, {})
+    assert options["hoodie.datasource.write.table.type"] == "MERGE_ON_READ"
+    assert options["hoodie.datasource.write.recordkey.field"] == "id"
+    assert not {key for key in options if "index" in key or "metadata" in key or "merge" in key}
+    assert layout(options) == "found by looking"
+    given = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "8"}
+    assert layout(adopted_options(V9, given)) == "bucket SIMPLE 8"
+
+
+def test_a_checkpoint_is_read_as_hudi_streamer_writes_it() -> None:
+    found = parsed_checkpoint("t1.public.docs,0:12,10:3", "it")
+    assert (found.topic, found.offsets) == ("t1.public.docs", {0: 12, 10: 3})
+
+
+@pytest.mark.parametrize("text", ["t1.public.docs", "20260101120000", "t,0:a", "t,0:1,", "t,0:1;"])
+def test_a_checkpoint_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"of table 'docs' is not of the form"):
+        parsed_checkpoint(text, "table 'docs'")
+
+
+def config(folder: Path, **more: str) -> PipelineConfig:
+    """Return a pipeline that adopts ``public.a``."""
+    given = {
+        "pipeline.name": "shop",
+        "source.kind": "recorded",
+        "source.path": str(folder),
+        "source.connector": "postgresql",
+        "source.topic.prefix": "t1",
+        "target.format": "hudi",
+        "target.path": str(folder / "lake"),
+        "deletes": "hard",
+        "table.public.a.adopt": "hudi-streamer",
+        **{key.replace("_", "."): value for key, value in more.items()},
+    }
+    named = {f"lakeingest.{key}": value for key, value in given.items()}
+    return load_config(write_properties(folder / "p.properties", named))
+
+
+def test_a_pipeline_that_adopts_all_its_tables_is_taken(tmp_path: Path) -> None:
+    found = config(tmp_path)
+    assert adopted_collections(found) == ["public.a"]
+    refuse_settings(found, ["public.a"])
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"source_connector": "mysql"}, "only tables of PostgresDebeziumSource"),
+        ({"target_format": "delta"}, r"format=hudi for public\.a"),
+        ({"deletes": "soft"}, "Set lakeingest.deletes=hard"),
+    ],
+)
+def test_a_pipeline_that_cannot_adopt_is_told_what_to_set(
+    tmp_path: Path, more: dict[str, str], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        refuse_settings(config(tmp_path, **more), ["public.a"])
+
+
+def test_a_table_that_would_begin_elsewhere_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"public\.b would be loaded from the beginning"):
+        refuse_settings(config(tmp_path), ["public.a", "public.b"])
+    with pytest.raises(ConfigError, match=r"no topic of public\.a is read"):
+        refuse_settings(config(tmp_path), ["public.b"])
+
+
+def state(version: int, adopted_at: str = "") -> TableState:
+    return TableState(version, CommitNote("shop", "a", "r", 1, 0, -1, "", adopted_at=adopted_at))
+
+
+def test_an_adopted_table_is_published_before_a_batch_touches_it() -> None:
+    tables = {"adopted": state(7, "00001"), "touched": state(8, "00001"), "unpublished": state(5)}
+    lake = LakeState(Publication(), tables)
+    assert lake.versions({"touched": state(9)}) == {"adopted": 7, "touched": 9}
+    later = LakeState(Publication(batch=1, tables={"adopted": 7, "touched": 9}), tables)
+    # A fence has made a newer version since; the published one holds until rows change.
+    assert later.versions({}) == {"adopted": 7, "touched": 9}
+    assert lake.adopted_at == "00001"
+
+
+def test_transactions_that_another_writer_applied_are_not_taken_for_a_new_log() -> None:
+    class Ledger:
+        def unknown_ends(self, positions: list[str]) -> int:
+            return len(positions)
+
+    class Again:
+        again = ("3", "5")
+
+    window, ledger = cast(Window, Again()), cast(DeltaLedger, Ledger())
+    refuse_unknown_ends(window, ledger, "5")
+    with pytest.raises(DataError, match="^1 transactions lie below"):
+        refuse_unknown_ends(window, ledger, "3")
+
+
+def test_the_commit_that_adopts_lies_below_the_first_batch_and_is_no_fence() -> None:
+    note = CommitNote("shop", "a", "r", schema_token(token(3, 1)), 1, 4, "x", adopted_at="00001")
+    assert not note.fences
+    assert note.token < token(3, 1)
+    assert CommitNote.from_json(note.to_json()) == note
