@@ -26,6 +26,7 @@ from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.handover import Handover, handover
 from lakeingest.apply.schemas import Schemas
 from lakeingest.apply.side_by_side import side_by_side
+from lakeingest.config.checkpoint import Checkpoint
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import ConfigError
 from lakeingest.ledger.delta import DeltaLedger
@@ -35,7 +36,6 @@ from lakeingest.sink.contract import CommitNote, schema_token, token
 from lakeingest.sink.hudi_adopted import soft_deletes
 from lakeingest.sink.hudi_adoption import HudiAdoption
 from lakeingest.source.contract import Source, TopicPartition
-from lakeingest.source.streamer_checkpoint import parsed_checkpoint
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,11 @@ class Adoption:
                 "checkpoint=topic,0:offset,1:offset: the next offset of each partition."
             )
             raise ConfigError(message)
-        found = parsed_checkpoint(text, f"table '{collection}'")
+        try:
+            found = Checkpoint.parse(text)
+        except ConfigError as error:
+            message = f"Table '{collection}': {error} Set lakeingest.table.{collection}.checkpoint."
+            raise ConfigError(message) from None
         topic = f"{self.config.source.topic_prefix}.{collection}"
         if found.topic != topic:
             message = (

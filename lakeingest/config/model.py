@@ -304,7 +304,8 @@ class PipelineConfig(ConfigModel):
         description="Metadata columns in the tables besides the rows' own: `own` are those that "
         "lakeingest works with; `hudi` adds what tables of Hudi Streamer's Debezium sources have "
         "(RFC-39: `_change_operation_type`, `_event_lsn`, …), of the event that last decided the "
-        "row. Default: `own`, which reads less of each event. Once on, it stays on.",
+        "row. Default: `own`, which reads less of each event; `hudi` with adopted tables, which "
+        "have them. Once on, it stays on.",
     )
     metadata_prefix: Identifier = Field(
         default="_",
@@ -349,7 +350,13 @@ class PipelineConfig(ConfigModel):
         """
         if "deletes" in self.model_fields_set:
             return self.deletes == "hard"
-        return self.metadata_columns == "hudi" and format_ == "hudi"
+        return self._has_event_columns and format_ == "hudi"
+
+    @property
+    def _has_event_columns(self) -> bool:
+        """Whether tables have RFC-39's columns: adopted ones do, and old values must not stay."""
+        adopted = any(table.adopt for table in self.tables.values())
+        return self.metadata_columns == "hudi" or adopted
 
     def metadata(self) -> MetadataColumns:
         """Return the metadata columns of the tables."""
@@ -357,7 +364,7 @@ class PipelineConfig(ConfigModel):
         from lakeingest.event_columns import BY_CONNECTOR
         from lakeingest.shape import MetadataColumns
 
-        event = BY_CONNECTOR[self.source.connector] if self.metadata_columns == "hudi" else ()
+        event = BY_CONNECTOR[self.source.connector] if self._has_event_columns else ()
         return MetadataColumns(self.metadata_prefix, [item.name for item in event])
 
     def formats(self) -> set[str]:

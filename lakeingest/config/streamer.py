@@ -27,6 +27,8 @@ from lakeingest.errors import ConfigError, UsageError
 FLAG = "true"
 """Value of an option that has none."""
 
+_ADOPT = ".adopt"
+
 
 @dataclass(frozen=True)
 class CommandLine:
@@ -83,11 +85,15 @@ def with_options(settings: Properties, typed: CommandLine) -> Properties:
             for name in option.key.names:
                 entries.pop(name, None)
             entries[option.key.names[0]] = Entry(option.name, text, "the command line")
+    refused = _refused(typed.options)
+    if CHECKPOINT in typed.options:
+        fault = _checkpoint(typed.options[CHECKPOINT], entries)
+        refused.extend([fault] if fault else [])
     return replace(
         settings,
         entries=entries,
         warnings=(*settings.warnings, *_idle(typed.options)),
-        problems=(*settings.problems, *_refused(typed.options)),
+        problems=(*settings.problems, *refused),
     )
 
 
@@ -101,23 +107,27 @@ def _idle(options: Mapping[Option, str]) -> list[str]:
 
 
 def _refused(options: Mapping[Option, str]) -> list[str]:
-    found = [
+    return [
         f"{option.name}: {option.refused}"
         for option, text in options.items()
         if option.refused is not None and text.upper() not in option.usual
     ]
-    if CHECKPOINT in options:
-        found.append(_about_checkpoint(options[CHECKPOINT]))
-    return found
 
 
-def _about_checkpoint(text: str) -> str:
+def _checkpoint(text: str, entries: dict[str, Entry]) -> str | None:
+    """Give the checkpoint to the table that is adopted; return why it cannot be."""
     try:
         topic = Checkpoint.parse(text).topic
     except ConfigError as error:
         return f"{CHECKPOINT.name}: {error}"
+    adopted = [name for name in entries if name.startswith(keys.TABLE) and name.endswith(_ADOPT)]
+    if len(adopted) == 1:
+        name = f"{adopted[0].removesuffix(_ADOPT)}.checkpoint"
+        entries[name] = Entry(CHECKPOINT.name, text, "the command line")
+        return None
+    table = ".".join(topic.rsplit(".", 2)[-2:])
     return (
-        f"{CHECKPOINT.name}: a new pipeline reads topic {topic} from its beginning, into a folder "
-        "of its own, and stops if the beginning is gone; remove it, and let the connector take a "
-        "new snapshot where the topic no longer holds one"
+        f"{CHECKPOINT.name} goes with a table that is there already and is adopted: add "
+        f"--hoodie-conf {keys.TABLE}{table}{_ADOPT}=hudi-streamer. A new one is read from the "
+        "topic's beginning; remove the option for that"
     )

@@ -64,7 +64,7 @@ INTERVAL = Option(
 )
 MASTER = Option(("--spark-master",), "URL", "Spark master, where no session is there yet.")
 APP_NAME = Option(("--spark-app-name",), "NAME", "Name that a new Spark session shows.")
-CHECKPOINT = Option(("--checkpoint",), "TEXT", "Refused: a new pipeline reads from the beginning.")
+CHECKPOINT = Option(("--checkpoint",), "TEXT", "Where the adopted table stands; else refused.")
 
 BASE_PATH = _means(
     hudi_keys.BASE_PATH, "PATH", "Folder of the table; the ledger lies in it.", "--target-base-path"

@@ -19,7 +19,6 @@ from lakeingest.ledger.publication import Publication
 from lakeingest.sink.contract import CommitNote, TableState, schema_token, token
 from lakeingest.sink.hudi_adopted import adopted_options, refuse_unlike
 from lakeingest.sink.hudi_services import layout
-from lakeingest.source.streamer_checkpoint import parsed_checkpoint
 from tests.recordings.configure import write_properties
 
 V9 = {
@@ -86,17 +85,6 @@ def test_an_adopted_table_keeps_its_own_layout_unless_the_user_says_more() -> No
     assert layout(options) == "found by looking"
     given = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "8"}
     assert layout(adopted_options(V9, given)) == "bucket SIMPLE 8"
-
-
-def test_a_checkpoint_is_read_as_hudi_streamer_writes_it() -> None:
-    found = parsed_checkpoint("t1.public.docs,0:12,10:3", "it")
-    assert (found.topic, found.offsets) == ("t1.public.docs", {0: 12, 10: 3})
-
-
-@pytest.mark.parametrize("text", ["t1.public.docs", "20260101120000", "t,0:a", "t,0:1,", "t,0:1;"])
-def test_a_checkpoint_of_another_form_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"of table 'docs' is not of the form"):
-        parsed_checkpoint(text, "table 'docs'")
 
 
 def config(folder: Path, **more: str) -> PipelineConfig:

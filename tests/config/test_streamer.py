@@ -125,7 +125,10 @@ def test_what_has_no_effect_is_one_warning_for_each_reason() -> None:
         ("--base-file-format HFILE", "--base-file-format: only PARQUET"),
         ("--run-bootstrap", "--run-bootstrap: a table is loaded"),
         ("--post-write-termination-strategy-class X", "run without --continuous"),
-        ("--checkpoint postgres.shop.orders,0:5", "--checkpoint: a new pipeline reads topic"),
+        (
+            "--checkpoint postgres.shop.orders,0:5",
+            "lakeingest.table.shop.orders.adopt=hudi-streamer",
+        ),
         ("--checkpoint 20260101", "topic,0:10,1:20"),
         ("--hoodie-conf auto.offset.reset=latest", "auto.offset.reset can only be earliest"),
         (
@@ -180,3 +183,11 @@ def test_the_same_table_may_be_kept_as_delta() -> None:
 def test_a_missing_option_is_named() -> None:
     with pytest.raises(UsageError, match="missing: --target-base-path, --table-type"):
         streamer_config(typed("--target-table orders"))
+
+
+def test_a_checkpoint_is_that_of_the_table_which_is_adopted() -> None:
+    adopt = "--hoodie-conf lakeingest.table.shop.orders.adopt=hudi-streamer"
+    config = pipeline(f"{adopt} --checkpoint postgres.shop.orders,0:5")
+    assert config.table("shop.orders").checkpoint == "postgres.shop.orders,0:5"
+    assert config.deletes_are_hard("hudi")
+    assert "_event_lsn" in config.metadata().event
