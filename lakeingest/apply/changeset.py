@@ -85,6 +85,8 @@ def _partial(
     decoded = decoded_rows(rows, table, spec)
     if not any(share.moved for share in shares):
         return payload_of_partial_rows(decoded, table, spec)
+    if any(share.unpaired for share in shares):
+        decoded = moves.paired(decoded)
     decoded = held(decoded)
     payload = held(payload_of_partial_rows(decoded, table, spec))
     return _with_moved(payload, decoded, table, spec, lake)

@@ -34,6 +34,7 @@ class Share:
         source_ms: Newest commit time at the source (milliseconds).
         masked: Rows that may leave a column out.
         moved: Of those, rows that a primary-key change created.
+        unpaired: Of those, rows without the header that names the key they had before.
         deletes: Whether some row deletes.
         keyless: Rows whose record has no key.
         size: Bytes of the rows.
@@ -55,6 +56,7 @@ class Share:
     source_ms: int
     masked: int
     moved: int
+    unpaired: int
     deletes: bool
     keyless: int
     size: int
@@ -72,7 +74,8 @@ def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
     waiting = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE, Kind.MALFORMED)
     # A delete has no row after it; it is a sample only where there is nothing else.
     newest = F.struct(F.col("op") != "d", F.col("offset"))
-    moved = F.col("may_be_masked") & F.col("moved_from").isNotNull()
+    # Only a changed key creates a row and leaves values out.
+    moved = F.col("may_be_masked") & (F.col("op") == "c")
     at_floor = F.max_by(EVENT, F.when(truncate, F.col("position"))).alias(EVENT)
     events = [at_floor] if EVENT in batched.columns else []
     rows = (
@@ -87,6 +90,7 @@ def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
             F.max("source_ms").alias("source_ms"),
             F.count_if(is_row & F.col("may_be_masked")).alias("masked"),
             F.count_if(is_row & moved).alias("moved"),
+            F.count_if(is_row & moved & F.col("moved_from").isNull()).alias("unpaired"),
             # A set, and not a count: with it Spark groups in memory instead of sorting the window.
             F.collect_set(F.when(is_row, F.col("op"))).alias("ops"),
             F.count_if(is_row & F.col("key").isNull()).alias("keyless"),
@@ -114,6 +118,7 @@ def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
             row["source_ms"] or 0,
             row["masked"],
             row["moved"],
+            row["unpaired"],
             "d" in row["ops"],
             row["keyless"],
             row["size"] or 0,

@@ -2,8 +2,10 @@
 
 Debezium sends a key change as delete(old) and create(new) at one place of the log, and the create
 has placeholders for unchanged TOAST values: its value is the old key's, as it was just below that
-place. The old key may itself have been moved there in the same batch (chains and swaps), so the
-look-up is a hop that is repeated while it finds another move, then ends at the table's own row.
+place. The create names the old key in a header; where a transform took the headers off, the delete
+at the same place names it (``paired``). The old key may itself have been moved there in the same
+batch (chains and swaps), so the look-up is a hop that is repeated while it finds another move, then
+ends at the table's own row.
 
 Limit, stated: the fill reads the old key's state as far as it is known when the batch is applied.
 Transactions are released in commit order, so it is all there; only a mode that applies older,
@@ -26,6 +28,29 @@ from lakeingest.shape import MetadataColumns
 
 def _slot(name: str) -> str:
     return f"_slot_{name}"
+
+
+def paired(decoded: DataFrame) -> DataFrame:
+    """Give creates that leave values out the key of the delete at their place of the log.
+
+    Rows of one COPY share a place, too, but none of them is a delete, and none leaves a value out.
+
+    Args:
+        decoded: As ``fold.fold_rows`` takes it.
+
+    Returns:
+        The same, with ``moved_from_row`` where a header was missing.
+    """
+    deletes = decoded.where(F.col("op") == "d").select(
+        F.col("position").alias("_at"), F.col("key_row").alias("_old")
+    )
+    old = deletes.groupBy("_at").agg(F.first("_old").alias("_old"))
+    lonely = (
+        (F.col("op") == "c") & F.col("unavailable").isNotNull() & F.col("moved_from_row").isNull()
+    )
+    joined = decoded.join(old, lonely & (F.col("position") == F.col("_at")), "left")
+    filled = F.coalesce(F.col("moved_from_row"), F.col("_old"))
+    return joined.withColumn("moved_from_row", filled).drop("_at", "_old")
 
 
 def links(payload: DataFrame, key: Sequence[str], fillable: Sequence[str]) -> DataFrame:

@@ -36,6 +36,7 @@ def share(after: Mapping[str, Any] | None, key: Mapping[str, Any] | None) -> Sha
         source_ms=0,
         masked=0,
         moved=0,
+        unpaired=0,
         deletes=False,
         keyless=key is None,
         size=0,

@@ -170,7 +170,9 @@ def random_history(
         chosen = rng.random()
         sent = TOASTED if not masked_moves else rng.sample(TOASTED, rng.choice((0, 0, 1)))
         if chosen < 0.3:
-            early = number < 3 and rng.random() < 0.5
+            # The initial snapshot is before everything that is streamed.
+            first = all(isinstance(one, Insert) and one.snapshot for one in statements)
+            early = first and rng.random() < 0.5
             statements.append(Insert(one, _values(rng, number, ("n", *TOASTED)), early))
         elif chosen < 0.65:
             names = rng.sample(("n", *TOASTED), rng.choice((0, 1, 1, 2)))

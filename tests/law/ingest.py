@@ -19,7 +19,7 @@ from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.shape import CHANGE
 from lakeingest.sink.contract import CommitNote, Sink, TableState, token
 from lakeingest.sink.delta import DeltaSink
-from tests.law.history import COLLECTION, Change
+from tests.law.history import COLLECTION, Case, Change
 
 DDL = "h BIGINT, id BIGINT, n BIGINT, body STRING, blob BINARY, tags ARRAY<STRING>"
 KEY = ("h", "id")
@@ -67,7 +67,11 @@ class Ingest:
         self.table = TableSpec(COLLECTION, columns, self._key)
         return self.table
 
-    def deliver(self, rounds: Sequence[Iterable[Change]]) -> Iterable[int]:
+    def arriving(self, case: Case, history: int, number: int) -> Iterable[object]:
+        """Return what arrives of a case in round ``number``, as ``deliver`` takes it."""
+        return case.changes(history, number)
+
+    def deliver(self, rounds: Sequence[Iterable[object]]) -> Iterable[int]:
         """Apply each round as one batch; yields its number when it is in the table."""
         frame = self._frame(rounds)
         found = shares(frame, self._spec.format)
@@ -84,12 +88,18 @@ class Ingest:
         assert self.state is not None
         return self.state
 
+    def resume(self) -> None:
+        """Go on where the table stands, as a run does that starts again."""
+        self.state = self.sink.state(COLLECTION)
+        assert self.state is not None
+        self._batch = self.state.note.batch
+
     def head(self) -> DataFrame:
         """Read the table with tombstones and metadata."""
         assert self.state is not None
         return self.sink.read(COLLECTION, self.state.version)
 
-    def _frame(self, rounds: Sequence[Iterable[Change]]) -> DataFrame:
+    def _frame(self, rounds: Sequence[Iterable[object]]) -> DataFrame:
         rows: list[tuple[object, ...]] = []
         for number, changes in enumerate(rounds):
             for item in changes:

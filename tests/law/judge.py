@@ -56,7 +56,7 @@ def wrong_cases(new_table: NewTable, cases: Sequence[Case]) -> list[Wrong]:
     wrong: dict[int, Wrong] = {}
     count = max(len(case.rounds) for case in cases)
     rounds = [
-        [change for number, case in enumerate(cases) for change in case.changes(number, round_)]
+        [item for number, case in enumerate(cases) for item in table.arriving(case, number, round_)]
         for round_ in range(count)
     ]
     for round_ in table.deliver(rounds):

@@ -1,0 +1,172 @@
+"""The same histories as records of a connector, so that decoding and positions are judged, too.
+
+Where a history says "cut 2, statement 5", a connector says it in its own words, with all that makes
+those words hard to compare: numbers as text, a binlog file that rolls over, log records of
+interleaved transactions that go back, servers that take turns. What is claimed of a position is
+only that these words come out in the order of the history.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.decode.columns import Encodings
+from lakeingest.decode.json_envelope import decode_envelope
+from lakeingest.envelope import changes
+from lakeingest.sink.contract import Sink
+from tests.envelope.records import Record, frame
+from tests.law.history import Case, Change, change
+from tests.law.ingest import Ingest
+
+Source = Callable[[int, int, bool], Mapping[str, Any]]
+"""(cut, statement, whether of the initial snapshot) to the fields of ``source`` that say where."""
+
+Transaction = Callable[[int, int], str]
+"""(cut, statement) to ``transaction.id``."""
+
+_LSN = 26_668_488
+
+
+def _snapshot(snapshot: bool) -> str:
+    return "true" if snapshot else "false"
+
+
+@dataclass(frozen=True)
+class Connector:
+    """How a connector says where an event stands.
+
+    Attributes:
+        name: As ``lakeingest.source.connector`` has it.
+        source: Fields of the source block.
+        transaction: Id of the transaction of a statement.
+        headers: Whether a changed key's create names the old one in a header.
+    """
+
+    name: str
+    source: Source
+    transaction: Transaction
+    headers: bool = True
+
+
+def _postgresql(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any]:
+    # Every other transaction wrote before the one that committed before it: its LSNs go back.
+    lsn = _LSN + 1000 * cut + 8 * statement - (900 if cut % 2 else 0)
+    before = None if snapshot or cut == 0 else str(_LSN + 1000 * cut)
+    return {
+        "schema": "public",
+        "table": "docs",
+        "lsn": lsn,
+        "sequence": json.dumps([before, str(lsn)], separators=(",", ":")),
+        "snapshot": _snapshot(snapshot),
+    }
+
+
+def _xid(cut: int, statement: int) -> str:
+    return f"{700 + cut}:{_LSN + statement}"
+
+
+def _binlog(cut: int, statement: int, snapshot: bool) -> dict[str, Any]:
+    # The file rolls over from 999999 to 1000000 after the first cut, and positions start over.
+    return {
+        "db": "public",
+        "table": "docs",
+        "file": f"mysql-bin.{999_999 + cut:06d}",
+        "pos": 4 + 100 * statement,
+        "row": statement % 3,
+        "snapshot": _snapshot(snapshot),
+    }
+
+
+def _with_gtid(gtid: Callable[[int], str]) -> Source:
+    def source(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any]:
+        return {**_binlog(cut, statement, snapshot), "gtid": gtid(cut)}
+
+    return source
+
+
+def _by_gtid(gtid: Callable[[int], str]) -> Transaction:
+    return lambda cut, _: gtid(cut)
+
+
+def _file(cut: int, _: int) -> str:
+    return f"file=mysql-bin.{999_999 + cut:06d},pos=4"
+
+
+def _uuid(cut: int) -> str:
+    return f"0e4d5dcd-a33b-11ea-80f1-02010a22a99e:{9 + cut}"
+
+
+def _tagged(cut: int) -> str:
+    return f"0e4d5dcd-a33b-11ea-80f1-02010a22a99e:nightly:{99 + cut}"
+
+
+def _domain(cut: int) -> str:
+    # Two servers of one domain take turns; the sequence alone says the order.
+    return f"0-{2 - cut % 2}-{999 + cut}"
+
+
+CONNECTORS: Mapping[str, Connector] = {
+    "postgresql": Connector("postgresql", _postgresql, _xid),
+    "postgresql, no headers": Connector("postgresql", _postgresql, _xid, headers=False),
+    "mysql, files": Connector("mysql", _binlog, _file),
+    "mysql, gtid": Connector("mysql", _with_gtid(_uuid), _by_gtid(_uuid)),
+    "mysql, tagged gtid": Connector("mysql", _with_gtid(_tagged), _by_gtid(_tagged)),
+    "mariadb": Connector("mariadb", _with_gtid(_domain), _by_gtid(_domain)),
+}
+
+
+class RawIngest(Ingest):
+    """A table that is fed from a connector's records; a round is a partition of its topic."""
+
+    def __init__(self, spark: SparkSession, sink: Sink, connector: Connector, **more: Any) -> None:
+        """Bind to a sink and a connector."""
+        super().__init__(spark, sink, **more)
+        self._connector = connector
+        self._session = spark
+
+    def arriving(self, case: Case, history: int, number: int) -> Iterable[Record]:
+        """Return round ``number`` of a case as records."""
+        sent = case.events()
+        for item in case.rounds[number]:
+            event = sent.get(item)
+            if event is not None:
+                placed = self._placed(case.cuts[item[0]], item[0], event.snapshot)
+                for one in change(history, event, ""):
+                    record = _record(one, placed, number)
+                    yield record if self._connector.headers else replace(record, headers={})
+
+    def _placed(self, cut: int, statement: int, snapshot: bool) -> dict[str, Any]:
+        block = {"id": self._connector.transaction(cut, statement), "total_order": statement + 1}
+        source = {"version": "3.4.1.Final", "name": "t", "ts_ms": 1}
+        return {
+            "source": {**source, **self._connector.source(cut, statement, snapshot)},
+            "transaction": None if snapshot else block,
+        }
+
+    def _frame(self, rounds: Sequence[Iterable[object]]) -> DataFrame:
+        records = [record for arriving in rounds for record in arriving]
+        numbered = [
+            replace(record, offset=offset)
+            for offset, record in enumerate(records)
+            if isinstance(record, Record)
+        ]
+        marks = tuple(mark.encode() for mark in Encodings().json_marks())
+        envelopes = decode_envelope(frame(self._session, numbered))
+        found = changes(envelopes, self._connector.name, 0, marks)
+        return found.withColumn("batch", F.col("partition"))
+
+
+def _record(item: Change, placed: Mapping[str, Any], number: int) -> Record:
+    headers = {} if item.moved_from is None else {"__debezium.oldkey": item.moved_from}
+    if item.value is None:
+        return Record("t.docs", None, item.key, number, 0, headers)
+    envelope = json.loads(item.value)
+    # As Debezium lays it out: what the rows decoder cuts off behind ``after`` is there.
+    whole = {"before": envelope["before"], "after": envelope["after"], **placed, "op": item.op}
+    return Record("t.docs", whole, item.key, number, 0, headers)

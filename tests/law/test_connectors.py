@@ -1,0 +1,71 @@
+"""The law, from each connector's own records: decoding, positions, fold and merge together.
+
+``pytest -m soak tests/law`` runs thousands of histories per connector and prints the seeds; the
+environment variable ``LAKEINGEST_SEED`` chooses others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.law.history import Case, any_order, in_order
+from tests.law.ingest import Ingest, delta_sink
+from tests.law.judge import check
+from tests.law.raw import CONNECTORS, RawIngest
+
+ROUNDS = 3
+FEW, MANY = 25, 350
+
+EACH = pytest.mark.parametrize("connector", CONNECTORS)
+DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+
+Tables = Callable[[str, bool], Callable[[], Ingest]]
+
+
+@pytest.fixture
+def tables(spark: SparkSession, tmp_path: Path) -> Tables:
+    """Make tables that are fed from a connector's records."""
+    numbers = count()
+
+    def of(connector: str, hard: bool) -> Callable[[], Ingest]:
+        def new() -> Ingest:
+            root = tmp_path / f"lake{next(numbers)}"
+            sink = delta_sink(spark, root, hard=hard, null_missing=True)
+            return RawIngest(spark, sink, CONNECTORS[connector])
+
+        return new
+
+    return of
+
+
+def _cases(first: int, number: int) -> Sequence[Case]:
+    """Return as many histories whose rounds follow the source as such that arrive anyhow."""
+    seeds = range(first, first + number)
+    return [make(seed, ROUNDS) for seed in seeds for make in (in_order, any_order)]
+
+
+@pytest.mark.slow
+@EACH
+def test_a_connectors_records_in_any_order_leave_the_rows_of_the_source(
+    tables: Tables, connector: str
+) -> None:
+    check(tables(connector, False), _cases(0, FEW))
+
+
+@pytest.mark.soak
+@EACH
+@DELETES
+def test_thousands_of_histories_leave_the_rows_of_the_source(
+    tables: Tables, connector: str, hard: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = int(os.environ.get("LAKEINGEST_SEED", "1000"))
+    cases = _cases(first, MANY)
+    with capsys.disabled():
+        print(f"\n{connector}: {len(cases)} histories, seeds {first} to {first + MANY - 1}")
+    check(tables(connector, hard), cases)

@@ -1,0 +1,77 @@
+"""A pipeline over raw events, transaction by transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.run import run_pipeline
+from lakeingest.config import load_config
+from lakeingest.reader import open_lake
+from tests.vectors.wire import PREFIX, write_registry, written_log
+
+State = dict[Any, tuple[Any, ...]]
+"""Rows of a table by key."""
+
+
+class Lake:
+    """What the pipeline made of some files of events."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self._spark = spark
+        self._folder = folder
+
+    def of(self, *runs: str, **settings: str) -> Lake:
+        """Ingest files of events, each source transaction in a publication of its own."""
+        log = written_log(self._folder / "log", *runs)
+        if settings.get("lakeingest.source.format") == "avro":
+            write_registry(log)
+        configured = {
+            "lakeingest.pipeline.name": "vectors",
+            "lakeingest.source.kind": "recorded",
+            "lakeingest.source.path": str(log),
+            "lakeingest.source.connector": "postgresql",
+            "lakeingest.source.topic.prefix": PREFIX,
+            "lakeingest.target.path": str(self._folder / "lake"),
+            "lakeingest.commit.max.transactions": "1",
+            **settings,
+        }
+        run_pipeline(self._spark, load_config(configured))
+        return self
+
+    def rows(self, table: str, *columns: str) -> State:
+        """Return the newest rows of a table: first column -> the others."""
+        snapshot = open_lake(self._spark, str(self._folder / "lake")).snapshot()
+        return _state(snapshot.table(f"public.{table}").select(*columns).collect())
+
+    def history(self, table: str, *columns: str) -> list[State]:
+        """Return the table's rows at each publication, without repetitions."""
+        lake = open_lake(self._spark, str(self._folder / "lake"))
+        found: list[State] = []
+        for snapshot in sorted(lake.snapshots(), key=lambda one: one.batch):
+            if f"public.{table}" not in snapshot.tables():
+                continue
+            state = _state(snapshot.table(f"public.{table}").select(*columns).collect())
+            if not found or found[-1] != state:
+                found.append(state)
+        return found
+
+
+def _state(rows: list[Any]) -> State:
+    found = {row[0]: tuple(row[1:]) for row in rows}
+    assert len(found) == len(rows), "a key stands in two rows"
+    return found
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Callable[..., Lake]:
+    """Ingest files of events: names of files, then settings as a mapping."""
+
+    def ingested(*runs: str, settings: dict[str, str] | None = None) -> Lake:
+        return Lake(spark, tmp_path).of(*runs, **(settings or {}))
+
+    return ingested

@@ -1,0 +1,150 @@
+"""Raw events of a real connector leave the state that their SQL statements imply, commit by commit.
+
+The statements are those that the events' recorder ran; what they leave is written here by hand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.vectors.conftest import Lake
+
+pytestmark = pytest.mark.slow
+
+LONG = "".join(hashlib.md5(str(number).encode()).hexdigest() for number in range(1, 201))
+"""``string_agg(md5(i::text), '')`` over 1 to 200: long enough to lie out of line."""
+
+B = "id INT, v STRING, n DECIMAL(10,2), d DATE, ts TIMESTAMP_NTZ, tz TIMESTAMP, nn INT"
+
+
+@pytest.fixture(scope="module")
+def statements(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Snapshot, key change, filtered table, messages, truncate, COPY, interleaving."""
+    settings = {"lakeingest.table.public.b.schema": B}
+    return Lake(spark, tmp_path_factory.mktemp("statements")).of("statements", **settings)
+
+
+def test_each_commit_of_a_table_is_seen_with_key_change_truncate_and_copy(statements: Lake) -> None:
+    before = {1: ("s1",), 2: ("s2",)}
+    copied = {100: ("cp1",), 101: ("cp2",), 102: ("cp3",)}
+    assert statements.history("a", "id", "v") == [
+        # The first publication is the snapshot and the transaction after it.
+        {**before, 3: ("c3",), 4: ("c4",)},
+        {**before, 1: ("u1",), 3: ("c3",), 4: ("c4",)},
+        {1: ("u1",), 2: ("s2",), 30: ("c3",), 4: ("c4",)},
+        {1: ("u1",), 2: ("s2",), 30: ("c3",), 4: ("c4",), 5: ("c5",)},
+        {},
+        copied,
+        # T2 commits before T1, though T1 wrote first.
+        {**copied, 201: ("T2-1",)},
+        {**copied, 200: ("T1-1",), 201: ("T2-1",), 202: ("T1-2",), 203: ("T1-3",)},
+    ]
+
+
+def test_a_delete_and_an_insert_of_one_transaction_are_seen_together(statements: Lake) -> None:
+    columns = ("id", "v", "n", "d", "ts", "nn")
+    placed = datetime.fromisoformat("2026-01-02T03:04:05.123456")
+    assert statements.history("b", *columns) == [
+        {1: ("x", Decimal("1.50"), date(2026, 1, 2), placed, 9)},
+        {2: ("y", None, None, None, 7)},
+    ]
+
+
+def test_a_truncate_of_two_tables_reaches_both_and_an_insert_after_it_stays(
+    statements: Lake,
+) -> None:
+    # k was inserted as NULL: replace.null.with.default made it 5 before it reached a topic.
+    assert statements.rows("e", "id", "m", "k") == {1: ("q", 5)}
+
+
+def test_rows_of_a_table_with_full_identity_are_whole(statements: Lake) -> None:
+    assert statements.history("tfull", "id", "n", "txt") == [{1: (1, LONG)}, {1: (2, LONG)}]
+
+
+def test_a_transaction_that_was_cut_by_a_kill_is_whole_however_end_counts(
+    lake: Callable[..., Lake],
+) -> None:
+    found = lake("killed", "restarted").history("a", "id", "v")
+    ten = dict.fromkeys(range(1001, 1011), ("x",))
+    assert found == [
+        {900: ("pre",)},
+        {900: ("pre",), **ten},
+        {900: ("pre",), **ten, 901: ("post",)},
+    ]
+
+
+def test_of_a_transaction_that_a_kill_cut_nothing_is_seen_before_its_end(
+    lake: Callable[..., Lake],
+) -> None:
+    assert lake("killed").history("a", "id", "v") == [{900: ("pre",)}]
+
+
+def test_interleaved_transactions_are_whole_after_a_kill_in_the_later_one(
+    lake: Callable[..., Lake],
+) -> None:
+    found = lake("interleaved_killed", "interleaved_restarted").history("a", "id", "v")
+    second = {301: ("T2-1",), 303: ("T2-2",)}
+    assert found == [second, {300: ("T1-1",), 302: ("T1-2",), 304: ("T1-3",), **second}]
+
+
+WITHOUT_KEYLESS = {"lakeingest.source.topics": r"px\.public\.(?!nopk$).*"}
+
+
+def test_a_snapshot_by_signal_amid_updates_and_a_column_added_later_are_right(
+    lake: Callable[..., Lake],
+) -> None:
+    signals = lake("signals", settings=WITHOUT_KEYLESS)
+    inc = {1: ("v1",), 2: ("v2",), 3: ("upd6",), 4: ("v4",), 5: ("v5",)}
+    assert signals.rows("inc", "id", "v") == inc
+    assert signals.rows("e", "id", "m", "k", "z") == {50: ("w", None, "zz")}
+    assert signals.rows("tfull", "id", "n", "txt") == {77: (2, LONG)}
+    assert len(signals.rows("sig", "id")) == 9
+
+
+def test_avro_events_with_adjusted_names_leave_what_was_in_the_tables(
+    lake: Callable[..., Lake],
+) -> None:
+    avro = lake("avro", settings={"lakeingest.source.format": "avro"})
+    a = avro.rows("a", "id", "v")
+    assert a[100] == ("cp2",) or a
+    assert avro.rows("tfull", "id", "n", "txt") == {1: (2, LONG)}
+
+
+ARRAYS = "ta ARRAY<STRING>, ia ARRAY<INT>, ba ARRAY<BIGINT>, da ARRAY<DATE>, ua ARRAY<STRING>"
+SEEN = ("txt", "nntxt", "js", "ta", "ia", "ba", "da", "hs", "xm")
+
+FORMS = {
+    "toast_bytes": ("STRING", {}),
+    "toast_base64": ("MAP<STRING, STRING>", {"lakeingest.source.binary.mode": "base64"}),
+    "toast_hex": ("STRING", {"lakeingest.source.binary.mode": "hex"}),
+}
+
+
+@pytest.mark.parametrize("run", FORMS)
+def test_values_left_out_by_an_update_and_by_a_key_change_are_those_that_were_inserted(
+    lake: Callable[..., Lake], run: str
+) -> None:
+    hstore, settings = FORMS[run]
+    ddl = (
+        f"id INT, n INT, txt STRING, nntxt STRING, js STRING, by BINARY, {ARRAYS}, "
+        f"hs {hstore}, xm STRING"
+    )
+    columns = "lakeingest.table.public.tst.schema"
+    found = lake(run, settings={**settings, columns: ddl}).history("tst", "id", "n", *SEEN)
+    inserted, updated, moved, deleted = found
+    (number, *values) = inserted[1]
+    words = [LONG[at : at + 32] for at in range(0, len(LONG), 32)]
+    one_to = list(range(1, 2001))
+    assert number == 1
+    assert values[:3] == [LONG, LONG, f'"{LONG}"']
+    assert values[3:7] == [words, one_to, one_to, [date(2026, 1, 1)] * 2000]
+    assert values[8] == f"<a>{LONG}</a>"
+    assert updated == {1: (2, *values)}
+    assert moved == {10: (2, *values)}
+    assert deleted == {}
