@@ -176,6 +176,8 @@ class MetadataColumns:
             position; null where every column has the row's position).
         record_key: Only in Hudi tables whose key columns cannot be a record key; readers of the
             lake do not see it.
+        row_key: Only in tables whose source has no key: a hash that tells rows apart; readers of
+            the lake do not see it.
         event: RFC-39's columns, where they are wanted; readers see them like the source's.
     """
 
@@ -190,6 +192,7 @@ class MetadataColumns:
         self.deleted = f"{prefix}deleted"
         self.column_positions = f"{prefix}column_positions"
         self.record_key = f"{prefix}record_key"
+        self.row_key = f"{prefix}row_key"
         self.event = tuple(event)
 
     @property

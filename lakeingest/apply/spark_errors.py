@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from lakeingest.decode.logical import CONVERSION_FAILED
 from lakeingest.errors import DataError, LakeingestError, TransientError
+from lakeingest.plan.keyless import NO_ROW_BEFORE, NOT_AN_INSERT
 from lakeingest.sink.merge_law import MISSING_VALUE
 from lakeingest.sink.partition_types import NO_FOLDER
 
@@ -35,6 +36,21 @@ def explained(collection: str) -> Iterator[None]:
                 "batch was published. Either the stream began without a snapshot of this table "
                 "(take one, or set REPLICA IDENTITY FULL), or accept NULL until the next full "
                 "value with lakeingest.toast.missing=null."
+            )
+            raise DataError(message) from None
+        if NO_ROW_BEFORE in text:
+            message = (
+                f"Table '{collection}' has no key, and an update or a delete of it does not say "
+                "what the row was. Nothing of this batch was published. Set REPLICA IDENTITY FULL "
+                "(PostgreSQL) or binlog_row_image=FULL (MySQL, MariaDB) and load the table anew, "
+                "or give it a primary key."
+            )
+            raise DataError(message) from None
+        if NOT_AN_INSERT in text:
+            message = (
+                f"Table '{collection}' has no key and is only appended to, but a row of it was "
+                "updated or deleted. Nothing of this batch was published. Load it anew with "
+                f"lakeingest.table.{collection}.keyless=full-row, or give it a primary key."
             )
             raise DataError(message) from None
         if NO_FOLDER in text:

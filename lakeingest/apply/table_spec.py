@@ -8,6 +8,7 @@ that the lake has already keep their lake type.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql.types import StructType
@@ -17,7 +18,7 @@ from lakeingest.decode import logical
 from lakeingest.decode.columns import SourceColumn, declared, of_json
 from lakeingest.decode.wire import Samples
 from lakeingest.errors import ConfigError
-from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.shape import MetadataColumns
 from lakeingest.widening import widens
 
@@ -37,6 +38,7 @@ def table_spec(
     spec: PipelineSpec,
     infer: Infer,
     warn: Callable[[str], None],
+    keyless: Keyless | None = None,
 ) -> TableSpec:
     """Settle columns and key of ``collection`` for one batch.
 
@@ -49,6 +51,7 @@ def table_spec(
         spec: Pipeline settings.
         infer: Finds types of fields that nothing else tells; runs a job.
         warn: Takes a warning for the user.
+        keyless: What a row is where there is no key; null: that is refused.
 
     Raises:
         ConfigError: No key, a key column that is not there, or a column with a reserved name.
@@ -63,18 +66,33 @@ def table_spec(
     columns = (*known, *_absent(new, known))
     # The lake's columns that the source does not send (any more); they come as NULL.
     columns = (*columns, *_absent(stored, columns))
+    row_key = (spec.names.row_key,)
+    if keyless is not None and tuple(key) in ((), row_key) and not shown.key:
+        _check(collection, columns, (), spec.names, row_key)
+        return TableSpec(collection, columns, row_key, True, shown.reader, keyless=keyless)
+    if tuple(key) == row_key:
+        raise _without_policy(collection)
     chosen = tuple(key) or shown.key
     in_value = bool(key) and not (shown.key and set(chosen) <= set(shown.key))
     if not chosen or (not in_value and any(share.keyless for share in shares)):
         message = (
             f"Table '{collection}' has no key: its records come without one. Declare the columns "
             f"that identify a row with lakeingest.table.{collection}.key (the table then needs "
-            "REPLICA IDENTITY FULL on PostgreSQL), give it a primary key, or leave it out of "
+            "REPLICA IDENTITY FULL on PostgreSQL), give it a primary key, say what a row is with "
+            f"lakeingest.table.{collection}.keyless=full-row or append, or leave it out of "
             "lakeingest.source.topics. Nothing of this batch was published."
         )
         raise ConfigError(message)
     _check(collection, columns, chosen, spec.names)
     return TableSpec(collection, columns, chosen, in_value, shown.reader)
+
+
+def _without_policy(collection: str) -> ConfigError:
+    return ConfigError(
+        f"Table '{collection}' is kept by a row key of ours in the lake, because its source had no "
+        f"key. Set lakeingest.table.{collection}.keyless as it was, or load the table anew. "
+        "Nothing of this batch was published."
+    )
 
 
 def _samples(shares: Sequence[Share]) -> Samples:
@@ -132,7 +150,7 @@ def _inferred(
 def _stored(lake: StructType | None, spec: PipelineSpec) -> tuple[SourceColumn, ...]:
     if lake is None:
         return ()
-    others = {*spec.names.names, *spec.names.event}
+    others = {*spec.names.names, spec.names.row_key, *spec.names.event}
     own = StructType([item for item in lake if item.name not in others])
     return declared(own, spec.encodings)
 
@@ -150,6 +168,7 @@ def _check(
     columns: Sequence[SourceColumn],
     key: Sequence[str],
     names: MetadataColumns,
+    more: Sequence[str] = (),
 ) -> None:
     have = {column.name for column in columns}
     absent = [name for name in key if name not in have]
@@ -157,6 +176,15 @@ def _check(
         message = (
             f"Key column {', '.join(absent)} of table '{collection}' is not among its columns "
             f"({', '.join(sorted(have))}). Correct lakeingest.table.{collection}.key or .schema."
+        )
+        raise ConfigError(message)
+    alike = Counter(name.lower() for name in have)
+    twice = sorted(name for name in have if alike[name.lower()] > 1)
+    if twice:
+        message = (
+            f"Table '{collection}' has columns that differ by case only: {', '.join(twice)}. "
+            "Spark and its tables cannot tell them apart. Rename one on the way (Connect's "
+            "ReplaceField transform) or leave it out (the connector's column.exclude.list)."
         )
         raise ConfigError(message)
     unusual = sorted(name for name in have if _REFUSED_BY_DELTA & set(name))
@@ -175,7 +203,7 @@ def _check(
             "or rename the column on the way (Connect's ReplaceField transform)."
         )
         raise ConfigError(message)
-    taken = sorted(have & set(names.names))
+    taken = sorted(have & {*names.names, *more})
     if taken:
         message = (
             f"Table '{collection}' has a column named {', '.join(taken)}, which lakeingest uses "

@@ -15,7 +15,7 @@ from lakeingest.apply.table_spec import table_spec
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import ConfigError
 from lakeingest.plan.inference import narrowest, readable_counts
-from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.sink.contract import Sink, TableState
 from lakeingest.widening import widens
 
@@ -100,6 +100,7 @@ class TableBook:
             self._spec,
             lambda names: _inferred(changes, names),
             self._warn,
+            None if declared.keyless == "stop" else Keyless(declared.keyless),
         )
         if state and state.note.key and tuple(sorted(table.key)) != tuple(sorted(state.note.key)):
             message = (

@@ -134,6 +134,7 @@ KEYS: tuple[Key, ...] = (
 TABLE_KEYS: dict[str, Key] = {
     "schema": Key(f"{TABLE}{COLLECTION}.schema", TableConfig, "ddl"),
     "key": Key(f"{TABLE}{COLLECTION}.key", TableConfig, "key"),
+    "keyless": Key(f"{TABLE}{COLLECTION}.keyless", TableConfig, "keyless"),
     "partition": Key(f"{TABLE}{COLLECTION}.partition", TableConfig, "partition"),
     "format": Key(f"{TABLE}{COLLECTION}.format", TableConfig, "format"),
     "path": Key(f"{TABLE}{COLLECTION}.path", TableConfig, "path"),

@@ -217,6 +217,13 @@ class TableConfig(ConfigModel):
         description="Key columns, separated by commas. Default: the fields of the Kafka record "
         "key, which Debezium fills with the primary key.",
     )
+    keyless: Literal["stop", "full-row", "append"] = Field(
+        default="stop",
+        description="What a row of a table without a key is: `full-row`: all that is in it, so "
+        "equal rows are one row, and updates and deletes need the whole row before; `append`: its "
+        "place in the log, so an update or a delete stops the run. Default: `stop`, because either "
+        "can lose something.",
+    )
     partition: tuple[Text, ...] = Field(
         default=(),
         description="Columns, separated by commas, by whose values the table lies in folders. "

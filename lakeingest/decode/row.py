@@ -24,7 +24,7 @@ def with_row(
     reader: RowReader,
     *,
     masked: bool,
-    before: bool = False,
+    sides: Sequence[str] = ("after",),
 ) -> DataFrame:
     """Add the row after the change.
 
@@ -34,15 +34,14 @@ def with_row(
         encodings: Wire settings of the connector.
         reader: Reads the table's records.
         masked: Whether to look for unavailable values.
-        before: Whether to fall back to ``before`` where ``after`` is null (keys of deletes).
+        sides: Of ``after`` and ``before``; the first that is not null is the row.
 
     Returns:
         The same with ``row`` (struct of the columns; an unavailable value is null) and, when
         ``masked``, ``unavailable`` (array of column names, null where every value is there).
     """
-    names = ("after", "before") if before else ("after",)
-    parsed = changes.withColumn("_read", reader.sides(F.col("value"), columns, names))
-    side = F.coalesce(*(F.col("_read").getField(name) for name in names))
+    parsed = changes.withColumn("_read", reader.sides(F.col("value"), columns, sides))
+    side = F.coalesce(*(F.col("_read").getField(name) for name in sides))
     parsed = parsed.withColumn("_wire", side).drop("_read")
     values, masks = [], []
     for column in columns:

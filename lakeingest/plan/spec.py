@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.json_format import JsonFormat
@@ -33,6 +34,13 @@ class PipelineSpec:
     format: WireFormat = JsonFormat()
 
 
+class Keyless(Enum):
+    """What a row of a table without a key is; see ``plan/keyless.py``."""
+
+    FULL_ROW = "full-row"
+    APPEND = "append"
+
+
 @dataclass(frozen=True)
 class TableSpec:
     """Columns and key of one collection, as its events show them now.
@@ -44,6 +52,7 @@ class TableSpec:
         key_in_value: The key is read from the row, not from the record key.
         reader: Reads its records.
         partition: Columns that the lake's table is partitioned by.
+        keyless: What a row is where the source has no key; ``key`` is the row key's name then.
     """
 
     collection: str
@@ -52,10 +61,12 @@ class TableSpec:
     key_in_value: bool = False
     reader: RowReader = JsonRows()
     partition: tuple[str, ...] = ()
+    keyless: Keyless | None = None
 
     def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(column.name for column in self.columns)
+        """Names of the columns, a row key that is ours behind them."""
+        ours = self.key if self.keyless is not None else ()
+        return (*(column.name for column in self.columns), *ours)
 
     def key_columns(self) -> tuple[SourceColumn, ...]:
         """The key columns, in key order."""
@@ -64,6 +75,8 @@ class TableSpec:
 
     def fillable(self, encodings: Encodings) -> tuple[str, ...]:
         """Names of the columns that can be unavailable; a key never is."""
+        if self.keyless is not None:
+            return ()
         return tuple(
             column.name
             for column in self.columns

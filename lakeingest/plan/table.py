@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.decode.row import with_key, with_moved_from, with_row
 from lakeingest.payload import fold
+from lakeingest.plan.keyless import keyless_rows
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.shape import Kind
 
@@ -55,13 +56,15 @@ def _payload(winners: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFr
 
 def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
     """Decode every change, with its mask of unavailable columns and the key it moved from."""
+    if table.keyless is not None:
+        return keyless_rows(rows, table, spec)
     decoded = with_row(
         rows,
         table.columns,
         spec.encodings,
         table.reader,
         masked=True,
-        before=table.key_in_value,
+        sides=("after", "before") if table.key_in_value else ("after",),
     )
     if table.key_in_value:
         names = [F.col("row").getField(name).alias(name) for name in table.key]

@@ -74,7 +74,8 @@ class Snapshot:
         frame = self._at(name, versions[name])
         if metadata:
             return frame
-        return frame.where(~F.col(self._names.deleted)).drop(*self._names.names)
+        live = frame.where(~F.col(self._names.deleted))
+        return live.drop(*self._names.names, self._names.row_key)
 
     def _at(self, name: str, version: int) -> DataFrame:
         path = self._folders.table(name)

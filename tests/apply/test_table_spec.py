@@ -122,3 +122,8 @@ def test_rfc_39s_columns_of_the_lake_are_none_of_the_source() -> None:
 def test_a_column_name_that_delta_refuses_is_refused_before_anything_is_written(name: str) -> None:
     with pytest.raises(ConfigError, match="Rename it on the way"):
         settled(share({"id": 1, name: 5}, {"id": 1}))
+
+
+def test_columns_that_differ_by_case_only_are_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match="differ by case only: NOTE, note"):
+        settled(share({"id": 1, "note": "a", "NOTE": "b"}, {"id": 1}), ddl=None)

@@ -39,7 +39,9 @@ def test_a_row_is_read_from_the_side_that_is_there(spark: SparkSession) -> None:
     after = with_row(frame, COLUMNS, Encodings(), JsonRows(), masked=False)
     found = [r["row"] and tuple(r["row"]) for r in after.orderBy("_index").collect()]
     assert found == [(1, "x", "y"), None, (2, None, None), None]
-    either = with_row(frame, COLUMNS, Encodings(), JsonRows(), masked=False, before=True)
+    either = with_row(
+        frame, COLUMNS, Encodings(), JsonRows(), masked=False, sides=("after", "before")
+    )
     assert tuple(either.where("_index = 1").collect()[0]["row"]) == (1, "x", "y")
 
 

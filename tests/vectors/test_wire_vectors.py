@@ -13,6 +13,7 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeingest.errors import ConfigError, DataError
 from tests.vectors.conftest import Lake
 
 pytestmark = pytest.mark.slow
@@ -93,18 +94,31 @@ def test_interleaved_transactions_are_whole_after_a_kill_in_the_later_one(
     assert found == [second, {300: ("T1-1",), 302: ("T1-2",), 304: ("T1-3",), **second}]
 
 
-WITHOUT_KEYLESS = {"lakeingest.source.topics": r"px\.public\.(?!nopk$).*"}
+NOPK = "lakeingest.table.public.nopk.keyless"
 
 
 def test_a_snapshot_by_signal_amid_updates_and_a_column_added_later_are_right(
     lake: Callable[..., Lake],
 ) -> None:
-    signals = lake("signals", settings=WITHOUT_KEYLESS)
+    signals = lake("signals", settings={NOPK: "full-row"})
     inc = {1: ("v1",), 2: ("v2",), 3: ("upd6",), 4: ("v4",), 5: ("v5",)}
     assert signals.rows("inc", "id", "v") == inc
     assert signals.rows("e", "id", "m", "k", "z") == {50: ("w", None, "zz")}
     assert signals.rows("tfull", "id", "n", "txt") == {77: (2, LONG)}
     assert len(signals.rows("sig", "id")) == 9
+    assert signals.history("nopk", "x", "y") == [{1: ("a",)}, {1: ("b",)}, {}]
+
+
+def test_a_table_without_a_key_stops_the_run_until_it_is_said_what_a_row_is(
+    lake: Callable[..., Lake],
+) -> None:
+    with pytest.raises(ConfigError, match=NOPK):
+        lake("signals")
+    with pytest.raises(DataError, match=f"{NOPK}=full-row"):
+        lake("signals", settings={NOPK: "append"})
+    lake("signals", settings={NOPK: "full-row"})
+    with pytest.raises(ConfigError, match=NOPK):
+        lake("signals")
 
 
 def test_avro_events_with_adjusted_names_leave_what_was_in_the_tables(

@@ -1,0 +1,98 @@
+"""Rows of tables without a key: what is one row and what are two, however often they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StringType, StructType, TimestampNTZType
+
+from lakeingest.decode.columns import Encodings, declared
+from lakeingest.decode.json_envelope import decode_envelope
+from lakeingest.envelope import changes
+from lakeingest.plan.keyless import NO_ROW_BEFORE, NOT_AN_INSERT
+from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
+from lakeingest.plan.table import decoded_rows, payload_of_partial_rows
+from tests.envelope.records import Record, frame, postgresql_event
+
+SPEC = PipelineSpec("postgresql", Encodings())
+SCHEMA = StructType().add("n", LongType()).add("at", TimestampNTZType()).add("t", StringType())
+ROW = {"n": 1, "at": 1_700_000_000_000_001, "t": None}
+
+
+def event(op: str, row: Any, before: Any = None, *, lsn: int = 110, order: int = 1) -> Any:
+    whole = postgresql_event(op=op, lsn=lsn, before=100)
+    whole["transaction"]["total_order"] = order
+    return {**whole, "before": before, "after": row}
+
+
+def payloads(
+    spark: SparkSession, policy: Keyless, events: Sequence[Any], *, lives: Sequence[str] = ("one",)
+) -> list[tuple[Any, ...]]:
+    """Fold events that come once in each life of the connector: values, and whether deleted."""
+    records = [
+        Record("t.public.a", one, None, 0, number, {"__debezium.context.runId": life})
+        for number, (life, one) in enumerate((life, one) for life in lives for one in events)
+    ]
+    found = changes(decode_envelope(frame(spark, records)), "postgresql", 0, ())
+    columns = declared(SCHEMA, SPEC.encodings)
+    table = TableSpec("public.a", columns, (SPEC.names.row_key,), True, keyless=policy)
+    payload = payload_of_partial_rows(decoded_rows(found, table, SPEC), table, SPEC)
+    rows = payload.select("n", "t", SPEC.names.deleted).collect()
+    return sorted((tuple(row) for row in rows), key=str)
+
+
+def test_equal_rows_of_one_copy_are_as_many_rows_however_often_they_are_repeated(
+    spark: SparkSession,
+) -> None:
+    copied = [event("c", ROW, order=number) for number in (1, 2, 3)]
+    once = payloads(spark, Keyless.APPEND, copied)
+    assert once == [(1, None, False)] * 3
+    assert payloads(spark, Keyless.APPEND, copied, lives=("one", "two", "one")) == once
+
+
+def test_rows_that_differ_by_a_microsecond_are_two_rows(spark: SparkSession) -> None:
+    later = {**ROW, "at": 1_700_000_000_000_002}
+    for policy in Keyless:
+        assert len(payloads(spark, policy, [event("c", ROW), event("c", later)])) == 2
+
+
+def test_an_update_takes_the_row_away_that_was_and_brings_the_one_that_is(
+    spark: SparkSession,
+) -> None:
+    new = {**ROW, "n": 2}
+    found = payloads(spark, Keyless.FULL_ROW, [event("u", new, ROW)])
+    assert found == [(2, None, False), (None, None, True)]
+
+
+def test_an_update_that_changes_nothing_leaves_its_row(spark: SparkSession) -> None:
+    assert payloads(spark, Keyless.FULL_ROW, [event("u", ROW, ROW)]) == [(1, None, False)]
+
+
+def test_a_row_that_is_inserted_changed_back_and_forth_and_deleted_is_gone(
+    spark: SparkSession,
+) -> None:
+    new = {**ROW, "n": 2}
+    events = [
+        event("c", ROW, lsn=110),
+        event("u", new, ROW, lsn=120),
+        event("u", ROW, new, lsn=130),
+        event("d", None, ROW, lsn=140),
+    ]
+    assert {row[2] for row in payloads(spark, Keyless.FULL_ROW, events)} == {True}
+
+
+@pytest.mark.parametrize("op", ["u", "d"])
+def test_a_change_that_does_not_say_what_the_row_was_fails(spark: SparkSession, op: str) -> None:
+    with pytest.raises(Exception, match=NO_ROW_BEFORE):
+        payloads(spark, Keyless.FULL_ROW, [event(op, ROW if op == "u" else None)])
+
+
+@pytest.mark.parametrize("op", ["u", "d"])
+def test_a_table_that_is_appended_to_takes_nothing_but_inserts(
+    spark: SparkSession, op: str
+) -> None:
+    with pytest.raises(Exception, match=NOT_AN_INSERT):
+        payloads(spark, Keyless.APPEND, [event(op, ROW, ROW)])
