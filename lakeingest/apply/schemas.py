@@ -20,8 +20,14 @@ from pyspark.sql.avro.functions import from_avro
 from lakeingest.decode.avro_format import AvroFormat
 from lakeingest.decode.avro_rows import TAG_OCTETS, tag_of
 from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.flattened import FlattenedFormat
 from lakeingest.decode.json_envelope import carried_schemas
-from lakeingest.decode.json_format import CarriedSchema, JsonFormat, envelope_columns
+from lakeingest.decode.json_format import (
+    CarriedSchema,
+    JsonFormat,
+    envelope_columns,
+    flattened_columns,
+)
 from lakeingest.decode.wire import WireFormat
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.source.registry import Registry
@@ -69,10 +75,16 @@ class CarriedSchemas:
     needed = False
     readable = True
 
-    def __init__(self) -> None:
-        """Start with none known."""
+    def __init__(self, *, flattened: bool = False) -> None:
+        """Start with none known.
+
+        Args:
+            flattened: Whether rows come without their envelopes.
+        """
         self._known: dict[bytes, CarriedSchema] = {}
-        self.format: WireFormat = JsonFormat(self._known)
+        self._columns = flattened_columns if flattened else envelope_columns
+        known = self._known
+        self.format: WireFormat = FlattenedFormat(known) if flattened else JsonFormat(known)
 
     def lacks(self, tags: Collection[bytes]) -> bool:
         """See ``Schemas``."""
@@ -84,7 +96,7 @@ class CarriedSchemas:
         for row in carried_schemas(records).collect():
             tag = bytes(row["tag"])
             if tag not in self._known:
-                self._known[tag] = CarriedSchema(row["since"], envelope_columns(row["schema"]))
+                self._known[tag] = CarriedSchema(row["since"], self._columns(row["schema"]))
         return len(self._known) > known
 
     def check(self) -> None:
@@ -149,7 +161,15 @@ def _is_tag(octets: bytes) -> bool:
     return len(octets) == TAG_OCTETS and octets[0] == 0
 
 
-def opened_schemas(spark: SparkSession, config: RegistrySettings) -> Schemas:
+class SchemaSettings(RegistrySettings, Protocol):
+    """The part of a source's configuration that says how records are written."""
+
+    @property
+    def envelope(self) -> str:
+        """``debezium`` or ``flattened``."""
+
+
+def opened_schemas(spark: SparkSession, config: SchemaSettings) -> Schemas:
     """Return what reads the schemas of a source's records; nothing is asked yet.
 
     Raises:
@@ -158,7 +178,7 @@ def opened_schemas(spark: SparkSession, config: RegistrySettings) -> Schemas:
     """
     registry = open_registry(config, spark)
     if registry is None:
-        return CarriedSchemas()
+        return CarriedSchemas(flattened=config.envelope == "flattened")
     try:
         from_avro(F.lit(None).cast("binary"), '"string"')
     except TypeError:

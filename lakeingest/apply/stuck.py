@@ -8,6 +8,7 @@ from lakeingest.apply.shortfall import Shortfall
 from lakeingest.apply.window import Window
 from lakeingest.errors import DataError
 from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.shape import Kind
 
 
 class Patience:
@@ -57,8 +58,9 @@ def refuse_if_stuck(window: Window, patience: Patience) -> None:
     if bad is not None:
         message = (
             f"The record at offset {bad.first_offset} of '{bad.where.topic}' partition "
-            f"{bad.where.partition} is not a Debezium event that can be read (broken JSON, or no "
-            f"position in its source block); {bad.records} such in all. Everything before its "
+            f"{bad.where.partition} is not a Debezium event that can be read (broken JSON, no "
+            "position in its source block, or a flattened row without the fields that "
+            f"lakeingest.source.envelope needs); {bad.records} such in all. Everything before its "
             "transaction is published, nothing after it. Send the record again and skip the "
             "broken one with a topic that was repaired, or load the lake anew."
         )
@@ -66,7 +68,8 @@ def refuse_if_stuck(window: Window, patience: Patience) -> None:
     lacking = window.shortfall
     if lacking is not None and patience.over(lacking):
         timeout = patience.timeout_seconds
-        raise DataError(_lacking(lacking, window.waiting, timeout, static=patience.static))
+        message = _lacking(lacking, window.waiting, timeout, static=patience.static)
+        raise DataError(message + _foreign(window))
 
 
 def _lacking(lacking: Shortfall, waiting: int, timeout_seconds: int, *, static: bool) -> str:
@@ -84,6 +87,18 @@ def _lacking(lacking: Shortfall, waiting: int, timeout_seconds: int, *, static: 
         "lakeingest.transaction.filtered.collections; if its topic is not read, list the topics "
         "in lakeingest.source.topics; if rows are only late, raise "
         "lakeingest.transaction.timeout.seconds."
+    )
+
+
+def _foreign(window: Window) -> str:
+    """Return what to say of records that are no change events, if there are any."""
+    topics = sorted({portion.where.topic for portion in window.contents.of(Kind.FOREIGN)})
+    if not topics:
+        return ""
+    return (
+        f" Records of {', '.join(topics)} are no change events and were passed over; if they are "
+        "rows without their envelopes (ExtractNewRecordState), set "
+        "lakeingest.source.envelope=flattened."
     )
 
 

@@ -98,6 +98,7 @@ KEYS: tuple[Key, ...] = (
     TOPIC_PREFIX,
     TOPICS,
     SOURCE_FORMAT,
+    Key("lakeingest.source.envelope", SourceConfig, "envelope"),
     Key("lakeingest.registry.timeout.seconds", SourceConfig, "registry_timeout_seconds"),
     Key("lakeingest.registry.retries", SourceConfig, "registry_retries"),
     Key("lakeingest.source.decimal.handling.mode", SourceConfig, "decimal_mode"),

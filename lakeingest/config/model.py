@@ -118,6 +118,12 @@ class SourceConfig(ConfigModel):
         "when `schema.registry.url` is set. A recorded source has the schemas in its "
         "`registry.json`.",
     )
+    envelope: Literal["debezium", "flattened"] = Field(
+        default="debezium",
+        description="What a value is: `debezium`: the connector's envelope; `flattened`: the row, "
+        "as ExtractNewRecordState leaves it, in JSON, with position and transaction in "
+        "`add.fields` (README). Default: the envelope, which says all.",
+    )
     registry_options: Mapping[str, SecretStr] = Field(
         default_factory=dict,
         description="Native settings of the schema registry: every key that begins with "
@@ -152,6 +158,9 @@ class SourceConfig(ConfigModel):
             raise ValueError(message)
         if self.kind == "kafka" and "bootstrap.servers" not in self.kafka_options:
             message = "a Kafka source needs bootstrap.servers"
+            raise ValueError(message)
+        if self.envelope == "flattened" and self.format != "json":
+            message = "flattened rows are read in JSON only"
             raise ValueError(message)
         url = self.registry_options.get("schema.registry.url")
         if self.kind == "kafka" and self.format == "avro" and url is None:

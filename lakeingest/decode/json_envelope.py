@@ -68,7 +68,8 @@ def tag_of_schema(schema: Column) -> Column:
     return F.lpad(F.hex(F.xxhash64(schema)), TAG_OCTETS, "0").cast("binary")
 
 
-def _parsed(records: DataFrame, schema: StructType) -> DataFrame:
+def parsed(records: DataFrame, schema: StructType) -> DataFrame:
+    """Add the fields of ``schema``, read from ``value``, and ``malformed``: it is no JSON."""
     whole = StructType([*schema, StructField(_CORRUPT, StringType())])
     text = F.col("value").cast("string")
     read = records.withColumn("_read", F.from_json(text, whole, _OPTIONS))
@@ -93,7 +94,7 @@ def _rows(text: Column) -> Column:
     return F.when(ours, F.concat(before, F.lit("}"))).otherwise(text)
 
 
-def _tagged(text: Column, schema: Column) -> Column:
+def tagged(text: Column, schema: Column) -> Column:
     """Let an envelope name its schema in a field that no envelope of Debezium's has."""
     tag = tag_of_schema(schema).cast("string")
     named = F.concat(F.lit(f'{_SCHEMA}"'), tag, F.lit('",'), F.substr(text, F.lit(2)))
@@ -127,8 +128,8 @@ def decode_envelope(records: DataFrame, *, event: bool = False) -> DataFrame:
         schema.alias("_schema"),
     )
     text = _rows(F.col("value").cast("string"))
-    whole = _tagged(text, F.col("_schema")).cast("binary")
-    read = _parsed(bare, envelope_header(event=event))
+    whole = tagged(text, F.col("_schema")).cast("binary")
+    read = parsed(bare, envelope_header(event=event))
     return read.withColumn("value", whole).drop("_schema")
 
 
@@ -136,7 +137,7 @@ def decode_transaction_metadata(records: DataFrame) -> DataFrame:
     """Decode records of the transaction topic; columns as ``WireFormat.transaction_metadata``."""
     payload, _ = unwrapped(F.col("value"))
     bare = records.select("partition", "offset", "timestamp", payload.alias("value"))
-    return _parsed(bare, TRANSACTION_METADATA).drop("value")
+    return parsed(bare, TRANSACTION_METADATA).drop("value")
 
 
 def carried_schemas(records: DataFrame) -> DataFrame:

@@ -20,6 +20,9 @@ from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.logical import JSON
 from lakeingest.decode.wire import Samples, Shown
 
+ADDED = "__"
+"""Start of the names that ``ExtractNewRecordState`` gives to fields it adds to a row."""
+
 
 @dataclass(frozen=True)
 class CarriedSchema:
@@ -71,10 +74,14 @@ class JsonFormat:
     def shown(self, samples: Samples) -> Shown:
         """See ``WireFormat``; schemas in the order in which they were written."""
         values = [json.loads(value) for value in samples.values]
-        fields = {name: None for value in values for name in _row(value)}
+        fields = {name: None for value in values for name in self.row_fields(value)}
         known = [self.schemas[tag] for tag in samples.value_tags if tag in self.schemas]
         columns = merged(one.columns for one in sorted(known, key=lambda one: one.since))
         return Shown(columns, tuple(fields), _key_fields(samples), JsonRows())
+
+    def row_fields(self, value: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of a row's fields, of a value as ``envelopes`` gives it."""
+        return tuple(value.get("after") or value.get("before") or ())
 
 
 def envelope_columns(schema_text: str) -> tuple[SourceColumn, ...]:
@@ -85,9 +92,10 @@ def envelope_columns(schema_text: str) -> tuple[SourceColumn, ...]:
     return ()
 
 
-def _row(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    row: Mapping[str, Any] = value.get("after") or value.get("before") or {}
-    return row
+def flattened_columns(schema_text: str) -> tuple[SourceColumn, ...]:
+    """Columns in the Connect schema (JSON) of a row without its envelope, added fields left out."""
+    fields = json.loads(schema_text).get("fields") or ()
+    return from_connect([item for item in fields if not item["field"].startswith(ADDED)], JSON)
 
 
 def _key_fields(samples: Samples) -> tuple[str, ...]:

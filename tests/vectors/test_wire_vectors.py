@@ -135,8 +135,8 @@ SEEN = ("txt", "nntxt", "js", "ta", "ia", "ba", "da", "hs", "xm")
 
 FORMS = {
     "toast_bytes": ("STRING", {}),
-    "toast_base64": ("MAP<STRING, STRING>", {"lakeingest.source.binary.mode": "base64"}),
-    "toast_hex": ("STRING", {"lakeingest.source.binary.mode": "hex"}),
+    "toast_base64": ("MAP<STRING, STRING>", {"lakeingest.source.binary.handling.mode": "base64"}),
+    "toast_hex": ("STRING", {"lakeingest.source.binary.handling.mode": "hex"}),
 }
 
 
