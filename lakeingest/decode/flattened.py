@@ -58,8 +58,8 @@ class FlattenedFormat(JsonFormat):
         side = F.when(F.col(f"{ADDED}op") == "d", "before").otherwise("after")
         row = F.concat(F.lit('{"'), side, F.lit('":'), F.col("value").cast("string"), F.lit("}"))
         whole = tagged(row, F.col("_schema")).cast("binary")
-        # A row that does not say what it is could be any change: broken, not foreign.
-        broken = F.col("malformed") | (F.col("value").isNotNull() & F.col(f"{ADDED}op").isNull())
+        row_is_there = F.col("value").isNotNull()
+        broken = F.col("malformed") | (row_is_there & _says_too_little(header))
         return read.select(
             "topic",
             "partition",
@@ -76,6 +76,19 @@ class FlattenedFormat(JsonFormat):
         """Return the row's own fields."""
         row = super().row_fields(value)
         return tuple(name for name in row if not name.startswith(ADDED))
+
+
+_PLACES = ("sequence", "commit_lsn", "gtid", "file", "commit_scn")
+"""Fields of a source block one of which orders transactions; an LSN alone does not."""
+
+
+def _says_too_little(header: StructType) -> Column:
+    """Condition: a row that could be any change, or could stand anywhere: broken, not foreign."""
+    source = header["source"].dataType
+    names = source.fieldNames() if isinstance(source, StructType) else []
+    places = [F.col(f"{ADDED}source_{name}").cast("string") for name in _PLACES if name in names]
+    streamed = F.col(f"{ADDED}transaction_id").isNotNull()
+    return F.col(f"{ADDED}op").isNull() | (streamed & F.coalesce(*places).isNull())
 
 
 def _flat(header: StructType) -> StructType:
