@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from tests.vectors.arrival import (
     r,
     u,
 )
+from tests.vectors.judged import Rows, wrong
 from tests.vectors.wording import KEY, rounds
 
 pytestmark = pytest.mark.slow
@@ -33,7 +34,6 @@ pytestmark = pytest.mark.slow
 DDL = f"h BIGINT, id BIGINT, {COLUMNS}"
 DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
 
-Rows = Mapping[int, Mapping[int, Mapping[str, Any]]]
 Tables = Callable[..., RawIngest]
 
 
@@ -55,17 +55,6 @@ def live(found: RawIngest) -> Rows:
         values = {**row.asDict(), "blob": row["blob"] and bytes(row["blob"])}
         rows.setdefault(row["h"], {})[row["id"]] = values
     return rows
-
-
-def wrong(found: Rows, vectors: Sequence[Vector]) -> list[str]:
-    """Return the cases of which the table has other rows than it must."""
-    differing = []
-    for case, vector in enumerate(vectors):
-        rows = found.get(case, {})
-        seen = {key: {name: rows[key][name] for name in vector.rows.get(key, {})} for key in rows}
-        if seen != vector.rows:
-            differing.append(f"{vector.number} ({vector.says}): {seen}, must be {vector.rows}")
-    return differing
 
 
 @pytest.mark.parametrize(
