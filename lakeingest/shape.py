@@ -176,8 +176,10 @@ class MetadataColumns:
             position; null where every column has the row's position).
         record_key: Only in Hudi tables whose key columns cannot be a record key; readers of the
             lake do not see it.
-        row_key: Only in tables whose source has no key: a hash that tells rows apart; readers of
+        row_key: Only in tables whose source has no key: a hash of what is in the row; readers of
             the lake do not see it.
+        row_place: The same where a row is its place in the log. Another name, so that a table
+            that was begun in one way is not gone on with in the other.
         event: RFC-39's columns, where they are wanted; readers see them like the source's.
     """
 
@@ -193,7 +195,13 @@ class MetadataColumns:
         self.column_positions = f"{prefix}column_positions"
         self.record_key = f"{prefix}record_key"
         self.row_key = f"{prefix}row_key"
+        self.row_place = f"{prefix}row_place"
         self.event = tuple(event)
+
+    @property
+    def keyless(self) -> tuple[str, str]:
+        """Our keys of rows whose source has none."""
+        return (self.row_key, self.row_place)
 
     @property
     def names(self) -> tuple[str, str, str]:

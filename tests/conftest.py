@@ -16,6 +16,26 @@ if TYPE_CHECKING:
 
 compile_quickly()
 
+PARTS = {"broker", "chain", "connect", "mariadb", "postgres", "registry"}
+"""Fixtures that start a database, a broker or a connector."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let tests that share a part share a worker, and so do tests of one file.
+
+    One Spark session keeps little more than one core busy, so tests run in two workers
+    (``pytest -n 2 --dist loadgroup``); a second set of databases would cost more than it brings.
+    The parts' tests are the longest of all and begin first.
+    """
+    for item in items:
+        group = "parts" if _uses_parts(item) else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: not _uses_parts(item))
+
+
+def _uses_parts(item: pytest.Item) -> bool:
+    return bool(PARTS & set(getattr(item, "fixturenames", ())))
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:

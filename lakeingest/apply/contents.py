@@ -72,12 +72,17 @@ class Contents:
     def snapshot_tables_closed(self) -> bool:
         """Tell whether no collection with snapshot rows misses its end marker.
 
-        Connectors that set no end marker at all (before Debezium 1.9) cannot be asked: true.
+        Connectors that set no end marker at all (before Debezium 1.9) cannot be asked: true. The
+        first row of all is marked as that, even if it is the only one of its table.
         """
         marks: dict[str, set[str]] = {}
         for portion in self.of(Kind.SNAPSHOT):
-            marks.setdefault(portion.collection, set()).update(portion.marks & _END_MARKS)
-        return all(marks.values()) or not any(marks.values())
+            marks.setdefault(portion.collection, set()).update(portion.marks)
+        ended = [bool(found & _END_MARKS) for found in marks.values()]
+        closed = [
+            end or found == {"first"} for end, found in zip(ended, marks.values(), strict=True)
+        ]
+        return all(closed) or not any(ended)
 
 
 def contents(window: DataFrame, format_: WireFormat) -> Contents:

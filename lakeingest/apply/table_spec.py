@@ -66,11 +66,12 @@ def table_spec(
     columns = (*known, *_absent(new, known))
     # The lake's columns that the source does not send (any more); they come as NULL.
     columns = (*columns, *_absent(stored, columns))
-    row_key = (spec.names.row_key,)
-    if keyless is not None and tuple(key) in ((), row_key) and not shown.key:
-        _check(collection, columns, (), spec.names, row_key)
-        return TableSpec(collection, columns, row_key, True, shown.reader, keyless=keyless)
-    if tuple(key) == row_key:
+    ours = set(key) & set(spec.names.keyless)
+    if keyless is not None and not shown.key and (ours or not key):
+        _check(collection, columns, (), spec.names, spec.names.keyless)
+        name = spec.names.row_place if keyless is Keyless.APPEND else spec.names.row_key
+        return TableSpec(collection, columns, (name,), True, shown.reader, keyless=keyless)
+    if ours:
         raise _without_policy(collection)
     chosen = tuple(key) or shown.key
     in_value = bool(key) and not (shown.key and set(chosen) <= set(shown.key))
@@ -150,7 +151,7 @@ def _inferred(
 def _stored(lake: StructType | None, spec: PipelineSpec) -> tuple[SourceColumn, ...]:
     if lake is None:
         return ()
-    others = {*spec.names.names, spec.names.row_key, *spec.names.event}
+    others = {*spec.names.names, *spec.names.keyless, *spec.names.event}
     own = StructType([item for item in lake if item.name not in others])
     return declared(own, spec.encodings)
 

@@ -105,8 +105,8 @@ class TableBook:
         if state and state.note.key and tuple(sorted(table.key)) != tuple(sorted(state.note.key)):
             message = (
                 f"Table '{collection}' is kept by key ({', '.join(state.note.key)}) in the lake, "
-                f"but the configuration says ({', '.join(table.key)}). A key cannot change in "
-                "place: load the table anew."
+                f"but now by ({', '.join(table.key)}), as the configuration or its records say. A "
+                "key cannot change in place: load the table anew."
             )
             raise ConfigError(message)
         return replace(table, partition=settled_partition(table, declared.partition, state))

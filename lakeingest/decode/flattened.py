@@ -54,11 +54,13 @@ class FlattenedFormat(JsonFormat):
             schema.alias("_schema"),
         )
         header = envelope_header(event=event)
-        read = parsed(bare, _flat(header))
+        read = parsed(bare, StructType([*_flat(header), header["op"]]))
         side = F.when(F.col(f"{ADDED}op") == "d", "before").otherwise("after")
         row = F.concat(F.lit('{"'), side, F.lit('":'), F.col("value").cast("string"), F.lit("}"))
         whole = tagged(row, F.col("_schema")).cast("binary")
-        row_is_there = F.col("value").isNotNull()
+        # The transform leaves what is no envelope of a row as it is: logical messages.
+        untouched = F.col(f"{ADDED}op").isNull() & (F.col("op") == "m")
+        row_is_there = F.col("value").isNotNull() & ~F.coalesce(untouched, F.lit(False))
         broken = F.col("malformed") | (row_is_there & _says_too_little(header))
         return read.select(
             "topic",
@@ -68,7 +70,8 @@ class FlattenedFormat(JsonFormat):
             "headers",
             "key",
             F.when(F.col("value").isNotNull(), whole).alias("value"),
-            *(_field(item).alias(item.name) for item in header),
+            F.when(untouched, F.col("op")).otherwise(F.col(f"{ADDED}op")).alias("op"),
+            *(_field(item).alias(item.name) for item in header if item.name != "op"),
             F.coalesce(broken, F.lit(False)).alias("malformed"),
         )
 

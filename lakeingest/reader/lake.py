@@ -75,7 +75,7 @@ class Snapshot:
         if metadata:
             return frame
         live = frame.where(~F.col(self._names.deleted))
-        return live.drop(*self._names.names, self._names.row_key)
+        return live.drop(*self._names.names, *self._names.keyless)
 
     def _at(self, name: str, version: int) -> DataFrame:
         path = self._folders.table(name)

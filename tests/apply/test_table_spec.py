@@ -127,3 +127,8 @@ def test_a_column_name_that_delta_refuses_is_refused_before_anything_is_written(
 def test_columns_that_differ_by_case_only_are_refused_by_name() -> None:
     with pytest.raises(ConfigError, match="differ by case only: NOTE, note"):
         settled(share({"id": 1, "note": "a", "NOTE": "b"}, {"id": 1}), ddl=None)
+
+
+def test_a_table_with_a_row_key_of_ours_needs_its_policy() -> None:
+    with pytest.raises(ConfigError, match=r"public\.orders\.keyless"):
+        settled(share({"id": 1}, None), key=("_row_key",))

@@ -25,12 +25,17 @@ from tests.law.history import Case, Change, change
 from tests.law.ingest import Ingest
 
 Source = Callable[[int, int, bool], Mapping[str, Any]]
-"""(cut, statement, whether of the initial snapshot) to the fields of ``source`` that say where."""
+"""(cut, statement, whether of the initial snapshot) to the fields of ``source`` that say where.
+
+Different histories have equal places for different keys, as rows of one COPY have.
+"""
 
 Transaction = Callable[[int, int], str]
 """(cut, statement) to ``transaction.id``."""
 
 _LSN = 26_668_488
+_APART = 1000
+"""Histories that can be told apart by their places, between one statement and the next."""
 
 
 def _snapshot(snapshot: bool) -> str:
@@ -65,6 +70,10 @@ def _postgresql(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any]:
         "sequence": json.dumps([before, str(lsn)], separators=(",", ":")),
         "snapshot": _snapshot(snapshot),
     }
+
+
+def _without_headers(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any]:
+    return _postgresql(cut, _APART * statement, snapshot)
 
 
 def _xid(cut: int, statement: int) -> str:
@@ -113,7 +122,7 @@ def _domain(cut: int) -> str:
 
 CONNECTORS: Mapping[str, Connector] = {
     "postgresql": Connector("postgresql", _postgresql, _xid),
-    "postgresql, no headers": Connector("postgresql", _postgresql, _xid, headers=False),
+    "postgresql, no headers": Connector("postgresql", _without_headers, _xid, headers=False),
     "mysql, files": Connector("mysql", _binlog, _file),
     "mysql, gtid": Connector("mysql", _with_gtid(_uuid), _by_gtid(_uuid)),
     "mysql, tagged gtid": Connector("mysql", _with_gtid(_tagged), _by_gtid(_tagged)),
@@ -133,10 +142,12 @@ class RawIngest(Ingest):
     def arriving(self, case: Case, history: int, number: int) -> Iterable[Record]:
         """Return round ``number`` of a case as records."""
         sent = case.events()
-        for item in case.rounds[number]:
+        for item in case.rounds[number] if number < len(case.rounds) else ():
             event = sent.get(item)
             if event is not None:
                 placed = self._placed(case.cuts[item[0]], item[0], event.snapshot)
+                if not self._connector.headers:
+                    _move(placed["source"], history)
                 for one in change(history, event, ""):
                     record = _record(one, placed, number)
                     yield record if self._connector.headers else replace(record, headers={})
@@ -150,16 +161,24 @@ class RawIngest(Ingest):
         }
 
     def _frame(self, rounds: Sequence[Iterable[object]]) -> DataFrame:
-        records = [record for arriving in rounds for record in arriving]
-        numbered = [
-            replace(record, offset=offset)
-            for offset, record in enumerate(records)
+        records = [
+            replace(record, partition=number)
+            for number, arriving in enumerate(rounds)
+            for record in arriving
             if isinstance(record, Record)
         ]
+        numbered = [replace(record, offset=offset) for offset, record in enumerate(records)]
         marks = tuple(mark.encode() for mark in Encodings().json_marks())
         envelopes = decode_envelope(frame(self._session, numbered))
         found = changes(envelopes, self._connector.name, 0, marks)
         return found.withColumn("batch", F.col("partition"))
+
+
+def _move(source: dict[str, Any], history: int) -> None:
+    """Give a history places of its own: a delete and a create at one place are one change."""
+    before, _ = json.loads(source["sequence"])
+    source["lsn"] += 8 * history
+    source["sequence"] = json.dumps([before, str(source["lsn"])], separators=(",", ":"))
 
 
 def _record(item: Change, placed: Mapping[str, Any], number: int) -> Record:

@@ -58,6 +58,7 @@ def test_a_connectors_records_in_any_order_leave_the_rows_of_the_source(
     check(tables(connector, False), _cases(0, FEW))
 
 
+@pytest.mark.slow
 @pytest.mark.soak
 @EACH
 @DELETES

@@ -69,9 +69,9 @@ def _state(rows: list[Any]) -> State:
 
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path) -> Callable[..., Lake]:
-    """Ingest files of events: names of files, then settings as a mapping."""
+    """Ingest files of events: names of files, settings, and into which lake."""
 
-    def ingested(*runs: str, settings: dict[str, str] | None = None) -> Lake:
-        return Lake(spark, tmp_path).of(*runs, **(settings or {}))
+    def ingested(*runs: str, settings: dict[str, str] | None = None, into: str = "one") -> Lake:
+        return Lake(spark, tmp_path / into).of(*runs, **(settings or {}))
 
     return ingested

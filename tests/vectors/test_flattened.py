@@ -62,8 +62,10 @@ def test_rows_without_envelopes_leave_each_commit_as_the_source_had_it(
 ) -> None:
     stream()
     found = lake("statements", settings=SETTINGS)
-    start = {1: ("s1",), 2: ("s2",), 3: ("c3",), 4: ("c4",)}
+    before = {1: ("s1",), 2: ("s2",)}
+    start = {**before, 3: ("c3",), 4: ("c4",)}
     assert found.history("a", "id", "v") == [
+        before,
         start,
         {**start, 1: ("u1",)},
         {1: ("u1",), 2: ("s2",), 30: ("c3",), 4: ("c4",)},
