@@ -17,15 +17,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
+from lakeingest.config.model import SourceConfig
 from lakeingest.decode.avro_format import AvroFormat
 from lakeingest.decode.avro_rows import TAG_OCTETS, tag_of
 from lakeingest.decode.avro_schema import AvroSchema
 from lakeingest.decode.json_envelope import carried_schemas
 from lakeingest.decode.json_format import CarriedSchema, JsonFormat, envelope_columns
+from lakeingest.decode.logical import AVRO, JSON, Form
+from lakeingest.decode.replaced_nulls import nullable_defaults
 from lakeingest.decode.wire import WireFormat
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.source.registry import Registry
-from lakeingest.source.registry_opening import RegistrySettings, open_registry
+from lakeingest.source.registry_opening import open_registry
 
 
 class Schemas(Protocol):
@@ -69,8 +72,13 @@ class CarriedSchemas:
     needed = False
     readable = True
 
-    def __init__(self) -> None:
-        """Start with none known."""
+    def __init__(self, form: Form = JSON) -> None:
+        """Start with none known.
+
+        Args:
+            form: How values look, and what becomes of those that are too large.
+        """
+        self._form = form
         self._known: dict[bytes, CarriedSchema] = {}
         self.format: WireFormat = JsonFormat(self._known)
 
@@ -84,7 +92,9 @@ class CarriedSchemas:
         for row in carried_schemas(records).collect():
             tag = bytes(row["tag"])
             if tag not in self._known:
-                self._known[tag] = CarriedSchema(row["since"], envelope_columns(row["schema"]))
+                columns = envelope_columns(row["schema"], self._form)
+                defaulted = nullable_defaults(row["schema"])
+                self._known[tag] = CarriedSchema(row["since"], columns, defaulted)
         return len(self._known) > known
 
     def check(self) -> None:
@@ -99,11 +109,11 @@ class RegistrySchemas:
 
     needed = True
 
-    def __init__(self, registry: Registry) -> None:
-        """Start with none known."""
+    def __init__(self, registry: Registry, form: Form = AVRO) -> None:
+        """Start with none known; ``form`` is that of ``AvroFormat``."""
         self._registry = registry
         self._known: dict[bytes, AvroSchema] = {}
-        self.format: WireFormat = AvroFormat(self._known)
+        self.format: WireFormat = AvroFormat(self._known, form)
 
     @property
     def readable(self) -> bool:
@@ -149,7 +159,7 @@ def _is_tag(octets: bytes) -> bool:
     return len(octets) == TAG_OCTETS and octets[0] == 0
 
 
-def opened_schemas(spark: SparkSession, config: RegistrySettings) -> Schemas:
+def opened_schemas(spark: SparkSession, config: SourceConfig) -> Schemas:
     """Return what reads the schemas of a source's records; nothing is asked yet.
 
     Raises:
@@ -158,7 +168,7 @@ def opened_schemas(spark: SparkSession, config: RegistrySettings) -> Schemas:
     """
     registry = open_registry(config, spark)
     if registry is None:
-        return CarriedSchemas()
+        return CarriedSchemas(JSON.with_policy(config.decimal_too_large, config.decimal_format))
     try:
         from_avro(F.lit(None).cast("binary"), '"string"')
     except TypeError:
@@ -168,4 +178,4 @@ def opened_schemas(spark: SparkSession, config: RegistrySettings) -> Schemas:
             "start one."
         )
         raise ConfigError(message) from None
-    return RegistrySchemas(registry)
+    return RegistrySchemas(registry, AVRO.with_policy(config.decimal_too_large))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from lakeingest.decode.json_envelope import (
     named_schema,
 )
 from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import JSON
+from lakeingest.decode.logical import JSON, Form
 from lakeingest.decode.wire import Samples, Shown
 
 
@@ -28,10 +28,12 @@ class CarriedSchema:
     Attributes:
         since: When a record with it was first written (epoch milliseconds), as far as is known.
         columns: Columns of the row.
+        defaulted: Those whose NULLs may have been replaced (``replaced_nulls.py``).
     """
 
     since: int
     columns: tuple[SourceColumn, ...]
+    defaulted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,11 @@ class JsonFormat:
         """Return null: the columns of a key are those of its row, and say of what type they are."""
         return F.lit(None).cast("binary")
 
+    def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
+        """See ``WireFormat``."""
+        known = (self.schemas[tag] for tag in sorted(tags) if tag in self.schemas)
+        return tuple({name: None for schema in known for name in schema.defaulted})
+
     def shown(self, samples: Samples) -> Shown:
         """See ``WireFormat``; schemas in the order in which they were written."""
         values = [json.loads(value) for value in samples.values]
@@ -77,11 +84,11 @@ class JsonFormat:
         return Shown(columns, tuple(fields), _key_fields(samples), JsonRows())
 
 
-def envelope_columns(schema_text: str) -> tuple[SourceColumn, ...]:
+def envelope_columns(schema_text: str, form: Form = JSON) -> tuple[SourceColumn, ...]:
     """Columns of the ``after`` (or ``before``) struct in a Connect envelope schema (JSON)."""
     for part in json.loads(schema_text).get("fields") or ():
         if part.get("field") in ("after", "before"):
-            return from_connect(part["fields"], JSON)
+            return from_connect(part["fields"], form)
     return ()
 
 
