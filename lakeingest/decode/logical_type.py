@@ -37,16 +37,23 @@ class Site:
     infinite: str = "fail"
 
     def refused(self, name: str, remedy: str = "") -> Column:
+        """Return an expression that fails the job, because a value is none of its type.
+
+        Args:
+            name: The type in words.
+            remedy: What the user can do, if more than to compare the declaration with the source.
+        """
+        return self.failed(f"a value is not a {name}", remedy)
+
+    def failed(self, what: str, remedy: str = "") -> Column:
         """Return an expression that fails the job.
 
         Args:
-            name: The type that a value does not fit, in words.
-            remedy: What the user can do, if more than to compare the declaration with the source.
+            what: What is wrong with a value of this column.
+            remedy: What the user can do.
         """
-        because = f"column '{self.column}': a value is not a {name}"
-        return F.raise_error(
-            F.lit(f"{CONVERSION_FAILED}: {because}{'; ' if remedy else ''}{remedy}")
-        )
+        because = f"{what}; {remedy}" if remedy else what
+        return F.raise_error(F.lit(f"{CONVERSION_FAILED}: column '{self.column}': {because}"))
 
 
 Convert: TypeAlias = Callable[[Column, Site], Column]

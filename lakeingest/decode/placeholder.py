@@ -35,7 +35,7 @@ from pyspark.sql.types import (
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.logical_type import LogicalType
 
-UNTOLD = "a value that is there (this update says NULL, or that it did not change)"
+UNTOLD = "an update with NULL may mean that the value did not change"
 
 
 def unavailable(wire: Column, column: SourceColumn, encodings: Encodings) -> Column | None:

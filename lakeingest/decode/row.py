@@ -63,7 +63,7 @@ def with_row(
         if column.name in doubted:
             untold_here = F.col("_untold") & field.isNull()
             if encodings.ambiguous == "fail":
-                value = F.when(untold_here, site.refused(UNTOLD, _TOLD)).otherwise(value)
+                value = F.when(untold_here, site.failed(UNTOLD, _TOLD)).otherwise(value)
             else:
                 absent = untold_here if absent is None else absent | untold_here
         values.append(value.alias(column.name))
