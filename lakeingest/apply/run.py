@@ -51,7 +51,14 @@ IDLE_SECONDS = 1.0
 def pipeline_spec(config: PipelineConfig) -> PipelineSpec:
     """Return the planning settings of a configuration."""
     encodings = Encodings(
-        config.source.decimal_mode, config.source.binary_mode, config.unavailable_placeholder
+        decimal=config.source.decimal_mode,
+        binary=config.source.binary_mode,
+        placeholder=config.unavailable_placeholder,
+        time=config.source.time_mode,
+        decimal_format=config.source.decimal_format,
+        infinite=config.infinite_times,
+        # Only PostgreSQL keeps values out of line and leaves them out of a change.
+        ambiguous=config.ambiguous_nulls if config.source.connector == "postgresql" else "null",
     )
     return PipelineSpec(
         config.source.connector,

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
+from lakeingest.config.model import SourceConfig
 from lakeingest.decode.avro_format import AvroFormat
 from lakeingest.decode.avro_rows import TAG_OCTETS, tag_of
 from lakeingest.decode.avro_schema import AvroSchema
@@ -28,10 +29,12 @@ from lakeingest.decode.json_format import (
     envelope_columns,
     flattened_columns,
 )
+from lakeingest.decode.logical import AVRO, JSON, Form
+from lakeingest.decode.replaced_nulls import nullable_defaults
 from lakeingest.decode.wire import WireFormat
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.source.registry import Registry
-from lakeingest.source.registry_opening import RegistrySettings, open_registry
+from lakeingest.source.registry_opening import open_registry
 
 
 class Schemas(Protocol):
@@ -75,12 +78,14 @@ class CarriedSchemas:
     needed = False
     readable = True
 
-    def __init__(self, *, flattened: bool = False) -> None:
+    def __init__(self, form: Form = JSON, *, flattened: bool = False) -> None:
         """Start with none known.
 
         Args:
+            form: How values look, and what becomes of those that are too large.
             flattened: Whether rows come without their envelopes.
         """
+        self._form = form
         self._known: dict[bytes, CarriedSchema] = {}
         self._columns = flattened_columns if flattened else envelope_columns
         known = self._known
@@ -96,7 +101,9 @@ class CarriedSchemas:
         for row in carried_schemas(records).collect():
             tag = bytes(row["tag"])
             if tag not in self._known:
-                self._known[tag] = CarriedSchema(row["since"], self._columns(row["schema"]))
+                columns = self._columns(row["schema"], self._form)
+                defaulted = nullable_defaults(row["schema"])
+                self._known[tag] = CarriedSchema(row["since"], columns, defaulted)
         return len(self._known) > known
 
     def check(self) -> None:
@@ -111,11 +118,11 @@ class RegistrySchemas:
 
     needed = True
 
-    def __init__(self, registry: Registry) -> None:
-        """Start with none known."""
+    def __init__(self, registry: Registry, form: Form = AVRO) -> None:
+        """Start with none known; ``form`` is that of ``AvroFormat``."""
         self._registry = registry
         self._known: dict[bytes, AvroSchema] = {}
-        self.format: WireFormat = AvroFormat(self._known)
+        self.format: WireFormat = AvroFormat(self._known, form)
 
     @property
     def readable(self) -> bool:
@@ -161,15 +168,7 @@ def _is_tag(octets: bytes) -> bool:
     return len(octets) == TAG_OCTETS and octets[0] == 0
 
 
-class SchemaSettings(RegistrySettings, Protocol):
-    """The part of a source's configuration that says how records are written."""
-
-    @property
-    def envelope(self) -> str:
-        """``debezium`` or ``flattened``."""
-
-
-def opened_schemas(spark: SparkSession, config: SchemaSettings) -> Schemas:
+def opened_schemas(spark: SparkSession, config: SourceConfig) -> Schemas:
     """Return what reads the schemas of a source's records; nothing is asked yet.
 
     Raises:
@@ -178,7 +177,8 @@ def opened_schemas(spark: SparkSession, config: SchemaSettings) -> Schemas:
     """
     registry = open_registry(config, spark)
     if registry is None:
-        return CarriedSchemas(flattened=config.envelope == "flattened")
+        form = JSON.with_policy(config.decimal_too_large, config.decimal_format)
+        return CarriedSchemas(form, flattened=config.envelope == "flattened")
     try:
         from_avro(F.lit(None).cast("binary"), '"string"')
     except TypeError:
@@ -188,4 +188,4 @@ def opened_schemas(spark: SparkSession, config: SchemaSettings) -> Schemas:
             "start one."
         )
         raise ConfigError(message) from None
-    return RegistrySchemas(registry)
+    return RegistrySchemas(registry, AVRO.with_policy(config.decimal_too_large))

@@ -7,7 +7,7 @@ JSON types or Connect schema) from it. Its values are never logged or kept.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -35,6 +35,7 @@ class Share:
         masked: Rows that may leave a column out.
         moved: Of those, rows that a primary-key change created.
         unpaired: Of those, rows without the header that names the key they had before.
+        relocated: Rows that a primary-key change created, masked or not.
         deletes: Whether some row deletes.
         keyless: Rows whose record has no key.
         size: Bytes of the rows.
@@ -65,6 +66,11 @@ class Share:
     value_tags: frozenset[bytes] = frozenset()
     key_tags: frozenset[bytes] = frozenset()
     floor_event: Mapping[str, object] = field(default_factory=dict)
+    relocated: int = 0
+
+    def doubted(self) -> Share:
+        """Return the share of a table where any row may leave a column out without a mark."""
+        return replace(self, masked=self.rows, moved=self.relocated)
 
 
 def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
@@ -91,6 +97,7 @@ def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
             F.count_if(is_row & F.col("may_be_masked")).alias("masked"),
             F.count_if(is_row & moved).alias("moved"),
             F.count_if(is_row & moved & F.col("moved_from").isNull()).alias("unpaired"),
+            F.count_if(is_row & F.col("moved_from").isNotNull()).alias("relocated"),
             # A set, and not a count: with it Spark groups in memory instead of sorting the window.
             F.collect_set(F.when(is_row, F.col("op"))).alias("ops"),
             F.count_if(is_row & F.col("key").isNull()).alias("keyless"),
@@ -127,6 +134,7 @@ def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
             frozenset(map(bytes, row["value_tags"])),
             frozenset(map(bytes, row["key_tags"])),
             row[EVENT].asDict() if events and row[EVENT] else {},
+            row["relocated"],
         )
         for row in rows
     ]

@@ -1,15 +1,18 @@
 """Spark's and Delta's exceptions as errors of ours: what it means, and no row in the message.
 
 ``from_json`` in FAILFAST mode quotes the record, a cast error quotes the value: their text must not
-reach a log. Only the kind of failure is taken from it.
+reach a log. Only the kind of failure is taken from it, the name of the column and the types that
+did not fit; a name only where it is plain and stands before the value, because a record may hold
+any text, that of Spark's messages as well.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lakeingest.decode.logical import CONVERSION_FAILED
+from lakeingest.decode.logical_type import CONVERSION_FAILED
 from lakeingest.errors import DataError, LakeingestError, TransientError
 from lakeingest.plan.keyless import NO_ROW_BEFORE, NOT_AN_INSERT
 from lakeingest.sink.merge_law import MISSING_VALUE
@@ -62,13 +65,7 @@ def explained(collection: str) -> Iterator[None]:
             )
             raise DataError(message) from None
         if CONVERSION_FAILED in text or "MALFORMED_RECORD_IN_PARSING" in text:
-            message = (
-                f"Table '{collection}': a value does not fit the type of its column. Nothing of "
-                "this batch was published. Compare lakeingest.table."
-                f"{collection}.schema with the source table, and decimal.handling.mode, "
-                "time.precision.mode and binary.handling.mode with the connector."
-            )
-            raise DataError(message) from None
+            raise DataError(_does_not_fit(collection, text)) from None
         if "Checkpoint block" in text:
             message = (
                 f"Table '{collection}': an executor was lost with rows of this batch. Nothing of "
@@ -76,3 +73,32 @@ def explained(collection: str) -> Iterator[None]:
             )
             raise TransientError(message) from error
         raise
+
+
+_REFUSED = re.compile(CONVERSION_FAILED + r": (column '[^\n]{1,300}': [^\n]*)")
+_UNREAD = re.compile(
+    r"CANNOT_PARSE_JSON_FIELD\] Cannot parse the field name [`']?([\w$-]{1,128})[`']? "
+    r"and the value [^\n]* of the JSON token type `?([A-Z_]{1,40})`? "
+    r'to target Spark data type "([A-Z0-9_(),<>]{1,80})"'
+)
+_BEYOND = re.compile(r"Numeric value \([^)\n]{1,400}\) out of range of `?([a-z]{1,10})`?")
+"""Jackson's words; it knows no field."""
+
+
+def _does_not_fit(collection: str, text: str) -> str:
+    """Say which value does not fit what; ``text`` is the message of ``decode`` or of Spark."""
+    refused, unread = _REFUSED.search(text), _UNREAD.search(text)
+    what, remedy = "a value does not fit the type of its column", ""
+    if refused:
+        what, _, remedy = refused[1].partition("; ")
+    elif unread:
+        # The field is a column, or a part of one.
+        what = f"field '{unread[1]}': a JSON {unread[2]} is not a {unread[3]}"
+    elif beyond := _BEYOND.search(text):
+        what = f"a number is beyond the range of a column of type {beyond[1]}"
+    compare = (
+        f"Compare lakeingest.table.{collection}.schema with the source table, and "
+        "decimal.handling.mode, time.precision.mode and binary.handling.mode with the connector."
+    )
+    advice = f"{remedy[0].upper()}{remedy[1:]}. Or: {compare}" if remedy else compare
+    return f"Table '{collection}', {what}. Nothing of this batch was published. {advice}"

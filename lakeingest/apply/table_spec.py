@@ -118,7 +118,10 @@ def _declared(
     for column in declared(ddl, spec.encodings):
         kind = carried.get(column.name, column.type)
         wanted = column.type.spark
-        if widens(kind.spark, wanted):
+        special = logical.as_declared(kind, column.type)
+        if special is not None:
+            columns.append(SourceColumn(column.name, special))
+        elif widens(kind.spark, wanted):
             columns.append(SourceColumn(column.name, logical.as_type(kind, wanted)))
         elif kind.wire == column.type.wire:
             columns.append(column)

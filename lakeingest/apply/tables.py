@@ -13,6 +13,8 @@ from lakeingest.apply.partition import settled_partition
 from lakeingest.apply.share import Share
 from lakeingest.apply.table_spec import table_spec
 from lakeingest.config.model import PipelineConfig
+from lakeingest.decode.columns import Encodings
+from lakeingest.decode.replaced_nulls import replaced_nulls_warning
 from lakeingest.errors import ConfigError
 from lakeingest.plan.inference import narrowest, readable_counts
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
@@ -69,6 +71,11 @@ class TableBook:
             if table.ddl is not None
         }
 
+    @property
+    def encodings(self) -> Encodings:
+        """Wire settings of the connector, and what becomes of values that they leave open."""
+        return self._spec.encodings
+
     def _parsed(self, spark: SparkSession, collection: str, ddl: str) -> StructType:
         try:
             return spark.createDataFrame([], ddl).schema
@@ -91,6 +98,10 @@ class TableBook:
         if state and state.note.event and not self._spec.names.event:
             raise _turned_off(collection)
         declared = self._config.table(collection)
+        tags = frozenset(tag for share in shares for tag in share.value_tags)
+        defaulted = self._spec.format.defaulted(tags)
+        if defaulted:
+            self._warn(replaced_nulls_warning(collection, defaulted))
         table = table_spec(
             collection,
             shares,

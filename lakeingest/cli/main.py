@@ -34,6 +34,7 @@ from lakeingest.cli.stopping import (
     say_stopped,
     sigterm_like_interrupt,
 )
+from lakeingest.cli.types import types
 from lakeingest.cli.validate import validate
 
 _DEBUG = "--debug"
@@ -46,7 +47,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (run, status, history, show, validate, demo, config_reference):
+for _command in (run, status, history, show, validate, demo, types, config_reference):
     app.command()(_command)
 for _streamer in (hoodie_streamer, hoodie_multi_table_streamer):
     app.command(context_settings=AS_TYPED, add_help_option=False)(_streamer)

@@ -19,8 +19,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from lakeingest.config.fields import ConfigModel
 from lakeingest.config.model import (
-    ConfigModel,
     PipelineConfig,
     SourceConfig,
     TableConfig,
@@ -103,6 +103,11 @@ KEYS: tuple[Key, ...] = (
     Key("lakeingest.registry.retries", SourceConfig, "registry_retries"),
     Key("lakeingest.source.decimal.handling.mode", SourceConfig, "decimal_mode"),
     Key("lakeingest.source.binary.handling.mode", SourceConfig, "binary_mode"),
+    Key("lakeingest.source.time.precision.mode", SourceConfig, "time_mode"),
+    Key("lakeingest.source.decimal.format", SourceConfig, "decimal_format"),
+    Key("lakeingest.decimal.too.large", SourceConfig, "decimal_too_large"),
+    Key("lakeingest.infinite.times", PipelineConfig, "infinite_times"),
+    Key("lakeingest.ambiguous.nulls", PipelineConfig, "ambiguous_nulls"),
     Key(
         "lakeingest.source.unavailable.value.placeholder",
         PipelineConfig,

@@ -24,8 +24,8 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from lakeingest.config import keys
+from lakeingest.config.fields import ConfigModel
 from lakeingest.config.model import (
-    ConfigModel,
     PipelineConfig,
     SourceConfig,
     TargetConfig,

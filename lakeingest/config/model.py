@@ -6,73 +6,25 @@ setting cannot exist in one of them and be missing in another. The rejected way 
 strings handed down to the stages: each would parse for itself, and a misspelt key would be noticed
 by nobody.
 
-Models are frozen: a run must end with the settings it started with. A field whose value came from
-``${env:}`` or ``${file:}`` is named in ``referenced`` and blanked out in ``repr`` and ``str``.
+Models are frozen: a run must end with the settings it started with (``fields.py``).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    SecretStr,
-    StringConstraints,
-    model_validator,
-)
+from pydantic import Field, SecretStr, model_validator
 
-from lakeingest.config.redaction import REDACTED
+from lakeingest.config.fields import ConfigModel, FolderPath, Identifier, RegularExpression, Text
+from lakeingest.config.value_settings import ValueSettings
 from lakeingest.folders import LakeFolders
 
 if TYPE_CHECKING:
     from lakeingest.shape import MetadataColumns
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
-
-def _without_trailing_slash(path: str) -> str:
-    return path.rstrip("/") or "/"
-
-
-def _regular_expression(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        message = f"not a regular expression: {error.msg} at character {error.pos}"
-        raise ValueError(message) from None
-    return pattern
-
-
-FolderPath = Annotated[Text, AfterValidator(_without_trailing_slash)]
-RegularExpression = Annotated[Text, AfterValidator(_regular_expression)]
-
-
-class ConfigModel(BaseModel):
-    """Base of all configuration models: frozen, closed, and silent about referenced values."""
-
-    # hide_input: a validation error must not quote the value, it may be a secret.
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    referenced: frozenset[str] = Field(
-        default=frozenset(),
-        repr=False,
-        exclude=True,
-        description="Names of the fields whose value came from a reference and is not shown.",
-    )
-
-    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Return the shown fields, with referenced values blanked out."""
-        for name, value in super().__repr_args__():
-            yield name, REDACTED if name in self.referenced else value
-
-
-class SourceConfig(ConfigModel):
+class SourceConfig(ValueSettings):
     """Where change events are read from."""
 
     kind: Literal["recorded", "kafka"] = Field(
@@ -140,15 +92,6 @@ class SourceConfig(ConfigModel):
         ge=0,
         description="How often a request is repeated that met a registry overloaded or away, with "
         "waits that double from one second. Default: half a minute, the restart of a registry.",
-    )
-    decimal_mode: Literal["precise", "string", "double"] = Field(
-        default="precise",
-        description="The connector's `decimal.handling.mode`. Default as Debezium's; the only "
-        "one that keeps a number exact and typed.",
-    )
-    binary_mode: Literal["bytes", "base64", "base64-url-safe", "hex"] = Field(
-        default="bytes",
-        description="The connector's `binary.handling.mode`. Default as Debezium's.",
     )
 
     @model_validator(mode="after")
@@ -299,6 +242,22 @@ class PipelineConfig(ConfigModel):
         description="What to do with a value that the event left out (unchanged TOAST) and that "
         "no earlier event had: stop, or NULL until an event brings it. Default: `fail`, because "
         "NULL would be indistinguishable from a real one.",
+    )
+    infinite_times: Literal["fail", "null", "edge"] = Field(
+        default="fail",
+        description="What to do with PostgreSQL's `infinity` and `-infinity` in dates and "
+        "timestamps, which no lake's type holds: stop, NULL, or the `edge` of the years 1 to 9999 "
+        "(9999-12-31 23:59:59.999999, 0001-01-01), which keeps comparisons right. In a key it "
+        "always stops. Default: `fail`, because either would pass for a value of the source.",
+    )
+    ambiguous_nulls: Literal["null", "keep", "fail"] = Field(
+        default="null",
+        description="What to do with a NULL in an update of a PostgreSQL table without REPLICA "
+        "IDENTITY FULL that may stand for an unchanged large value, because Debezium has no "
+        "placeholder for the type: arrays (but of text, bytea, uuid, integer, bigint, date), and "
+        "bytea declared with `binary.handling.mode=base64`. `null` takes it as it is; `keep` keeps "
+        "the older value, also where the update did set NULL; `fail` stops. Default: `null`, "
+        "because values that small tables have are always sent.",
     )
     unavailable_placeholder: Text = Field(
         default="__debezium_unavailable_value",

@@ -80,11 +80,26 @@ def _connect(schema: AvroSchema, kind: Any) -> dict[str, Any]:
     described: dict[str, Any] = {"name": name, "parameters": parameters}
     if kind["type"] == "record":
         return {**described, "type": "struct", "fields": _connect_fields(schema, kind)}
+    entry = _entry(schema, kind)
+    if entry is not None:
+        # A map whose keys are not text; as optional, a key of text takes the same way.
+        keys, values = (_connect(schema, entry[name]["type"]) for name in ("key", "value"))
+        return {**described, "type": "map", "keys": {**keys, "optional": True}, "values": values}
     if kind["type"] == "array":
         return {**described, "type": "array", "items": _connect(schema, kind["items"])}
     if kind["type"] == "map":
         return {**described, "type": "map", "values": _connect(schema, kind["values"])}
     return {**described, "type": kind.get("connect.type") or _CONNECT_TYPES[kind["type"]]}
+
+
+def _entry(schema: AvroSchema, kind: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the fields of the entries, where an array is ``AvroData``'s way to write a map."""
+    if kind["type"] != "array":
+        return None
+    fields = schema.fields(kind["items"])
+    name = schema.present(kind["items"])["name"] if fields else ""
+    is_entry = name.rpartition(".")[2] == "MapEntry" and set(fields) == {"key", "value"}
+    return fields if is_entry else None
 
 
 def _named(kind: Mapping[str, Any]) -> tuple[str | None, Mapping[str, Any]]:

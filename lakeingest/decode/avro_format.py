@@ -22,7 +22,8 @@ from lakeingest.decode.avro_rows import AvroRows, body_of, read_avro, tag_of
 from lakeingest.decode.avro_schema import READ, AvroSchema
 from lakeingest.decode.columns import Encodings, merged
 from lakeingest.decode.header import TRANSACTION_METADATA, envelope_header
-from lakeingest.decode.logical import AVRO
+from lakeingest.decode.logical import AVRO, JSON, Form
+from lakeingest.decode.replaced_nulls import nullable_defaults_in_avro
 from lakeingest.decode.wire import Samples, Shown
 from lakeingest.shape import ENVELOPE
 
@@ -33,9 +34,11 @@ class AvroFormat:
 
     Attributes:
         schemas: By ``tag_of``. Whoever asks the registry adds to it; a schema never changes.
+        form: How values look, and what becomes of those that are too large.
     """
 
     schemas: Mapping[bytes, AvroSchema]
+    form: Form = AVRO
 
     def envelopes(self, records: DataFrame, *, event: bool = False) -> DataFrame:
         """See ``WireFormat``."""
@@ -75,16 +78,21 @@ class AvroFormat:
         """See ``WireFormat``."""
         return tag_of(key)
 
+    def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
+        """See ``WireFormat``."""
+        known = self._known(tags).values()
+        return tuple({n: None for schema in known for n in nullable_defaults_in_avro(schema)})
+
     def shown(self, samples: Samples) -> Shown:
         """See ``WireFormat``; schemas in the order of their ids, as they were registered."""
         values, keys = self._known(samples.value_tags), self._known(samples.key_tags)
-        columns = merged(side_columns(schema, AVRO) for schema in values.values())
+        columns = merged(side_columns(schema, self.form) for schema in values.values())
         names = {name: None for schema in keys.values() for name in schema.fields(schema.tree)}
         return Shown(
             columns,
             tuple(column.name for column in columns),
             tuple(names),
-            AvroRows(values, keys),
+            AvroRows(values, keys, JSON.with_policy(self.form.too_large)),
         )
 
     def _known(self, tags: Collection[bytes]) -> dict[bytes, AvroSchema]:

@@ -23,7 +23,8 @@ from lakeingest.decode.avro_columns import record_columns
 from lakeingest.decode.avro_schema import READ, AvroSchema, reader_schema
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.json_rows import wire
-from lakeingest.decode.logical import CONVERSION_FAILED, JSON
+from lakeingest.decode.logical import JSON, Form
+from lakeingest.decode.logical_type import CONVERSION_FAILED
 
 TAG_OCTETS = 5
 """Octet 0 and the schema's id."""
@@ -79,10 +80,12 @@ class AvroRows:
     Attributes:
         values: What the batch's values were written with, by ``tag_of``.
         keys: The same of its keys.
+        header: How a header shows a key.
     """
 
     values: Mapping[bytes, AvroSchema]
     keys: Mapping[bytes, AvroSchema]
+    header: Form = JSON
 
     @property
     def bare_keys(self) -> bool:
@@ -103,6 +106,6 @@ class AvroRows:
         shown = {
             column.name: column
             for schema in self.keys.values()
-            for column in record_columns(schema, schema.tree, JSON)
+            for column in record_columns(schema, schema.tree, self.header)
         }
         return tuple(shown.get(column.name, column) for column in columns)

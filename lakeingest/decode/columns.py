@@ -29,8 +29,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from lakeingest.decode import logical
-from lakeingest.decode.logical import PRIMITIVES, SEMANTIC, Form, LogicalType
+from lakeingest.decode import decimals, logical
+from lakeingest.decode.logical import DECIMAL, JSON, PRIMITIVES, SEMANTIC, Form, LogicalType
 from lakeingest.errors import ConfigError
 from lakeingest.widening import widens
 
@@ -51,11 +51,19 @@ class Encodings:
         decimal: ``decimal.handling.mode``: precise, string or double.
         binary: ``binary.handling.mode``: bytes, base64, base64-url-safe or hex.
         placeholder: ``unavailable.value.placeholder``.
+        time: ``time.precision.mode``, all of Debezium's.
+        decimal_format: ``decimal.format`` of JsonConverter: BASE64 or NUMERIC.
+        infinite: What becomes of PostgreSQL's infinite times; see ``logical_type.Site``.
+        ambiguous: What a NULL is that may stand for an unchanged value: null, keep or fail.
     """
 
     decimal: str = "precise"
     binary: str = "bytes"
     placeholder: str = "__debezium_unavailable_value"
+    time: str = "adaptive"
+    decimal_format: str = "BASE64"
+    infinite: str = "fail"
+    ambiguous: str = "null"
 
     def placeholder_bytes(self) -> bytes:
         """Return the placeholder's octets (``hex:`` prefix: raw octets)."""
@@ -70,27 +78,48 @@ class Encodings:
         ``PostgresValueConverter``; see the README's table of limits for those sent as null.
         """
         raw = self.placeholder_bytes()
-        codes = ",".join(str(code) for code in raw)
-        return (
-            _json_text(raw.decode(errors="replace")),
+        text = _json_text(raw.decode(errors="replace"))
+        codes = ",".join(str(code) for code in self.codes())
+        marks = (
+            text,
+            # An hstore is JSON inside JSON.
+            _json_text(text),
             base64.b64encode(raw).decode(),
             f"[{codes}]",
             self.uuid_mark(),
         )
+        return tuple(dict.fromkeys(marks))
 
     def avro_marks(self) -> tuple[bytes, ...]:
         """Return the octets one of which an Avro record with an unavailable value contains.
 
         Text and bytea stand in Avro as they are; the byte codes of an integer array are zigzag
-        numbers there: those below 64 take one octet, the rest two.
+        numbers there: those of six bits take one octet, the rest two.
         """
         raw = self.placeholder_bytes()
-        codes = [
-            bytes([2 * code]) if code < 64 else bytes([2 * code & 0x7F | 0x80, 2 * code >> 7])
-            for code in raw
-        ]
-        # Elements that may be null stand behind the number of their branch, 1, which is written 2.
-        return (raw, b"".join(codes), b"\x02".join(codes), self.uuid_mark().encode())
+        text = raw.decode(errors="replace")
+        zigzag = [2 * code if code >= 0 else -2 * code - 1 for code in self.codes()]
+        codes = [bytes([n] if n < 128 else [n & 0x7F | 0x80, n >> 7]) for n in zigzag]
+        marks = (
+            raw,
+            # Octets that are no text were replaced when Debezium made one of them.
+            text.encode(),
+            _json_text(text).encode(),
+            b"".join(codes),
+            # Elements that may be null stand behind the number of their branch, 1, written as 2.
+            b"\x02".join(codes),
+            self.uuid_mark().encode(),
+        )
+        return tuple(dict.fromkeys(marks))
+
+    def codes(self) -> tuple[int, ...]:
+        """Return the placeholder's octets as Java's signed bytes, which stand in integer arrays."""
+        return tuple(code - 256 if code > 127 else code for code in self.placeholder_bytes())
+
+    def hstore_mark(self) -> str:
+        """Return the JSON text that stands for an hstore in mode ``json``."""
+        text = _json_text(self.placeholder_bytes().decode(errors="replace"))
+        return f'{{"{text}":"{text}"}}'
 
     def uuid_mark(self) -> str:
         """Return the name-based UUID (version 3, no namespace) that stands in ``uuid[]``."""
@@ -107,6 +136,9 @@ def _json_text(text: str) -> str:
     return re.sub(r"\\u00(..)", lambda found: found[0][:4] + found[1].upper(), escaped)
 
 
+_LARGE = re.compile(re.escape(DECIMAL) + r"\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+
+
 def declared(schema: StructType, encodings: Encodings) -> tuple[SourceColumn, ...]:
     """Columns of a declared schema; a field's comment may name its Debezium semantic type.
 
@@ -115,17 +147,28 @@ def declared(schema: StructType, encodings: Encodings) -> tuple[SourceColumn, ..
     """
     columns = []
     for spec in schema:
-        comment = str((spec.metadata or {}).get("comment", ""))
-        named = SEMANTIC.get(comment.strip())
-        kind = named or _of_spark(spec.dataType, encodings, spec.name)
+        comment = str((spec.metadata or {}).get("comment", "")).strip()
+        kind = _named(comment, spec.dataType) or _of_spark(spec.dataType, encodings, spec.name)
         if kind.spark != spec.dataType:
             message = (
                 f"Column '{spec.name}' is declared {spec.dataType.simpleString()}, but its comment "
-                f"names {comment.strip()}, which is {kind.spark.simpleString()}."
+                f"names {comment}, which is {kind.spark.simpleString()}."
             )
             raise ConfigError(message)
         columns.append(SourceColumn(spec.name, kind))
     return tuple(columns)
+
+
+def _named(comment: str, spark: DataType) -> LogicalType | None:
+    """Return the type that a comment names; null where it is a comment like any other."""
+    if comment == decimals.VARIABLE and isinstance(spark, DecimalType):
+        return JSON.variable(spark)
+    if comment == decimals.UNSIGNED and isinstance(spark, DecimalType):
+        return decimals.unsigned()
+    large = _LARGE.fullmatch(comment)
+    if large:
+        return JSON.with_policy("string").decimal(int(large[1]), int(large[2]))
+    return SEMANTIC.get(comment)
 
 
 _OF_SPARK: Mapping[type[DataType], str] = {
@@ -139,23 +182,47 @@ _OF_SPARK: Mapping[type[DataType], str] = {
 }
 
 
+_BY_MODE: Mapping[str, Mapping[type[DataType], str]] = {
+    "connect": {TimestampNTZType: "org.apache.kafka.connect.data.Timestamp"},
+    "nanoseconds": {TimestampNTZType: "io.debezium.time.NanoTimestamp"},
+    "isostring": {
+        DateType: "io.debezium.time.IsoDate",
+        TimestampNTZType: "io.debezium.time.IsoTimestamp",
+    },
+    "structured": {
+        DateType: "io.debezium.time.StructuredDate",
+        TimestampNTZType: "io.debezium.time.StructuredTimestamp",
+        TimestampType: "io.debezium.time.StructuredZonedTimestamp",
+    },
+}
+_ADAPTIVE: Mapping[type[DataType], str] = {
+    DateType: "io.debezium.time.Date",
+    # PostgreSQL's; timestamp(3) and less, and MySQL's DATETIME, need a comment.
+    TimestampNTZType: "io.debezium.time.MicroTimestamp",
+    TimestampType: "io.debezium.time.ZonedTimestamp",
+}
+"""What a declared type is on the wire, in the modes that do not say otherwise."""
+
+
 def _of_spark(kind: DataType, encodings: Encodings, column: str) -> LogicalType:
     if type(kind) in _OF_SPARK:
         return PRIMITIVES[_OF_SPARK[type(kind)]]
     if isinstance(kind, DecimalType):
-        return logical.decimal(kind.precision, kind.scale, encodings.decimal)
+        numeric = encodings.decimal == "precise" and encodings.decimal_format == "NUMERIC"
+        mode = "double" if numeric else encodings.decimal
+        return logical.decimal(kind.precision, kind.scale, mode)
     if isinstance(kind, BinaryType):
         return logical.binary(encodings.binary)
-    if isinstance(kind, DateType):
-        return SEMANTIC["io.debezium.time.Date"]
-    if isinstance(kind, TimestampType):
-        return SEMANTIC["io.debezium.time.ZonedTimestamp"]
-    if isinstance(kind, TimestampNTZType):
-        return SEMANTIC["io.debezium.time.MicroTimestamp"]
+    if type(kind) in _ADAPTIVE:
+        by_mode = _BY_MODE.get(encodings.time, {})
+        return SEMANTIC[by_mode.get(type(kind), _ADAPTIVE[type(kind)])]
     if isinstance(kind, ArrayType):
         return logical.array(_of_spark(kind.elementType, encodings, column))
     if isinstance(kind, MapType):
-        return logical.mapping(_of_spark(kind.valueType, encodings, column))
+        value = _of_spark(kind.valueType, encodings, column)
+        if kind.keyType.simpleString() == "string":
+            return logical.mapping(value)
+        return JSON.entries(_of_spark(kind.keyType, encodings, column), value)
     if isinstance(kind, StructType):
         fields = {item.name: _of_spark(item.dataType, encodings, column) for item in kind}
         return logical.struct(fields)
@@ -182,16 +249,19 @@ def from_connect(fields: Iterable[Mapping[str, Any]], form: Form) -> tuple[Sourc
 def _of_connect(spec: Mapping[str, Any], form: Form) -> LogicalType:
     name = spec.get("name") or ""
     kind = spec["type"]
-    if name == "org.apache.kafka.connect.data.Decimal":
+    if name == DECIMAL:
         parameters = spec.get("parameters") or {}
-        precision = int(parameters.get("connect.decimal.precision", 38))
-        return form.decimal(min(precision, 38), int(parameters["scale"]))
+        precision = int(parameters.get("connect.decimal.precision", decimals.DIGITS))
+        return form.decimal(precision, int(parameters["scale"]))
     if name in form.semantic:
         return form.semantic[name]
     if kind == "array":
         return logical.array(_of_connect(spec["items"], form))
     if kind == "map":
-        return logical.mapping(_of_connect(spec["values"], form))
+        keys, values = spec.get("keys") or {"type": "string"}, _of_connect(spec["values"], form)
+        if keys["type"] == "string" and not keys.get("optional"):
+            return logical.mapping(values)
+        return form.entries(_of_connect(keys, form), values)
     if kind == "struct":
         return logical.struct({item["field"]: _of_connect(item, form) for item in spec["fields"]})
     if kind == "string":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from lakeingest.decode.json_envelope import (
     named_schema,
 )
 from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import JSON
+from lakeingest.decode.logical import JSON, Form
 from lakeingest.decode.wire import Samples, Shown
 
 ADDED = "__"
@@ -31,10 +31,12 @@ class CarriedSchema:
     Attributes:
         since: When a record with it was first written (epoch milliseconds), as far as is known.
         columns: Columns of the row.
+        defaulted: Those whose NULLs may have been replaced (``replaced_nulls.py``).
     """
 
     since: int
     columns: tuple[SourceColumn, ...]
+    defaulted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,11 @@ class JsonFormat:
         """Return null: the columns of a key are those of its row, and say of what type they are."""
         return F.lit(None).cast("binary")
 
+    def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
+        """See ``WireFormat``."""
+        known = (self.schemas[tag] for tag in sorted(tags) if tag in self.schemas)
+        return tuple({name: None for schema in known for name in schema.defaulted})
+
     def shown(self, samples: Samples) -> Shown:
         """See ``WireFormat``; schemas in the order in which they were written."""
         values = [json.loads(value) for value in samples.values]
@@ -84,18 +91,18 @@ class JsonFormat:
         return tuple(value.get("after") or value.get("before") or ())
 
 
-def envelope_columns(schema_text: str) -> tuple[SourceColumn, ...]:
+def envelope_columns(schema_text: str, form: Form = JSON) -> tuple[SourceColumn, ...]:
     """Columns of the ``after`` (or ``before``) struct in a Connect envelope schema (JSON)."""
     for part in json.loads(schema_text).get("fields") or ():
         if part.get("field") in ("after", "before"):
-            return from_connect(part["fields"], JSON)
+            return from_connect(part["fields"], form)
     return ()
 
 
-def flattened_columns(schema_text: str) -> tuple[SourceColumn, ...]:
+def flattened_columns(schema_text: str, form: Form = JSON) -> tuple[SourceColumn, ...]:
     """Columns in the Connect schema (JSON) of a row without its envelope, added fields left out."""
     fields = json.loads(schema_text).get("fields") or ()
-    return from_connect([item for item in fields if not item["field"].startswith(ADDED)], JSON)
+    return from_connect([item for item in fields if not item["field"].startswith(ADDED)], form)
 
 
 def _key_fields(samples: Samples) -> tuple[str, ...]:

@@ -1,195 +1,71 @@
 """Debezium and Connect logical types to Spark types: one entry per semantic name.
 
-A column has three sides: how the wire shows it (``wire``, the type that ``from_json`` reads), what
-the lake stores (``spark``) and the expression between. A conversion that yields null for a value
-that is not null would drop data in silence, so each fallible one is wrapped in ``_checked``, which
-fails the job with a message that names the type and never the value.
+What each type is stands in the module of its family (``temporal.py``, ``structured.py``,
+``decimals.py``, ``octets.py``, ``composed.py``); here are the names by which schemas and declared
+comments find it, and what differs between JSON and Avro. Source: Debezium's ``io.debezium.time``
+and ``io.debezium.data`` packages; table in the connector documentation, "Data type mappings".
 
-Times of day are ISO text: Spark 3.5 has no TIME type and a long in three possible units is a trap.
-Timestamps without zone are ``timestamp_ntz``, computed by interval arithmetic so that no session
-time zone can enter. Source: Debezium's ``io.debezium.time`` and ``io.debezium.data`` packages;
-table in the connector documentation, "Data type mappings".
+``Bits`` stay as they come, little-endian (the first octet has the lowest eight bits), as Java's
+``BitSet`` writes them: a column of bits has no sign and no size that would make a number of it, and
+whoever reads Debezium's topics besides finds the same octets. ``bit(1)`` is a boolean on the wire.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
     BooleanType,
     ByteType,
-    DataType,
-    DateType,
     DecimalType,
     DoubleType,
     FloatType,
     IntegerType,
     LongType,
-    MapType,
     ShortType,
     StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
 )
 
-from lakeingest.decode.number import decimal_from_bytes, decimal_text
+from lakeingest.decode import decimals, structured, temporal
+from lakeingest.decode.composed import array, entries, mapping, pairs, struct
+from lakeingest.decode.decimals import decimal
+from lakeingest.decode.logical_type import (
+    CONVERSION_FAILED,
+    LogicalType,
+    as_type,
+    checked,
+    plain,
+)
+from lakeingest.decode.octets import RAW, binary
 
-CONVERSION_FAILED = "LAKEINGEST_CONVERSION"
-"""Start of the message of a value that does not fit its declared type."""
+__all__ = [
+    "AVRO",
+    "CONVERSION_FAILED",
+    "DECIMAL",
+    "JSON",
+    "PRIMITIVES",
+    "SEMANTIC",
+    "Form",
+    "LogicalType",
+    "array",
+    "as_declared",
+    "as_type",
+    "binary",
+    "decimal",
+    "mapping",
+    "struct",
+    "text",
+]
 
-
-def _same(value: Column) -> Column:
-    return value
-
-
-@dataclass(frozen=True)
-class LogicalType:
-    """How one type is shown on the wire and stored in the lake.
-
-    Attributes:
-        wire: Type that ``from_json`` reads.
-        spark: Type of the target column.
-        convert: ``(wire column) -> Column`` of type ``spark``.
-        name: Semantic name, for messages and for telling placeholders.
-    """
-
-    wire: DataType
-    spark: DataType
-    convert: Callable[[Column], Column] = field(default=_same, compare=False)
-    name: str = ""
-
-
-def _checked(name: str, convert: Callable[[Column], Column]) -> Callable[[Column], Column]:
-    def checked(value: Column) -> Column:
-        converted = convert(value)
-        failed = F.raise_error(F.lit(f"{CONVERSION_FAILED}: a value is not a {name}"))
-        return F.when(value.isNotNull() & converted.isNull(), failed).otherwise(converted)
-
-    return checked
-
-
-_EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
-
-
-def _ntz(unit: str, divisor: int = 1) -> Callable[[Column], Column]:
-    def convert(value: Column) -> Column:
-        # Decimal and not double: 19 digits of nanoseconds do not fit 53 bits.
-        whole = value.cast("decimal(20,0)") / F.lit(divisor)
-        count = value if divisor == 1 else F.floor(whole).cast("bigint")
-        return F.expr(_EPOCH) + F.expr(f"INTERVAL '{unit}' SECOND") * count
-
-    return convert
-
-
-def _time_of_day(per_second: int) -> Callable[[Column], Column]:
-    def convert(value: Column) -> Column:
-        size = F.abs(value)
-        second = F.floor(size / per_second).cast("bigint")
-        micros = ((size % per_second) * F.lit(1_000_000) / per_second).cast("bigint")
-        shown = F.format_string(
-            "%s%02d:%02d:%02d.%06d",
-            # MySQL's TIME is a span and may be negative.
-            F.when(value < 0, F.lit("-")).otherwise(F.lit("")),
-            F.floor(second / 3600),
-            F.floor(second / 60) % 60,
-            second % 60,
-            micros,
-        )
-        # format_string makes the text "null" of a null.
-        return F.when(value.isNotNull(), shown)
-
-    return convert
-
-
-_STRING = StringType()
+DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
 
 def text(name: str = "string") -> LogicalType:
     """Text as it is; a wire value of another JSON type is kept as its JSON text."""
-    return LogicalType(_STRING, _STRING, name=name)
-
-
-def decimal(precision: int, scale: int, mode: str = "precise") -> LogicalType:
-    """Return ``decimal(precision, scale)`` for a ``decimal.handling.mode``.
-
-    Args:
-        precision: Digits, 1 to 38.
-        scale: Digits after the point.
-        mode: ``precise`` (base64 bytes), ``string`` or ``double`` (JSON number, also what
-            JsonConverter's ``decimal.format=NUMERIC`` writes).
-    """
-    spark = DecimalType(precision, scale)
-    name = f"decimal({precision},{scale})"
-    if mode == "double":
-        return LogicalType(spark, spark, name=name)
-    if mode == "string":
-        return LogicalType(_STRING, spark, _checked(name, lambda value: value.cast(spark)), name)
-    decode = _checked(name, lambda value: decimal_from_bytes(_base64(value), precision, scale))
-    return LogicalType(_STRING, spark, decode, name)
-
-
-def _base64(value: Column) -> Column:
-    # unbase64 skips what is no base64: "12.50" would become the bytes of "1250".
-    return F.try_to_binary(value, F.lit("base64"))
-
-
-def binary(mode: str = "bytes") -> LogicalType:
-    """Return ``binary`` for a ``binary.handling.mode``."""
-    readers: Mapping[str, Callable[[Column], Column]] = {
-        "bytes": _base64,
-        "base64": _base64,
-        "base64-url-safe": lambda value: _base64(F.translate(value, "-_", "+/")),
-        "hex": F.unhex,
-    }
-    name = f"binary/{mode}"
-    return LogicalType(_STRING, BinaryType(), _checked(name, readers[mode]), name)
-
-
-def array(element: LogicalType) -> LogicalType:
-    """Return an array of ``element``."""
-    convert = (
-        _same if element.convert is _same else lambda value: F.transform(value, element.convert)
-    )
-    return LogicalType(
-        ArrayType(element.wire), ArrayType(element.spark), convert, f"array<{element.name}>"
-    )
-
-
-def mapping(value: LogicalType) -> LogicalType:
-    """Return a map from string to ``value``."""
-    return LogicalType(
-        MapType(_STRING, value.wire),
-        MapType(_STRING, value.spark),
-        lambda wire: F.transform_values(wire, lambda _, item: value.convert(item)),
-        f"map<{value.name}>",
-    )
-
-
-def struct(fields: Mapping[str, LogicalType]) -> LogicalType:
-    """Return a struct of named logical types."""
-
-    def convert(wire: Column) -> Column:
-        parts = [kind.convert(wire[name]).alias(name) for name, kind in fields.items()]
-        return F.when(wire.isNotNull(), F.struct(*parts))
-
-    return LogicalType(
-        StructType([StructField(name, kind.wire) for name, kind in fields.items()]),
-        StructType([StructField(name, kind.spark) for name, kind in fields.items()]),
-        convert,
-        "struct",
-    )
-
-
-def _zoned(value: Column) -> Column:
-    # Without a zone Spark would read the session's.
-    return F.when(value.rlike(r"(Z|[+-]\d\d(:?\d\d)?)$"), value.cast("timestamp"))
+    return LogicalType(StringType(), StringType(), name=name)
 
 
 def _int8(value: Column) -> Column:
@@ -199,7 +75,7 @@ def _int8(value: Column) -> Column:
 
 PRIMITIVES: Mapping[str, LogicalType] = {
     "boolean": LogicalType(BooleanType(), BooleanType(), name="boolean"),
-    "int8": LogicalType(ShortType(), ByteType(), _checked("int8", _int8), "int8"),
+    "int8": LogicalType(ShortType(), ByteType(), checked("int8", _int8), "int8"),
     "int16": LogicalType(ShortType(), ShortType(), name="int16"),
     "int32": LogicalType(IntegerType(), IntegerType(), name="int32"),
     "int64": LogicalType(LongType(), LongType(), name="int64"),
@@ -212,111 +88,136 @@ PRIMITIVES: Mapping[str, LogicalType] = {
 }
 """Connect's primitive types."""
 
-_DAYS = LogicalType(IntegerType(), DateType(), F.date_from_unix_date, "date")
-_LONG = LongType()
-_NTZ = TimestampNTZType()
-_VARIABLE = struct({"scale": PRIMITIVES["int32"], "value": text()})
-
 SEMANTIC: Mapping[str, LogicalType] = {
-    "io.debezium.time.Date": _DAYS,
-    "org.apache.kafka.connect.data.Date": _DAYS,
-    "io.debezium.time.Time": LogicalType(_LONG, _STRING, _time_of_day(1_000), "time"),
-    "org.apache.kafka.connect.data.Time": LogicalType(_LONG, _STRING, _time_of_day(1_000), "time"),
-    "io.debezium.time.MicroTime": LogicalType(_LONG, _STRING, _time_of_day(1_000_000), "time"),
-    "io.debezium.time.NanoTime": LogicalType(_LONG, _STRING, _time_of_day(1_000_000_000), "time"),
-    "io.debezium.time.Timestamp": LogicalType(_LONG, _NTZ, _ntz("0.001"), "timestamp"),
-    "org.apache.kafka.connect.data.Timestamp": LogicalType(_LONG, _NTZ, _ntz("0.001"), "timestamp"),
-    "io.debezium.time.MicroTimestamp": LogicalType(_LONG, _NTZ, _ntz("0.000001"), "timestamp"),
-    "io.debezium.time.NanoTimestamp": LogicalType(
-        _LONG, _NTZ, _ntz("0.000001", 1_000), "timestamp"
-    ),
-    "io.debezium.time.ZonedTimestamp": LogicalType(
-        _STRING, TimestampType(), _checked("zoned timestamp", _zoned), "zoned timestamp"
-    ),
-    "io.debezium.time.IsoTimestamp": LogicalType(
-        _STRING,
-        _NTZ,
-        _checked("timestamp", lambda v: F.rtrim(F.translate(v, "Z", "")).cast(_NTZ)),
-        "timestamp",
-    ),
-    "io.debezium.time.IsoDate": LogicalType(
-        _STRING,
-        DateType(),
-        _checked("date", lambda v: F.translate(v, "Z", "").cast("date")),
-        "date",
-    ),
+    "io.debezium.time.Date": temporal.DATE,
+    "io.debezium.time.Time": temporal.MILLI_TIME,
+    "io.debezium.time.MicroTime": temporal.MICRO_TIME,
+    "io.debezium.time.NanoTime": temporal.NANO_TIME,
+    "io.debezium.time.Timestamp": temporal.MILLI_TIMESTAMP,
+    "io.debezium.time.MicroTimestamp": temporal.MICRO_TIMESTAMP,
+    "io.debezium.time.NanoTimestamp": temporal.NANO_TIMESTAMP,
+    "io.debezium.time.ZonedTimestamp": temporal.ZONED_TIMESTAMP,
+    "io.debezium.time.IsoDate": temporal.ISO_DATE,
+    "io.debezium.time.IsoTime": temporal.ISO_TIME,
+    "io.debezium.time.IsoTimestamp": temporal.ISO_TIMESTAMP,
     "io.debezium.time.Year": PRIMITIVES["int32"],
-    "io.debezium.data.VariableScaleDecimal": LogicalType(
-        _VARIABLE.wire,
-        _STRING,
-        _checked("variable decimal", lambda v: decimal_text(_base64(v["value"]), v["scale"])),
-        "variable decimal",
-    ),
+    "io.debezium.time.StructuredDate": structured.STRUCTURED_DATE,
+    "io.debezium.time.StructuredTime": structured.STRUCTURED_TIME,
+    "io.debezium.time.StructuredTimestamp": structured.STRUCTURED_TIMESTAMP,
+    "io.debezium.time.StructuredZonedTime": structured.STRUCTURED_ZONED_TIME,
+    "io.debezium.time.StructuredZonedTimestamp": structured.STRUCTURED_ZONED_TIMESTAMP,
+    "io.debezium.time.StructuredDuration": structured.STRUCTURED_DURATION,
+    "io.debezium.data.VariableScaleDecimal": decimals.variable_decimal(),
     "io.debezium.data.Bits": binary(),
+    "org.apache.kafka.connect.data.Date": temporal.DATE,
+    "org.apache.kafka.connect.data.Time": temporal.MILLI_TIME,
+    "org.apache.kafka.connect.data.Timestamp": temporal.MILLI_TIMESTAMP,
 }
 """Semantic names whose wire form says more than their primitive type.
 
-Names that are text on the wire (Json, Xml, Uuid, Enum, EnumSet, Ltree, ZonedTime, Interval …) need
-no entry: their primitive type, string, is what the lake stores.
+Names that are text on the wire (Json, Xml, Uuid, Enum, EnumSet, Ltree, Tsvector, ZonedTime,
+Interval …), numbers (MicroDuration, NanoDuration) or made of other types (Point, Geometry,
+DoubleVector …) need no entry: the lake stores what their primitive type says.
 """
-
-
-def as_type(kind: LogicalType, spark: DataType) -> LogicalType:
-    """Return the type whose values are stored as ``spark``, a type that holds all of them."""
-    if kind.spark == spark:
-        return kind
-    return replace(kind, spark=spark, convert=lambda value: kind.convert(value).cast(spark))
 
 
 @dataclass(frozen=True)
 class Form:
-    """What differs between JSON and Avro on the wire: octets, and integers of less than 32 bits.
+    """What differs between JSON and Avro on the wire: octets, small integers, maps.
 
     Attributes:
-        decimal: ``(precision, scale)`` to Connect's ``Decimal``.
+        exact: ``(precision, scale)`` to Connect's ``Decimal`` of at most 38 digits.
+        large: Scale to a ``Decimal`` of any number of digits, as text.
+        variable: ``VariableScaleDecimal`` as a declared decimal.
+        entries: Key and value to a map whose keys are not text.
         primitives: Connect's primitive types.
         semantic: Semantic names that say more than their primitive.
+        too_large: What becomes of decimals of more than 38 digits: ``fail`` or ``string``.
     """
 
-    decimal: Callable[[int, int], LogicalType]
+    exact: Callable[[int, int], LogicalType]
+    large: Callable[[int], LogicalType]
+    variable: Callable[[DecimalType], LogicalType]
+    entries: Callable[[LogicalType, LogicalType], LogicalType]
     primitives: Mapping[str, LogicalType]
     semantic: Mapping[str, LogicalType]
+    too_large: str = "fail"
+
+    def decimal(self, precision: int, scale: int) -> LogicalType:
+        """Return Connect's ``Decimal``.
+
+        Args:
+            precision: Digits that the source allows.
+            scale: Digits after the point.
+        """
+        fits = precision <= decimals.DIGITS and scale <= decimals.DIGITS
+        if not fits and self.too_large == "string":
+            return self.large(scale)
+        return self.exact(min(precision, decimals.DIGITS), min(scale, decimals.DIGITS))
+
+    def with_policy(self, too_large: str, decimal_format: str = "BASE64") -> Form:
+        """Return the form under a pipeline's settings.
+
+        Args:
+            too_large: See the attribute.
+            decimal_format: JsonConverter's ``decimal.format``; Avro has none.
+        """
+        if decimal_format == "NUMERIC" and self.primitives is PRIMITIVES:
+            numeric = replace(self, exact=_number, large=lambda _: text("decimal as text"))
+            return replace(numeric, too_large=too_large)
+        return replace(self, too_large=too_large)
 
 
-JSON = Form(decimal, PRIMITIVES, SEMANTIC)
+def _number(precision: int, scale: int) -> LogicalType:
+    return decimal(precision, scale, "double")
+
+
+JSON = Form(decimal, decimals.large_decimal, decimals.variable_decimal, pairs, PRIMITIVES, SEMANTIC)
 """JsonConverter's form: octets are base64 text."""
 
-
-def _raw_decimal(precision: int, scale: int) -> LogicalType:
-    name = f"decimal({precision},{scale})"
-    decode = _checked(name, lambda value: decimal_from_bytes(value, precision, scale))
-    return LogicalType(BinaryType(), DecimalType(precision, scale), decode, name)
-
-
-_RAW_BYTES = LogicalType(BinaryType(), BinaryType(), name="binary")
-_RAW_VARIABLE = StructType(
-    [StructField("scale", IntegerType()), StructField("value", BinaryType())]
-)
-
 AVRO = Form(
-    _raw_decimal,
+    decimals.raw_decimal,
+    decimals.raw_large_decimal,
+    decimals.raw_variable_decimal,
+    entries,
     {
         **PRIMITIVES,
-        "int8": LogicalType(IntegerType(), ByteType(), _checked("int8", _int8), "int8"),
+        "int8": LogicalType(IntegerType(), ByteType(), checked("int8", _int8), "int8"),
         "int16": LogicalType(
-            IntegerType(), ShortType(), lambda value: value.cast("smallint"), "int16"
+            IntegerType(), ShortType(), plain(lambda value: value.cast("smallint")), "int16"
         ),
-        "bytes": _RAW_BYTES,
+        "bytes": RAW,
     },
     {
         **SEMANTIC,
-        "io.debezium.data.VariableScaleDecimal": LogicalType(
-            _RAW_VARIABLE,
-            _STRING,
-            _checked("variable decimal", lambda v: decimal_text(v["value"], v["scale"])),
-            "variable decimal",
-        ),
-        "io.debezium.data.Bits": _RAW_BYTES,
+        "io.debezium.data.VariableScaleDecimal": decimals.raw_variable_decimal(),
+        "io.debezium.data.Bits": RAW,
     },
 )
 """AvroConverter's form: octets are octets, int8 and int16 are ``int`` with ``connect.type``."""
+
+
+def as_declared(carried: LogicalType, wanted: LogicalType) -> LogicalType | None:
+    """Return the type that reads what a record's schema says and stores what a DDL declares.
+
+    Only for what a wider type alone does not do: decimals as their digits, ``numeric`` as a
+    decimal, and MySQL's unsigned bigint, which a schema calls int64.
+
+    Args:
+        carried: By the record's schema.
+        wanted: By the DDL and its comments.
+
+    Returns:
+        Null where there is nothing special about the two.
+    """
+    if wanted.name == decimals.UNSIGNED and carried.wire == wanted.wire:
+        return wanted
+    if carried.spark == wanted.spark:
+        return None
+    if carried.name == decimals.VARIABLE_NAME and isinstance(wanted.spark, DecimalType):
+        raw = carried.wire == AVRO.semantic[decimals.VARIABLE].wire
+        return (AVRO if raw else JSON).variable(wanted.spark)
+    if isinstance(carried.spark, DecimalType) and isinstance(wanted.spark, StringType):
+        large = {RAW.wire: AVRO.large, StringType(): JSON.large}.get(carried.wire)
+        return large(carried.spark.scale) if large else None
+    return None

@@ -1,4 +1,4 @@
-"""Connect's ``Decimal`` bytes to Spark decimals, in Spark expressions.
+"""Connect's ``Decimal`` bytes to Spark decimals and to text, in Spark expressions.
 
 The wire has the unscaled value as big-endian two's complement, base64 in JSON. Spark has no cast
 from such bytes, so the bytes go through their hexadecimal digits: sign-extended to 64 or 128 bits,
@@ -6,6 +6,9 @@ read with ``conv``, and the scale put behind the digits as an exponent, which th
 cast from text reads exactly. The rejected way, decimal
 arithmetic (``high * 2^64 + low`` and a division by ``10^scale``), loses digits to Spark's
 precision rules above 38.
+
+Numbers of more than 38 digits are text from the beginning (``long_unscaled_text``): division of a
+long number by hand, four octets into nine digits, so that each step fits 64 bits.
 """
 
 from __future__ import annotations
@@ -50,6 +53,62 @@ def unscaled_text(data: Column, wide: bool) -> Column:
     return F.when(F.length(digits) <= _WORD, narrow).otherwise(full)
 
 
+_LIMB = 1_000_000_000
+_DIGITS_IN_LIMB = 9
+_HEX_IN_WORD = 8
+
+
+def long_unscaled_text(data: Column) -> Column:
+    """Return the two's complement integer in ``data`` (binary, any length) as decimal text.
+
+    Far dearer than ``unscaled_text``, so only for what that cannot read. Null where there are no
+    bytes.
+    """
+    digits = F.hex(F.when(F.length(data) > 0, data))
+    negative = F.substring(digits, 1, 1) >= F.lit("8")
+    # A negative number's magnitude is one more than its bits turned over.
+    turned = F.translate(digits, "0123456789ABCDEF", "FEDCBA9876543210")
+    magnitude = F.when(negative, turned).otherwise(digits)
+    count = F.ceil(F.length(magnitude) / _HEX_IN_WORD).cast("int")
+    gap = count * _HEX_IN_WORD - F.length(magnitude)
+    padded = F.concat(F.substr(F.lit("0" * _HEX_IN_WORD), F.lit(1), gap), magnitude)
+
+    def word(at: Column) -> Column:
+        octets = F.substr(padded, (at - 1) * _HEX_IN_WORD + 1, F.lit(_HEX_IN_WORD))
+        return F.conv(octets, 16, 10).cast("bigint") + (negative & (at == count)).cast("bigint")
+
+    words = F.transform(F.sequence(F.lit(1), count), word)
+    limbs = F.aggregate(words, F.array(F.lit(0).cast("bigint")), _with_word)
+    shown = F.transform(F.reverse(limbs), lambda n: F.lpad(n.cast("string"), _DIGITS_IN_LIMB, "0"))
+    text = F.call_function("ltrim", F.lit("0"), F.array_join(shown, ""))
+    sign = F.when(negative, F.lit("-")).otherwise(F.lit(""))
+    return F.when(text == "", F.lit("0")).otherwise(F.concat(sign, text))
+
+
+def _with_word(limbs: Column, word: Column) -> Column:
+    """Return the number times 2^32 plus ``word``; limbs of nine digits, the lowest first."""
+
+    def step(done: Column, limb: Column) -> Column:
+        total = limb * F.lit(2**32) + done["carry"]
+        rest = F.concat(done["limbs"], F.array(total % _LIMB))
+        return F.struct(
+            rest.alias("limbs"), F.call_function("div", total, F.lit(_LIMB)).alias("carry")
+        )
+
+    def finish(done: Column) -> Column:
+        carry = done["carry"]
+        high = F.call_function("div", carry, F.lit(_LIMB))
+        more = (
+            F.when(carry >= _LIMB, F.array(carry % _LIMB, high))
+            .when(carry > 0, F.array(carry))
+            .otherwise(F.array().cast("array<bigint>"))
+        )
+        return F.concat(done["limbs"], more)
+
+    nothing = F.struct(F.array().cast("array<bigint>").alias("limbs"), word.alias("carry"))
+    return F.aggregate(limbs, nothing, step, finish)
+
+
 def decimal_from_bytes(data: Column, precision: int, scale: int) -> Column:
     """Decode Connect ``Decimal`` bytes to ``decimal(precision, scale)``; null if too large."""
     text = unscaled_text(data, wide=precision > 18)
@@ -59,9 +118,11 @@ def decimal_from_bytes(data: Column, precision: int, scale: int) -> Column:
 def decimal_text(data: Column, scale: Column) -> Column:
     """Decode Connect ``VariableScaleDecimal`` parts to plain decimal text.
 
-    Null where the number has more than 38 digits.
+    Args:
+        data: The unscaled value, of any length.
+        scale: Digits after the point; negative: zeros before it.
     """
-    digits = unscaled_text(data, wide=True)
+    digits = F.coalesce(unscaled_text(data, wide=True), long_unscaled_text(data))
     sign = F.when(F.startswith(digits, F.lit("-")), F.lit("-")).otherwise(F.lit(""))
     magnitude = F.translate(digits, "-", "")
     zeros = F.greatest(scale + 1 - F.length(magnitude), F.lit(0))

@@ -1,10 +1,18 @@
 """Recognise unavailable values while decoding; after this stage nobody compares strings.
 
 What an unchanged TOAST value looks like depends on the declared type (Debezium's
-``PostgresValueConverter``, seen on the wire with 3.4.1 and 3.7.0): the placeholder text for text
-types, its base64 for bytea, one-element arrays, its byte codes for integer arrays, a name-based
-UUID for ``uuid[]``. Types that are not in this list cannot be unavailable on the wire; Debezium
-sends null for some of them (README, limits).
+``UnchangedToastedPlaceholder``, seen on the wire with 3.4.1 and 3.7.0): the placeholder text for
+text types, its base64 for bytea, one-element arrays, its octets as numbers for integer arrays, a
+name-based UUID for ``uuid[]``. The setting's octets are all that these are made of (``Marks``).
+
+For some types Debezium sends NULL, because its converter knows no placeholder of theirs: bytea in
+the base64 modes, and arrays of anything but text, octets, UUIDs, int, bigint and date. Such a NULL
+in an update may be the value, or say that the value did not change (``ambiguous``). By default it
+is the value, as in any other reader of these topics: to keep the older value would ignore every
+update that sets such a column to NULL, and to stop would stop at every row that has one. Who stores
+large values in such columns chooses ``keep``, or REPLICA IDENTITY FULL, which leaves no doubt.
+Unconstrained ``numeric`` is not among them: it is stored out of line from some 4,000 digits on, so
+that its NULL is practically always a NULL.
 """
 
 from __future__ import annotations
@@ -13,9 +21,21 @@ import base64
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, MapType, StringType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DateType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+)
 
 from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.logical_type import LogicalType
+
+UNTOLD = "an update with NULL may mean that the value did not change"
 
 
 def unavailable(wire: Column, column: SourceColumn, encodings: Encodings) -> Column | None:
@@ -25,8 +45,7 @@ def unavailable(wire: Column, column: SourceColumn, encodings: Encodings) -> Col
     encoded = base64.b64encode(raw).decode()
     kind = column.type.wire
     if isinstance(kind, StringType):
-        hstore = f'{{"{text}":"{text}"}}'
-        return F.coalesce(wire.isin(text, encoded, hstore), F.lit(False))
+        return F.coalesce(wire.isin(text, encoded, encodings.hstore_mark()), F.lit(False))
     if isinstance(kind, BinaryType):
         return F.coalesce(wire == F.lit(raw), F.lit(False))
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, BinaryType):
@@ -35,13 +54,57 @@ def unavailable(wire: Column, column: SourceColumn, encodings: Encodings) -> Col
         alone = F.get(wire, F.lit(0)).isin(text, encoded, encodings.uuid_mark())
         return F.coalesce((F.size(wire) == 1) & alone, F.lit(False))
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, IntegerType | LongType):
-        codes = F.array(*(F.lit(code) for code in raw)).cast(kind)
+        codes = F.array(*(F.lit(code) for code in encodings.codes())).cast(kind)
         return F.coalesce(wire == codes, F.lit(False))
     if isinstance(kind, MapType) and isinstance(kind.valueType, StringType):
         return F.coalesce(F.element_at(wire, F.lit(text)) == F.lit(text), F.lit(False))
     return None
 
 
+def ambiguous(column: SourceColumn, encodings: Encodings) -> bool:
+    """Tell whether an unchanged value of this type comes as NULL, and the policy minds it."""
+    if encodings.ambiguous == "null":
+        return False
+    kind = column.type
+    if kind.name in ("binary/base64", "binary/base64-url-safe"):
+        return True
+    return isinstance(kind.spark, ArrayType) and not _has_placeholder(kind, kind.spark.elementType)
+
+
+_TOLD_ARRAYS = frozenset(
+    f"array<{name}>"
+    for name in (
+        "string",
+        "binary",
+        "binary/bytes",
+        "io.debezium.data.Json",
+        "io.debezium.data.Uuid",
+    )
+)
+
+
+def _has_placeholder(kind: LogicalType, element: DataType) -> bool:
+    if isinstance(element, StringType | BinaryType):
+        return kind.name in _TOLD_ARRAYS
+    if isinstance(element, DateType):
+        return isinstance(kind.wire, ArrayType) and isinstance(kind.wire.elementType, IntegerType)
+    return isinstance(element, IntegerType | LongType)
+
+
+def untold(op: Column, moved_from: Column, before: Column) -> Column:
+    """Return a condition: of this change, a NULL may stand for a value that did not change.
+
+    Args:
+        op: The change's kind.
+        moved_from: The old key of a primary-key change, as its ``c`` tells it.
+        before: The row before the change; it is there with REPLICA IDENTITY FULL, where every
+            value is what it says.
+    """
+    return ((op == "u") | ((op == "c") & moved_from.isNotNull())) & before.isNull()
+
+
 def can_be_unavailable(column: SourceColumn, encodings: Encodings) -> bool:
-    """Tell whether a column of this type has a recognisable placeholder."""
+    """Tell whether a value of this column can be left out of a change and be told so."""
+    if encodings.ambiguous == "keep" and ambiguous(column, encodings):
+        return True
     return unavailable(F.lit(None), column, encodings) is not None

@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.json_envelope import unwrapped
 from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.placeholder import unavailable
+from lakeingest.decode.logical_type import Site
+from lakeingest.decode.placeholder import UNTOLD, ambiguous, unavailable, untold
 from lakeingest.decode.wire import RowReader
 
 _HEADERS = JsonRows()
@@ -29,7 +30,8 @@ def with_row(
     """Add the row after the change.
 
     Args:
-        changes: Has ``value`` (the record's octets).
+        changes: Has ``value`` (the record's octets); ``op`` and ``moved_from``, too, where NULL
+            may stand for an unchanged value (``placeholder.ambiguous``).
         columns: The table's columns.
         encodings: Wire settings of the connector.
         reader: Reads the table's records.
@@ -40,22 +42,41 @@ def with_row(
         The same with ``row`` (struct of the columns; an unavailable value is null) and, when
         ``masked``, ``unavailable`` (array of column names, null where every value is there).
     """
-    parsed = changes.withColumn("_read", reader.sides(F.col("value"), columns, sides))
+    doubted = [column.name for column in columns if masked and ambiguous(column, encodings)]
+    names = (*sides, "before") if doubted and "before" not in sides else sides
+    parsed = changes.withColumn("_read", reader.sides(F.col("value"), columns, names))
     side = F.coalesce(*(F.col("_read").getField(name) for name in sides))
-    parsed = parsed.withColumn("_wire", side).drop("_read")
+    parsed = parsed.withColumn("_wire", side)
+    if doubted:
+        sent = F.col("_read").getField("before")
+        parsed = parsed.withColumn("_untold", untold(F.col("op"), F.col("moved_from"), sent))
+    parsed = parsed.drop("_read")
     values, masks = [], []
     for column in columns:
         field = F.col("_wire").getField(column.name)
+        site = Site(column.name, encodings.infinite)
         absent = unavailable(field, column, encodings) if masked else None
         present = field if absent is None else F.when(~absent, field)
-        values.append(column.type.convert(present).alias(column.name))
+        value = column.type.convert(present, site)
+        if column.name in doubted:
+            untold_here = F.col("_untold") & field.isNull()
+            if encodings.ambiguous == "fail":
+                value = F.when(untold_here, site.failed(UNTOLD, _TOLD)).otherwise(value)
+            else:
+                absent = untold_here if absent is None else absent | untold_here
+        values.append(value.alias(column.name))
         if absent is not None:
             masks.append(F.when(absent, F.lit(column.name)))
     result = parsed.withColumn("row", F.when(F.col("_wire").isNotNull(), F.struct(*values)))
     if masked:
         found = F.array_compact(F.array(*masks)) if masks else F.array().cast("array<string>")
         result = result.withColumn("unavailable", F.when(F.size(found) > 0, found))
-    return result.drop("_wire")
+    return result.drop("_wire", "_untold")
+
+
+_TOLD = (
+    "set REPLICA IDENTITY FULL, or lakeingest.ambiguous.nulls=keep for the older value, or =null"
+)
 
 
 def with_key(
@@ -79,7 +100,9 @@ def _with_struct(
 ) -> DataFrame:
     parsed = changes.withColumn("_key", read)
     values = [
-        column.type.convert(F.col("_key").getField(column.name)).alias(column.name)
+        column.type.convert(F.col("_key").getField(column.name), Site(column.name, "refuse")).alias(
+            column.name
+        )
         for column in key
     ]
     return parsed.withColumn(name, F.when(F.col("_key").isNotNull(), F.struct(*values))).drop(

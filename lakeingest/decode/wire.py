@@ -9,7 +9,7 @@ pays for writing and parsing text that nobody asked for: 2.3 times the processor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -111,6 +111,9 @@ class WireFormat(Protocol):
 
     def key_tag(self, key: Column, /) -> Column:
         """Return what names the schema of a record key (binary); null where nothing does."""
+
+    def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
+        """Return columns whose NULLs may have been replaced, by the schemas with these tags."""
 
     def shown(self, samples: Samples) -> Shown:
         """Say what a table looks like, by its records."""

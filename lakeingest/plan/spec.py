@@ -8,7 +8,7 @@ from enum import Enum
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.json_format import JsonFormat
 from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.placeholder import can_be_unavailable
+from lakeingest.decode.placeholder import ambiguous, can_be_unavailable
 from lakeingest.decode.wire import RowReader, WireFormat
 from lakeingest.shape import MetadataColumns
 
@@ -72,6 +72,10 @@ class TableSpec:
         """The key columns, in key order."""
         by_name = {column.name: column for column in self.columns}
         return tuple(by_name[name] for name in self.key)
+
+    def doubtful(self, encodings: Encodings) -> bool:
+        """Whether some NULL may stand for an unchanged value, and the policy minds it."""
+        return any(ambiguous(column, encodings) for column in self.columns)
 
     def fillable(self, encodings: Encodings) -> tuple[str, ...]:
         """Names of the columns that can be unavailable; a key never is."""

@@ -183,6 +183,12 @@ UNAVAILABLE: dict[str, tuple[Any, Any]] = {
     "texts": ({"type": "array", "items": ["null", "string"]}, [PLACEHOLDER.decode()]),
     "many_octets": ({"type": "array", "items": "bytes"}, [PLACEHOLDER]),
     "uuids": ({"type": "array", "items": "string"}, [Encodings().uuid_mark()]),
+    "longs": ({"type": "array", "items": "long"}, list(PLACEHOLDER)),
+    "hstore": ("string", Encodings().hstore_mark()),
+    "hstore_map": (
+        {"type": "map", "values": ["null", "string"]},
+        {PLACEHOLDER.decode(): PLACEHOLDER.decode()},
+    ),
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    DataType,
     DateType,
     DecimalType,
     IntegerType,
@@ -29,8 +30,9 @@ from lakeingest.decode.columns import (
     from_connect,
     of_json,
 )
+from lakeingest.decode.decimals import unsigned
 from lakeingest.decode.json_format import envelope_columns
-from lakeingest.decode.logical import JSON
+from lakeingest.decode.logical import AVRO, JSON, PRIMITIVES, SEMANTIC, Form, as_declared, decimal
 from lakeingest.errors import ConfigError
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
@@ -123,3 +125,77 @@ def test_inferred_kinds_become_columns_in_their_order() -> None:
         ("c", "double"),
         ("d", "boolean"),
     ]
+
+
+TIME = "io.debezium.time."
+BY_MODE = {
+    "adaptive": ("Date", "MicroTimestamp", "ZonedTimestamp"),
+    "adaptive_time_microseconds": ("Date", "MicroTimestamp", "ZonedTimestamp"),
+    "microseconds": ("Date", "MicroTimestamp", "ZonedTimestamp"),
+    "nanoseconds": ("Date", "NanoTimestamp", "ZonedTimestamp"),
+    "connect": ("Date", "Timestamp", "ZonedTimestamp"),
+    "isostring": ("IsoDate", "IsoTimestamp", "ZonedTimestamp"),
+    "structured": ("StructuredDate", "StructuredTimestamp", "StructuredZonedTimestamp"),
+}
+
+
+@pytest.mark.parametrize("mode", BY_MODE)
+def test_declared_times_are_read_as_the_connectors_mode_writes_them(mode: str) -> None:
+    kinds = (DateType(), TimestampNTZType(), TimestampType())
+    schema = StructType([StructField(f"c{at}", kind) for at, kind in enumerate(kinds)])
+    found = [column.type for column in declared(schema, Encodings(time=mode))]
+    expected = [SEMANTIC[TIME + name] for name in BY_MODE[mode]]
+    assert all(one is other for one, other in zip(found, expected, strict=True))
+
+
+COMMENTED: dict[str, tuple[DataType, str, DataType]] = {
+    "an unconstrained numeric as text": (
+        StringType(),
+        "io.debezium.data.VariableScaleDecimal",
+        SEMANTIC["io.debezium.data.VariableScaleDecimal"].wire,
+    ),
+    "an unconstrained numeric as a decimal": (
+        DecimalType(20, 4),
+        "io.debezium.data.VariableScaleDecimal",
+        SEMANTIC["io.debezium.data.VariableScaleDecimal"].wire,
+    ),
+    "an unsigned bigint": (DecimalType(20, 0), "bigint unsigned", LongType()),
+    "a decimal of 65 digits": (StringType(), DECIMAL + "(65, 30)", StringType()),
+}
+
+
+@pytest.mark.parametrize("name", COMMENTED)
+def test_a_comment_says_what_a_declared_number_is_on_the_wire(name: str) -> None:
+    spark, comment, wire = COMMENTED[name]
+    field = StructField("n", spark, metadata={"comment": comment})
+    (column,) = declared(StructType([field]), Encodings())
+    assert (column.type.spark, column.type.wire) == (spark, wire)
+    assert column.type.convert is not PRIMITIVES["string"].convert
+
+
+def test_decimals_of_the_converters_numeric_format_are_numbers() -> None:
+    form = JSON.with_policy("fail", "NUMERIC")
+    parameters = {"scale": "2", "connect.decimal.precision": "10"}
+    spec = {"field": "n", "type": "bytes", "name": DECIMAL, "parameters": parameters}
+    (column,) = from_connect([spec], form)
+    assert column.type.wire == column.type.spark == DecimalType(10, 2)
+    (plain,) = declared(
+        StructType([StructField("n", DecimalType(10, 2))]), Encodings(decimal_format="NUMERIC")
+    )
+    assert plain.type == column.type
+
+
+@pytest.mark.parametrize("form", [JSON, AVRO], ids=["json", "avro"])
+def test_a_carried_decimal_is_stored_as_a_ddl_declares_it(form: Form) -> None:
+    variable = form.semantic["io.debezium.data.VariableScaleDecimal"]
+    number = form.decimal(38, 4)
+    plain, digits = PRIMITIVES["string"], decimal(20, 4)
+    as_number, as_text = as_declared(variable, digits), as_declared(number, plain)
+    assert as_number is not None
+    assert as_text is not None
+    assert (as_number.wire, as_number.spark) == (variable.wire, DecimalType(20, 4))
+    assert (as_text.wire, as_text.spark) == (number.wire, StringType())
+    assert as_text != plain
+    assert as_declared(variable, plain) is None
+    assert as_declared(PRIMITIVES["int64"], unsigned()) == unsigned()
+    assert as_declared(PRIMITIVES["int64"], decimal(20, 0)) is None

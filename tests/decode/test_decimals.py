@@ -6,9 +6,11 @@ import random
 from decimal import Context, Decimal
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import DecimalType, StringType
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.logical import decimal
+from lakeingest.decode.decimals import unsigned, variable_decimal
+from lakeingest.decode.logical import JSON, LogicalType, decimal
 from tests.decode.wire import decode_texts, event, minimal_width, unscaled
 
 EXACT = Context(prec=80)
@@ -82,3 +84,43 @@ def test_text_keeps_every_digit_with_decimal_handling_mode_string(spark: SparkSe
     column = SourceColumn("n", decimal(38, 8, "string"))
     decoded = decode_texts(spark, [column], [event({"n": digits}) for digits in written])
     assert [row["n"] for row in decoded] == [Decimal(digits) for digits in written]
+
+
+def test_decimals_of_more_than_38_digits_are_exact_as_text(spark: SparkSession) -> None:
+    numbers = [0, 1, -1, 10**38, -(10**38), 10**65 - 1, 1 - 10**65, 2**127, -(2**127), 2**128]
+    numbers += [2 ** (8 * width - 1) + shift for width in range(15, 30) for shift in (-1, 0, 1)]
+    draw = random.Random(65)
+    numbers += [draw.randrange(-(10**65), 10**65) for _ in range(40)]
+    numbers += [10**900 + 7, -(10**900)]
+    assert form_of(65, 30).wire == StringType()
+    column = SourceColumn("n", form_of(65, 30))
+    decoded = decode_texts(spark, [column], [event({"n": unscaled(n)}) for n in numbers])
+    found = [row["n"] for row in decoded]
+    assert found == [f"{Decimal(n).scaleb(-30, Context(prec=1000)):f}" for n in numbers]
+
+
+def form_of(precision: int, scale: int) -> LogicalType:
+    return JSON.with_policy("string").decimal(precision, scale)
+
+
+def test_a_column_that_fits_stays_a_decimal_whatever_becomes_of_larger_ones() -> None:
+    assert form_of(38, 10).spark == DecimalType(38, 10)
+    assert form_of(39, 10).spark == StringType()
+    assert JSON.decimal(65, 10).spark == DecimalType(38, 10)
+
+
+def test_an_unconstrained_numeric_is_the_decimal_that_is_declared(spark: SparkSession) -> None:
+    column = SourceColumn("n", variable_decimal(DecimalType(20, 3)))
+    parts = [(2, 150), (0, -7), (-2, 12), (5, 1_500_000), (3, 0), (40, 0)]
+    texts = [event({"n": {"scale": s, "value": unscaled(n)}}) for s, n in parts]
+    decoded = decode_texts(spark, [column], texts)
+    assert [row["n"] for row in decoded] == [Decimal(n).scaleb(-s) for s, n in parts]
+
+
+def test_an_unsigned_bigint_in_mode_long_is_unwrapped(spark: SparkSession) -> None:
+    numbers = [0, 1, 2**63 - 1, 2**63, 2**64 - 1]
+    wrapped = [n if n < 2**63 else n - 2**64 for n in numbers]
+    decoded = decode_texts(
+        spark, [SourceColumn("n", unsigned())], [event({"n": n}) for n in wrapped]
+    )
+    assert [row["n"] for row in decoded] == [Decimal(n) for n in numbers]

@@ -6,9 +6,13 @@ import datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType
 
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.composed import pairs
 from lakeingest.decode.logical import PRIMITIVES, SEMANTIC, array, binary, decimal, mapping, struct
-from tests.decode.wire import Cases, decode_cases, unscaled
+from lakeingest.decode.logical_type import as_type
+from tests.decode.wire import Cases, decode_cases, decode_texts, event, unscaled
 
 TIME = "io.debezium.time."
 CONNECT = "org.apache.kafka.connect.data."
@@ -35,6 +39,7 @@ DATES = [
     (day(9999, 12, 31), datetime.date(9999, 12, 31)),
     (None, None),
 ]
+FAR = [(day(9999, 12, 31) + 1, "+10000-01-01"), (-2440588, "-4713-11-24")]
 MILLIS = [
     (0, "1970-01-01 00:00:00"),
     (-1, "1969-12-31 23:59:59.999"),
@@ -48,9 +53,9 @@ MICROS = [
     (1767323045123456, "2026-01-02 03:04:05.123456"),
     (micros(2026, 3, 8, 2, 30), "2026-03-08 02:30:00"),
     (micros(1, 1, 1), "0001-01-01 00:00:00"),
-    # PostgreSQL's infinity and -infinity: far away, and not NULL.
-    (9223372036825200000, "+294247-01-10 04:00:25.2"),
-    (-9223372036832400000, "-290308-12-21 19:59:27.6"),
+    # PostgreSQL's last moment and its first; infinity lies beyond them, with a test of its own.
+    (9223371331200000000 - 1, "+294247-01-01 23:59:59.999999"),
+    ((-2440588 * 86_400) * 1_000_000, "-4713-11-24 00:00:00"),
     (None, None),
 ]
 NANOS = [
@@ -73,6 +78,8 @@ ZONED = [
     ("1969-12-31T23:59:59.999999Z", -1),
     ("0001-01-01T00:00:00Z", micros(1, 1, 1)),
     ("2026-03-08T02:30:00Z", micros(2026, 3, 8, 2, 30)),
+    ("+10000-01-01T00:00:00Z", micros(9999, 12, 31) + 86_400_000_000),
+    ("-4713-11-24T00:00:00Z", -2440588 * 86_400_000_000),
     (None, None),
 ]
 
@@ -80,7 +87,8 @@ ZONED = [
 def times(per_second: int) -> list[tuple[int, str]]:
     return [
         (0, "00:00:00.000000"),
-        (per_second - 1, f"00:00:00.{999_999 if per_second > 1_000 else 999_000}"),
+        (per_second - 1, f"00:00:00.{str(per_second - 1).ljust(6, '0')}"),
+        (per_second // 1000, "00:00:00.001000"),
         (86_399 * per_second, "23:59:59.000000"),
         (86_400 * per_second, "24:00:00.000000"),
         # MySQL's TIME goes on to 838 hours.
@@ -96,6 +104,9 @@ VARIABLE = [
     ({"scale": 40, "value": unscaled(7)}, "0." + "0" * 39 + "7"),
     ({"scale": 5, "value": unscaled(10**30 + 1)}, "10000000000000000000000000.00001"),
     ({"scale": 0, "value": unscaled(10**38 - 1)}, "9" * 38),
+    ({"scale": 0, "value": unscaled(10**38)}, "1" + "0" * 38),
+    ({"scale": 2, "value": unscaled(-(10**64) - 7)}, "-1" + "0" * 61 + "0.07"),
+    ({"scale": -3, "value": unscaled(12)}, "12000"),
     (None, None),
 ]
 
@@ -141,6 +152,16 @@ TYPES: Cases = {
     "micro_timestamp": (SEMANTIC[TIME + "MicroTimestamp"], MICROS),
     "nano_timestamp": (SEMANTIC[TIME + "NanoTimestamp"], NANOS),
     "zoned": (SEMANTIC[TIME + "ZonedTimestamp"], ZONED),
+    "iso_time": (
+        SEMANTIC[TIME + "IsoTime"],
+        [
+            ("04:05:11.789Z", "04:05:11.789000"),
+            ("00:00:00Z", "00:00:00.000000"),
+            ("23:59:59.123456789Z", "23:59:59.123456789"),
+            ("23:59:59.123456Z", "23:59:59.123456"),
+            (None, None),
+        ],
+    ),
     "iso_timestamp": (
         SEMANTIC[TIME + "IsoTimestamp"],
         [
@@ -149,6 +170,20 @@ TYPES: Cases = {
         ],
     ),
     "variable": (SEMANTIC[DATA + "VariableScaleDecimal"], VARIABLE),
+    "sparse": (
+        struct(
+            {
+                "dimensions": PRIMITIVES["int16"],
+                "vector": pairs(PRIMITIVES["int16"], PRIMITIVES["double"]),
+            }
+        ),
+        [
+            ({"dimensions": 25, "vector": [[1, 10], [11, 0.1]]}, (25, {1: 10.0, 11: 0.1})),
+            ({"dimensions": 3, "vector": []}, (3, {})),
+            (None, None),
+        ],
+    ),
+    "vector": (array(PRIMITIVES["float"]), [([0.5, -1], [0.5, -1.0]), ([], [])]),
     "dates": (
         array(SEMANTIC[TIME + "Date"]),
         [
@@ -171,6 +206,80 @@ TYPES: Cases = {
 }
 
 
+PARTS = ("year", "month", "day", "hour", "minute", "second", "nanos")
+SPANS = ("years", "months", "days", "hours", "minutes", "seconds", "nanos")
+
+
+def parts(names: tuple[str, ...], *numbers: int, **more: Any) -> dict[str, Any]:
+    return dict(zip(names, numbers, strict=True)) | more
+
+
+STRUCTURED: Cases = {
+    "date": (
+        SEMANTIC[TIME + "StructuredDate"],
+        [
+            (parts(PARTS[:3], 2024, 2, 29), datetime.date(2024, 2, 29)),
+            (parts(PARTS[:3], 1, 1, 1, specialValue=None), datetime.date(1, 1, 1)),
+            (None, None),
+        ],
+    ),
+    "time": (
+        SEMANTIC[TIME + "StructuredTime"],
+        [
+            (parts(PARTS[3:], 4, 5, 6, 0, precision=6), "04:05:06.000000"),
+            (parts(PARTS[3:], 24, 0, 0, 0), "24:00:00.000000"),
+            (parts(PARTS[3:], 23, 59, 59, 123_456_000), "23:59:59.123456"),
+            (parts(PARTS[3:], 23, 59, 59, 1), "23:59:59.000000001"),
+            (None, None),
+        ],
+    ),
+    "timestamp": (
+        SEMANTIC[TIME + "StructuredTimestamp"],
+        [
+            (parts(PARTS, 2026, 3, 8, 2, 30, 5, 123_456_789), "2026-03-08 02:30:05.123456"),
+            (parts(PARTS, 1, 1, 1, 0, 0, 0, 0, precision=0), "0001-01-01 00:00:00"),
+            (parts(PARTS, 10000, 1, 1, 0, 0, 0, 0), "+10000-01-01 00:00:00"),
+            (None, None),
+        ],
+    ),
+    "zoned": (
+        SEMANTIC[TIME + "StructuredZonedTimestamp"],
+        [
+            (
+                parts(PARTS, 2026, 3, 8, 2, 30, 5, 999_999_999, offsetSeconds=7200, zoneId="X"),
+                micros(2026, 3, 8, 0, 30, 5, 999_999),
+            ),
+            (parts(PARTS, 1969, 12, 31, 23, 59, 59, 0, offsetSeconds=0), -1_000_000),
+            (parts(PARTS, 2026, 1, 1, 0, 0, 0, 0), micros(2026, 1, 1)),
+            (None, None),
+        ],
+    ),
+    "zoned_time": (
+        SEMANTIC[TIME + "StructuredZonedTime"],
+        [
+            (parts(PARTS[3:], 24, 0, 0, 0, offsetSeconds=19800), "24:00:00+05:30"),
+            (
+                parts(PARTS[3:], 1, 2, 3, 500_000_000, offsetSeconds=-3661),
+                "01:02:03.500000-01:01:01",
+            ),
+            (parts(PARTS[3:], 1, 2, 3, 0, offsetSeconds=0), "01:02:03Z"),
+            (None, None),
+        ],
+    ),
+    "duration": (
+        SEMANTIC[TIME + "StructuredDuration"],
+        [
+            (parts(SPANS, 1, 2, 3, 4, 5, 6, 780_000_000), "P1Y2M3DT4H5M6.78S"),
+            (parts(SPANS, 0, 0, 0, 0, 0, 0, 0), "P0Y0M0DT0H0M0S"),
+            (parts(SPANS, -1, 0, 0, 0, 0, -1, -500_000_000), "P-1Y0M0DT0H0M-1.5S"),
+            (parts(SPANS, 0, 0, 0, 0, 0, 600, 1), "P0Y0M0DT0H0M600.000000001S"),
+            (parts(SPANS, 0, 0, 0, 0, 0, 3_000_000_000, 0), "P0Y0M0DT0H0M3000000000S"),
+            (None, None),
+        ],
+    ),
+}
+
+
 def decoded(spark: SparkSession) -> list[tuple[str, Any, Any]]:
     return [
         (wire, value, expected)
@@ -184,8 +293,20 @@ def test_every_logical_type_decodes_to_the_sources_value(spark: SparkSession) ->
     assert wrong == []
 
 
+def test_a_structured_time_is_what_the_other_modes_give(spark: SparkSession) -> None:
+    wrong = [case for case in decode_cases(spark, STRUCTURED) if case[1] != case[2]]
+    assert wrong == []
+
+
+def test_dates_before_and_beyond_four_digits_are_kept(spark: SparkSession) -> None:
+    texts = [event({"d": days}) for days, _ in FAR]
+    shown = as_type(SEMANTIC[TIME + "Date"], StringType())
+    found = decode_texts(spark, [SourceColumn("d", shown)], texts)
+    assert [row["d"] for row in found] == [text for _, text in FAR]
+
+
 def test_every_semantic_name_is_among_the_types_tested() -> None:
-    tested = {id(kind) for kind, _ in TYPES.values()}
+    tested = {id(kind) for kind, _ in (*TYPES.values(), *STRUCTURED.values())}
     names = {name for name, kind in SEMANTIC.items() if id(kind) not in tested}
     assert names == set()
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakeingest.decode.columns import Encodings, SourceColumn
@@ -19,13 +22,15 @@ from lakeingest.decode.logical import (
     binary,
     decimal,
     mapping,
+    text,
 )
-from lakeingest.decode.placeholder import can_be_unavailable
+from lakeingest.decode.placeholder import ambiguous, can_be_unavailable
 from lakeingest.decode.row import with_row
 from tests.decode.wire import event
 
 DATA = Path(__file__).parent / "data"
 TEXT = PRIMITIVES["string"]
+FAILED = (PySparkException, Py4JJavaError)
 
 TABLE: dict[str, LogicalType] = {
     "id": PRIMITIVES["int32"],
@@ -51,12 +56,21 @@ RECOGNISED = {"txt", "nntxt", "js", "by", "ta", "ia", "ba", "da", "ua", "hs", "x
 
 
 def masks(
-    spark: SparkSession, texts: list[str], types: dict[str, LogicalType], encodings: Encodings
+    spark: SparkSession,
+    texts: list[str],
+    types: dict[str, LogicalType],
+    encodings: Encodings,
+    moved: list[str | None] | None = None,
 ) -> list[tuple[dict[str, Any], set[str] | None]]:
     """Decode events; return their rows with the names of their unavailable columns."""
     columns = [SourceColumn(name, kind) for name, kind in types.items()]
+    moved = moved or []
     changes = spark.createDataFrame(
-        [(i, text.encode()) for i, text in enumerate(texts)], "_index int, value binary"
+        [
+            (i, text.encode(), json.loads(text).get("op"), moved[i] if moved else None)
+            for i, text in enumerate(texts)
+        ],
+        "_index int, value binary, op string, moved_from string",
     )
     rows = with_row(changes.coalesce(1), columns, encodings, JsonRows(), masked=True)
     found = rows.orderBy("_index").select("row", "unavailable").collect()
@@ -96,6 +110,63 @@ def test_unchanged_values_of_real_events_are_masked_and_null(
         assert {name for name, value in row.items() if value is not None} == {"id", "n"}
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_nulls_that_say_nothing_are_unavailable_where_the_user_keeps_them(
+    spark: SparkSession, form: str
+) -> None:
+    encodings, other, recognised = FORMS[form]
+    lines = (DATA / f"unchanged_{form}.jsonl").read_text("utf-8").splitlines()
+    texts = [json.dumps(json.loads(line)["v"], separators=(",", ":")) for line in lines]
+    moved = ["{}" if json.loads(line)["v"]["op"] == "c" else None for line in lines]
+    kept = replace(encodings, ambiguous="keep")
+    unclear = {"fa", "na", "by"} if form == "base64" else {"fa", "na"}
+    for _, unavailable in masks(spark, texts, TABLE | other, kept, moved):
+        assert unavailable == recognised | unclear
+
+
+DOUBTED = {"id": PRIMITIVES["int32"], "fa": array(PRIMITIVES["float64"])}
+
+
+def with_null(op: str, before: Any = None) -> str:
+    value = {"before": before, "after": {"id": 1, "fa": None}, "op": op}
+    return json.dumps(value, separators=(",", ":"))
+
+
+def test_a_null_is_a_null_wherever_the_change_says_all(spark: SparkSession) -> None:
+    texts = [with_null("c"), with_null("r"), with_null("u", {"id": 1, "fa": [0.5]}), with_null("u")]
+    found = masks(spark, texts, DOUBTED, Encodings(ambiguous="keep"))
+    assert [unavailable for _, unavailable in found] == [None, None, None, {"fa"}]
+    found = masks(spark, texts[:3], DOUBTED, Encodings(ambiguous="fail"))
+    assert [unavailable for _, unavailable in found] == [None, None, None]
+
+
+def test_an_ambiguous_null_stops_the_run_where_the_user_says_so(spark: SparkSession) -> None:
+    with pytest.raises(FAILED, match="column 'fa'.*REPLICA IDENTITY FULL"):
+        masks(spark, [with_null("u")], DOUBTED, Encodings(ambiguous="fail"))
+
+
+PLAIN = (array(TEXT), array(PRIMITIVES["int32"]), array(SEMANTIC["io.debezium.time.Date"]), TEXT)
+UNTOLD = (
+    array(PRIMITIVES["float64"]),
+    array(PRIMITIVES["int16"]),
+    array(PRIMITIVES["boolean"]),
+    array(SEMANTIC["io.debezium.time.MicroTimestamp"]),
+    array(SEMANTIC["io.debezium.time.StructuredDate"]),
+    array(SEMANTIC["io.debezium.time.MicroTime"]),
+    array(decimal(10, 2)),
+    array(text("io.debezium.data.Enum")),
+    binary("base64"),
+    binary("base64-url-safe"),
+)
+
+
+def test_only_types_without_a_placeholder_are_in_doubt() -> None:
+    keep = Encodings(ambiguous="keep")
+    assert all(ambiguous(SourceColumn("c", kind), keep) for kind in UNTOLD)
+    assert not any(ambiguous(SourceColumn("c", kind), keep) for kind in (*PLAIN, binary()))
+    assert not any(ambiguous(SourceColumn("c", kind), Encodings()) for kind in UNTOLD)
+
+
 def test_every_recognised_form_carries_one_of_the_marks() -> None:
     for form, (encodings, _, _) in FORMS.items():
         for line in (DATA / f"unchanged_{form}.jsonl").read_text("utf-8").splitlines():
@@ -116,8 +187,10 @@ def test_types_that_debezium_never_marks_cannot_be_unavailable() -> None:
 
 
 def placeholder_event(text: str) -> str:
-    codes = list(text.encode())
-    return event({"t": text, "ta": [text], "ia": codes, "m": {text: text}, "n": 1})
+    # Java's bytes have a sign.
+    codes = [code - 256 if code > 127 else code for code in text.encode()]
+    hstore = json.dumps({text: text}, separators=(",", ":"), ensure_ascii=False)
+    return event({"t": text, "ta": [text], "ia": codes, "m": {text: text}, "h": hstore, "n": 1})
 
 
 CUSTOM: dict[str, LogicalType] = {
@@ -125,11 +198,12 @@ CUSTOM: dict[str, LogicalType] = {
     "ta": array(TEXT),
     "ia": array(PRIMITIVES["int32"]),
     "m": mapping(TEXT),
+    "h": TEXT,
     "n": PRIMITIVES["int32"],
 }
 
 
-@pytest.mark.parametrize("setting", ["no value", "hex:2a2b2c", "ünïcode"])
+@pytest.mark.parametrize("setting", ["no value", "hex:2a2b2c", "ünïcode", 'a "quoted" word'])
 def test_a_configured_placeholder_is_recognised_in_every_type(
     spark: SparkSession, setting: str
 ) -> None:
@@ -137,7 +211,7 @@ def test_a_configured_placeholder_is_recognised_in_every_type(
     ((_, unavailable),) = masks(
         spark, [placeholder_event(encodings.placeholder_bytes().decode())], CUSTOM, encodings
     )
-    assert unavailable == {"t", "ta", "ia", "m"}
+    assert unavailable == {"t", "ta", "ia", "m", "h"}
 
 
 def test_the_default_placeholder_is_data_when_another_one_is_configured(

@@ -34,7 +34,10 @@ def event(after: Mapping[str, Any]) -> str:
 
 
 def decode_texts(
-    spark: SparkSession, columns: Sequence[SourceColumn], texts: Sequence[str]
+    spark: SparkSession,
+    columns: Sequence[SourceColumn],
+    texts: Sequence[str],
+    encodings: Encodings | None = None,
 ) -> list[dict[str, Any]]:
     """Decode events in one job, in their order; zoned timestamps come back as microseconds.
 
@@ -45,7 +48,7 @@ def decode_texts(
         [(index, text.encode()) for index, text in enumerate(texts)],
         "_index bigint, value binary",
     ).coalesce(1)
-    rows = with_row(numbered, columns, Encodings(), JsonRows(), masked=False)
+    rows = with_row(numbered, columns, encodings or Encodings(), JsonRows(), masked=False)
     shown = [_shown(column).alias(column.name) for column in columns]
     found = rows.select("_index", *shown).orderBy("_index").collect()
     return [
@@ -68,7 +71,9 @@ Cases = Mapping[str, tuple[LogicalType, Sequence[tuple[Any, Any]]]]
 """Column name -> its type and pairs of wire value and expected value."""
 
 
-def decode_cases(spark: SparkSession, cases: Cases) -> list[tuple[str, Any, Any]]:
+def decode_cases(
+    spark: SparkSession, cases: Cases, encodings: Encodings | None = None
+) -> list[tuple[str, Any, Any]]:
     """Decode all cases in one job; return (column and wire value, decoded, expected)."""
     columns = [SourceColumn(name, kind) for name, (kind, _) in cases.items()]
     depth = max(len(pairs) for _, pairs in cases.values())
@@ -76,7 +81,7 @@ def decode_cases(spark: SparkSession, cases: Cases) -> list[tuple[str, Any, Any]
         event({name: pairs[n][0] for name, (_, pairs) in cases.items() if n < len(pairs)})
         for n in range(depth)
     ]
-    decoded = decode_texts(spark, columns, texts)
+    decoded = decode_texts(spark, columns, texts, encodings)
     return [
         (f"{name} {wire!r}", decoded[n][name], expected)
         for name, (_, pairs) in cases.items()

@@ -1,0 +1,34 @@
+"""Octets: how JSON and Avro write them, and the connector's ``binary.handling.mode``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, StringType
+
+from lakeingest.decode.logical_type import LogicalType, checked
+
+RAW = LogicalType(BinaryType(), BinaryType(), name="binary")
+"""Octets as Avro has them."""
+
+
+def base64(value: Column) -> Column:
+    """Return the octets of base64 text; null where it is none."""
+    # unbase64 skips what is no base64: "12.50" would become the bytes of "1250".
+    return F.try_to_binary(value, F.lit("base64"))
+
+
+_READERS: Mapping[str, Callable[[Column], Column]] = {
+    "bytes": base64,
+    "base64": base64,
+    "base64-url-safe": lambda value: base64(F.translate(value, "-_", "+/")),
+    "hex": F.unhex,
+}
+
+
+def binary(mode: str = "bytes") -> LogicalType:
+    """Return ``binary`` for a ``binary.handling.mode``, as text on the wire."""
+    name = f"binary/{mode}"
+    return LogicalType(StringType(), BinaryType(), checked(name, _READERS[mode]), name)

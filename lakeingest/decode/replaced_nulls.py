@@ -1,0 +1,54 @@
+"""Columns whose NULLs may have become their default before they reached us.
+
+Connect's converters write a field's default where the value is NULL, unless they are told not to
+(``replace.null.with.default``). Nothing downstream can undo it: ``5`` is what a row has that was
+inserted with 5 and one that was inserted with NULL. A schema shows where it may happen: at a field
+that may be null and has a default that is not.
+
+Source: Connect's ``JsonConverterConfig``, Confluent's ``AvroDataConfig``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from lakeingest.decode.avro_schema import AvroSchema
+
+
+def nullable_defaults(schema_text: str) -> tuple[str, ...]:
+    """Return names of such columns in a Connect envelope schema (JSON)."""
+    for part in json.loads(schema_text).get("fields") or ():
+        if part.get("field") in ("after", "before"):
+            fields = part["fields"]
+            return tuple(
+                item["field"]
+                for item in fields
+                if item.get("optional") and item.get("default") is not None
+            )
+    return ()
+
+
+def nullable_defaults_in_avro(schema: AvroSchema) -> tuple[str, ...]:
+    """Return names of such columns in the rows of an envelope."""
+    sides = schema.fields(schema.tree)
+    side = sides.get("after") or sides.get("before")
+    fields = schema.fields(side["type"]) if side else {}
+    return tuple(
+        name
+        for name, item in fields.items()
+        if isinstance(item["type"], list)
+        and "null" in item["type"]
+        and item.get("default") is not None
+    )
+
+
+def replaced_nulls_warning(collection: str, columns: Sequence[str]) -> str:
+    """Return what a user should know of these columns."""
+    return (
+        f"Table '{collection}': {', '.join(columns)} may be NULL and have a default. Connect "
+        "writes the default for NULL unless the connector has "
+        "value.converter.replace.null.with.default=false (Confluent's Avro converter: "
+        "value.converter.ignore.default.for.nullables=true); what was replaced so cannot be told "
+        "from a value."
+    )

@@ -1,0 +1,109 @@
+"""PostgreSQL's infinite dates and timestamps, in every way that Debezium writes them."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.json_rows import JsonRows
+from lakeingest.decode.logical import PRIMITIVES, SEMANTIC
+from lakeingest.decode.row import with_key
+from tests.decode.wire import Cases, decode_cases, decode_texts, event
+
+TIME = "io.debezium.time."
+FIRST_DAY, LAST_DAY = datetime.date(1, 1, 1), datetime.date(9999, 12, 31)
+FIRST, LAST = "0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"
+FIRST_MICROS = -62_135_596_800_000_000
+LAST_MICROS = 253_402_300_799_999_999
+
+WIRE: dict[str, tuple[list[Any], list[Any], Any, Any]] = {
+    # Streamed, then as a snapshot has them west and east of Greenwich.
+    "Date": (
+        [-2147472692, -622191234, -622191233],
+        [-2147472691, -625821272, -625821271],
+        LAST_DAY,
+        FIRST_DAY,
+    ),
+    "Timestamp": ([9223372036825200], [-9223372036832400], LAST, FIRST),
+    "MicroTimestamp": ([9223372036825200000], [-9223372036832400000], LAST, FIRST),
+    "NanoTimestamp": ([2**63 - 1], [-(2**63)], LAST, FIRST),
+    "ZonedTimestamp": (["infinity"], ["-infinity"], LAST_MICROS, FIRST_MICROS),
+    "IsoDate": (
+        ["-5877611-06-21Z", "+292278994-08-16Z", "+292278994-08-17Z"],
+        ["-5877611-06-22Z", "+292269055-12-02Z", "+292269055-12-03Z"],
+        LAST_DAY,
+        FIRST_DAY,
+    ),
+    "IsoTimestamp": (
+        ["+294247-01-10T04:00:25.2Z"],
+        ["-290308-12-21T19:59:27.6Z"],
+        LAST,
+        FIRST,
+    ),
+    **{
+        f"Structured{name}": (
+            [{"specialValue": "POSITIVE_INFINITY"}],
+            [{"specialValue": "NEGATIVE_INFINITY"}],
+            last,
+            first,
+        )
+        for name, last, first in (
+            ("Date", LAST_DAY, FIRST_DAY),
+            ("Timestamp", LAST, FIRST),
+            ("ZonedTimestamp", LAST_MICROS, FIRST_MICROS),
+        )
+    },
+}
+
+
+def cases(*, edge: bool) -> Cases:
+    return {
+        name: (
+            SEMANTIC[TIME + name],
+            [
+                *((value, last if edge else None) for value in positive),
+                *((value, first if edge else None) for value in negative),
+            ],
+        )
+        for name, (positive, negative, last, first) in WIRE.items()
+    }
+
+
+def test_infinite_times_become_the_edge_that_every_engine_reads(spark: SparkSession) -> None:
+    found = decode_cases(spark, cases(edge=True), Encodings(infinite="edge"))
+    assert [case for case in found if case[1] != case[2]] == []
+
+
+def test_infinite_times_become_null_where_the_user_says_so(spark: SparkSession) -> None:
+    found = decode_cases(spark, cases(edge=False), Encodings(infinite="null"))
+    assert [case for case in found if case[1] is not None] == []
+
+
+FAILED = (PySparkException, Py4JJavaError)
+
+
+@pytest.mark.parametrize("name", WIRE)
+def test_an_infinite_time_stops_the_run_and_names_the_setting(
+    spark: SparkSession, name: str
+) -> None:
+    positive, _, _, _ = WIRE[name]
+    column = SourceColumn("valid_to", SEMANTIC[TIME + name])
+    with pytest.raises(FAILED, match="column 'valid_to'.*lakeingest.infinite.times=edge"):
+        decode_texts(spark, [column], [event({"valid_to": value}) for value in positive])
+
+
+def test_an_infinite_key_is_refused_whatever_the_setting(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(b'{"at":"infinity","id":1}',)], "key binary")
+    columns = [
+        SourceColumn("id", PRIMITIVES["int32"]),
+        SourceColumn("at", SEMANTIC[TIME + "ZonedTimestamp"]),
+    ]
+    with pytest.raises(FAILED, match="an infinite time cannot be a key"):
+        with_key(frame, columns, "row", JsonRows()).select(F.col("row.at")).collect()
