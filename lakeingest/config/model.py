@@ -13,20 +13,19 @@ Models are frozen: a run must end with the settings it started with. A field who
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     SecretStr,
     StringConstraints,
     model_validator,
 )
 
-from lakeingest.config.redaction import REDACTED
+from lakeingest.config.base import ConfigModel
+from lakeingest.config.schema_changes import KINDS, SchemaChanges, TableSchemaChanges
 from lakeingest.folders import LakeFolders
 
 if TYPE_CHECKING:
@@ -51,25 +50,6 @@ def _regular_expression(pattern: str) -> str:
 
 FolderPath = Annotated[Text, AfterValidator(_without_trailing_slash)]
 RegularExpression = Annotated[Text, AfterValidator(_regular_expression)]
-
-
-class ConfigModel(BaseModel):
-    """Base of all configuration models: frozen, closed, and silent about referenced values."""
-
-    # hide_input: a validation error must not quote the value, it may be a secret.
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    referenced: frozenset[str] = Field(
-        default=frozenset(),
-        repr=False,
-        exclude=True,
-        description="Names of the fields whose value came from a reference and is not shown.",
-    )
-
-    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Return the shown fields, with referenced values blanked out."""
-        for name, value in super().__repr_args__():
-            yield name, REDACTED if name in self.referenced else value
 
 
 class SourceConfig(ConfigModel):
@@ -244,6 +224,9 @@ class TableConfig(ConfigModel):
         "`topic,0:offset,1:offset`, the next offset of each partition. Default: what the table's "
         "newest commit with a checkpoint says.",
     )
+    schema_changes: TableSchemaChanges = Field(
+        default_factory=TableSchemaChanges, description="What to do about changes of its schema."
+    )
 
 
 class PipelineConfig(ConfigModel):
@@ -299,6 +282,9 @@ class PipelineConfig(ConfigModel):
         description="Collections, separated by commas, whose rows a transform drops after Debezium "
         "counted them; their counts are subtracted. Default: none, so that a lost row is noticed.",
     )
+    schema_changes: SchemaChanges = Field(
+        default_factory=SchemaChanges, description="What to do about changes of tables' schemas."
+    )
     metadata_columns: Literal["own", "hudi"] = Field(
         default="own",
         description="Metadata columns in the tables besides the rows' own: `own` are those that "
@@ -324,6 +310,11 @@ class PipelineConfig(ConfigModel):
     def table(self, collection: str) -> TableConfig:
         """Return what is declared about a collection, or the defaults when nothing is."""
         return self.tables.get(collection) or TableConfig()
+
+    def schema_policies(self, collection: str) -> dict[str, str]:
+        """Return what to do about each kind of change of a collection's schema."""
+        own, all_tables = self.table(collection).schema_changes, self.schema_changes
+        return {kind: getattr(own, kind) or getattr(all_tables, kind) for kind in KINDS}
 
     @property
     def folders(self) -> LakeFolders:

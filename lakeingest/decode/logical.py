@@ -268,6 +268,21 @@ def as_type(kind: LogicalType, spark: DataType) -> LogicalType:
     return replace(kind, spark=spark, convert=lambda value: kind.convert(value).cast(spark))
 
 
+def squeezed(kind: LogicalType, spark: DataType) -> LogicalType:
+    """Return the type whose values are stored as ``spark``, which need not hold them.
+
+    A value that does not come back the same from ``spark`` fails the job.
+    """
+    name = f"{spark.simpleString()}, its type in the lake"
+
+    def convert(wire: Column) -> Column:
+        value = kind.convert(wire)
+        stored = value.cast(spark)
+        return F.when(stored.cast(kind.spark) == value, stored)
+
+    return replace(kind, spark=spark, convert=_checked(name, convert))
+
+
 @dataclass(frozen=True)
 class Form:
     """What differs between JSON and Avro on the wire: octets, and integers of less than 32 bits.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.json_format import JsonFormat
 from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.placeholder import can_be_unavailable
+from lakeingest.decode.row import NONE_ABSENT, Absences
 from lakeingest.decode.wire import RowReader, WireFormat
 from lakeingest.shape import MetadataColumns
 
@@ -44,6 +46,11 @@ class TableSpec:
         key_in_value: The key is read from the row, not from the record key.
         reader: Reads its records.
         partition: Columns that the lake's table is partitioned by.
+        absences: Columns that not all of the batch's records have.
+        fills: Columns that this batch adds to the lake's table, with the default that the rows have
+            which are there already (``SourceColumn.default``).
+        source: What the source's table looks like (``evolution.SourceSchema.to_json``); empty: the
+            batch does not tell.
     """
 
     collection: str
@@ -52,6 +59,14 @@ class TableSpec:
     key_in_value: bool = False
     reader: RowReader = JsonRows()
     partition: tuple[str, ...] = ()
+    absences: Absences = NONE_ABSENT
+    fills: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+
+    @property
+    def partial(self) -> bool:
+        """Whether some records of the batch may leave a column out because they do not have it."""
+        return bool(self.absences.dropped)
 
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
@@ -63,9 +78,10 @@ class TableSpec:
         return tuple(by_name[name] for name in self.key)
 
     def fillable(self, encodings: Encodings) -> tuple[str, ...]:
-        """Names of the columns that can be unavailable; a key never is."""
+        """Names of the columns that a change can leave out; a key never is."""
         return tuple(
             column.name
             for column in self.columns
-            if column.name not in self.key and can_be_unavailable(column, encodings)
+            if column.name not in self.key
+            and (column.name in self.absences.dropped or can_be_unavailable(column, encodings))
         )
