@@ -225,6 +225,7 @@ LEDGER = StructType(
         StructField("transaction_id", StringType()),
         StructField("events_by_table", MapType(StringType(), LongType())),
         StructField("paths", MapType(StringType(), StringType())),
+        StructField("schemas", MapType(StringType(), StringType())),
     ]
 )
 """ledger/ -> reader/: rows of kind ``writer``, ``publication`` and ``transaction``.
@@ -233,7 +234,9 @@ LEDGER = StructType(
 a collection to its Delta version; ``offsets`` maps topic and partition to the lowest offset that
 the next batch must read; ``end_offset`` and ``end_position`` are the frontier (of a transaction:
 its END). ``paths`` maps a collection to its folder where that is not the collection's name (null:
-nowhere); a ledger that an older version made gets the column with the next append.
+nowhere), ``schemas`` a collection to the source's columns, as SQL would declare them, where they
+are not as the publications before show them (null: nowhere). A ledger that an older version made
+gets these columns with the next append.
 """
 
 LEDGER_FOLDER = "_lakeingest/ledger"

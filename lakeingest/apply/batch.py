@@ -23,6 +23,7 @@ from lakeingest.apply.tables import TableBook
 from lakeingest.apply.window import Window
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
+from lakeingest.plan.evolution import SourceSchema
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.plan.window import SNAPSHOT_BATCH
 from lakeingest.sink.contract import CommitNote, Sink, TableState, token
@@ -146,6 +147,7 @@ class BatchWriter:
             transactions=cut.transactions if cut else 0,
             events=sum(share.rows for share in batch.shares),
             frontier=frontier,
+            schemas=_new_schemas(state, changed),
         )
         return publication, changed, rows
 
@@ -166,9 +168,27 @@ class BatchWriter:
                 self.sink.read(collection, previous.version) if previous and moved else None,
                 batch.winners if part.undecoded else None,
             )
-            result = self.sink.apply(payloads, replace(note, collection=collection), previous)
+            schema = part.table.source or (previous.note.schema if previous else "")
+            note = replace(note, collection=collection, schema=schema)
+            result = self.sink.apply(payloads, note, previous)
             failpoint("3.after-first-commit")
             return result, count
+
+
+def _new_schemas(state: LakeState, changed: Mapping[str, TableState]) -> dict[str, str]:
+    """Return the source's tables that no publication has shown like this.
+
+    A table that is ahead of the ledger may have changed in a batch that was never published.
+    """
+    shown = {}
+    for name, table in changed.items():
+        known = state.tables.get(name)
+        published = known is not None and known.note.batch <= state.head.batch
+        if not published or (known is not None and known.note.schema != table.note.schema):
+            schema = SourceSchema.from_json(table.note.schema)
+            if schema is not None:
+                shown[name] = schema.ddl()
+    return shown
 
 
 def _summary(publication: Publication, rows: Mapping[str, int], took: float) -> BatchSummary:

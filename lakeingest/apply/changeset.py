@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply.share import Share
 from lakeingest.apply.winners import Winners, key_counts
+from lakeingest.decode.defaults import default_value
 from lakeingest.engine.held import held
 from lakeingest.event_columns import GONE, OPERATION
 from lakeingest.payload import moves
@@ -29,7 +30,7 @@ def folds_undecoded(shares: Sequence[Share], table: TableSpec, floor: str) -> bo
 
     Not where a value is left out, where keys are not bare, or where a truncate sweeps rows away.
     """
-    masked = any(share.masked for share in shares)
+    masked = table.partial or any(share.masked for share in shares)
     swept = any(share.low <= floor for share in shares if share.low)
     return not (masked or table.key_in_value or not table.reader.bare_keys or swept)
 
@@ -63,7 +64,7 @@ def changeset(
         keys = winners.keys.get(table.collection, 0)
         inserted = winners.inserted.get(table.collection, 0)
         return _changeset(payload, shares, table, spec, keys, inserted), keys
-    masked = any(share.masked for share in shares)
+    masked = table.partial or any(share.masked for share in shares)
     rows = rows_above(changes, floor)
     if masked or table.key_in_value:
         payload = _partial(rows, shares, table, spec, lake)
@@ -110,11 +111,17 @@ def _changeset(
         high=max((max(share.high, share.floor) for share in shares), default=""),
         rows=keys,
         inserts_only=keys == inserted,
-        masked=any(share.masked for share in shares),
+        masked=table.partial or any(share.masked for share in shares),
         deletes=any(share.deletes for share in shares),
         size=sum(share.size for share in shares),
         floor_event=_floor_event(shares),
         partition=table.partition,
+        forgiven=tuple(table.absences.dropped),
+        fills={
+            column.name: default_value(column, table.fills[column.name])
+            for column in table.columns
+            if column.name in table.fills
+        },
     )
 
 

@@ -78,7 +78,13 @@ class PreparedBatch:
             collection = part.table.collection
             before = tables.get(collection, _CREATED)
             table = part.table
-            note = replace(before.note, floor=part.floor, key=table.key, partition=table.partition)
+            note = replace(
+                before.note,
+                floor=part.floor,
+                key=table.key,
+                partition=table.partition,
+                schema=table.source or before.note.schema,
+            )
             tables[collection] = replace(before, note=note)
         return replace(state, tables=tables)
 

@@ -3,21 +3,27 @@
 Order of authority: a declared DDL, else the schema of the records (in them or in the registry),
 else the types that JSON itself shows (with a warning). A field that a declared table does not name
 is taken in too: a column that appears at the source must not be dropped in silence (P8). Columns
-that the lake has already keep their lake type.
+that the lake has already keep their lake type. What a source changes meanwhile is told by
+``plan/evolution.py``, and what the settings say to it by ``evolved.py``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql.types import StructType
 
+from lakeingest.apply.evolved import Evolution
 from lakeingest.apply.share import Share
 from lakeingest.decode import logical
 from lakeingest.decode.columns import SourceColumn, declared, of_json
-from lakeingest.decode.wire import Samples
+from lakeingest.decode.row import NONE_ABSENT
+from lakeingest.decode.wire import Samples, Shown
 from lakeingest.errors import ConfigError
+from lakeingest.plan.evolution import DEFAULTS, Policies, SourceSchema
+from lakeingest.plan.presence import presence
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.shape import MetadataColumns
 from lakeingest.widening import widens
@@ -38,6 +44,10 @@ def table_spec(
     spec: PipelineSpec,
     infer: Infer,
     warn: Callable[[str], None],
+    *,
+    before: SourceSchema | None = None,
+    policies: Policies = DEFAULTS,
+    partition: Sequence[str] = (),
     keyless: Keyless | None = None,
 ) -> TableSpec:
     """Settle columns and key of ``collection`` for one batch.
@@ -51,30 +61,38 @@ def table_spec(
         spec: Pipeline settings.
         infer: Finds types of fields that nothing else tells; runs a job.
         warn: Takes a warning for the user.
+        before: The source's table after the last batch, where it is known.
+        policies: What to do about changes of its schema.
+        partition: Columns that the lake's table is partitioned by.
         keyless: What a row is where there is no key; null: that is refused.
 
     Raises:
         ConfigError: No key, a key column that is not there, or a column with a reserved name.
+        DataError: The schema changed in a way that the settings do not allow.
     """
     shown = spec.format.shown(_samples(shares))
     stored = _stored(lake, spec)
     known = _declared(collection, ddl, shown.columns, spec) if ddl is not None else ()
+    own = None if lake is None else {column.name: column.type.spark for column in stored}
+    evolution = Evolution(collection, own, before, policies, {column.name for column in known})
     new = shown.columns
     if not new:
         have = {column.name for column in (*known, *stored)}
-        new = _inferred(collection, [n for n in shown.fields if n not in have], infer, warn)
+        unknown = [name for name in shown.fields if name not in have]
+        new = _inferred(collection, evolution.taken(unknown), infer, warn)
     columns = (*known, *_absent(new, known))
-    # The lake's columns that the source does not send (any more); they come as NULL.
+    # The lake's columns that the source does not send (any more).
     columns = (*columns, *_absent(stored, columns))
     ours = set(key) & set(spec.names.keyless)
-    if keyless is not None and not shown.key and (ours or not key):
-        _check(collection, columns, (), spec.names, spec.names.keyless)
-        name = spec.names.row_place if keyless is Keyless.APPEND else spec.names.row_key
-        return TableSpec(collection, columns, (name,), True, shown.reader, keyless=keyless)
-    if ours:
+    if keyless is None or shown.key or (key and not ours):
+        keyless = None
+        chosen = tuple(key) or shown.key
+    else:
+        by_place = keyless is Keyless.APPEND
+        chosen = (spec.names.row_place if by_place else spec.names.row_key,)
+    if ours and keyless is None:
         raise _without_policy(collection)
-    chosen = tuple(key) or shown.key
-    in_value = bool(key) and not (shown.key and set(chosen) <= set(shown.key))
+    in_value = bool(keyless or key) and not (shown.key and set(chosen) <= set(shown.key))
     if not chosen or (not in_value and any(share.keyless for share in shares)):
         message = (
             f"Table '{collection}' has no key: its records come without one. Declare the columns "
@@ -84,8 +102,41 @@ def table_spec(
             "lakeingest.source.topics. Nothing of this batch was published."
         )
         raise ConfigError(message)
-    _check(collection, columns, chosen, spec.names)
-    return TableSpec(collection, columns, chosen, in_value, shown.reader)
+    now = _newest(shown, columns)
+    present = presence(shown, columns, own, before, {*chosen, *partition})
+    evolution.judge(now, present, warn, described=bool(shown.versions))
+    columns = evolution.columns(columns, present.left_out)
+    if keyless is None:
+        _check(collection, columns, chosen, spec.names)
+    else:
+        _check(collection, columns, (), spec.names, spec.names.keyless)
+    return TableSpec(
+        collection,
+        columns,
+        chosen,
+        in_value,
+        shown.reader,
+        keyless=keyless,
+        absences=present.absences if keyless is None else NONE_ABSENT,
+        fills=evolution.fills(present),
+        source=SourceSchema.of(now).to_json() if now else "",
+    )
+
+
+def _newest(shown: Shown, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
+    """Return the source's columns as its newest record shows them; none where none does."""
+    if not shown.rows:
+        return ()
+    by_name = {column.name: column for column in columns}
+    if not shown.versions:
+        return tuple(by_name[name] for name in shown.fields if name in by_name)
+
+    def settled(one: SourceColumn) -> SourceColumn:
+        known = by_name.get(one.name, one).type
+        # Not where the batch's versions have no type in common: that is to be seen.
+        return replace(one, type=known) if widens(one.type.spark, known.spark) else one
+
+    return tuple(settled(one) for one in list(shown.versions.values())[-1])
 
 
 def _without_policy(collection: str) -> ConfigError:
@@ -113,16 +164,17 @@ def _declared(
     Raises:
         ConfigError: A declared type does not hold what the records carry.
     """
-    carried = {column.name: column.type for column in shown}
+    carried = {column.name: column for column in shown}
     columns = []
     for column in declared(ddl, spec.encodings):
-        kind = carried.get(column.name, column.type)
+        kind = carried.get(column.name, column).type
         wanted = column.type.spark
         special = logical.as_declared(kind, column.type)
+        beside = carried.get(column.name, column)
         if special is not None:
-            columns.append(SourceColumn(column.name, special))
+            columns.append(replace(beside, type=special))
         elif widens(kind.spark, wanted):
-            columns.append(SourceColumn(column.name, logical.as_type(kind, wanted)))
+            columns.append(replace(beside, type=logical.as_type(kind, wanted)))
         elif kind.wire == column.type.wire:
             columns.append(column)
         else:

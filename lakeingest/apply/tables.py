@@ -16,6 +16,7 @@ from lakeingest.config.model import PipelineConfig
 from lakeingest.decode.columns import Encodings
 from lakeingest.decode.replaced_nulls import replaced_nulls_warning
 from lakeingest.errors import ConfigError
+from lakeingest.plan.evolution import Kind, Policies, Policy, SourceSchema
 from lakeingest.plan.inference import narrowest, readable_counts
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.sink.contract import Sink, TableState
@@ -111,7 +112,10 @@ class TableBook:
             self._spec,
             lambda names: _inferred(changes, names),
             self._warn,
-            None if declared.keyless == "stop" else Keyless(declared.keyless),
+            before=SourceSchema.from_json(state.note.schema) if state else None,
+            policies=self._policies(collection),
+            partition=state.note.partition if state else (),
+            keyless=None if declared.keyless == "stop" else Keyless(declared.keyless),
         )
         if state and state.note.key and tuple(sorted(table.key)) != tuple(sorted(state.note.key)):
             message = (
@@ -121,6 +125,10 @@ class TableBook:
             )
             raise ConfigError(message)
         return replace(table, partition=settled_partition(table, declared.partition, state))
+
+    def _policies(self, collection: str) -> Policies:
+        chosen = self._config.schema_policies(collection)
+        return {Kind(kind): Policy(policy) for kind, policy in chosen.items()}
 
     def _as_adopted(self, collection: str, state: TableState | None) -> StructType | None:
         """Return the columns that an adopted table has: its first writer chose their types."""
@@ -143,9 +151,13 @@ class TableBook:
             return True
         lake = self._schema(collection, state)
         kinds = {item.name: item.dataType for item in lake or ()}
-        return bool(state.note.key) and all(
-            column.name in kinds and widens(column.type.spark, kinds[column.name])
-            for column in table.columns
+        return (
+            bool(state.note.key)
+            and not table.fills
+            and all(
+                column.name in kinds and widens(column.type.spark, kinds[column.name])
+                for column in table.columns
+            )
         )
 
     def unchanged(self, collection: str, version: int) -> None:

@@ -20,12 +20,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from lakeingest.config.fields import ConfigModel
-from lakeingest.config.model import (
-    PipelineConfig,
-    SourceConfig,
-    TableConfig,
-    TargetConfig,
-)
+from lakeingest.config.model import PipelineConfig, SourceConfig, TableConfig, TargetConfig
+from lakeingest.config.schema_changes import KINDS, SchemaChanges, TableSchemaChanges
 
 OURS = "lakeingest."
 HUDIS = "hoodie."
@@ -132,6 +128,7 @@ KEYS: tuple[Key, ...] = (
     Key("lakeingest.commit.max.transactions", PipelineConfig, "commit_max_transactions"),
     Key("lakeingest.deletes", PipelineConfig, "deletes"),
     Key("lakeingest.toast.missing", PipelineConfig, "toast_missing"),
+    *(Key(f"lakeingest.schema.{kind}", SchemaChanges, kind) for kind in KINDS),
     Key("lakeingest.metadata.columns", PipelineConfig, "metadata_columns"),
     Key("lakeingest.metadata.prefix", PipelineConfig, "metadata_prefix"),
 )
@@ -146,8 +143,12 @@ TABLE_KEYS: dict[str, Key] = {
     "path": Key(f"{TABLE}{COLLECTION}.path", TableConfig, "path"),
     "adopt": Key(f"{TABLE}{COLLECTION}.adopt", TableConfig, "adopt"),
     "checkpoint": Key(f"{TABLE}{COLLECTION}.checkpoint", TableConfig, "checkpoint"),
+    **{
+        f"schema.{kind}": Key(f"{TABLE}{COLLECTION}.schema.{kind}", TableSchemaChanges, kind)
+        for kind in KINDS
+    },
 }
-"""The keys of one table by their last part; what lies before it is the collection, dots and all."""
+"""The keys of one table by their last part, or last two; before it is the collection, with dots."""
 
 KNOWN_NAMES: frozenset[str] = frozenset(key.name for key in KEYS)
 
@@ -158,6 +159,9 @@ def split_table_key(name: str) -> tuple[str, str]:
     The collection is empty when nothing stands between the prefix and the last part.
     """
     collection, _, suffix = name.removeprefix(TABLE).rpartition(".")
+    above, _, part = collection.rpartition(".")
+    if f"{part}.{suffix}" in TABLE_KEYS:
+        return above, f"{part}.{suffix}"
     return collection, suffix
 
 
@@ -181,8 +185,14 @@ def nearest_key(name: str) -> str | None:
     Table keys are offered with the collection that the user wrote.
     """
     parts = name.split(".")
-    collection = ".".join(parts[2:-1]) or COLLECTION
-    tables = (key.name.replace(COLLECTION, collection) for key in TABLE_KEYS.values())
+    collections = {".".join(parts[2:-1]) or COLLECTION}
+    if parts[-2:-1] == ["schema"] and len(parts) > 4:
+        collections.add(".".join(parts[2:-2]))
+    tables = (
+        key.name.replace(COLLECTION, collection)
+        for collection in sorted(collections)
+        for key in TABLE_KEYS.values()
+    )
     # Without the prefix that all of them share, which would make any two keys look alike.
     known = {known.removeprefix(OURS): known for known in (*KNOWN_NAMES, *tables)}
     near = nearest(name.removeprefix(OURS), known)

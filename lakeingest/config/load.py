@@ -25,14 +25,11 @@ from pydantic import SecretStr, ValidationError
 
 from lakeingest.config import keys
 from lakeingest.config.fields import ConfigModel
-from lakeingest.config.model import (
-    PipelineConfig,
-    SourceConfig,
-    TargetConfig,
-)
+from lakeingest.config.model import PipelineConfig, SourceConfig, TargetConfig
 from lakeingest.config.properties import Properties, Value, from_mapping, read_properties
 from lakeingest.config.redaction import is_secret_key, remember
 from lakeingest.config.registry import URL, registry_settings
+from lakeingest.config.schema_changes import SchemaChanges, TableSchemaChanges
 from lakeingest.config.sorting import Sorted, sort_keys
 from lakeingest.errors import ConfigError
 
@@ -201,6 +198,7 @@ def _config(
     pipeline["target"]["hudi_options"] = {
         name: value.text for name, value in findings.hudi_options.items()
     }
+    pipeline["schema_changes"] = _fields(SchemaChanges, values)
     pipeline["tables"] = _tables(values)
     _warn_of_idle_tables(pipeline["tables"], source, findings)
     pipeline["warnings"] = tuple(findings.warnings)
@@ -219,7 +217,13 @@ def _tables(values: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
         if name.startswith(keys.TABLE):
             collection, suffix = keys.split_table_key(name)
             given.setdefault(collection, {})[keys.TABLE_KEYS[suffix]] = value
-    return {collection: _filled(fields) for collection, fields in given.items()}
+    return {collection: _table(fields) for collection, fields in given.items()}
+
+
+def _table(given: Mapping[keys.Key, Value]) -> dict[str, Any]:
+    changes = {key: value for key, value in given.items() if key.model is TableSchemaChanges}
+    others = {key: value for key, value in given.items() if key not in changes}
+    return {**_filled(others), "schema_changes": _filled(changes)}
 
 
 def _filled(given: Mapping[keys.Key, Value]) -> dict[str, Any]:
@@ -276,11 +280,16 @@ def _complaints(error: ValidationError, values: Mapping[str, Value]) -> list[str
 def _key_at(path: tuple[str, ...]) -> str:
     """Return the key that fills the field at a place in the models."""
     if path[0] == "tables":
-        collection, field_name = path[1], path[2]
+        collection, field_name = path[1], path[-1]
+        of_changes = path[2] == "schema_changes"
         for key in keys.TABLE_KEYS.values():
-            if key.field == field_name:
+            if key.field == field_name and of_changes == (key.model is TableSchemaChanges):
                 return key.name.replace(keys.COLLECTION, collection)
-    models: dict[str, type[ConfigModel]] = {"source": SourceConfig, "target": TargetConfig}
+    models: dict[str, type[ConfigModel]] = {
+        "source": SourceConfig,
+        "target": TargetConfig,
+        "schema_changes": SchemaChanges,
+    }
     model = models.get(path[0], PipelineConfig)
     field_name = path[0] if model is PipelineConfig else path[1] if len(path) > 1 else ""
     if field_name == "topic_pattern":

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, SecretStr, model_validator
 
 from lakeingest.config.fields import ConfigModel, FolderPath, Identifier, RegularExpression, Text
+from lakeingest.config.schema_changes import KINDS, SchemaChanges, TableSchemaChanges
 from lakeingest.config.value_settings import ValueSettings
 from lakeingest.folders import LakeFolders
 
@@ -203,6 +204,9 @@ class TableConfig(ConfigModel):
         "`topic,0:offset,1:offset`, the next offset of each partition. Default: what the table's "
         "newest commit with a checkpoint says.",
     )
+    schema_changes: TableSchemaChanges = Field(
+        default_factory=TableSchemaChanges, description="What to do about changes of its schema."
+    )
 
 
 class PipelineConfig(ConfigModel):
@@ -274,6 +278,9 @@ class PipelineConfig(ConfigModel):
         description="Collections, separated by commas, whose rows a transform drops after Debezium "
         "counted them; their counts are subtracted. Default: none, so that a lost row is noticed.",
     )
+    schema_changes: SchemaChanges = Field(
+        default_factory=SchemaChanges, description="What to do about changes of tables' schemas."
+    )
     metadata_columns: Literal["own", "hudi"] = Field(
         default="own",
         description="Metadata columns in the tables besides the rows' own: `own` are those that "
@@ -299,6 +306,11 @@ class PipelineConfig(ConfigModel):
     def table(self, collection: str) -> TableConfig:
         """Return what is declared about a collection, or the defaults when nothing is."""
         return self.tables.get(collection) or TableConfig()
+
+    def schema_policies(self, collection: str) -> dict[str, str]:
+        """Return what to do about each kind of change of a collection's schema."""
+        own, all_tables = self.table(collection).schema_changes, self.schema_changes
+        return {kind: getattr(own, kind) or getattr(all_tables, kind) for kind in KINDS}
 
     @property
     def folders(self) -> LakeFolders:

@@ -11,6 +11,7 @@ timestamp without zone as one with the session's.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import Any
 
@@ -63,9 +64,28 @@ def side_columns(schema: AvroSchema, form: Form) -> tuple[SourceColumn, ...]:
 
 def _connect_fields(schema: AvroSchema, kind: Any) -> list[dict[str, Any]]:
     return [
-        {"field": name, **_connect(schema, item["type"])}
+        {"field": name, **_connect(schema, item["type"]), **_beside(schema, item)}
         for name, item in schema.fields(kind).items()
     ]
+
+
+def _beside(schema: AvroSchema, item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a field says of its column besides the type."""
+    kind = schema.definition(item["type"])
+    optional = kind == "null" or (isinstance(kind, list) and "null" in kind)
+    default = _as_json(schema, item["type"], item.get("default"))
+    return {"optional": optional, "default": default}
+
+
+def _as_json(schema: AvroSchema, kind: Any, default: Any) -> Any:
+    """Return a default as JSON has it: Avro writes octets as characters of ISO-8859-1."""
+    kind = schema.present(kind)
+    named = kind["type"] if isinstance(kind, dict) else kind
+    if named in ("bytes", "fixed") and isinstance(default, str):
+        return base64.b64encode(default.encode("latin-1")).decode()
+    if named == "array" and isinstance(default, list):
+        return [_as_json(schema, kind["items"], item) for item in default]
+    return default
 
 
 def _connect(schema: AvroSchema, kind: Any) -> dict[str, Any]:

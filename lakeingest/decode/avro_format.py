@@ -86,13 +86,19 @@ class AvroFormat:
     def shown(self, samples: Samples) -> Shown:
         """See ``WireFormat``; schemas in the order of their ids, as they were registered."""
         values, keys = self._known(samples.value_tags), self._known(samples.key_tags)
-        columns = merged(side_columns(schema, self.form) for schema in values.values())
+        versions = {tag: side_columns(schema, self.form) for tag, schema in values.items()}
+        columns = merged(versions.values())
         names = {name: None for schema in keys.values() for name in schema.fields(schema.tree)}
+        versions = {tag: found for tag, found in versions.items() if found}
+        fields = tuple(column.name for column in columns)
         return Shown(
             columns,
-            tuple(column.name for column in columns),
+            fields,
             tuple(names),
             AvroRows(values, keys, JSON.with_policy(self.form.too_large)),
+            everywhere=frozenset(fields),
+            rows=bool(versions),
+            versions=versions,
         )
 
     def _known(self, tags: Collection[bytes]) -> dict[bytes, AvroSchema]:

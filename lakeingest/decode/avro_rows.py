@@ -11,7 +11,7 @@ Source: Confluent wire format (octet 0, then the schema's id as four octets, the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column
@@ -96,6 +96,10 @@ class AvroRows:
         """See ``RowReader``."""
         wanted = StructType([StructField(name, wire(columns)) for name in names])
         return read_avro(value, self.values, wanted, strict=True)
+
+    def lacks(self, value: Column, _: str, tags: Collection[bytes], /) -> Column:
+        """See ``RowReader``; a record has the fields of its schema, no more and no less."""
+        return tag_of(value).isin(*tags) if tags else F.lit(False)
 
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
         """See ``RowReader``."""

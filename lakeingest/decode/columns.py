@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql.types import (
@@ -37,10 +37,20 @@ from lakeingest.widening import widens
 
 @dataclass(frozen=True)
 class SourceColumn:
-    """One column: its name in the events and in the lake, and its logical type."""
+    """One column, as the events show it.
+
+    Attributes:
+        name: In the events and in the lake.
+        type: Its logical type.
+        nullable: Whether the source lets it be NULL; null where nothing tells.
+        default: Its ``DEFAULT`` as the records' schema has it, in JSON; null where there is none,
+            or nothing tells.
+    """
 
     name: str
     type: LogicalType
+    nullable: bool | None = field(default=None, compare=False)
+    default: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -240,10 +250,16 @@ def from_connect(fields: Iterable[Mapping[str, Any]], form: Form) -> tuple[Sourc
 
     Args:
         fields: Field schemas as JsonConverter writes them: ``field``, ``type``, ``name``,
-            ``parameters``, ``items``, ``values``, ``fields``.
+            ``parameters``, ``items``, ``values``, ``fields``, ``optional``, ``default``.
         form: How octets and small integers look on the wire.
     """
-    return tuple(SourceColumn(item["field"], _of_connect(item, form)) for item in fields)
+    return tuple(_column(item, form) for item in fields)
+
+
+def _column(item: Mapping[str, Any], form: Form) -> SourceColumn:
+    default = item.get("default")
+    told = None if default is None else json.dumps(default)
+    return SourceColumn(item["field"], _of_connect(item, form), item.get("optional"), told)
 
 
 def _of_connect(spec: Mapping[str, Any], form: Form) -> LogicalType:

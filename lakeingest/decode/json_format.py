@@ -82,9 +82,21 @@ class JsonFormat:
         """See ``WireFormat``; schemas in the order in which they were written."""
         values = [json.loads(value) for value in samples.values]
         fields = {name: None for value in values for name in self.row_fields(value)}
-        known = [self.schemas[tag] for tag in samples.value_tags if tag in self.schemas]
-        columns = merged(one.columns for one in sorted(known, key=lambda one: one.since))
-        return Shown(columns, tuple(fields), _key_fields(samples), JsonRows())
+        rows = [frozenset(value["after"]) for value in values if value.get("after")]
+        known = [(tag, self.schemas[tag]) for tag in samples.value_tags if tag in self.schemas]
+        # Of two that began in one millisecond, the one with a column more is most likely the later.
+        in_order = sorted(known, key=lambda one: (one[1].since, len(one[1].columns), one[0]))
+        versions = {tag: schema.columns for tag, schema in in_order if schema.columns}
+        columns = merged(versions.values())
+        return Shown(
+            columns,
+            tuple(fields),
+            _key_fields(samples),
+            JsonRows(),
+            everywhere=frozenset.intersection(*rows) if rows else frozenset(),
+            rows=bool(rows or versions),
+            versions=versions,
+        )
 
     def row_fields(self, value: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the names of a row's fields, of a value as ``envelopes`` gives it."""

@@ -2,18 +2,19 @@
 
 ``from_json`` runs in FAILFAST mode: a value that does not fit its declared type fails the job
 instead of becoming NULL. Its message holds the record, so the caller must replace it.
-An absent field is NULL: a schemaless JSON row before an ``ADD COLUMN`` says no more.
+A field that a record has not is NULL, too; ``lacks`` tells the two apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.json_envelope import named_schema
 
 _FAILFAST = {"mode": "FAILFAST"}
 
@@ -31,6 +32,13 @@ class JsonRows:
     def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
         """See ``RowReader``."""
         return self._read(value, StructType([StructField(name, wire(columns)) for name in names]))
+
+    def lacks(self, value: Column, name: str, tags: Collection[bytes], /) -> Column:
+        """See ``RowReader``; without schemas it costs another parse of the row."""
+        if tags:
+            return named_schema(value).isin(*tags)
+        row = F.get_json_object(value.cast("string"), "$.after")
+        return ~F.array_contains(F.json_object_keys(row), F.lit(name))
 
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
         """See ``RowReader``."""

@@ -112,3 +112,19 @@ def as_type(kind: LogicalType, spark: DataType) -> LogicalType:
     return replace(
         kind, spark=spark, convert=lambda value, site: kind.convert(value, site).cast(spark)
     )
+
+
+def squeezed(kind: LogicalType, spark: DataType) -> LogicalType:
+    """Return the type whose values are stored as ``spark``, which need not hold them.
+
+    A value that does not come back the same from ``spark`` fails the job.
+    """
+    name = f"{spark.simpleString()}, its type in the lake"
+
+    def convert(wire: Column, site: Site) -> Column:
+        value = kind.convert(wire, site)
+        stored = value.cast(spark)
+        fits = F.when(stored.cast(kind.spark) == value, stored)
+        return F.coalesce(fits, F.when(wire.isNotNull(), site.refused(name)))
+
+    return replace(kind, spark=spark, convert=convert)

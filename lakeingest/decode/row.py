@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.defaults import default_value
 from lakeingest.decode.json_envelope import unwrapped
 from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.logical_type import Site
@@ -18,6 +20,39 @@ _HEADERS = JsonRows()
 """Debezium's headers go through Connect's header converter: JSON, whatever the records are."""
 
 
+@dataclass(frozen=True)
+class Early:
+    """Records from before a column was added, where its default is known.
+
+    Attributes:
+        tags: ``schema_tag`` of the schemas that do not have it yet.
+        default: What the column's rows from before have (``SourceColumn.default``).
+    """
+
+    tags: frozenset[bytes]
+    default: str
+
+
+@dataclass(frozen=True)
+class Absences:
+    """Columns that are not in all of a batch's records; a field that is not there is no NULL.
+
+    Empty for all batches but those in which a column comes or goes, so that nobody else pays.
+
+    Attributes:
+        dropped: Columns that went, with the ``schema_tag`` of the schemas without them (none: each
+            record must be looked into). An update without one leaves it as it is; an insert has no
+            value for it.
+        early: Columns that came.
+    """
+
+    dropped: Mapping[str, Collection[bytes]] = field(default_factory=dict)
+    early: Mapping[str, Early] = field(default_factory=dict)
+
+
+NONE_ABSENT = Absences()
+
+
 def with_row(
     changes: DataFrame,
     columns: Sequence[SourceColumn],
@@ -26,17 +61,19 @@ def with_row(
     *,
     masked: bool,
     sides: Sequence[str] = ("after",),
+    absences: Absences = NONE_ABSENT,
 ) -> DataFrame:
     """Add the row after the change.
 
     Args:
-        changes: Has ``value`` (the record's octets); ``op`` and ``moved_from``, too, where NULL
-            may stand for an unchanged value (``placeholder.ambiguous``).
+        changes: Has ``value`` (the record's octets); ``op``, too, where columns are absent, and
+            ``moved_from`` where NULL may stand for an unchanged value (``placeholder.ambiguous``).
         columns: The table's columns.
         encodings: Wire settings of the connector.
         reader: Reads the table's records.
         masked: Whether to look for unavailable values.
         sides: Of ``after`` and ``before``; the first that is not null is the row.
+        absences: Columns that not all of the records have; those that went need ``masked``.
 
     Returns:
         The same with ``row`` (struct of the columns; an unavailable value is null) and, when
@@ -57,7 +94,7 @@ def with_row(
         site = Site(column.name, encodings.infinite)
         absent = unavailable(field, column, encodings) if masked else None
         present = field if absent is None else F.when(~absent, field)
-        value = column.type.convert(present, site)
+        value = _or_default(column, present, site, absences, reader)
         if column.name in doubted:
             untold_here = F.col("_untold") & field.isNull()
             if encodings.ambiguous == "fail":
@@ -65,6 +102,9 @@ def with_row(
             else:
                 absent = untold_here if absent is None else absent | untold_here
         values.append(value.alias(column.name))
+        if masked and column.name in absences.dropped:
+            gone = _gone(column.name, absences, reader)
+            absent = gone if absent is None else absent | gone
         if absent is not None:
             masks.append(F.when(absent, F.lit(column.name)))
     result = parsed.withColumn("row", F.when(F.col("_wire").isNotNull(), F.struct(*values)))
@@ -77,6 +117,22 @@ def with_row(
 _TOLD = (
     "set REPLICA IDENTITY FULL, or lakeingest.ambiguous.nulls=keep for the older value, or =null"
 )
+
+
+def _or_default(
+    column: SourceColumn, wire: Column, site: Site, absences: Absences, reader: RowReader
+) -> Column:
+    early = absences.early.get(column.name)
+    if early is None:
+        return column.type.convert(wire, site)
+    before = F.coalesce(reader.lacks(F.col("value"), column.name, early.tags), F.lit(False))
+    default = default_value(column, early.default)
+    return F.when(before, default).otherwise(column.type.convert(wire, site))
+
+
+def _gone(name: str, absences: Absences, reader: RowReader) -> Column:
+    lacks = reader.lacks(F.col("value"), name, absences.dropped[name])
+    return F.coalesce(lacks, F.lit(False)) & (F.col("op") != "c")
 
 
 def with_key(

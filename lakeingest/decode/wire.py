@@ -9,8 +9,8 @@ pays for writing and parsing text that nobody asked for: 2.3 times the processor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
@@ -38,6 +38,15 @@ class RowReader(Protocol):
             envelope has no such side. A record that cannot be read fails the job.
         """
 
+    def lacks(self, value: Column, name: str, tags: Collection[bytes], /) -> Column:
+        """Tell whether a record's row has no field of that name (boolean; null: it cannot be told).
+
+        Args:
+            value: A record's bytes.
+            name: Of a column.
+            tags: ``schema_tag`` of the schemas without it; none: the record itself is looked into.
+        """
+
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
         """Read a record key: a struct of the columns' ``type.wire``; null where there is none."""
 
@@ -54,12 +63,19 @@ class Shown:
         fields: Names of the fields of its rows, in order.
         key: Names of the record key's fields; empty: there is no key.
         reader: Reads these records.
+        everywhere: Those fields that every sample with a row has.
+        rows: Whether some sample has a row after its change: a delete's may lack any field.
+        versions: Columns of each schema among the batch's records, by ``schema_tag``, in the order
+            in which the schemas were made; empty where records come without.
     """
 
     columns: tuple[SourceColumn, ...]
     fields: tuple[str, ...]
     key: tuple[str, ...]
     reader: RowReader
+    everywhere: frozenset[str] = frozenset()
+    rows: bool = True
+    versions: Mapping[bytes, tuple[SourceColumn, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ read, so every rival change of rows does, too. The rejected way, JSON files writ
 ourselves, would have to repeat Delta's own checks of protocol, conflicts and statistics.
 
 Internal names, looked at in 3.3.3 and used with 3.3 only (``available``): ``OptimisticTransaction``
-(``readWholeTable``, ``readTxn``, ``writeFiles``, ``commit``), ``VersionChecksum.allFiles``,
-``DeltaLog`` (``startTransaction``, ``createDataFrame``), ``AddFile.removeWithTimestamp``,
-``SetTransaction``, ``DeltaOperations.Write``. Elsewhere the public API does the same, slower.
+(``readWholeTable``, ``readTxn``, ``updateMetadata``, ``writeFiles``, ``commit``),
+``Metadata.copy``, ``VersionChecksum.allFiles``, ``DeltaLog`` (``startTransaction``,
+``createDataFrame``), ``AddFile.removeWithTimestamp``, ``SetTransaction``,
+``DeltaOperations.Write``. Elsewhere the public API does the same, slower.
 """
 
 from __future__ import annotations
@@ -118,6 +119,29 @@ class DeltaTransaction:
         if whole != (known.numFiles(), known.tableSizeBytes()) or len(names) < len(files):
             return None
         return files
+
+    def evolve(self, schema: StructType) -> None:
+        """Give the table another schema with this commit; to be called before anything is written.
+
+        Delta keeps no list of files (``files``) of a version that changes the schema; of the next
+        one it does again.
+
+        Args:
+            schema: The table's columns as they are, and new ones among them.
+        """
+        now = self._snapshot.metadata()
+        changed = now.copy(
+            now.id(),
+            now.name(),
+            now.description(),
+            now.format(),
+            schema.json(),
+            now.partitionColumns(),
+            now.configuration(),
+            now.createdTime(),
+        )
+        with self._active():
+            self._transaction.updateMetadata(changed, False)
 
     def read(self, files: Iterable[DataFile]) -> DataFrame:
         """Return the rows of ``files``, which must be among those of ``version``."""

@@ -98,7 +98,8 @@ class DeltaLedger:
             FencedError: Another driver claimed at the same moment.
         """
         writer = head.writer + 1
-        claimed = replace(head, writer=writer, run=self._run, token=writer * _TOKEN_BATCHES)
+        token = writer * _TOKEN_BATCHES
+        claimed = replace(head, writer=writer, run=self._run, token=token, schemas={})
         self._append(self._row(CLAIM, claimed), claimed, CLAIM)
         taken = self.head()
         if taken.run != self._run:
@@ -145,6 +146,7 @@ class DeltaLedger:
             F.col("id").alias("transaction_id"),
             F.map_from_entries(named).alias("events_by_table"),
             F.lit(None).cast(LEDGER["paths"].dataType).alias("paths"),
+            F.lit(None).cast(LEDGER["schemas"].dataType).alias("schemas"),
         )
         head = self._row(PUBLICATION, publication)
         self._append(head.unionByName(rows).coalesce(1), publication, PUBLICATION)
@@ -182,6 +184,7 @@ class DeltaLedger:
             F.lit(None).cast("string").alias("transaction_id"),
             F.lit(None).cast(LEDGER["events_by_table"].dataType).alias("events_by_table"),
             parsed(dict(publication.paths) or None, "paths"),
+            parsed(dict(publication.schemas) or None, "schemas"),
         ]
         # A row of literals over a local row stays one; over ``range`` each publication would be new
         # code, compiled for one row.

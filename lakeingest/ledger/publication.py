@@ -48,6 +48,8 @@ class Publication:
         transactions: Source transactions in it.
         events: Their changes, as read.
         frontier: Where the next batch goes on.
+        schemas: Collection to the source's table as SQL would declare it, where it is not as the
+            publications before show it.
     """
 
     batch: int = 0
@@ -59,6 +61,7 @@ class Publication:
     transactions: int = 0
     events: int = 0
     frontier: Frontier = field(default_factory=Frontier)
+    schemas: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self, pipeline: str, kind: str) -> str:
         """Serialise for the ledger commit's own metadata, from which ``Entry`` is read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -9,6 +10,7 @@ from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.json_format import JsonFormat
 from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.placeholder import ambiguous, can_be_unavailable
+from lakeingest.decode.row import NONE_ABSENT, Absences
 from lakeingest.decode.wire import RowReader, WireFormat
 from lakeingest.shape import MetadataColumns
 
@@ -53,6 +55,11 @@ class TableSpec:
         reader: Reads its records.
         partition: Columns that the lake's table is partitioned by.
         keyless: What a row is where the source has no key; ``key`` is the row key's name then.
+        absences: Columns that not all of the batch's records have.
+        fills: Columns that this batch adds to the lake's table, with the default that the rows have
+            which are there already (``SourceColumn.default``).
+        source: What the source's table looks like (``evolution.SourceSchema.to_json``); empty: the
+            batch does not tell.
     """
 
     collection: str
@@ -62,6 +69,14 @@ class TableSpec:
     reader: RowReader = JsonRows()
     partition: tuple[str, ...] = ()
     keyless: Keyless | None = None
+    absences: Absences = NONE_ABSENT
+    fills: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+
+    @property
+    def partial(self) -> bool:
+        """Whether some records of the batch may leave a column out because they do not have it."""
+        return bool(self.absences.dropped)
 
     def names(self) -> tuple[str, ...]:
         """Names of the columns, a row key that is ours behind them."""
@@ -78,11 +93,12 @@ class TableSpec:
         return any(ambiguous(column, encodings) for column in self.columns)
 
     def fillable(self, encodings: Encodings) -> tuple[str, ...]:
-        """Names of the columns that can be unavailable; a key never is."""
+        """Names of the columns that a change can leave out; a key never is."""
         if self.keyless is not None:
             return ()
         return tuple(
             column.name
             for column in self.columns
-            if column.name not in self.key and can_be_unavailable(column, encodings)
+            if column.name not in self.key
+            and (column.name in self.absences.dropped or can_be_unavailable(column, encodings))
         )

@@ -50,7 +50,14 @@ def payload_of_whole_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec)
 
 
 def _payload(winners: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
-    decoded = with_row(winners, table.columns, spec.encodings, table.reader, masked=False)
+    decoded = with_row(
+        winners,
+        table.columns,
+        spec.encodings,
+        table.reader,
+        masked=False,
+        absences=table.absences,
+    )
     return fold.payload_of_last(decoded, table.names(), table.key, spec.names)
 
 
@@ -65,6 +72,7 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
         table.reader,
         masked=True,
         sides=("after", "before") if table.key_in_value else ("after",),
+        absences=table.absences,
     )
     if table.key_in_value:
         names = [F.col("row").getField(name).alias(name) for name in table.key]

@@ -141,8 +141,9 @@ class Lake:
 
     def _rows(self, kind: str) -> DataFrame:
         ledger = self._spark.read.format("delta").load(self._ledger)
-        if "paths" not in ledger.columns:  # Made by an older version, which knew no paths.
-            ledger = ledger.withColumn("paths", F.lit(None).cast(LEDGER["paths"].dataType))
+        for name in ("paths", "schemas"):
+            if name not in ledger.columns:  # Made by an older version, which knew none.
+                ledger = ledger.withColumn(name, F.lit(None).cast(LEDGER[name].dataType))
         return ledger.where(F.col("kind") == kind)
 
     def _folders(self, newest: Row | None) -> LakeFolders:
@@ -191,6 +192,24 @@ class Lake:
             )
             .orderBy(F.col("end_offset").desc())
         )
+
+    def schemas(self, name: str | None = None) -> DataFrame:
+        """Return what the source's tables looked like, newest first: a row where one changed.
+
+        Args:
+            name: A collection; null: all.
+
+        Columns: ``batch`` (bigint: the first publication with it), ``published_at`` (timestamp),
+        ``collection`` (string), ``columns`` (string: as SQL would declare them, with ``NOT NULL``
+        and, in JSON, ``DEFAULT`` where the records tell).
+        """
+        shown = self._rows("publication").select(
+            "batch",
+            F.col("at").alias("published_at"),
+            F.explode("schemas").alias("collection", "columns"),
+        )
+        chosen = shown if name is None else shown.where(F.col("collection") == name)
+        return chosen.orderBy(F.col("batch").desc(), "collection")
 
     def snapshot(self, as_of: AsOf = None) -> Snapshot:
         """Fix a snapshot.

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 _TOKEN_BATCHES = 1_000_000_000
 _FENCES = 10
@@ -59,6 +59,8 @@ class CommitNote:
         partition: Columns that the table is partitioned by.
         adopted_at: Position of the rows that have none, because another writer left them in a
             table that was adopted; everything below it is in the table. Empty: there are none.
+        schema: What the source's table looked like, as the batch's records tell it
+            (``plan.evolution.SourceSchema``, JSON). Empty: nothing told yet.
     """
 
     pipeline: str
@@ -77,6 +79,7 @@ class CommitNote:
     event: bool = False
     partition: tuple[str, ...] = ()
     adopted_at: str = ""
+    schema: str = ""
 
     def to_json(self) -> str:
         """Serialise for the commit's metadata."""
@@ -132,6 +135,10 @@ class Changeset:
         size: Bytes of its rows' text at most; tells a sink which join is cheap.
         floor_event: RFC-39's columns of the rows that the truncate at ``floor`` sweeps away.
         partition: Columns that the table is partitioned by.
+        forgiven: Columns that some event did not have because the source has them no more: one
+            without any known value is NULL, and not missing.
+        fills: Columns that no event had a word on before this batch, with the value that rows have
+            which are in the table already.
     """
 
     frame: DataFrame
@@ -148,6 +155,8 @@ class Changeset:
     size: int
     floor_event: Mapping[str, object] = field(default_factory=dict)
     partition: tuple[str, ...] = ()
+    forgiven: tuple[str, ...] = ()
+    fills: Mapping[str, Column] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

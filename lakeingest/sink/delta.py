@@ -13,6 +13,7 @@ their range so that file statistics prune. The look-up costs a fraction of the M
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -20,7 +21,7 @@ from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from lakeingest.engine.delta_log import TABLE_PROPERTIES, is_delta_table
 from lakeingest.engine.held import held
@@ -33,12 +34,24 @@ from lakeingest.sink.contract import Changeset, CommitNote, TableState, schema_t
 from lakeingest.sink.delta_commit import committed, merge_session, newest_note
 from lakeingest.sink.delta_commit import writer as delta_writer
 from lakeingest.sink.delta_direct import DirectCommits
+from lakeingest.sink.delta_evolution import merged_rows, rewrites
 from lakeingest.sink.delta_merge import merge
 from lakeingest.sink.foreign_files import refuse_files
-from lakeingest.sink.merge_law import MergeLaw, inserted_rows, refuse_missing, small
+from lakeingest.sink.merge_law import (
+    MergeLaw,
+    inserted_rows,
+    refuse_missing,
+    small,
+    without_forgiven,
+)
 from lakeingest.sink.partition_types import kept_by_folders, refuse_types
 from lakeingest.sink.progress import carried, created_by_another, owned
-from lakeingest.sink.schema_change import schema_change
+from lakeingest.sink.schema_change import (
+    SchemaChange,
+    evolved_schema,
+    in_schema,
+    schema_change,
+)
 from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
 from lakeingest.sink.tombstones import buried, buried_matters, without_buried
 
@@ -153,7 +166,18 @@ class DeltaSink:
                 self._keep_tombstones(changeset, note)
         if previous is None:
             return self._create(changeset, note)
-        self._evolve(changeset, note, previous)
+        change = self._change(changeset, note)
+        self._support(change, note, previous)
+        if rewrites(change, changeset):
+            return self._rewrite(changeset, note, change)
+        if change.added:
+            schema = evolved_schema(self.read(note.collection).schema, change, self._names)
+            law = partial(self._law, changeset)
+            path = self.path(note.collection)
+            done = self._direct.apply(path, changeset, note, previous, law, schema)
+            if done is not None:
+                return done
+            self._add(change, note, previous)
         return self._land(changeset, note, previous)
 
     def _land(self, changeset: Changeset, note: CommitNote, previous: TableState) -> TableState:
@@ -175,6 +199,7 @@ class DeltaSink:
         if self._null_missing:
             return frame
         positions, deleted = F.col(names.column_positions), F.col(names.deleted)
+        positions = without_forgiven(positions, changeset.forgiven)
         return frame.withColumn(names.column_positions, refuse_missing(positions, deleted))
 
     def _create(self, changeset: Changeset, note: CommitNote) -> TableState:
@@ -222,40 +247,59 @@ class DeltaSink:
         known = in_range.select(*all_named(changeset.key))
         return known.join(small(keys, changeset), list(changeset.key), "left_semi").isEmpty()
 
-    def _evolve(self, changeset: Changeset, note: CommitNote, previous: TableState) -> None:
+    def _change(self, changeset: Changeset, note: CommitNote) -> SchemaChange:
+        """Compare the table with what the changeset brings; see ``schema_change``."""
+        wanted = StructType([item for item in changeset.frame.schema if item.name not in _INTERNAL])
+        return schema_change(note.collection, self.read(note.collection).schema, wanted)
+
+    def _rewrite(self, changeset: Changeset, note: CommitNote, change: SchemaChange) -> TableState:
+        """Give the table another schema and the changeset in one commit (``delta_evolution``)."""
+        path = self.path(note.collection)
+        table = self.read(note.collection)
+        schema = evolved_schema(table.schema, change, self._names)
+        changeset = replace(changeset, frame=held(changeset.frame))
+        rows = merged_rows(
+            in_schema(table, schema, changeset),
+            changeset,
+            self._law(changeset, set(schema.fieldNames())),
+            partial=note.partial_rows or bool(changeset.floor),
+        )
+        # Partitions are part of what is overwritten.
+        writer = delta_writer(rows, note).partitionBy(*note.partition)
+        rewrite = writer.mode("overwrite").option("overwriteSchema", "true")
+        return committed(self._spark, path, note, lambda: rewrite.save(path))
+
+    def _support(self, change: SchemaChange, note: CommitNote, previous: TableState) -> None:
+        """Let the table take the first timestamp without zone: a feature of Delta's protocol."""
+        path = self.path(note.collection)
+        if not _has_local_time(change.added) or _has_local_time(self.read(note.collection).schema):
+            return
+        session = self._altering(note, previous)
+        feature = "'delta.feature.timestampNtz' = 'supported'"
+        session.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({feature})")
+
+    def _altering(self, note: CommitNote, previous: TableState) -> SparkSession:
+        """Return a session whose ``ALTER TABLE`` repeats the last progress: no data moves."""
+        own = replace(previous.note, token=schema_token(note.token), run=note.run)
+        # ALTER TABLE knows no txnVersion: an empty commit before it finds an older writer out.
+        self._commit_nothing(self.path(note.collection), own)
+        metadata = {"spark.databricks.delta.commitInfo.userMetadata": own.to_json()}
+        return own_session(self._spark, metadata)
+
+    def _add(self, change: SchemaChange, note: CommitNote, previous: TableState) -> None:
+        """Add columns of which no row that is there has a value."""
         collection = previous.note.collection
         path = self.path(collection)
-        table = self.read(collection)
-        wanted = StructType([item for item in changeset.frame.schema if item.name not in _INTERNAL])
-        change = schema_change(collection, table.schema, wanted)
-        # The note of a schema change repeats the last progress: it moves the schema, not the data.
-        own = replace(previous.note, token=schema_token(note.token), run=note.run)
-        if change.widened:
-            wide = {item.name: item.dataType for item in change.widened}
-            rows = table.select(
-                *(
-                    named(item.name).cast(wide.get(item.name, item.dataType)).alias(item.name)
-                    for item in table.schema
-                ),
-                *(F.lit(None).cast(item.dataType).alias(item.name) for item in change.added),
+        session = self._altering(note, previous)
+        columns = self.read(collection).columns
+        after = [name for name in columns if name not in self._names.names][-1]
+        specs = []
+        for item in change.added:
+            specs.append(
+                f"{quoted(item.name)} {item.dataType.simpleString()} AFTER {quoted(after)}"
             )
-            # Partitions are part of what is overwritten.
-            writer = delta_writer(rows, own).partitionBy(*own.partition)
-            rewrite = writer.mode("overwrite").option("overwriteSchema", "true")
-            committed(self._spark, path, own, lambda: rewrite.save(path))
-        elif change.added:
-            # ALTER TABLE knows no txnVersion: an empty commit before it finds an older writer out.
-            self._commit_nothing(path, own)
-            metadata = {"spark.databricks.delta.commitInfo.userMetadata": own.to_json()}
-            session = own_session(self._spark, metadata)
-            after = [name for name in table.columns if name not in self._names.names][-1]
-            specs = []
-            for item in change.added:
-                specs.append(
-                    f"{quoted(item.name)} {item.dataType.simpleString()} AFTER {quoted(after)}"
-                )
-                after = item.name
-            session.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({', '.join(specs)})")
+            after = item.name
+        session.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({', '.join(specs)})")
 
     def _tombstones(self, collection: str) -> str:
         return f"{self.path(collection)}{TOMBSTONES}"
@@ -274,3 +318,7 @@ class DeltaSink:
             return changeset
         graves = self._spark.read.format("delta").load(self._tombstones(note.collection))
         return without_buried(changeset, graves, self._names)
+
+
+def _has_local_time(fields: Iterable[StructField]) -> bool:
+    return any("timestamp_ntz" in item.dataType.simpleString() for item in fields)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction, available
 from lakeingest.sink.contract import Changeset, CommitNote, TableState
@@ -58,15 +59,17 @@ class DirectCommits:
         note: CommitNote,
         previous: TableState,
         law_of: Callable[[set[str]], MergeLaw],
+        schema: StructType | None = None,
     ) -> TableState | None:
         """Land a changeset without truncate; null where that cannot be done here.
 
         Args:
             path: The table.
-            changeset: What to merge; its columns fit the table.
+            changeset: What to merge; its columns fit the table, or ``schema``.
             note: Goes with the commit.
             previous: The table's state as far as it is known.
             law_of: The merge law, given the table's columns.
+            schema: The table's schema with new columns, which it gets in the same commit.
 
         Raises:
             FencedError: A later writer has the table, or commits meanwhile.
@@ -78,8 +81,12 @@ class DirectCommits:
             files = transaction.files()
             if files is None:
                 return None
-            law = law_of(set(transaction.schema.fieldNames()))
-            return Rewrite(transaction, files, changeset, law).write(partial=note.partial_rows)
+            if schema is not None:
+                transaction.evolve(schema)
+            shape = schema or transaction.schema
+            law = law_of(set(shape.fieldNames()))
+            rewrite = Rewrite(transaction, files, changeset, law, shape)
+            return rewrite.write(partial=note.partial_rows)
 
         return self._commit(path, note, previous, rewrite)
 

@@ -17,13 +17,14 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegralType
+from pyspark.sql.types import IntegralType, StructType
 
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
 from lakeingest.named import all_named, named
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.decisions import matched_decisions
 from lakeingest.sink.merge_law import MergeLaw, inserted_rows, inserted_values
+from lakeingest.sink.schema_change import in_schema
 
 _FILE = "_lakeingest_file"
 _HIT = "_lakeingest_hit"
@@ -44,13 +45,17 @@ class Rewrite:
         files: Sequence[DataFile],
         changeset: Changeset,
         law: MergeLaw,
+        schema: StructType,
     ) -> None:
-        """Bind to the files of the transaction's version. The changeset must be a small one."""
+        """Bind to the files of the transaction's version, and to the schema that the table gets.
+
+        The changeset must be a small one.
+        """
         self._transaction = transaction
         self._files = files
         self._changeset = changeset
         self._law = law
-        self._schema = transaction.schema
+        self._schema = schema
 
     def write(self, *, partial: bool) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
         """Write the new files; return what to add and what to remove.
@@ -115,7 +120,7 @@ class Rewrite:
 
     def _whole(self, *, partial: bool) -> DataFrame:
         """The table as it will be; in one task, where a full join needs no exchange."""
-        rows = self._transaction.read(self._files).withColumn(_ROW, F.lit(True)).coalesce(1)
+        rows = self._read(self._files).withColumn(_ROW, F.lit(True)).coalesce(1)
         payloads = self._changeset.frame.withColumn(_HIT, F.lit(True)).coalesce(1)
         hinted = payloads.hint("shuffle_hash").alias("s")
         joined = rows.alias("t").join(hinted, self._law.same_key(), "full")
@@ -143,13 +148,19 @@ class Rewrite:
 
     def _rewritten(self, touched: Sequence[DataFile], *, partial: bool) -> DataFrame:
         payloads = self._changeset.frame.withColumn(_HIT, F.lit(True))
-        rows = self._transaction.read(touched).alias("t")
+        rows = self._read(touched).alias("t")
         joined = rows.join(F.broadcast(payloads).alias("s"), self._law.same_key(), "left")
         kept, decided = matched_decisions(
             self._law, self._schema, F.col(f"s.{_HIT}").isNotNull(), partial=partial
         )
         named = zip(decided, self._schema.fieldNames(), strict=True)
         return joined.where(kept).select(*(value.alias(name) for value, name in named))
+
+    def _read(self, files: Sequence[DataFile]) -> DataFrame:
+        rows = self._transaction.read(files)
+        if self._schema == self._transaction.schema:
+            return rows
+        return in_schema(rows, self._schema, self._changeset)
 
     def _written(self, frame: DataFrame, touched: Sequence[DataFile]) -> tuple[DataFile, ...]:
         total = sum(file.size for file in touched)

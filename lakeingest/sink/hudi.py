@@ -38,12 +38,11 @@ from lakeingest.sink.hudi_rows import (
     decided_rows,
     decided_with_moves,
     whole_rows,
-    written_schema,
 )
 from lakeingest.sink.merge_law import MergeLaw
 from lakeingest.sink.partition_types import kept_by_folders
 from lakeingest.sink.progress import carried, created_by_another, owned
-from lakeingest.sink.schema_change import schema_change
+from lakeingest.sink.schema_change import evolved_schema, schema_change
 from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
 from lakeingest.sink.tombstones import buried, buried_matters, without_buried
 
@@ -169,16 +168,26 @@ class HudiSink:
             return table.write(unmoved(rows) if moving else rows, note, None)
         present = self._schema(table, note.collection)
         change = schema_change(note.collection, present, payloads.schema)
-        schema = written_schema(present, change, self._names)
+        schema = evolved_schema(present, change, self._names)
         law = self._law(changeset, schema)
         absent = set(present.fieldNames()) - set(payloads.schema.fieldNames())
         by_column = note.partial_rows or bool(changeset.floor)
+        # Every row gets the default of a new column, also those that have no payload.
+        filled = bool(changeset.fills)
         if may_move(changeset.key, changeset.partition):
             rows = decided_with_moves(
-                table.read(None), changeset, law, schema, self._names, partial=by_column
+                table.read(None),
+                changeset,
+                law,
+                schema,
+                self._names,
+                partial=by_column,
+                every=filled,
             )
-        elif absent or _decided_by_column(changeset, note, previous):
-            rows = decided_rows(table.read(None), changeset, law, schema, partial=by_column)
+        elif filled or absent or _decided_by_column(changeset, note, previous):
+            rows = decided_rows(
+                table.read(None), changeset, law, schema, partial=by_column, every=filled
+            )
         else:
             rows = whole_rows(changeset, law, schema)
         state = table.write(rows, note, previous)

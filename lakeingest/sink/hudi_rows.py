@@ -6,26 +6,16 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
-from lakeingest.named import named
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.decisions import holds, matched_decisions
 from lakeingest.sink.hudi_partition import origin, with_moves
 from lakeingest.sink.merge_law import MergeLaw, inserted_rows, inserted_values, small, target
-from lakeingest.sink.schema_change import SchemaChange
+from lakeingest.sink.schema_change import in_schema
 
 _HIT, _ROW = "_lakeingest_hit", "_lakeingest_row"
-
-
-def written_schema(table: StructType, change: SchemaChange, names: MetadataColumns) -> StructType:
-    """Return the schema that the next commit gives the table: metadata columns stay last."""
-    wide = {item.name: item.dataType for item in change.widened}
-    fields = [StructField(i.name, wide.get(i.name, i.dataType)) for i in table]
-    metadata = [item for item in fields if item.name in names.names]
-    columns = [item for item in fields if item.name not in names.names]
-    return StructType([*columns, *change.added, *metadata])
 
 
 def whole_rows(changeset: Changeset, law: MergeLaw, schema: StructType) -> DataFrame:
@@ -40,6 +30,7 @@ def decided_rows(
     schema: StructType,
     *,
     partial: bool,
+    every: bool = False,
     more: Sequence[Column] = (),
 ) -> DataFrame:
     """Return the rows that change and those that are new, as they will be.
@@ -50,24 +41,19 @@ def decided_rows(
         law: Its clauses.
         schema: The table's schema after it.
         partial: Whether columns are decided one by one.
+        every: Whether all other rows are wanted, too.
         more: Further columns, over the aliases ``t`` (the table) and ``s`` (the payloads).
     """
-    known = [named(item.name) if item.name in table.columns else F.lit(None) for item in schema]
-    rows = table.select(
-        *(
-            value.cast(item.dataType).alias(item.name)
-            for value, item in zip(known, schema, strict=True)
-        ),
-        F.lit(True).alias(_ROW),
-    )
+    rows = in_schema(table, schema, changeset).withColumn(_ROW, F.lit(True))
     payloads = small(changeset.frame.withColumn(_HIT, F.lit(True)), changeset).alias("s")
     swept = law.swept()
     # A truncate reaches rows that have no payload.
-    joined = rows.alias("t").join(payloads, law.same_key(), "right" if swept is None else "full")
+    others = every or swept is not None
+    joined = rows.alias("t").join(payloads, law.same_key(), "full" if others else "right")
     hit, new = F.col(f"s.{_HIT}").isNotNull(), F.col(f"t.{_ROW}").isNull()
     inserted = law.inserted()
     _, decided = matched_decisions(law, schema, hit & ~new, partial=partial)
-    touched = F.lit(False)
+    touched = F.lit(every)
     for clause in law.matched(partial=partial):
         touched = touched | holds(clause, hit & ~new)
     buried = holds(swept, ~hit) if swept is not None else F.lit(False)
@@ -89,10 +75,11 @@ def decided_with_moves(
     names: MetadataColumns,
     *,
     partial: bool,
+    every: bool = False,
 ) -> DataFrame:
     """Return the same, and records that take a row from the partition that it leaves."""
     partition = changeset.partition
     was = [target(name) for name in partition]
     place = origin(partition, was, F.col(f"t.{_ROW}").isNotNull())
-    rows = decided_rows(table, changeset, law, schema, partial=partial, more=[place])
+    rows = decided_rows(table, changeset, law, schema, partial=partial, every=every, more=[place])
     return with_moves(rows, schema, changeset.key, partition, names)

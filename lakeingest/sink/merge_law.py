@@ -16,7 +16,7 @@ apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -30,6 +30,9 @@ from lakeingest.sink.contract import Changeset
 
 MISSING_VALUE = "LAKEINGEST_MISSING_VALUE"
 """Start of the message of a write that met an unavailable value with nothing before it."""
+
+_FIRST_OP = "_first_op"
+"""A changeset's column: operation of the key's first change in the batch."""
 
 SMALL_BYTES = 16 * 1024 * 1024
 """A changeset of at most this much text is sent to every task instead of shuffling the table."""
@@ -58,6 +61,14 @@ def refuse_missing(positions: Column, deleted: Column) -> Column:
     absent = F.coalesce(F.exists(F.map_values(positions), is_missing), F.lit(False))
     failure = F.raise_error(F.lit(MISSING_VALUE)).cast("map<string,string>")
     return F.when(absent & ~deleted, failure).otherwise(positions)
+
+
+def without_forgiven(positions: Column, forgiven: Sequence[str]) -> Column:
+    """Return column positions without the marks of missing values in ``forgiven`` columns."""
+    if not forgiven:
+        return positions
+    kept = F.map_filter(positions, lambda name, at: ~(name.isin(*forgiven) & is_missing(at)))
+    return F.when(F.size(kept) > 0, kept)
 
 
 @dataclass(frozen=True)
@@ -123,7 +134,7 @@ class MergeLaw:
             bury = None if self._hard else self._bury()
             clauses.append(Clause(self._newer & deleted, bury))
         if not partial:
-            return [*clauses, Clause(self._newer, self._whole())]
+            return [*clauses, Clause(self._newer, {**self._whole(), **self._reborn()})]
         # Not only below the row: a change that comes again at the row's own position may bring an
         # older one with it that has what it left out.
         late = (
@@ -132,7 +143,7 @@ class MergeLaw:
             & target(names.column_positions).isNotNull()
             & self._supplies()
         )
-        return [*clauses, Clause(self._newer | late, self._by_column())]
+        return [*clauses, Clause(self._newer | late, {**self._by_column(), **self._reborn()})]
 
     def inserted(self) -> Clause:
         """What becomes of a payload that has no row."""
@@ -177,12 +188,25 @@ class MergeLaw:
         )
         return values
 
+    def _reborn(self) -> dict[str, Column]:
+        """Empty the columns that the source has no more where a key was deleted and is used again.
+
+        They keep their values otherwise. Not seen: a row that is changed, deleted and inserted in
+        one batch; it keeps the old one's, in columns that are no more.
+        """
+        others = (*self._columns(), *self._names.names, self._names.record_key)
+        gone = sorted(self._existing - set(others))
+        died = self._newer & (target(self._names.deleted) | (source(_FIRST_OP) == "d"))
+        lives = ~F.coalesce(died, F.lit(False))
+        return {name: F.when(lives, target(name)) for name in gone}
+
     def _columns(self) -> Iterator[str]:
         """Columns that a payload has a word on: the source's and, always, RFC-39's."""
         yield from self._changeset.columns
         yield from self._names.event
 
     def _guarded(self, positions: Column, deleted: Column) -> Column:
+        positions = without_forgiven(positions, self._changeset.forgiven)
         return positions if self._null_missing else refuse_missing(positions, deleted)
 
     def _by_column(self) -> dict[str, Column]:

@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pyspark.sql.types import IntegerType, LongType, StringType, StructType
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from lakeingest.apply.share import Share
 from lakeingest.apply.table_spec import table_spec
 from lakeingest.decode.columns import Encodings
-from lakeingest.errors import ConfigError
+from lakeingest.errors import ConfigError, DataError
+from lakeingest.plan.evolution import DEFAULTS, Kind, Policy, SourceSchema
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.shape import MetadataColumns
 from lakeingest.source.contract import TopicPartition
@@ -52,12 +53,13 @@ def settled(
     lake: StructType | None = None,
     warnings: list[str] | None = None,
     spec: PipelineSpec = SPEC,
+    **more: Any,
 ) -> TableSpec:
     def infer(names: Sequence[str]) -> Mapping[str, str]:
         return dict.fromkeys(names, "int32")
 
     warn = (warnings if warnings is not None else []).append
-    return table_spec(ORDERS, shares, ddl, key, lake, spec, infer, warn)
+    return table_spec(ORDERS, shares, ddl, key, lake, spec, infer, warn, **more)
 
 
 def types(table: TableSpec) -> dict[str, object]:
@@ -132,3 +134,45 @@ def test_columns_that_differ_by_case_only_are_refused_by_name() -> None:
 def test_a_table_with_a_row_key_of_ours_needs_its_policy() -> None:
     with pytest.raises(ConfigError, match=r"public\.orders\.keyless"):
         settled(share({"id": 1}, None), key=("_row_key",))
+
+
+LAKE = StructType().add("id", LongType()).add("note", StringType())
+KNOWN = SourceSchema.of(settled(share({"id": 1, "note": "x"}, {"id": 1})).columns)
+
+
+def test_a_change_that_is_to_stop_stops_with_the_setting_that_helps() -> None:
+    stop = {**DEFAULTS, Kind.ADDED: Policy.STOP}
+    row = share({"id": 1, "note": "x", "n": 5}, {"id": 1})
+    with pytest.raises(DataError, match=r"column 'n' was added as int.*schema\.added"):
+        settled(row, ddl=None, lake=LAKE, before=KNOWN, policies=stop)
+
+
+def test_a_declared_column_needs_no_policy() -> None:
+    stop = {**DEFAULTS, Kind.ADDED: Policy.STOP}
+    row = share({"id": 1, "note": "x", "n": 5}, {"id": 1})
+    ddl = StructType([*DDL, StructField("n", LongType())])
+    table = settled(row, ddl=ddl, lake=LAKE, before=KNOWN, policies=stop)
+    assert types(table)["n"] == LongType()
+
+
+def test_a_column_that_is_ignored_is_no_column_and_its_type_is_not_looked_for() -> None:
+    ignore = {**DEFAULTS, Kind.ADDED: Policy.IGNORE}
+    row = share({"id": 1, "note": "x", "n": 5}, {"id": 1})
+    table = settled(row, ddl=None, lake=LAKE, before=KNOWN, policies=ignore)
+    assert table.names() == ("id", "note")
+
+
+def test_a_column_that_went_long_ago_is_left_out_and_costs_no_look_into_records() -> None:
+    row = share({"id": 1}, {"id": 1})
+    gone = settled(row, ddl=None, lake=LAKE, before=SourceSchema(KNOWN.columns[:1]))
+    assert (gone.names(), gone.partial) == (("id",), False)
+    going = settled(row, ddl=None, lake=LAKE, before=KNOWN)
+    assert (going.names(), going.partial) == (("id", "note"), True)
+    assert going.fillable(Encodings()) == ("note",)
+
+
+def test_a_partition_column_is_never_left_out() -> None:
+    row = share({"id": 1}, {"id": 1})
+    before = SourceSchema(KNOWN.columns[:1])
+    table = settled(row, ddl=None, lake=LAKE, before=before, partition=("note",))
+    assert table.names() == ("id", "note")

@@ -4,6 +4,9 @@ from lakeingest.config.hudi_keys import HUDI_NAMES
 from lakeingest.config.keys import KEYS, TABLE_KEYS
 from lakeingest.config.model import PipelineConfig, SourceConfig, TableConfig, TargetConfig
 from lakeingest.config.reference import reference
+from lakeingest.config.schema_changes import SchemaChanges, TableSchemaChanges
+
+_MODELS = (PipelineConfig, SourceConfig, TargetConfig, TableConfig)
 
 
 def test_every_key_is_in_the_reference_with_its_meaning() -> None:
@@ -35,8 +38,9 @@ def test_every_field_of_the_model_has_a_key() -> None:
         "kafka_options",
         "registry_options",
         "hudi_options",
+        "schema_changes",
     }
     derived.add("topic_pattern")
-    for model in (PipelineConfig, SourceConfig, TargetConfig, TableConfig):
+    for model in (*_MODELS, SchemaChanges, TableSchemaChanges):
         for field in model.model_fields:
             assert field in derived or (model, field) in filled, field

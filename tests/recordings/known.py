@@ -47,22 +47,30 @@ ACCEPTED: Mapping[str, tuple[Accepted, ...]] = {
     "pg-kill-replay": _CONVERTER_DEFAULTS,
     "mariadb-kill": _CONVERTER_DEFAULTS,
     "mariadb-kill-replay": _CONVERTER_DEFAULTS,
-    "pg-shop-null-defaults": (_NO_DEFAULT, *_CONVERTER_DEFAULTS),
+    "pg-shop-null-defaults": _CONVERTER_DEFAULTS,
+    # Schemas tell the default.
+    "pg-shop-small/json-schema": (),
     # Confluent's Avro converter 7.0.16 has no setting against it.
-    "pg-shop/avro": (_NO_DEFAULT, *_CONVERTER_DEFAULTS),
+    "pg-shop/avro": _CONVERTER_DEFAULTS,
     "shop": (_NO_DEFAULT,),
-    "shop/avro": (_NO_DEFAULT, *_CONVERTER_DEFAULTS),
+    "shop/json-schema": (),
+    "shop/avro": _CONVERTER_DEFAULTS,
 }
 """Accepted differences of the final tables, per run, or per run and format where they differ."""
+
+_FILLED = "orders.crc_channel"
+"""The recorder counts rows that changed since the ALTER; the lake has the default in the others."""
 
 UNCOUNTED: Mapping[str, frozenset[str]] = {
     "pg-kill": frozenset({"customers.sum_tier"}),
     "pg-kill-replay": frozenset({"customers.sum_tier"}),
-    "pg-shop-null-defaults": frozenset({"customers.sum_tier"}),
-    "pg-shop/avro": frozenset({"customers.sum_tier"}),
-    "shop/avro": frozenset({"customers.sum_tier"}),
+    "pg-shop-null-defaults": frozenset({"customers.sum_tier", _FILLED}),
+    "pg-shop-small/json-schema": frozenset({_FILLED}),
+    "pg-shop/avro": frozenset({"customers.sum_tier", _FILLED}),
+    "shop/json-schema": frozenset({_FILLED}),
+    "shop/avro": frozenset({"customers.sum_tier", _FILLED}),
 }
-"""Measures that cannot be equal, as above: a sum over the column whose NULLs arrive as 1."""
+"""Measures that cannot be equal: a sum over the column whose NULLs arrive as 1, and ``_FILLED``."""
 
 
 def accepted(run: str, form: str) -> tuple[Accepted, ...]:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
 from lakeingest.errors import ConfigError, FencedError
 from lakeingest.sink import delta, delta_direct, delta_rewrite
-from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, at, delete, insert, update
+from tests.sink.lake import COLLECTION, DDL, NAMES, Lake, Payload, at, delete, insert, update
 
 
 def operations(lake: Lake) -> list[str]:
@@ -40,6 +40,15 @@ def test_through_the_public_api_inserts_are_appended_without_a_merge(public_lake
     public_lake.apply(insert(3, 3, n=3), Payload(2, 4, {"n": 4}))
     assert operations(public_lake) == ["WRITE Append", "MERGE"]
     assert public_lake.live() == {1: (1,), 2: (4,), 3: (3,)}
+
+
+def test_a_new_column_comes_in_the_one_commit_of_a_small_batch(delta_lake: Lake) -> None:
+    delta_lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
+    changes = (Payload(1, 3, {"n": 3, "more": "x"}), insert(3, 4, n=4, more="y"))
+    delta_lake.apply(*changes, ddl=f"{DDL}, more STRING")
+    assert operations(delta_lake) == ["WRITE Overwrite"]
+    assert delta_lake.live("n", "more") == {1: (3, "x"), 2: (2, None), 3: (4, "y")}
+    assert delta_lake.head().columns[-4:] == ["more", *NAMES.names]
 
 
 @pytest.mark.parametrize("dead", [False, True], ids=["live", "deleted"])

@@ -1,0 +1,170 @@
+"""What a table's settings say to the changes of its schema: take them in, leave them, or stop.
+
+A stop is a ``DataError``, before anything of the batch is written: whoever reads it can decide, set
+the policy for this kind and table, and run again. What is taken in or left although a user may
+want to know is said once, in a warning. Columns that the user declared are taken as declared: the
+declaration is his word on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql.types import DataType
+
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.logical_type import squeezed
+from lakeingest.errors import DataError
+from lakeingest.plan.evolution import Change, Kind, Policies, Policy, SourceSchema, changes
+from lakeingest.plan.presence import Presence
+from lakeingest.widening import widens
+
+_SCHEMAS = "`value.converter.schemas.enable=true`, or Avro"
+_REPAIR = "To repair them, snapshot the table again (Debezium's incremental snapshot)."
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """A table's columns by what its settings say to the changes of its schema.
+
+    Attributes:
+        collection: The table.
+        lake: Type of each of the source's columns in the lake; null: there is no table yet.
+        before: The source's table after the last batch, where it is known.
+        policies: What to do about changes.
+        declared: Columns that the user declared, to which no policy applies.
+    """
+
+    collection: str
+    lake: Mapping[str, DataType] | None
+    before: SourceSchema | None
+    policies: Policies
+    declared: Collection[str]
+
+    def taken(self, names: Sequence[str]) -> list[str]:
+        """Return those of ``names`` that may be columns of the lake."""
+        return [name for name in names if not self._ignores(name)]
+
+    def _ignores(self, name: str) -> bool:
+        new = self.lake is not None and name not in self.lake and name not in self.declared
+        return new and self.policies[Kind.ADDED] is Policy.IGNORE
+
+    def judge(
+        self,
+        now: Sequence[SourceColumn],
+        present: Presence,
+        warn: Callable[[str], None],
+        *,
+        described: bool,
+    ) -> None:
+        """Stop at what the source changed, or tell of it.
+
+        Args:
+            now: The source's columns after this batch; empty: the batch does not tell.
+            present: Which columns its records have.
+            warn: Takes a warning.
+            described: Whether the records carry their schema.
+
+        Raises:
+            DataError: The settings say so.
+        """
+        if self.lake is None or not now:
+            return
+        found = changes(self.lake, self.before, now)
+        for change in found:
+            if self.policies[change.kind] is Policy.STOP and change.column not in self.declared:
+                raise self._stopped(change)
+        for text in self._told(found, present, described=described):
+            warn(f"Table '{self.collection}': {text}")
+
+    def columns(
+        self, columns: Sequence[SourceColumn], left_out: Collection[str]
+    ) -> tuple[SourceColumn, ...]:
+        """Return the columns that are decoded and merged, in types that the table shall have."""
+        kept = [c for c in columns if c.name not in left_out and not self._ignores(c.name)]
+        return tuple(self._typed(column) for column in kept)
+
+    def fills(self, present: Presence) -> dict[str, str]:
+        """Return the defaults that old rows get of columns that are taken in."""
+        return {name: text for name, text in present.fills.items() if not self._ignores(name)}
+
+    def _typed(self, column: SourceColumn) -> SourceColumn:
+        """Keep the lake's type where a change of type is ignored."""
+        stored = (self.lake or {}).get(column.name)
+        if stored is None or column.name in self.declared or widens(column.type.spark, stored):
+            return column
+        kind = Kind.WIDENED if widens(stored, column.type.spark) else Kind.RETYPED
+        if self.policies[kind] is not Policy.IGNORE:
+            return column
+        return replace(column, type=squeezed(column.type, stored))
+
+    def _stopped(self, change: Change) -> DataError:
+        name = change.kind.value
+        ways = "ignore" if change.kind is Kind.RETYPED else "evolve or ignore"
+        message = (
+            f"Table '{self.collection}': {change}. Nothing of this batch was published. To go on, "
+            f"set lakeingest.table.{self.collection}.schema.{name} (or lakeingest.schema.{name}) "
+            f"to {ways}; `lakeingest config-reference` says what each does."
+        )
+        if change.kind is Kind.RETYPED:
+            message += (
+                f" Or declare a type that holds both with lakeingest.table.{self.collection}."
+                "schema, or move the table away and load it anew."
+            )
+        return DataError(message)
+
+    def _told(self, found: Sequence[Change], present: Presence, *, described: bool) -> list[str]:
+        added = [change.column for change in found if change.kind is Kind.ADDED]
+        dropped = [change.column for change in found if change.kind is Kind.DROPPED]
+        told = []
+        if dropped and self.policies[Kind.DROPPED] is Policy.EVOLVE:
+            told.append(
+                f"the source no longer sends {_listed(dropped)}. The lake keeps what its rows have "
+                "there; rows that come later have NULL. (A renamed column is one that goes and "
+                "another one that comes.)"
+            )
+        ignored = [name for name in added if self._ignores(name)]
+        if ignored:
+            told.append(
+                f"{_listed(ignored)} of the source is not taken in (schema.added=ignore). Taken in "
+                "later, it will be NULL in rows that do not change after that."
+            )
+        back = [name for name in added if name in (self.lake or {}) and name not in self.declared]
+        if back:
+            told.append(
+                f"{_listed(back)} is sent again. Rows that did not change since have what they had "
+                f"before it went, also if it was dropped and added anew. {_REPAIR}"
+            )
+        new = [name for name in added if name not in ignored and name not in back]
+        return [*told, *self._told_of_defaults(new, present, described=described)]
+
+    def _told_of_defaults(
+        self, new: Sequence[str], present: Presence, *, described: bool
+    ) -> list[str]:
+        told = []
+        if new and not described:
+            told.append(
+                f"{_listed(new)} is new. If it was added with a DEFAULT, rows that did not change "
+                "since have that value in the database and NULL in the lake: JSON without schemas "
+                f"does not tell it ({_SCHEMAS} does). {_REPAIR}"
+            )
+        if present.stand_ins:
+            told.append(
+                f"{_listed(present.stand_ins)} was added with a DEFAULT that is an expression, "
+                "whose value no event tells. Rows that did not change since have NULL in the lake. "
+                f"{_REPAIR}"
+            )
+        known = self.before.by_name() if self.before else {}
+        late = [name for name in new if name in known]
+        if late:
+            told.append(
+                f"{_listed(late)} is taken in now, but was there before: it is NULL in rows that "
+                f"did not change since. {_REPAIR}"
+            )
+        return told
+
+
+def _listed(names: Sequence[str]) -> str:
+    quoted = ", ".join(f"'{name}'" for name in names)
+    return f"column {quoted}" if len(names) == 1 else f"columns {quoted}"

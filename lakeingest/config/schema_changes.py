@@ -1,0 +1,97 @@
+"""What to do when a source changes its tables: a policy per kind of change, and per table.
+
+A setting per kind, and not one for all: who lets columns come and go need not let a number turn
+into text. Kinds and what each policy does: ``plan/evolution.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from lakeingest.config.fields import ConfigModel
+
+Choice = Literal["evolve", "ignore", "stop"]
+Unlikely = Literal["ignore", "stop"]
+
+
+class SchemaChanges(ConfigModel):
+    """Policies of a pipeline."""
+
+    added: Choice = Field(
+        default="evolve",
+        description="A column that is new: `evolve` adds it, with its DEFAULT in old rows where "
+        "the records' schema tells it; `ignore` leaves it out. Default: nothing is lost.",
+    )
+    dropped: Choice = Field(
+        default="evolve",
+        description="A column that is gone: `evolve` keeps it in the lake, with the values of its "
+        "rows, NULL in later ones, and warns; `ignore` does not warn. Default: nothing is lost.",
+    )
+    widened: Choice = Field(
+        default="evolve",
+        description="A type that holds more (INT to BIGINT): `evolve` widens the lake's column; "
+        "`ignore` keeps it, and a value that does not fit stops the run. Default: nothing is lost.",
+    )
+    narrowed: Choice = Field(
+        default="evolve",
+        description="A type that holds less: the lake keeps the wider one, with `evolve` and "
+        "`ignore` alike. Default: nothing is lost.",
+    )
+    retyped: Unlikely = Field(
+        default="stop",
+        description="A type that neither holds the old one's values nor is held by it (INT to "
+        "TEXT): `ignore` keeps the lake's, and a value that it cannot hold stops the run. "
+        "Default: somebody must say what the column is from now on.",
+    )
+    reordered: Choice = Field(
+        default="evolve",
+        description="Another order of columns: the lake keeps its own. Default: columns go by "
+        "name.",
+    )
+    nullability: Choice = Field(
+        default="evolve",
+        description="NOT NULL set or dropped. Default: the lake's columns take NULL anyhow.",
+    )
+    default: Choice = Field(
+        default="evolve",
+        description="Another DEFAULT. Default: it concerns rows that come later, which carry it.",
+    )
+
+
+class TableSchemaChanges(ConfigModel):
+    """Policies of one table, where they are not the pipeline's."""
+
+    added: Choice | None = Field(
+        default=None, description="A column that is new. Default: the pipeline's policy."
+    )
+    dropped: Choice | None = Field(
+        default=None, description="A column that is gone. Default: the pipeline's policy."
+    )
+    widened: Choice | None = Field(
+        default=None, description="A type that holds more. Default: the pipeline's policy."
+    )
+    narrowed: Choice | None = Field(
+        default=None, description="A type that holds less. Default: the pipeline's policy."
+    )
+    retyped: Unlikely | None = Field(
+        default=None, description="A type that is another one. Default: the pipeline's policy."
+    )
+    reordered: Choice | None = Field(
+        default=None, description="Another order of columns. Default: the pipeline's policy."
+    )
+    nullability: Choice | None = Field(
+        default=None, description="NOT NULL set or dropped. Default: the pipeline's policy."
+    )
+    default: Choice | None = Field(
+        default=None, description="Another DEFAULT. Default: the pipeline's policy."
+    )
+
+
+KINDS: tuple[str, ...] = tuple(
+    name
+    for name in SchemaChanges.model_fields
+    if name in TableSchemaChanges.model_fields and name != "referenced"
+)
+"""Kinds of changes, as keys name them."""

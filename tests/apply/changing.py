@@ -1,0 +1,202 @@
+"""A log of one table whose columns change, as Debezium writes it, in every form of record."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.run import run_pipeline
+from lakeingest.apply.summary import RunSummary
+from lakeingest.config import load_config
+from lakeingest.reader import Lake, open_lake
+from tests.decode.avro import envelope_schema, record
+from tests.source.folder import write_topic
+
+TABLE = "public.items"
+_PREFIX = "t"
+_NONE: Mapping[str, str] = {}
+_AVRO = {"int32": "int", "int64": "long", "string": "string", "boolean": "boolean"}
+_METADATA = {
+    "type": "record",
+    "name": "TransactionMetadataValue",
+    "fields": [
+        {"name": "status", "type": "string"},
+        {"name": "id", "type": "string"},
+        {"name": "event_count", "type": ["null", "long"], "default": None},
+        {
+            "name": "data_collections",
+            "type": [
+                "null",
+                {
+                    "type": "array",
+                    "items": {
+                        "type": "record",
+                        "name": "collection",
+                        "fields": [
+                            {"name": "data_collection", "type": "string"},
+                            {"name": "event_count", "type": "long"},
+                        ],
+                    },
+                },
+            ],
+            "default": None,
+        },
+        {"name": "ts_ms", "type": "long"},
+    ],
+}
+_KEY = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "long"}]}
+
+
+def column(column: str, kind: str = "string", **more: Any) -> dict[str, Any]:
+    """Return a field of a Connect schema: ``optional``, ``default`` and the like are its own."""
+    return {"field": column, "type": kind, "optional": True, **more}
+
+
+ID = column("id", "int64", optional=False)
+
+
+@dataclass
+class Log:
+    """What a connector writes of one table; each transaction with the columns of its time.
+
+    Attributes:
+        folder: Of the recording and of the lake.
+        form: ``json``, ``json-schema`` or ``avro``.
+    """
+
+    folder: Path
+    form: str = "json"
+    _rows: list[dict[str, Any]] = field(default_factory=list)
+    _ends: list[dict[str, Any]] = field(default_factory=list)
+    _schemas: list[Any] = field(default_factory=lambda: [_METADATA, _KEY])
+    _lsn: int = 100
+
+    def commit(
+        self, columns: Sequence[Mapping[str, Any]], *changes: tuple[str, Mapping[str, Any]]
+    ) -> None:
+        """Write a transaction: changes are operation and row."""
+        began, before = self._lsn + 1, self._lsn
+        xid = len(self._ends)
+        self._transaction("BEGIN", f"{xid}:{began}")
+        for number, (op, row) in enumerate(changes, 1):
+            self._lsn += 1
+            block = {"id": f"{xid}:{self._lsn}", "total_order": number}
+            source = {
+                "version": "3.7.0.Final",
+                "connector": "postgresql",
+                "name": _PREFIX,
+                "ts_ms": self._lsn,
+                "snapshot": "false",
+                "db": "d",
+                "sequence": f'["{before}","{self._lsn}"]',
+                "schema": "public",
+                "table": "items",
+                "txId": xid,
+                "lsn": self._lsn,
+            }
+            sides = {"before": None, "after": row} if op != "d" else {"before": row, "after": None}
+            event = {**sides, "source": source, "transaction": block, "op": op, "ts_ms": self._lsn}
+            self._write(self._rows, self._key(row["id"]), self._value(columns, event))
+        self._lsn += 1
+        self._transaction("END", f"{xid}:{self._lsn}", len(changes))
+
+    def run(
+        self, spark: SparkSession, settings: Mapping[str, str] = _NONE, *, apart: bool = False
+    ) -> RunSummary:
+        """Ingest what was written so far.
+
+        Args:
+            spark: The session.
+            settings: By key, ``lakeingest.`` left out.
+            apart: Whether each transaction is a batch of its own.
+        """
+        log = self.folder / "log"
+        write_topic(log, f"{_PREFIX}.{TABLE}", self._rows)
+        write_topic(log, f"{_PREFIX}.transaction", self._ends)
+        (log / "manifest.json").write_text('{"topics": {}}', "utf-8")
+        known = {
+            str(number): {"schema": schema, "references": [], "subjects": []}
+            for number, schema in enumerate(self._schemas, 1)
+        }
+        (log / "registry.json").write_text(json.dumps(known), "utf-8")
+        given = {
+            "pipeline.name": "changing",
+            "source.kind": "recorded",
+            "source.path": str(log),
+            "source.connector": "postgresql",
+            "source.topic.prefix": _PREFIX,
+            "source.format": "avro" if self.form == "avro" else "json",
+            "target.path": str(self.folder / "lake"),
+            **({"commit.max.transactions": "1"} if apart else {}),
+            **settings,
+        }
+        config = load_config({f"lakeingest.{name}": value for name, value in given.items()})
+        return run_pipeline(spark, config)
+
+    def lake(self, spark: SparkSession) -> Lake:
+        """Open the lake."""
+        return open_lake(spark, str(self.folder / "lake"))
+
+    def rows(self, spark: SparkSession, *names: str) -> dict[int, tuple[Any, ...]]:
+        """Return the named columns of the newest snapshot's rows, by id."""
+        frame = self.lake(spark).table(TABLE).select("id", *names)
+        return {row["id"]: tuple(row[1:]) for row in frame.collect()}
+
+    def _transaction(self, status: str, id_: str, count: int | None = None) -> None:
+        tables = [{"data_collection": TABLE, "event_count": count}] if count else None
+        told = {
+            "status": status,
+            "id": id_,
+            "event_count": count,
+            "data_collections": tables,
+            "ts_ms": self._lsn,
+        }
+        value = self._octets(_METADATA, told) if self.form == "avro" else json.dumps(told)
+        self._write(self._ends, json.dumps({"id": id_}), value)
+
+    def _key(self, id_: int) -> Any:
+        return self._octets(_KEY, {"id": id_}) if self.form == "avro" else json.dumps({"id": id_})
+
+    def _value(self, columns: Sequence[Mapping[str, Any]], event: dict[str, Any]) -> Any:
+        if self.form == "avro":
+            return self._octets(envelope_schema(*map(_in_avro, columns)), event)
+        if self.form == "json":
+            return json.dumps(event, separators=(",", ":"))
+        sides = [
+            {"type": "struct", "fields": list(columns), "optional": True, "field": side}
+            for side in ("before", "after")
+        ]
+        schema = {"type": "struct", "fields": sides, "name": f"{_PREFIX}.{TABLE}.Envelope"}
+        return json.dumps({"schema": schema, "payload": event}, separators=(",", ":"))
+
+    def _octets(self, schema: Any, value: Any) -> dict[str, str]:
+        if schema not in self._schemas:
+            self._schemas.append(schema)
+        octets = record(self._schemas.index(schema) + 1, schema, value)
+        return {"b64": base64.b64encode(octets).decode()}
+
+    @staticmethod
+    def _write(lines: list[dict[str, Any]], key: Any, value: Any) -> None:
+        number = len(lines)
+        lines.append({"p": 0, "o": number, "ts": 1000 + number, "k": key, "v": value, "h": []})
+
+
+def _in_avro(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a column as Confluent's converter does: a default's branch stands first."""
+    kind: Any = _AVRO[item["type"]]
+    told = {"default": item["default"]} if "default" in item else {}
+    if told:
+        kind = {"type": kind, "connect.default": item["default"]}
+    if not item["optional"]:
+        return {"name": item["field"], "type": kind, **told}
+    return {
+        "name": item["field"],
+        "type": [kind, "null"] if told else ["null", kind],
+        **(told or {"default": None}),
+    }

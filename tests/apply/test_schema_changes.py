@@ -1,0 +1,215 @@
+"""A source changes its table while it is read: from the log to the rows that readers see."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.engine.delta_log import commits
+from lakeingest.errors import DataError
+from tests.apply.changing import ID, TABLE, Log, column
+
+# Whole runs of the pipeline, some seconds each.
+pytestmark = pytest.mark.slow
+
+NOTE = column("note")
+WEB = column("channel", default="web")
+OLD, NEW = (ID, NOTE), (ID, NOTE, WEB)
+
+FORMS = pytest.mark.parametrize("form", ["json-schema", "avro"])
+# What differs between the formats is in tests/sink.
+FORMATS = pytest.mark.parametrize(
+    "format_", ["delta", pytest.param("hudi", marks=pytest.mark.soak)]
+)
+
+
+def added(folder: Path, form: str) -> Log:
+    """Rows 1 to 3, 3 of them changed; then a column with a default, and 2 is changed."""
+    log = Log(folder, form)
+    log.commit(OLD, *(("c", {"id": id_, "note": "a"}) for id_ in (1, 2, 3)))
+    log.commit(OLD, ("u", {"id": 3, "note": "b"}))
+    log.commit(
+        NEW,
+        ("u", {"id": 2, "note": "c", "channel": "shop"}),
+        ("c", {"id": 4, "note": "d", "channel": None}),
+    )
+    return log
+
+
+FILLED = {1: ("a", "web"), 2: ("c", "shop"), 3: ("b", "web"), 4: ("d", None)}
+
+
+@FORMS
+def test_old_rows_get_the_default_of_a_new_column_in_the_commit_that_brings_it(
+    spark: SparkSession, tmp_path: Path, form: str
+) -> None:
+    log = added(tmp_path, form)
+    assert log.run(spark, apart=True).warnings == ()
+    assert log.rows(spark, "note", "channel") == FILLED
+    lake = log.lake(spark)
+    before, now = lake.snapshot(2), lake.snapshot(3)
+    assert "channel" not in before.table(TABLE).columns
+    assert now.versions[TABLE] == before.versions[TABLE] + 1
+    shown = [(row["batch"], row["columns"]) for row in lake.schemas(TABLE).collect()]
+    assert [batch for batch, _ in shown] == [3, 1]
+    assert shown[0][1].endswith('`note` STRING, `channel` STRING DEFAULT "web"')
+    assert "`id` BIGINT NOT NULL" in shown[1][1]
+
+
+@FORMATS
+def test_a_batch_that_brings_a_column_and_rows_from_before_gives_these_its_default(
+    spark: SparkSession, tmp_path: Path, format_: str
+) -> None:
+    log = added(tmp_path, "avro")
+    assert log.run(spark, {"target.format": format_}).batches == 1
+    assert log.rows(spark, "note", "channel") == FILLED
+
+
+def test_without_schemas_a_default_cannot_be_known_which_is_said_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = added(tmp_path, "json")
+    log.commit(NEW, ("u", {"id": 1, "note": "e", "channel": "web"}))
+    told = log.run(spark, apart=True).warnings
+    assert ["'channel' is new" in text for text in told].count(True) == 1
+    assert any("value.converter.schemas.enable" in text for text in told)
+    assert log.rows(spark, "channel") == {1: ("web",), 2: ("shop",), 3: (None,), 4: (None,)}
+
+
+def test_the_default_of_an_expression_is_not_taken_for_a_value(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = Log(tmp_path, "json-schema")
+    log.commit(OLD, ("c", {"id": 1, "note": "a"}))
+    kind = {"name": "io.debezium.time.MicroTimestamp", "default": 0}
+    log.commit(
+        (*OLD, column("made", "int64", **kind)), ("c", {"id": 2, "note": "b", "made": 1_000_000})
+    )
+    told = log.run(spark, apart=True).warnings
+    assert ["expression" in text for text in told] == [True]
+    known = {id_: at is not None for id_, (at,) in log.rows(spark, "made").items()}
+    assert known == {1: False, 2: True}
+
+
+def dropped(folder: Path, form: str) -> Log:
+    """A column that goes; in the last batch that has it, its value changes."""
+    log = Log(folder, form)
+    log.commit(OLD, *(("c", {"id": id_, "note": "a"}) for id_ in (1, 2, 3, 4)))
+    log.commit(OLD, ("u", {"id": 1, "note": "newer"}))
+    bare = (ID, column("n", "int64"))
+    log.commit((*OLD, bare[1]), ("u", {"id": 4, "note": "b", "n": 4}))
+    log.commit(bare, ("u", {"id": 1, "n": 1}), ("d", {"id": 2, "n": None}))
+    log.commit(bare, ("c", {"id": 2, "n": 2}), ("c", {"id": 5, "n": 5}), ("u", {"id": 3, "n": 3}))
+    return log
+
+
+KEPT = {1: ("newer", 1), 2: (None, 2), 3: ("a", 3), 4: ("b", 4), 5: (None, 5)}
+
+
+@pytest.mark.parametrize(("form", "apart"), [("json", True), ("json-schema", False)])
+def test_a_dropped_column_keeps_its_values_and_is_null_in_later_rows(
+    spark: SparkSession, tmp_path: Path, form: str, apart: bool
+) -> None:
+    log = dropped(tmp_path, form)
+    summary = log.run(spark, apart=apart)
+    assert log.rows(spark, "note", "n") == KEPT
+    # What comes and goes in the batch that makes the table is no change of it.
+    gone = ["no longer sends column 'note'" in text for text in summary.warnings]
+    assert gone.count(True) == (1 if apart else 0)
+
+
+@FORMATS
+def test_a_batch_in_which_a_column_goes_leaves_the_tables_values_alone(
+    spark: SparkSession, tmp_path: Path, format_: str
+) -> None:
+    log = Log(tmp_path, "json")
+    log.commit(OLD, *(("c", {"id": id_, "note": "a"}) for id_ in (1, 2, 3)))
+    log.run(spark, {"target.format": format_})
+    log.commit(OLD, ("u", {"id": 2, "note": "b"}))
+    log.commit((ID,), ("u", {"id": 1}), ("u", {"id": 2}), ("c", {"id": 4}), ("u", {"id": 5}))
+    log.run(spark, {"target.format": format_})
+    kept = {1: ("a",), 2: ("b",), 3: ("a",), 4: (None,), 5: (None,)}
+    assert log.rows(spark, "note") == kept
+    log.commit((ID,), ("u", {"id": 2}))
+    log.run(spark, {"target.format": format_})
+    assert log.rows(spark, "note") == kept
+
+
+def test_another_type_stops_the_run_and_publishes_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = Log(tmp_path, "json-schema")
+    log.commit((ID, column("n", "int32")), ("c", {"id": 1, "n": 1}))
+    log.run(spark)
+    text = (ID, column("n", "string"))
+    log.commit(text, ("c", {"id": 2, "n": "2"}))
+    with pytest.raises(DataError, match=r"'public.items': column 'n' was retyped, from int .*"):
+        log.run(spark)
+    assert log.rows(spark, "n") == {1: (1,)}
+    log.run(spark, {f"table.{TABLE}.schema.retyped": "ignore"})
+    assert log.rows(spark, "n") == {1: (1,), 2: (2,)}
+    log.commit(text, ("c", {"id": 3, "n": "three"}))
+    with pytest.raises(DataError, match="a value does not fit the type of its column"):
+        log.run(spark, {"schema.retyped": "ignore"})
+    assert log.rows(spark, "n") == {1: (1,), 2: (2,)}
+
+
+def test_a_column_that_is_ignored_is_left_out_and_taken_in_later_without_a_guess(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = added(tmp_path, "json-schema")
+    told = log.run(spark, {"schema.added": "ignore"}, apart=True).warnings
+    assert "channel" not in log.lake(spark).table(TABLE).columns
+    assert ["is not taken in" in text for text in told] == [True]
+    log.commit(NEW, ("u", {"id": 3, "note": "e", "channel": "web"}))
+    told = log.run(spark).warnings
+    assert ["was there before" in text for text in told] == [True]
+    assert log.rows(spark, "channel") == {1: (None,), 2: (None,), 3: ("web",), 4: (None,)}
+
+
+def test_wider_and_narrower_types_order_nullability_and_defaults_evolve_and_are_noted(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = Log(tmp_path, "json-schema")
+    small = column("n", "int32", optional=False, default=7)
+    log.commit((ID, NOTE, small), ("c", {"id": 1, "note": "a", "n": 1}))
+    wide = column("n", "int64", default=8)
+    log.commit((ID, wide, NOTE), ("c", {"id": 2, "n": None, "note": "b"}))
+    log.commit((ID, small, NOTE), ("c", {"id": 3, "n": 3, "note": "c"}))
+    assert log.run(spark, apart=True).warnings == ()
+    assert log.rows(spark, "n", "note") == {1: (1, "a"), 2: (None, "b"), 3: (3, "c")}
+    table = log.lake(spark).table(TABLE)
+    assert (table.columns, dict(table.dtypes)["n"]) == (["id", "note", "n"], "bigint")
+    rows = log.lake(spark).schemas(TABLE).collect()
+    assert [row["columns"] for row in reversed(rows)] == [
+        "`id` BIGINT NOT NULL, `note` STRING, `n` INT NOT NULL DEFAULT 7",
+        "`id` BIGINT NOT NULL, `n` BIGINT DEFAULT 8, `note` STRING",
+        "`id` BIGINT NOT NULL, `n` INT NOT NULL DEFAULT 7, `note` STRING",
+    ]
+    # A wider type, too, comes in the commit of its transaction.
+    assert len(list(commits(spark, str(tmp_path / "lake" / TABLE)))) == 3
+
+
+def test_each_kind_of_change_can_be_made_to_stop(spark: SparkSession, tmp_path: Path) -> None:
+    n = column("n", "int32")
+    stopping: dict[str, tuple[dict[str, object], ...]] = {
+        "added": (ID, NOTE, n, column("more")),
+        "dropped": (ID, NOTE),
+        "widened": (ID, NOTE, column("n", "int64")),
+        "reordered": (ID, n, NOTE),
+        "nullability": (ID, column("note", optional=False), n),
+        "default": (ID, column("note", default="x"), n),
+    }
+    log = Log(tmp_path, "json-schema")
+    log.commit((ID, NOTE, n), ("c", {"id": 1, "note": "a", "n": 1}))
+    log.run(spark)
+    values = {"id": 2, "note": "b", "n": 2, "more": "c"}
+    for kind, now in stopping.items():
+        changed = deepcopy(log)
+        changed.commit(now, ("c", {str(item["field"]): values[str(item["field"])] for item in now}))
+        with pytest.raises(DataError, match=rf"lakeingest\.schema\.{kind}\) to evolve or ignore"):
+            changed.run(spark, {f"schema.{kind}": "stop"})
+    assert list(log.rows(spark)) == [1]

@@ -1,0 +1,107 @@
+"""Which columns the records of a batch have, as far as their schemas or newest rows tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.json_rows import JsonRows
+from lakeingest.decode.logical import PRIMITIVES, SEMANTIC
+from lakeingest.decode.row import Absences, Early
+from lakeingest.decode.wire import Shown
+from lakeingest.plan.evolution import SourceSchema
+from lakeingest.plan.presence import Presence, presence
+
+ID, A, B = (SourceColumn(name, PRIMITIVES["string"]) for name in ("id", "a", "b"))
+WEB = SourceColumn("web", PRIMITIVES["string"], True, '"web"')
+ALL = (ID, A, B, WEB)
+V1, V2, V3 = b"1", b"2", b"3"
+NOTHING = Presence()
+
+
+def described(**versions: Sequence[SourceColumn]) -> Shown:
+    known = {name[1:].encode(): tuple(columns) for name, columns in versions.items()}
+    return Shown(ALL, (), ("id",), JsonRows(), versions=known)
+
+
+def bare(*rows: Sequence[str]) -> Shown:
+    fields = tuple(dict.fromkeys(name for row in rows for name in row))
+    everywhere = frozenset.intersection(*map(frozenset, rows)) if rows else frozenset[str]()
+    return Shown((), fields, ("id",), JsonRows(), everywhere=everywhere, rows=bool(rows))
+
+
+def told(
+    shown: Shown,
+    lake: Sequence[str] | None,
+    before: Sequence[SourceColumn] | None = None,
+    columns: Sequence[SourceColumn] = ALL,
+) -> Presence:
+    known = SourceSchema.of(before) if before is not None else None
+    return presence(shown, columns, lake, known, {"id"})
+
+
+def test_columns_that_all_records_have_cost_nothing() -> None:
+    shown = described(v1=(ID, A, B))
+    assert told(shown, ["id", "a", "b"], (ID, A, B), (ID, A, B)) == NOTHING
+    assert told(bare(["id", "a"]), ["id", "a"], (ID, A), (ID, A)) == NOTHING
+
+
+def test_a_column_that_no_record_has_is_left_out() -> None:
+    shown = described(v1=(ID, A))
+    assert told(shown, ["id", "a", "b"], (ID, A, B), (ID, A, B)) == Presence(frozenset({"b"}))
+    gone = told(bare(["id", "a"]), ["id", "a", "b"], (ID, A), (ID, A, B))
+    assert gone == Presence(frozenset({"b"}))
+
+
+def test_a_column_that_some_schemas_lack_is_dropped_in_their_records() -> None:
+    shown = described(v1=(ID, A, B), v2=(ID, A))
+    found = told(shown, ["id", "a", "b"], (ID, A, B), (ID, A, B))
+    assert found == Presence(absences=Absences({"b": frozenset({V2})}))
+
+
+def test_without_schemas_a_column_that_just_went_is_looked_for_in_each_record() -> None:
+    lake = ["id", "a", "b"]
+    for before in ((ID, A, B), None):
+        found = told(bare(["id", "a"]), lake, before, (ID, A, B))
+        assert found == Presence(absences=Absences({"b": ()}))
+    # One partition's newest record is older than the change.
+    found = told(bare(["id", "a"], ["id", "a", "b"]), lake, (ID, A, B), (ID, A, B))
+    assert found == Presence(absences=Absences({"b": ()}))
+
+
+def test_deletes_alone_tell_nothing_of_columns() -> None:
+    assert told(bare(), ["id", "a", "b"], (ID, A, B)) == NOTHING
+
+
+def test_a_new_column_has_its_first_default_in_old_rows_and_in_older_records() -> None:
+    other = SourceColumn("web", PRIMITIVES["string"], True, '"other"')
+    shown = described(v1=(ID, A), v2=(ID, A, WEB), v3=(ID, A, other))
+    found = told(shown, ["id", "a"], (ID, A), (ID, A, WEB))
+    early = {"web": Early(frozenset({V1}), '"web"')}
+    assert found == Presence(absences=Absences(early=early), fills={"web": '"web"'})
+    # There is no table yet, so no old row; but there may be older records.
+    assert told(shown, None, None, (ID, A, WEB)) == Presence(absences=Absences(early=early))
+    whole = described(v2=(ID, A, WEB))
+    assert told(whole, None, None, (ID, A, WEB)) == NOTHING
+
+
+def test_a_column_that_comes_and_goes_in_one_batch_is_dropped_in_the_later_records() -> None:
+    shown = described(v1=(ID, A), v2=(ID, A, WEB), v3=(ID, A))
+    found = told(shown, ["id", "a"], (ID, A), (ID, A, WEB))
+    assert found.absences.dropped == {"web": frozenset({V3})}
+    assert found.absences.early == {"web": Early(frozenset({V1}), '"web"')}
+
+
+def test_a_column_that_was_declared_before_it_came_gets_its_default_too() -> None:
+    found = told(described(v2=(ID, WEB)), ["id", "web"], (ID,), (ID, WEB))
+    assert found == Presence(fills={"web": '"web"'})
+
+
+def test_a_column_that_was_there_and_not_taken_in_gets_no_default() -> None:
+    assert told(described(v2=(ID, WEB)), ["id"], (ID, WEB), (ID, WEB)) == NOTHING
+
+
+def test_the_default_of_an_expression_is_none() -> None:
+    made = SourceColumn("made", SEMANTIC["io.debezium.time.MicroTimestamp"], True, "0")
+    found = told(described(v2=(ID, made)), ["id"], (ID,), (ID, made))
+    assert found == Presence(stand_ins=("made",))

@@ -1,0 +1,88 @@
+"""What a changed schema does to the rows that are in a table, whatever its format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import functions as F
+
+from lakeingest.errors import FencedError
+from lakeingest.sink.contract import Changeset
+from tests.sink.conftest import Lakes
+from tests.sink.lake import COLLECTION, DDL, Lake, Payload, at, delete, insert, update
+
+# Real Delta and Hudi commits, some seconds each.
+pytestmark = pytest.mark.slow
+
+DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+MORE = f"{DDL}, more STRING"
+
+
+def filled(lake: Lake, *payloads: Payload, floor: str = "") -> Changeset:
+    """Return the changeset that brings the column ``more``, whose default is "old"."""
+    changes = lake.changeset(*payloads, ddl=MORE, floor=floor)
+    return replace(changes, fills={"more": F.lit("old")})
+
+
+@DELETES
+def test_rows_of_the_table_get_the_default_of_a_new_column_in_the_commit_of_the_batch(
+    lakes: Lakes, hard: bool
+) -> None:
+    lake = lakes(hard=hard)
+    before = lake.apply(*(insert(id_, id_, n=id_, body=f"{id_}") for id_ in (1, 2, 3)))
+    changes = filled(
+        lake,
+        Payload(1, 5, {"n": 5, "more": "new"}),
+        delete(2, 6),
+        insert(4, 7, n=4, more=None),
+    )
+    lake.state = lake.sink.apply(changes, lake.note(2), before)
+    expected = {1: (5, None, "new"), 3: (3, "3", "old"), 4: (4, None, None)}
+    assert lake.live("n", "body", "more") == expected
+    assert len([version for version in lake.versions() if version > before.version]) == 1
+    assert "more" not in lake.sink.read(COLLECTION, before.version).columns
+
+
+def test_a_truncate_in_the_batch_that_brings_a_column_sweeps_what_lies_below_it(
+    lakes: Lakes,
+) -> None:
+    lake = lakes()
+    before = lake.apply(insert(1, 1, n=1), insert(2, 9, n=2))
+    changes = filled(lake, insert(3, 10, n=3, more="new"), floor=at(5))
+    lake.state = lake.sink.apply(changes, lake.note(2), before)
+    assert lake.live("n", "more") == {2: (2, "old"), 3: (3, "new")}
+
+
+def test_an_older_writer_cannot_fill_a_column(lakes: Lakes) -> None:
+    lake = lakes()
+    old = lake.apply(insert(1, 1, n=1))
+    lake.state = lake.sink.fence(old, 2, "run 2")
+    with pytest.raises(FencedError):
+        lake.sink.apply(filled(lake, insert(2, 2, n=2, more="x")), lake.note(2), old)
+    assert "more" not in lake.head().columns
+    assert lake.live() == {1: (1,)}
+
+
+@DELETES
+def test_a_key_that_is_used_again_has_nothing_in_columns_that_are_no_more(
+    lakes: Lakes, hard: bool
+) -> None:
+    lake = lakes(hard=hard)
+    lake.apply(*(insert(id_, id_, n=id_, body="old") for id_ in (1, 2, 3)), delete(9, 9))
+    lake.apply(delete(1, 10))
+    bare = "id BIGINT, n INT"
+    again = Payload(2, 12, {"n": 12}, first="d")
+    lake.apply(insert(1, 11, n=11), again, Payload(3, 13, {"n": 13}), ddl=bare)
+    assert lake.live("n", "body") == {1: (11, None), 2: (12, None), 3: (13, "old")}
+
+
+def test_a_value_that_is_nowhere_is_null_in_a_column_that_is_no_more(lakes: Lakes) -> None:
+    lake = lakes()
+    before = lake.apply(insert(1, 1, n=1, body="a", blob=b"", tags=[]))
+    whole = {"n": 2, "blob": b"", "tags": []}
+    changes = replace(
+        lake.changeset(update(1, 2, **whole), update(2, 3, **whole)), forgiven=("body",)
+    )
+    lake.state = lake.sink.apply(changes, lake.note(2), before)
+    assert lake.live("n", "body") == {1: (2, "a"), 2: (2, None)}
