@@ -102,6 +102,7 @@ KEYS: tuple[Key, ...] = (
     Key("lakeingest.registry.retries", SourceConfig, "registry_retries"),
     Key("lakeingest.source.decimal.handling.mode", SourceConfig, "decimal_mode"),
     Key("lakeingest.source.binary.handling.mode", SourceConfig, "binary_mode"),
+    Key("lakeingest.source.snapshot.again", SourceConfig, "snapshot_again"),
     Key(
         "lakeingest.source.unavailable.value.placeholder",
         PipelineConfig,

@@ -24,7 +24,7 @@ from lakeingest.decode.columns import Encodings, merged
 from lakeingest.decode.header import TRANSACTION_METADATA, envelope_header
 from lakeingest.decode.logical import AVRO
 from lakeingest.decode.wire import Samples, Shown
-from lakeingest.shape import ENVELOPE
+from lakeingest.shape import ENVELOPE, SOURCE
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,11 @@ class AvroFormat:
 
     schemas: Mapping[bytes, AvroSchema]
 
-    def envelopes(self, records: DataFrame, *, event: bool = False) -> DataFrame:
+    def envelopes(
+        self, records: DataFrame, *, event: bool = False, source: StructType = SOURCE
+    ) -> DataFrame:
         """See ``WireFormat``."""
-        header = envelope_header(event=event)
+        header = envelope_header(event=event, source=source)
         read = records.withColumn("_read", self._header(F.col("value"), header))
         more = [name for name in header.fieldNames() if name not in ENVELOPE.fieldNames()]
         return read.select(

@@ -9,6 +9,7 @@ from lakeingest.decode.json_format import JsonFormat
 from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.placeholder import can_be_unavailable
 from lakeingest.decode.wire import RowReader, WireFormat
+from lakeingest.position.epochs import Epoch
 from lakeingest.shape import MetadataColumns
 
 
@@ -17,10 +18,11 @@ class PipelineSpec:
     """Settings of the source and of the merge payload.
 
     Attributes:
-        connector: ``postgresql``, ``mysql`` or ``mariadb``.
+        connector: One of ``envelope.change.FAMILIES``.
         encodings: Wire settings of the connector.
         names: Names of the metadata columns.
-        epoch: Epoch in which the positions of this window hold.
+        epoch: Epoch of the initial snapshot, and of all that no later one holds.
+        epochs: Those that the transaction topic has told of, by number.
         uncounted: Collections whose rows a transform drops after Debezium counted them.
         format: How the records are written.
     """
@@ -29,6 +31,7 @@ class PipelineSpec:
     encodings: Encodings
     names: MetadataColumns = field(default_factory=MetadataColumns)
     epoch: int = 0
+    epochs: tuple[Epoch, ...] = ()
     uncounted: tuple[str, ...] = ()
     format: WireFormat = JsonFormat()
 
