@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply import window
+from lakeingest.apply import epochs, window
 from lakeingest.errors import DataError
 from lakeingest.shape import LEDGER_FOLDER
 from tests.apply.written import PREFIX, Sent, WrittenLog, table
@@ -53,11 +53,14 @@ def opened(spark: SparkSession, lake: Path) -> list[tuple[str, dict[str, dict[st
 def test_a_failover_in_one_window_orders_the_new_server_above_the_old_one(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
-    commit(log, f"{B}:3", (1, 3), (98, None))
-    commit(log, f"{B}:4", (1, 4))
+    # The old server's last statement has no END; it is over when the new one begins.
+    log.begin(f"{A}:101")
+    log.rows(f"{A}:101", [row(f"{A}:101", 0, None, "t")])
+    commit(log, f"{B}:3", (1, 3), (2, 2))
+    commit(log, f"{B}:4", (1, 4), (98, None))
     log.ingest(spark, lake, batch_max_events="1")
-    assert table(spark, lake, TABLE) == {1: 4, 99: 99, 100: 100}
-    assert opened(spark, lake) == [(B, {f"{PREFIX}.transaction": {"0": 6}}, "00011")]
+    assert table(spark, lake, TABLE) == {1: 4, 2: 2}
+    assert opened(spark, lake) == [(B, {f"{PREFIX}.transaction": {"0": 7}}, "00011")]
 
 
 def test_an_epoch_survives_restarts_and_what_is_sent_again_opens_none(
@@ -70,20 +73,18 @@ def test_an_epoch_survives_restarts_and_what_is_sent_again_opens_none(
     log.rows(f"{B}:3", [row(f"{B}:3", 1, 3)])
     assert log.ingest(spark, lake).batches == 0
     assert table(spark, lake, TABLE)[1] == 100
-    log.end(f"{B}:3", {TABLE: 1})
+    log.rows(f"{B}:3", [row(f"{B}:3", 2, 3)])
+    log.end(f"{B}:3", {TABLE: 2})
     log.ingest(spark, lake)
     assert table(spark, lake, TABLE)[1] == 3
-    # The connector goes back over the seam, and on.
+    # The connector goes back over the seam, and on; then the old server returns.
     for number in (99, 100):
         commit(log, f"{A}:{number}", (1, number), (number, number))
-    commit(log, f"{B}:3", (1, 3))
+    commit(log, f"{B}:3", (1, 3), (2, 3))
     commit(log, f"{B}:4", (2, 4))
+    commit(log, f"{A}:101", (3, 101))
     log.ingest(spark, lake)
-    assert table(spark, lake, TABLE) == {1: 3, 2: 4, 98: 98, 99: 99, 100: 100}
-    # The old server returns, with numbers that follow on its own.
-    commit(log, f"{A}:101", (1, 101))
-    log.ingest(spark, lake)
-    assert table(spark, lake, TABLE)[1] == 101
+    assert table(spark, lake, TABLE) == {1: 3, 2: 4, 3: 101, 98: 98, 99: 99, 100: 100}
     assert [domain for domain, _, _ in opened(spark, lake)] == [B, A]
 
 
@@ -96,23 +97,11 @@ def test_without_epochs_the_new_server_would_look_older(
     assert table(spark, lake, TABLE)[1] == 100
 
 
-def test_a_statement_without_end_right_before_a_failover_is_over(
-    spark: SparkSession, log: WrittenLog, lake: Path
-) -> None:
-    log.begin(f"{A}:101")
-    log.rows(f"{A}:101", [row(f"{A}:101", 0, None, "t")])
-    commit(log, f"{B}:1", (1, 1))
-    log.ingest(spark, lake)
-    assert table(spark, lake, TABLE) == {1: 1}
-    commit(log, f"{B}:2", (2, 2))
-    log.ingest(spark, lake)
-    assert table(spark, lake, TABLE) == {1: 1, 2: 2}
-
-
 def test_servers_that_take_turns_are_refused(
-    spark: SparkSession, log: WrittenLog, lake: Path
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for number in range(1, 52):
+    monkeypatch.setattr(epochs, "MAX_EPOCHS", 3)
+    for number in range(1, 3):
         commit(log, f"{B}:{number}", (1, number))
         commit(log, f"{A}:{100 + number}", (1, number))
     with pytest.raises(DataError, match="servers that take turns"):
@@ -128,6 +117,7 @@ def test_a_binlog_with_another_name_begins_anew_above_the_old_one(
         id_ = f"file={file},pos=4"
         place = {"db": "shop", "table": "a", "gtid": None, "file": file, "pos": 90, "row": 0}
         log.transaction(id_, Sent(TABLE, 1, number, place))
-        log.ingest(spark, lake)
-        assert table(spark, lake, TABLE) == {1: number}
+        if number > 0:
+            log.ingest(spark, lake)
+            assert table(spark, lake, TABLE) == {1: number}
     assert [domain for domain, _, _ in opened(spark, lake)] == ["file=binlog"]

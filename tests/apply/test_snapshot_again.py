@@ -13,7 +13,6 @@ from lakeingest.errors import DataError
 from lakeingest.reader import open_lake
 from lakeingest.shape import LEDGER_FOLDER
 from tests.apply.written import Sent, WrittenLog, table
-from tests.faults.lost_publication import CrashError
 
 pytestmark = pytest.mark.slow
 
@@ -79,12 +78,15 @@ def start_over(log: WrittenLog) -> None:
 AFTER = {"public.a": {1: 12, 4: 41}, "public.b": {6: 60}, "public.c": {}}
 
 
-def test_a_new_snapshot_replaces_the_tables_and_older_positions_go_on_from_it(
+def test_a_new_snapshot_replaces_the_tables_where_the_user_says_so(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
     log.ingest(spark, lake)
     assert tables(spark, lake) == BEFORE
     start_over(log)
+    with pytest.raises(DataError, match=r"lakeingest\.source\.snapshot\.again=replace"):
+        log.ingest(spark, lake)
+    assert tables(spark, lake) == BEFORE
     log.ingest(spark, lake, **REPLACE)
     assert tables(spark, lake) == AFTER
     # It survives: a later run reads its epoch off the ledger, and asks for nothing.
@@ -99,16 +101,6 @@ def test_a_new_snapshot_replaces_the_tables_and_older_positions_go_on_from_it(
         "w.public.c": {"0": 1},
         "w.transaction": {"0": 4},
     }
-
-
-def test_without_the_users_word_it_stops_and_names_the_setting(
-    spark: SparkSession, log: WrittenLog, lake: Path
-) -> None:
-    log.ingest(spark, lake)
-    start_over(log)
-    with pytest.raises(DataError, match=r"lakeingest\.source\.snapshot\.again=replace"):
-        log.ingest(spark, lake)
-    assert tables(spark, lake) == BEFORE
 
 
 def test_what_was_complete_before_the_snapshot_is_published_first_and_the_rest_is_superseded(
@@ -126,7 +118,7 @@ def test_what_was_complete_before_the_snapshot_is_published_first_and_the_rest_i
     assert [row["transactions"] for row in history] == [0, 2, 1, 0, 0, 2]
 
 
-def test_a_snapshot_that_is_not_complete_is_waited_for(
+def test_a_snapshot_that_is_not_complete_is_waited_for_by_later_runs(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
     log.ingest(spark, lake)
@@ -135,27 +127,9 @@ def test_a_snapshot_that_is_not_complete_is_waited_for(
     log.ingest(spark, lake, **REPLACE)
     assert tables(spark, lake) == BEFORE
     log.put(row("a", 4, 40, before=None, lsn=500, ms=2_000, snapshot="last"))
-    log.ingest(spark, lake, **REPLACE)
+    # The ledger says that the epoch is open: a driver that starts anew need not be told again.
+    log.ingest(spark, lake)
     assert tables(spark, lake) == {"public.a": {1: 12, 4: 40}, "public.b": {}, "public.c": {}}
-
-
-def test_a_crash_after_the_epoch_was_opened_loses_nothing(
-    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log.ingest(spark, lake)
-    start_over(log)
-    with monkeypatch.context() as crash:
-        crash.setattr("lakeingest.apply.batch.prepare", _crash)
-        crash.setattr("lakeingest.apply.run.prepare", _crash)
-        with pytest.raises(CrashError):
-            log.ingest(spark, lake, **REPLACE)
-    assert tables(spark, lake) == BEFORE
-    log.ingest(spark, lake)
-    assert tables(spark, lake) == AFTER
-
-
-def _crash(*_: object) -> None:
-    raise CrashError
 
 
 def test_a_connector_that_only_sends_again_opens_no_epoch(
