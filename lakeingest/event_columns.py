@@ -50,4 +50,9 @@ BINLOG = StructType(
     ]
 )
 
-BY_CONNECTOR = {"postgresql": POSTGRESQL, "mysql": BINLOG, "mariadb": BINLOG}
+BY_CONNECTOR = {
+    "postgresql": POSTGRESQL,
+    "mysql": BINLOG,
+    "mariadb": BINLOG,
+    "yugabytedb": POSTGRESQL,
+}

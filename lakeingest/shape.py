@@ -52,7 +52,7 @@ SOURCE = StructType(
         StructField("row", LongType()),
     ]
 )
-"""The fields of Debezium's ``source`` block that positions and routing need (all connectors)."""
+"""The fields of Debezium's ``source`` block that positions and routing need (PostgreSQL, MySQL)."""
 
 EVENT_SOURCE = StructType(
     [
@@ -80,7 +80,8 @@ ENVELOPE = StructType(
 )
 """decode/ -> envelope/: the envelope's header fields; ``value`` has the rows, in their format.
 
-Where RFC-39's columns are wanted, ``source`` is ``EVENT_SOURCE`` and ``ts_ms`` (bigint) is there.
+``source`` is what the connector's family reads (``Family.source``), ``SOURCE`` for most. Where
+RFC-39's columns are wanted, it is ``EVENT_SOURCE`` and ``ts_ms`` (bigint) is there.
 """
 
 CHANGE = StructType(
@@ -228,7 +229,7 @@ LEDGER = StructType(
         StructField("schemas", MapType(StringType(), StringType())),
     ]
 )
-"""ledger/ -> reader/: rows of kind ``writer``, ``publication`` and ``transaction``.
+"""ledger/ -> reader/: rows of kind ``writer``, ``publication``, ``transaction`` and ``epoch``.
 
 ``at`` is the time of publication, for a transaction its commit time at the source. ``tables`` maps
 a collection to its Delta version; ``offsets`` maps topic and partition to the lowest offset that
@@ -236,7 +237,9 @@ the next batch must read; ``end_offset`` and ``end_position`` are the frontier (
 its END). ``paths`` maps a collection to its folder where that is not the collection's name (null:
 nowhere), ``schemas`` a collection to the source's columns, as SQL would declare them, where they
 are not as the publications before show them (null: nowhere). A ledger that an older version made
-gets these columns with the next append.
+gets these columns with the next append. An ``epoch`` tells where positions start over:
+``transaction_id`` is what they count within (server uuid, binlog base name), ``offsets`` topic,
+partition and offset from which it holds, ``end_position`` what its positions begin with.
 """
 
 LEDGER_FOLDER = "_lakeingest/ledger"

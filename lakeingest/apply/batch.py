@@ -22,10 +22,11 @@ from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.tables import TableBook
 from lakeingest.apply.window import Window
 from lakeingest.ledger.delta import DeltaLedger
-from lakeingest.ledger.publication import Publication
+from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.plan.evolution import SourceSchema
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.plan.window import SNAPSHOT_BATCH
+from lakeingest.position.epochs import Epoch
 from lakeingest.sink.contract import CommitNote, Sink, TableState, token
 
 
@@ -124,7 +125,7 @@ class BatchWriter:
             run=self.run,
             token=token(state.head.writer, number),
             batch=number,
-            end_offset=frontier.end_offset,
+            end_offset=-1 if batch.index == SNAPSHOT_BATCH else frontier.end_offset,
             end_position=frontier.end_position,
             event=bool(self.spec.names.event),
         )
@@ -146,6 +147,7 @@ class BatchWriter:
             paths={name: path for name, path in self.paths.items() if name in tables},
             transactions=cut.transactions if cut else 0,
             events=sum(share.rows for share in batch.shares),
+            opened=_opened(state.head.frontier, frontier),
             frontier=frontier,
             schemas=_new_schemas(state, changed),
         )
@@ -189,6 +191,12 @@ def _new_schemas(state: LakeState, changed: Mapping[str, TableState]) -> dict[st
             if schema is not None:
                 shown[name] = schema.ddl()
     return shown
+
+
+def _opened(before: Frontier, after: Frontier) -> tuple[Epoch, ...]:
+    """Return the epochs that begin between two frontiers; the first one opens nothing."""
+    known = max((epoch.number for epoch in before.epochs), default=after.epoch)
+    return tuple(epoch for epoch in after.epochs if epoch.number > known)
 
 
 def _summary(publication: Publication, rows: Mapping[str, int], took: float) -> BatchSummary:

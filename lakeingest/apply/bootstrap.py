@@ -53,19 +53,21 @@ def phase_after(
     return Phase.LOADED if over else Phase.LOADING
 
 
-def refuse_new_snapshot(found: Contents, frontier: Frontier) -> None:
-    """Stop at a snapshot that was taken after transactions of ours: its positions start over.
-
-    Raises:
-        DataError: There is one.
-    """
+def has_new_snapshot(found: Contents, frontier: Frontier) -> bool:
+    """Tell whether a snapshot was taken after transactions of ours: its positions start over."""
     if not frontier.streaming:
-        return
+        return False
     newest = max((portion.source_ms for portion in found.of(Kind.SNAPSHOT)), default=0)
-    if newest > frontier.committed_ms > 0:
-        message = (
-            "The topics hold a new initial snapshot, taken after transactions that are in the lake "
-            "already: the connector started over. Load the lake anew from it (another "
-            "lakeingest.target.path). The lake stands at its last publication."
-        )
-        raise DataError(message)
+    return newest > frontier.committed_ms > 0
+
+
+def refused_snapshot() -> DataError:
+    """Return what a run says that may not take a new snapshot for the state of the source."""
+    message = (
+        "The topics hold a new initial snapshot, taken after transactions that are in the lake "
+        "already: the connector started over. If it is a snapshot of all tables, "
+        "lakeingest.source.snapshot.again=replace opens a new epoch, in which it replaces what "
+        "the tables hold; else load the lake anew (another lakeingest.target.path). The lake "
+        "stands at its last publication."
+    )
+    return DataError(message)

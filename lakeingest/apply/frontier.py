@@ -11,6 +11,7 @@ from lakeingest.apply.share import first_pending
 from lakeingest.apply.window import Window
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan.window import SNAPSHOT_BATCH
+from lakeingest.transaction.epochs import held_until
 
 
 def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
@@ -37,4 +38,5 @@ def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
         committed_ms=max(old.committed_ms, committed),
         offsets=offsets,
         streaming=True,
+        epochs=held_until(window.epochs, window.cuts[index - 1].last_offset),
     )

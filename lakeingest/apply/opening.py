@@ -27,6 +27,7 @@ def opened_ledger(spark: SparkSession, config: PipelineConfig, run: str) -> Delt
         config.name,
         run,
         direct=config.target.delta_commit == "direct",
+        transaction_topic=config.source.transaction_topic,
     )
 
 

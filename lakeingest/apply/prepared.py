@@ -22,8 +22,10 @@ from lakeingest.apply.tables import TableBook
 from lakeingest.apply.window import Window
 from lakeingest.apply.winners import Winners, winners
 from lakeingest.plan.spec import TableSpec
-from lakeingest.plan.window import of_batch
+from lakeingest.plan.window import SNAPSHOT_BATCH, of_batch
+from lakeingest.position.epochs import snapshot_floor
 from lakeingest.sink.contract import CommitNote, TableState
+from lakeingest.source.contract import TopicPartition
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,8 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
         DataError: A value cannot be read.
     """
     mine = tuple(share for share in window.shares if share.batch == index)
+    if index == SNAPSHOT_BATCH and state.head.frontier.epoch:
+        mine += _swept(state, book)
     by_table: dict[str, list[Share]] = {}
     for share in mine:
         by_table.setdefault(share.collection, []).append(share)
@@ -123,6 +127,20 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
     with explained(", ".join(text)):
         folded = winners(changes, text)
     return PreparedBatch(index, mine, parts, folded)
+
+
+def _swept(state: LakeState, book: TableBook) -> tuple[Share, ...]:
+    """Truncate every table below a snapshot that replaces them: what it lacks is gone.
+
+    An empty table has no row in a snapshot, so this is about those, too, that it does not name.
+    """
+    floor = snapshot_floor(state.head.frontier.epoch)
+    nowhere = TopicPartition("", 0)
+    return tuple(
+        Share(SNAPSHOT_BATCH, nowhere, name, 0, 0, "", "", floor)
+        for name in state.tables
+        if book.is_read(name)
+    )
 
 
 def _part(

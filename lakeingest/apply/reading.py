@@ -53,6 +53,7 @@ class WindowReader:
         batch_events: int,
         batch_transactions: int | None,
         final: bool,
+        snapshot_again: bool = False,
     ) -> None:
         """Bind to a source; see ``read_window`` and ``Bounds`` for the rest."""
         self._source = source
@@ -63,6 +64,7 @@ class WindowReader:
         self._batch_events = batch_events
         self._batch_transactions = batch_transactions
         self._final = final
+        self._snapshot_again = snapshot_again
         self._least = 0
         self._ahead: _Ahead | None = None
 
@@ -106,6 +108,7 @@ class WindowReader:
             self._batch_transactions,
             through,
             self._final,
+            self._snapshot_again,
         )
         return read_window(
             self._source,

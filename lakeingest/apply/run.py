@@ -26,6 +26,7 @@ from lakeingest.apply.opening import opened_adoption, opened_ledger, opened_sink
 from lakeingest.apply.prepared import prepare
 from lakeingest.apply.reading import WindowReader
 from lakeingest.apply.schemas import Schemas, opened_schemas
+from lakeingest.apply.seam import Seam, opening
 from lakeingest.apply.side_by_side import in_background
 from lakeingest.apply.stuck import Patience, refuse_if_lost, refuse_if_stuck, refuse_unknown_ends
 from lakeingest.apply.summary import BatchSummary, RunSummary
@@ -158,6 +159,7 @@ class PipelineRun:
             batch_events=self._config.batch_max_events,
             batch_transactions=self._config.commit_max_transactions,
             final=self._patience.static,
+            snapshot_again=self._config.source.snapshot_again == "replace",
         )
         self._adopt()
         state = read_lake(self._ledger, self._sink, self.collections())
@@ -232,10 +234,25 @@ class PipelineRun:
         if not window.reach.whole:
             self._reader.enlarge(window)
             return state, True
+        if window.seam is not None:
+            return self._open_epoch(window.seam, state), True
         refuse_if_stuck(window, self._patience)
         if not window.waiting:
             refuse_if_lost(state.through)
         return state, False
+
+    def _open_epoch(self, seam: Seam, state: LakeState) -> LakeState:
+        """Go on behind a seam; what lies before it and is not applied, the snapshot holds."""
+        if not state.ours:
+            taken = take_over(self._ledger, self._sink, state, self._run)
+            if not same_progress(state, taken):
+                return taken
+            state = taken
+        refuse_if_lost(state.through)
+        publication = opening(state.head, seam, self._run)
+        self._ledger.publish_epoch(publication)
+        self._published(BatchSummary(publication.batch, 0, 0, 0.0, {}))
+        return state.published(publication, {})
 
     def _summary(self, state: LakeState, seconds: float) -> RunSummary:
         frontier = state.head.frontier

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import attrgetter
 
 from pyspark.sql import DataFrame
@@ -10,6 +12,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.errors import DataError
 from lakeingest.plan.spec import PipelineSpec
+from lakeingest.plan.window import placed_by_rows
 from lakeingest.transaction.cut import End
 
 
@@ -20,11 +23,24 @@ class SeenEnd(End):
     begins: int = 0
 
 
-def seen_ends(boundaries: DataFrame, spec: PipelineSpec) -> list[SeenEnd]:
-    """Bring the END summaries to the driver, in commit order.
+@dataclass(frozen=True)
+class SeenEnds:
+    """The ENDs of a window.
+
+    Attributes:
+        ends: In commit order.
+        domains: What their numbers are compared within; empty: nothing.
+    """
+
+    ends: Sequence[SeenEnd]
+    domains: frozenset[str]
+
+
+def seen_ends(boundaries: DataFrame, spec: PipelineSpec) -> SeenEnds:
+    """Bring the END summaries to the driver.
 
     Raises:
-        DataError: A record of the transaction topic cannot be read, or its ids cannot be ordered.
+        DataError: A record of the transaction topic cannot be read.
     """
     # One row with a line per END: rows of their own cost five times as much to bring here.
     line = F.concat_ws(" ", "end_offset", "event_count", "begins", "end_position")
@@ -42,15 +58,28 @@ def seen_ends(boundaries: DataFrame, spec: PipelineSpec) -> list[SeenEnd]:
             "Look at the record; load the lake anew if the topic cannot be repaired."
         )
         raise DataError(message)
-    domains = sorted(row["domains"] if row else ())
-    if len(domains) > 1:
-        message = (
-            f"The transaction ids of this {spec.connector} connector come from {len(domains)} "
-            f"domains ({', '.join(domains[:3])}), whose numbers cannot be compared. One pipeline "
-            "follows one GTID domain or server uuid; after a failover load the lake anew."
-        )
-        raise DataError(message)
-    return ends
+    return SeenEnds(ends, frozenset(row["domains"] if row else ()) - {""})
+
+
+def refuse_disorder(ends: Sequence[SeenEnd], spec: PipelineSpec) -> None:
+    """Stop where rows tell another order of commits than the transaction topic has.
+
+    Raises:
+        DataError: A later END lies below an earlier one. (Where ids tell the place they order ENDs
+            that come again, too, so nothing is wrong with that.)
+    """
+    if not placed_by_rows(spec):
+        return
+    for earlier, later in pairwise(ends):
+        if later.position < earlier.position:
+            message = (
+                f"The ENDs at offsets {earlier.offset} and {later.offset} of the transaction topic "
+                "are in another order than the commit SCNs of their rows. Older connectors tell "
+                "the last commit of the redo thread instead of the row's own, which has no order "
+                "with several threads (RAC): upgrade the connector and load the lake anew. The "
+                "lake stands at its last publication."
+            )
+            raise DataError(message)
 
 
 def _end(line: str) -> SeenEnd:

@@ -54,15 +54,15 @@ class Share:
     low: str
     high: str
     floor: str
-    source_ms: int
-    masked: int
-    moved: int
-    unpaired: int
-    deletes: bool
-    keyless: int
-    size: int
-    sample: bytes | None
-    sample_key: bytes | None
+    source_ms: int = 0
+    masked: int = 0
+    moved: int = 0
+    unpaired: int = 0
+    deletes: bool = False
+    keyless: int = 0
+    size: int = 0
+    sample: bytes | None = None
+    sample_key: bytes | None = None
     value_tags: frozenset[bytes] = frozenset()
     key_tags: frozenset[bytes] = frozenset()
     floor_event: Mapping[str, object] = field(default_factory=dict)

@@ -142,7 +142,9 @@ def refuse_unknown_ends(window: Window, ledger: DeltaLedger, adopted_at: str) ->
         message = (
             f"{unknown} transactions lie below the last applied position but are not in the "
             "ledger: the source's log started over (restored database, failover, new slot). "
-            "Their order against the lake is not known. Load the lake anew "
-            "(another lakeingest.target.path). The lake stands at its last publication."
+            "Their order against the lake is not known, nor what the source lost. Let the "
+            "connector start over with a snapshot of all tables (its offsets deleted) and set "
+            "lakeingest.source.snapshot.again=replace, or load the lake anew (another "
+            "lakeingest.target.path). The lake stands at its last publication."
         )
         raise DataError(message)

@@ -9,6 +9,7 @@ from threading import Lock
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
+from lakeingest.apply.cells import refuse_cells
 from lakeingest.apply.partition import settled_partition
 from lakeingest.apply.share import Share
 from lakeingest.apply.table_spec import table_spec
@@ -88,6 +89,10 @@ class TableBook:
             )
             raise ConfigError(message) from error
 
+    def is_read(self, collection: str) -> bool:
+        """Tell whether the configuration selects the table's topic."""
+        return self._config.source.selects(collection)
+
     def spec(
         self,
         collection: str,
@@ -117,6 +122,8 @@ class TableBook:
             partition=state.note.partition if state else (),
             keyless=None if declared.keyless == "stop" else Keyless(declared.keyless),
         )
+        if self._spec.connector == "yugabytedb":
+            refuse_cells(table, (share.sample for share in shares))
         if state and state.note.key and tuple(sorted(table.key)) != tuple(sorted(state.note.key)):
             message = (
                 f"Table '{collection}' is kept by key ({', '.join(state.note.key)}) in the lake, "

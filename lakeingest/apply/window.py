@@ -8,18 +8,20 @@ is kept (memory, then disk) until its batches are applied.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.bootstrap import Phase, phase_after, refuse_new_snapshot
+from lakeingest.apply.bootstrap import Phase, has_new_snapshot, phase_after, refused_snapshot
 from lakeingest.apply.contents import Contents, contents
+from lakeingest.apply.epochs import opened_epochs
 from lakeingest.apply.reach import Reach, plan_reach
 from lakeingest.apply.schemas import Schemas
-from lakeingest.apply.seen_ends import seen_ends
+from lakeingest.apply.seam import Seam, Stretch, seam, stretches
+from lakeingest.apply.seen_ends import refuse_disorder, seen_ends
 from lakeingest.apply.share import Share, shares
 from lakeingest.apply.shortfall import (
     Shortfall,
@@ -33,8 +35,11 @@ from lakeingest.errors import DataError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan import window as plan
 from lakeingest.plan.spec import PipelineSpec
+from lakeingest.position.epochs import Epoch
 from lakeingest.source.contract import Source
 from lakeingest.transaction.cut import Cut, End, cut
+
+_EVERYTHING = 2**62
 
 MAX_BATCHES = 200
 """Batches cut from one window; more are planned from the next one."""
@@ -56,6 +61,8 @@ class Window:
         shortfall: The transaction that holds the rest back, if one is known to lack something.
         waiting: Transactions that are over and stay behind.
         again: Positions of ENDs that were released before and came again.
+        epochs: Epochs of its transactions and of all before.
+        seam: Where a new snapshot follows; the window ends there.
     """
 
     reach: Reach
@@ -69,6 +76,8 @@ class Window:
     shortfall: Shortfall | None = None
     waiting: int = 0
     again: tuple[str, ...] = field(default_factory=tuple)
+    epochs: tuple[Epoch, ...] = ()
+    seam: Seam | None = None
 
     @property
     def shares(self) -> Sequence[Share]:
@@ -87,6 +96,7 @@ class Bounds:
         through: END that must close the first batch (see ``cut``); in a window that does not reach
             it there is no batch.
         final: Whether the source gets no more records.
+        snapshot_again: Whether a new initial snapshot replaces what the tables hold.
     """
 
     window_records: int
@@ -94,6 +104,7 @@ class Bounds:
     batch_transactions: int | None
     through: int | None = None
     final: bool = False
+    snapshot_again: bool = False
 
 
 def read_window(
@@ -117,16 +128,44 @@ def read_window(
         return None
     if not schemas.readable:
         schemas.learn(_edges(source, reach))
+    spec = replace(spec, epoch=frontier.epoch, epochs=frontier.epochs)
+    cut_at: Seam | None = None
     while True:
         try:
             window = _settled(source, reach, frontier, spec, counted, bounds)
+        except _EpochsOpenedError as opened:
+            spec = replace(spec, epochs=opened.epochs)
+            continue
+        except _SnapshotAgainError as again:
+            if not reach.whole:
+                reach = plan_reach(source, transaction_topic, frontier, _EVERYTHING)
+                continue
+            cut_at = seam(again.found, reach, frontier)
+            reach = cut_at.before(reach)
+            continue
         except DataError:
             if not (schemas.needed and schemas.learn(source.read(reach.all))):
                 raise
             continue
         new = learned(schemas, window.contents.tags(), source, reach)
         if not (new and schemas.needed):
-            return window
+            return replace(window, seam=cut_at)
+
+
+class _EpochsOpenedError(Exception):
+    """What was read must be read again: its ENDs tell of epochs in which its positions are not."""
+
+    def __init__(self, epochs: tuple[Epoch, ...]) -> None:
+        super().__init__()
+        self.epochs = epochs
+
+
+class _SnapshotAgainError(Exception):
+    """What was read must be read again, up to a new snapshot."""
+
+    def __init__(self, found: Sequence[Stretch]) -> None:
+        super().__init__()
+        self.found = found
 
 
 def learned(schemas: Schemas, tags: Collection[bytes], source: Source, reach: Reach) -> bool:
@@ -155,32 +194,50 @@ def _settled(
     counted: Column,
     bounds: Bounds,
 ) -> Window:
-    """Find boundaries, contents and batches of one reading."""
+    """Find boundaries, contents and batches of one reading.
+
+    Raises:
+        _EpochsOpenedError: It was read without knowing its epochs.
+        _SnapshotAgainError: A new snapshot is in it, which may be taken.
+    """
     markers = source.read([reach.transactions] if reach.transactions else [])
     metadata = held(plan.window_metadata(markers, spec))
     boundaries = held(plan.window_boundaries(metadata, spec))
+    decoded = plan.window_changes(source.read(reach.data), spec)
+    if plan.placed_by_rows(spec):
+        decoded = held(decoded)
+        boundaries = held(plan.placed(boundaries, decoded, spec, frontier.end_position))
+    below = plan.released_below(frontier.end_position, spec)
     fresh = boundaries.where(F.col("end_position") > F.lit(frontier.end_position))
 
     def share(cuts: Sequence[Cut], *, snapshot: bool) -> Callable[[], Sequence[Share]]:
         if not cuts and not snapshot:
             return tuple
-        batched = plan.in_batches(changes, fresh, cuts, frontier.end_position, snapshot=snapshot)
+        batched = plan.in_batches(changes, fresh, cuts, below, snapshot=snapshot)
         return begun(partial(shares, batched, spec.format))
 
     # Questions are asked before their answers are needed: planning one takes as long as answering.
     with in_background(partial(seen_ends, boundaries, spec)) as asked_for_ends:
-        decoded = plan.window_changes(source.read(reach.data), spec)
         changes = held(plan.assigned(decoded, fresh))
         with (
             in_background(partial(contents, changes, spec.format)) as asked,
             in_background(partial(first_short, changes, fresh, counted)) as asked_for_short,
         ):
-            all_ends = asked_for_ends()
+            seen = asked_for_ends()
+            all_ends = seen.ends
+            epochs = opened_epochs(metadata, seen.domains, frontier, spec)
+            # The first epoch has the same positions, known or not.
+            if epochs != spec.epochs and (len(epochs) > 1 or frontier.end_position):
+                raise _EpochsOpenedError(epochs)
             ends = [end for end in all_ends if end.position > frontier.end_position]
+            refuse_disorder(ends, spec)
             hoped = _cuts(ends, reach, bounds) if frontier.streaming and reach.whole else ()
             asked_shares = share(hoped, snapshot=False)
             found = asked()
-            refuse_new_snapshot(found, frontier)
+            if has_new_snapshot(found, frontier):
+                if not bounds.snapshot_again:
+                    raise refused_snapshot()
+                raise _SnapshotAgainError(stretches(changes, frontier.committed_ms))
             phase = phase_after(found, reach, frontier, any_end=bool(all_ends), final=bounds.final)
             shortfall: Shortfall | None = None
             complete: Sequence[End] = ()
@@ -203,12 +260,17 @@ def _settled(
         changes,
         fresh,
         snapshot,
-        frontier.end_position,
+        below,
         cuts,
         asked_shares,
         shortfall,
         len(ends) - len(complete),
-        tuple(end.position for end in all_ends if end.position <= frontier.end_position),
+        tuple(
+            plan.told_apart(end.position, spec)
+            for end in all_ends
+            if end.position <= frontier.end_position
+        ),
+        epochs,
     )
 
 

@@ -104,6 +104,7 @@ KEYS: tuple[Key, ...] = (
     Key("lakeingest.decimal.too.large", SourceConfig, "decimal_too_large"),
     Key("lakeingest.infinite.times", PipelineConfig, "infinite_times"),
     Key("lakeingest.ambiguous.nulls", PipelineConfig, "ambiguous_nulls"),
+    Key("lakeingest.source.snapshot.again", SourceConfig, "snapshot_again"),
     Key(
         "lakeingest.source.unavailable.value.placeholder",
         PipelineConfig,

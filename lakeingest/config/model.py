@@ -11,11 +11,13 @@ Models are frozen: a run must end with the settings it started with (``fields.py
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, SecretStr, model_validator
 
+from lakeingest.config.connector import Connector, refuse_event_columns
 from lakeingest.config.fields import ConfigModel, FolderPath, Identifier, RegularExpression, Text
 from lakeingest.config.schema_changes import KINDS, SchemaChanges, TableSchemaChanges
 from lakeingest.config.value_settings import ValueSettings
@@ -37,8 +39,9 @@ class SourceConfig(ValueSettings):
         description="Folder of the recorded run (with `manifest.json` and `topics/`). Relative "
         "to the working directory. Needed for `recorded`, without effect for `kafka`.",
     )
-    connector: Literal["postgresql", "mysql", "mariadb"] = Field(
+    connector: Connector = Field(
         description="Debezium connector that wrote the events; it decides how positions compare. "
+        "`yugabytedb` is YugabyteDB's logical replication connector with `plugin.name=pgoutput`. "
         "No default: a wrong guess would order events wrongly without any error."
     )
     topic_prefix: Text = Field(
@@ -95,6 +98,14 @@ class SourceConfig(ValueSettings):
         "waits that double from one second. Default: half a minute, the restart of a registry.",
     )
 
+    snapshot_again: Literal["stop", "replace"] = Field(
+        default="stop",
+        description="What to do at a new initial snapshot after transactions were applied (the "
+        "connector started over). `replace`: it is one of all tables; a new epoch begins, in which "
+        "it replaces what they hold. Default: `stop`, because a snapshot of some tables, or of "
+        "some rows, looks the same.",
+    )
+
     @model_validator(mode="after")
     def _kind_has_what_it_needs(self) -> SourceConfig:
         if self.kind == "recorded" and self.path is None:
@@ -117,6 +128,13 @@ class SourceConfig(ValueSettings):
             message = "topics and a topic pattern exclude each other"
             raise ValueError(message)
         return self
+
+    def selects(self, collection: str) -> bool:
+        """Tell whether the topic of a collection is read."""
+        topic = f"{self.topic_prefix}.{collection}"
+        if self.topic_pattern is not None:
+            return re.fullmatch(self.topic_pattern, topic) is not None
+        return not self.topics or topic in self.topics
 
     def kafka_client_options(self) -> dict[str, str]:
         """Return the Kafka settings in plain text, secrets included: for clients, never for logs.
@@ -323,6 +341,12 @@ class PipelineConfig(ConfigModel):
         problems = self.folders.problems()
         if problems:
             raise ValueError("; ".join(problems))
+        return self
+
+    @model_validator(mode="after")
+    def _event_columns_exist(self) -> PipelineConfig:
+        if self._has_event_columns:
+            refuse_event_columns(self.source.connector, self.source.snapshot_again)
         return self
 
     def format_of(self, collection: str) -> str:

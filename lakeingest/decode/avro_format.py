@@ -25,7 +25,7 @@ from lakeingest.decode.header import TRANSACTION_METADATA, envelope_header
 from lakeingest.decode.logical import AVRO, JSON, Form
 from lakeingest.decode.replaced_nulls import nullable_defaults_in_avro
 from lakeingest.decode.wire import Samples, Shown
-from lakeingest.shape import ENVELOPE
+from lakeingest.shape import ENVELOPE, SOURCE
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,11 @@ class AvroFormat:
     schemas: Mapping[bytes, AvroSchema]
     form: Form = AVRO
 
-    def envelopes(self, records: DataFrame, *, event: bool = False) -> DataFrame:
+    def envelopes(
+        self, records: DataFrame, *, event: bool = False, source: StructType = SOURCE
+    ) -> DataFrame:
         """See ``WireFormat``."""
-        header = envelope_header(event=event)
+        header = envelope_header(event=event, source=source)
         read = records.withColumn("_read", self._header(F.col("value"), header))
         more = [name for name in header.fieldNames() if name not in ENVELOPE.fieldNames()]
         return read.select(

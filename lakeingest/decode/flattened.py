@@ -27,6 +27,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from lakeingest.decode.header import envelope_header
 from lakeingest.decode.json_envelope import parsed, tagged, unwrapped
 from lakeingest.decode.json_format import ADDED, JsonFormat
+from lakeingest.shape import SOURCE
 
 FIELDS = (
     "op,source.ts_ms,source.snapshot,source.db,source.schema,source.table,source.sequence,"
@@ -39,7 +40,9 @@ FIELDS = (
 class FlattenedFormat(JsonFormat):
     """Reads JSON rows with the transform's added fields."""
 
-    def envelopes(self, records: DataFrame, *, event: bool = False) -> DataFrame:
+    def envelopes(
+        self, records: DataFrame, *, event: bool = False, source: StructType = SOURCE
+    ) -> DataFrame:
         """See ``WireFormat``."""
         payload, schema = unwrapped(F.col("value"))
         key, _ = unwrapped(F.col("key"))
@@ -53,7 +56,7 @@ class FlattenedFormat(JsonFormat):
             payload.alias("value"),
             schema.alias("_schema"),
         )
-        header = envelope_header(event=event)
+        header = envelope_header(event=event, source=source)
         read = parsed(bare, StructType([*_flat(header), header["op"]]))
         side = F.when(F.col(f"{ADDED}op") == "d", "before").otherwise("after")
         row = F.concat(F.lit('{"'), side, F.lit('":'), F.col("value").cast("string"), F.lit("}"))

@@ -26,13 +26,21 @@ EVENT_HEADER = StructType(
 """The same where RFC-39's columns are wanted; a field that is not read costs its skipping only."""
 
 
-def envelope_header(*, event: bool) -> StructType:
+def envelope_header(*, event: bool, source: StructType = SOURCE) -> StructType:
     """Return what is read of an envelope.
 
     Args:
-        event: Whether RFC-39's columns are wanted.
+        event: Whether RFC-39's columns are wanted; only connectors with ``SOURCE`` have them.
+        source: What is read of the source block (``Family.source``).
     """
-    return EVENT_HEADER if event else HEADER
+    if event:
+        return EVENT_HEADER
+    return HEADER if source is SOURCE else _with_source(source)
+
+
+def _with_source(source: StructType) -> StructType:
+    fields = (StructField("source", source) if item.name == "source" else item for item in HEADER)
+    return StructType(list(fields))
 
 
 _COUNT = StructType(

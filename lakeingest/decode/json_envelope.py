@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from lakeingest.decode.header import TRANSACTION_METADATA, envelope_header
+from lakeingest.shape import SOURCE
 
 _CORRUPT = "_malformed"
 _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
@@ -108,12 +109,15 @@ def named_schema(value: Column) -> Column:
     return F.when(named, F.substring(value, len(start) + 1, TAG_OCTETS))
 
 
-def decode_envelope(records: DataFrame, *, event: bool = False) -> DataFrame:
+def decode_envelope(
+    records: DataFrame, *, event: bool = False, source: StructType = SOURCE
+) -> DataFrame:
     """Decode data records (``shape.RECORD``) to ``shape.ENVELOPE``.
 
     Args:
         records: As they lie in the log.
         event: Whether RFC-39's columns are wanted.
+        source: What is read of the source block.
     """
     payload, schema = unwrapped(F.col("value"))
     key, _ = unwrapped(F.col("key"))
@@ -129,7 +133,7 @@ def decode_envelope(records: DataFrame, *, event: bool = False) -> DataFrame:
     )
     text = _rows(F.col("value").cast("string"))
     whole = tagged(text, F.col("_schema")).cast("binary")
-    read = parsed(bare, envelope_header(event=event))
+    read = parsed(bare, envelope_header(event=event, source=source))
     return read.withColumn("value", whole).drop("_schema")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from lakeingest.decode.columns import Encodings, SourceColumn, from_connect, merged
 from lakeingest.decode.json_envelope import (
@@ -19,6 +20,7 @@ from lakeingest.decode.json_envelope import (
 from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.logical import JSON, Form
 from lakeingest.decode.wire import Samples, Shown
+from lakeingest.shape import SOURCE
 
 ADDED = "__"
 """Start of the names that ``ExtractNewRecordState`` gives to fields it adds to a row."""
@@ -49,9 +51,11 @@ class JsonFormat:
 
     schemas: Mapping[bytes, CarriedSchema] = field(default_factory=dict)
 
-    def envelopes(self, records: DataFrame, *, event: bool = False) -> DataFrame:
+    def envelopes(
+        self, records: DataFrame, *, event: bool = False, source: StructType = SOURCE
+    ) -> DataFrame:
         """See ``WireFormat``."""
-        return decode_envelope(records, event=event)
+        return decode_envelope(records, event=event, source=source)
 
     def transaction_metadata(self, records: DataFrame) -> DataFrame:
         """See ``WireFormat``."""

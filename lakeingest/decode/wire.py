@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import StructType
 
 from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.shape import SOURCE
 
 
 class RowReader(Protocol):
@@ -98,12 +100,15 @@ class Samples:
 class WireFormat(Protocol):
     """How a pipeline's records are written."""
 
-    def envelopes(self, records: DataFrame, *, event: bool = False) -> DataFrame:
+    def envelopes(
+        self, records: DataFrame, *, event: bool = False, source: StructType = SOURCE
+    ) -> DataFrame:
         """Decode data records (``shape.RECORD``) to ``shape.ENVELOPE``.
 
         Args:
             records: As they lie in the log.
             event: Whether RFC-39's columns are wanted; what only they need is not read else.
+            source: What is read of the source block; connectors differ in it.
         """
 
     def transaction_metadata(self, records: DataFrame) -> DataFrame:

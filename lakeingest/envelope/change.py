@@ -12,19 +12,34 @@ Header names: ``ChangeEvent`` in Debezium's ``PK_UPDATE_*`` constants.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.envelope.binlog import BINLOG
+from lakeingest.envelope.commit_lsn import DB2, SQLSERVER
+from lakeingest.envelope.epoch import row_epoch
 from lakeingest.envelope.family import Family
+from lakeingest.envelope.oracle import ORACLE
 from lakeingest.envelope.postgresql import POSTGRESQL
+from lakeingest.errors import InvariantError
 from lakeingest.event_columns import BY_CONNECTOR, EVENT
+from lakeingest.position.epochs import Epoch
 from lakeingest.shape import CHANGE, Kind
 
 OLD_KEY_HEADER = "__debezium.oldkey"
 RUN_HEADER = "__debezium.context.runId"
 
-FAMILIES: dict[str, Family] = {"postgresql": POSTGRESQL, "mysql": BINLOG, "mariadb": BINLOG}
+FAMILIES: dict[str, Family] = {
+    "postgresql": POSTGRESQL,
+    "mysql": BINLOG,
+    "mariadb": BINLOG,
+    "sqlserver": SQLSERVER,
+    "db2": DB2,
+    "oracle": ORACLE,
+    "yugabytedb": POSTGRESQL,
+}
 
 _INITIAL = ("true", "first", "first_in_data_collection", "last_in_data_collection", "last")
 
@@ -62,22 +77,24 @@ def changes(
     key_body: Column | None = None,
     *,
     event: bool = False,
+    epochs: Sequence[Epoch] = (),
 ) -> DataFrame:
     """Turn envelopes (``shape.ENVELOPE``) into changes (``shape.CHANGE``).
 
     Args:
         envelopes: Decoded header fields with the record's text.
-        connector: ``postgresql``, ``mysql`` or ``mariadb``.
-        epoch: The epoch in which these positions hold.
+        connector: One of ``FAMILIES``.
+        epoch: The epoch of the initial snapshot, and of all that no later one holds.
         marks: Octets one of which a record with an unavailable value must contain; a cheap hint,
             the column decoder decides.
         key_body: The part of a record key that is equal whenever the key is; all of it if null.
         event: Whether RFC-39's columns are wanted.
+        epochs: Those that the transaction topic has told of, by number.
     """
     family = FAMILIES[connector]
     placed = (
         envelopes.withColumn("collection", family.collection())
-        .withColumn("position", family.position(F.lit(epoch)))
+        .withColumn("position", family.position(row_epoch(family, epoch, epochs)))
         .withColumn("incarnation", _header(RUN_HEADER))
         .withColumn("moved_from", F.when(F.col("op") == "c", _header(OLD_KEY_HEADER)))
     )
@@ -106,7 +123,11 @@ def changes(
 
 
 def _event(connector: str) -> Column:
-    values = zip(FAMILIES[connector].event(), BY_CONNECTOR[connector], strict=True)
+    of_family = FAMILIES[connector].event
+    if of_family is None:
+        message = f"Hudi's streamer has no tables of a {connector} connector"
+        raise InvariantError(message)
+    values = zip(of_family(), BY_CONNECTOR[connector], strict=True)
     return F.struct(*(value.cast(item.dataType).alias(item.name) for value, item in values)).alias(
         EVENT
     )

@@ -10,6 +10,9 @@ encodings sort together because the previous commit is stored plus one.
 ``transaction.id`` is ``xid:lsn`` with another LSN on BEGIN, on every row and on END; what they
 share is the xid. ``END.id`` carries the commit LSN (recorded: equal to ``test_decoding``'s COMMIT
 for 4,855 of 4,855). Sources: ``PostgresStreamingChangeEventSource``, ``SourceInfo``.
+
+YugabyteDB's logical replication connector is Debezium's PostgreSQL connector over a slot of
+YugabyteDB's, with the same envelope and the same ``source`` block.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from lakeingest.envelope.family import Family
+from lakeingest.envelope.family import Family, is_streamed
 from lakeingest.position import component, position
 
 
@@ -30,12 +33,10 @@ def _sequence(index: int) -> Column:
 
 
 def _position(epoch: Column) -> Column:
-    snapshot = F.coalesce(F.col("source.snapshot"), F.lit("false"))
-    streaming = snapshot.isin("false", "incremental")
     before = F.coalesce(_sequence(0), F.lit(-1))
     transaction = F.coalesce(F.col("source.commit_lsn"), before + 1)
     record = F.coalesce(_sequence(1), F.col("source.lsn"))
-    return position(epoch, streaming, component(transaction), component(record))
+    return position(epoch, is_streamed(), component(transaction), component(record))
 
 
 def _commit_lsn(transaction_id: Column) -> Column:
@@ -49,9 +50,6 @@ POSTGRESQL = Family(
     end_position=lambda epoch, id_: position(
         epoch, F.lit(True), component(_commit_lsn(id_) + 1), component(F.lit(0))
     ),
-    order=_commit_lsn,
-    implied_end=False,
-    order_domain=lambda _: F.lit(""),
     event=lambda: (
         F.col("op"),
         F.col("ts_ms"),

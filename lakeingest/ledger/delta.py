@@ -25,7 +25,16 @@ from pyspark.sql import functions as F
 from lakeingest.engine.delta_log import TABLE_PROPERTIES, commits, is_delta_table
 from lakeingest.engine.delta_transaction import DeltaTransaction, available
 from lakeingest.errors import ConfigError, FencedError
-from lakeingest.ledger.publication import CLAIM, PUBLICATION, Entry, Publication
+from lakeingest.ledger.publication import (
+    CLAIM,
+    EPOCH,
+    PUBLICATION,
+    Entry,
+    Frontier,
+    Publication,
+)
+from lakeingest.position import after
+from lakeingest.position.epochs import Epoch
 from lakeingest.shape import LEDGER
 
 _APP = "lakeingest-ledger:"
@@ -36,7 +45,14 @@ class DeltaLedger:
     """Publications of one pipeline."""
 
     def __init__(
-        self, spark: SparkSession, path: str, pipeline: str, run: str, *, direct: bool = True
+        self,
+        spark: SparkSession,
+        path: str,
+        pipeline: str,
+        run: str,
+        *,
+        direct: bool = True,
+        transaction_topic: str = "",
     ) -> None:
         """Bind to the ledger's folder.
 
@@ -46,12 +62,14 @@ class DeltaLedger:
             pipeline: Name of the pipeline.
             run: Identifier of this run.
             direct: Whether an append may go through a transaction of our own.
+            transaction_topic: Where the offsets of END are from.
         """
         self._spark = spark
         self._direct = direct and available(spark)
         self._path = path
         self._pipeline = pipeline
         self._run = run
+        self._transaction_topic = transaction_topic
 
     def head(self) -> Publication:
         """Return the newest publication (batch 0 before the first one).
@@ -148,19 +166,47 @@ class DeltaLedger:
             F.lit(None).cast(LEDGER["paths"].dataType).alias("paths"),
             F.lit(None).cast(LEDGER["schemas"].dataType).alias("schemas"),
         )
-        head = self._row(PUBLICATION, publication)
+        head = self._published_rows(publication)
         self._append(head.unionByName(rows).coalesce(1), publication, PUBLICATION)
 
+    def publish_epoch(self, publication: Publication) -> None:
+        """Make it known that an epoch begins: a publication in which no table changes.
+
+        Raises:
+            FencedError: Another driver has claimed the ledger.
+        """
+        rows = self._published_rows(publication).coalesce(1)
+        self._append(rows, publication, PUBLICATION)
+
+    def _published_rows(self, publication: Publication) -> DataFrame:
+        rows = self._row(PUBLICATION, publication)
+        for epoch in publication.opened:
+            rows = rows.unionByName(self._epoch_row(publication, epoch))
+        return rows
+
     def unknown_ends(self, positions: Sequence[str]) -> int:
-        """Count the END positions that no published transaction has."""
+        """Count the END positions that no published transaction has.
+
+        Args:
+            positions: Positions, or what they begin with; all of one length.
+        """
         if not positions:
             return 0
+        begins = F.substring("end_position", 1, len(positions[0])).alias("begins")
         known = (
             self._spark.read.format("delta")
             .load(self._path)
-            .where((F.col("kind") == "transaction") & F.col("end_position").isin(*positions))
+            .where((F.col("kind") == "transaction") & begins.isin(*positions))
         )
-        return len(set(positions)) - known.select("end_position").distinct().count()
+        return len(set(positions)) - known.select(begins).distinct().count()
+
+    def _epoch_row(self, publication: Publication, epoch: Epoch) -> DataFrame:
+        """Return what says where an epoch begins: its topic, partition, offset and position."""
+        data = {} if epoch.domain else publication.frontier.offsets
+        offsets = {**data, self._transaction_topic: {0: epoch.end_offset}}
+        begun = Frontier(epoch.end_offset, after(epoch.number), offsets)
+        alone = replace(publication, tables={}, paths={}, transactions=0, events=0, frontier=begun)
+        return self._row(EPOCH, alone).withColumn("transaction_id", F.lit(epoch.domain))
 
     def _row(self, kind: str, publication: Publication) -> DataFrame:
         frontier = publication.frontier

@@ -7,8 +7,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lakeingest.position.epochs import Epoch
+
 PUBLICATION, CLAIM = "publication", "writer"
 """Kinds of ledger entries, as its rows and its commits name them."""
+
+EPOCH = "epoch"
+"""Kind of a row beside a publication: an epoch begins in it."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,8 @@ class Frontier:
         offsets: Topic and partition to the lowest offset that still has to be read.
         committed_ms: Commit time of the newest transaction applied (milliseconds, source clock).
         streaming: Whether the initial snapshot is applied (or there was none).
+        epoch: Epoch of the initial snapshot, and of all that no later one holds.
+        epochs: Those that the transaction topic has told of up to ``end_offset``, by number.
     """
 
     end_offset: int = -1
@@ -28,6 +35,13 @@ class Frontier:
     offsets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     committed_ms: int = 0
     streaming: bool = False
+    epoch: int = 0
+    epochs: tuple[Epoch, ...] = ()
+
+    @property
+    def newest_epoch(self) -> int:
+        """Number of the newest epoch."""
+        return max([self.epoch, *(epoch.number for epoch in self.epochs)])
 
     def low(self, topic: str, partition: int) -> int | None:
         """Return the lowest offset still to be read, null when none was read yet."""
@@ -47,6 +61,7 @@ class Publication:
         paths: Collection to folder, where that is not the collection's name.
         transactions: Source transactions in it.
         events: Their changes, as read.
+        opened: Epochs that begin in it.
         frontier: Where the next batch goes on.
         schemas: Collection to the source's table as SQL would declare it, where it is not as the
             publications before show it.
@@ -60,6 +75,7 @@ class Publication:
     paths: Mapping[str, str] = field(default_factory=dict)
     transactions: int = 0
     events: int = 0
+    opened: tuple[Epoch, ...] = ()
     frontier: Frontier = field(default_factory=Frontier)
     schemas: Mapping[str, str] = field(default_factory=dict)
 
@@ -98,8 +114,10 @@ class Entry:
             topic: {int(partition): int(offset) for partition, offset in parts.items()}
             for topic, parts in raw["offsets"].items()
         }
-        frontier = Frontier(**{**raw, "offsets": offsets})
-        # An older version knew no paths.
+        # An older version knew no epochs and no paths.
+        epochs = tuple(Epoch(**epoch) for epoch in raw.get("epochs", ()))
+        frontier = Frontier(**{**raw, "offsets": offsets, "epochs": epochs})
         fields = {name: body[name] for name in Publication.__dataclass_fields__ if name in body}
-        publication = Publication(**{**fields, "frontier": frontier})
+        opened = tuple(Epoch(**epoch) for epoch in body.get("opened", ()))
+        publication = Publication(**{**fields, "frontier": frontier, "opened": opened})
         return cls(body["pipeline"], body["kind"] == PUBLICATION, publication)

@@ -12,6 +12,7 @@ from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.placeholder import ambiguous, can_be_unavailable
 from lakeingest.decode.row import NONE_ABSENT, Absences
 from lakeingest.decode.wire import RowReader, WireFormat
+from lakeingest.position.epochs import Epoch
 from lakeingest.shape import MetadataColumns
 
 
@@ -20,10 +21,11 @@ class PipelineSpec:
     """Settings of the source and of the merge payload.
 
     Attributes:
-        connector: ``postgresql``, ``mysql`` or ``mariadb``.
+        connector: One of ``envelope.change.FAMILIES``.
         encodings: Wire settings of the connector.
         names: Names of the metadata columns.
-        epoch: Epoch in which the positions of this window hold.
+        epoch: Epoch of the initial snapshot, and of all that no later one holds.
+        epochs: Those that the transaction topic has told of, by number.
         uncounted: Collections whose rows a transform drops after Debezium counted them.
         format: How the records are written.
     """
@@ -32,6 +34,7 @@ class PipelineSpec:
     encodings: Encodings
     names: MetadataColumns = field(default_factory=MetadataColumns)
     epoch: int = 0
+    epochs: tuple[Epoch, ...] = ()
     uncounted: tuple[str, ...] = ()
     format: WireFormat = JsonFormat()
 

@@ -6,14 +6,16 @@ window is decoded once however many batches are cut from it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
+from lakeingest.envelope.epoch import end_epoch
 from lakeingest.plan.spec import PipelineSpec
+from lakeingest.position import COMPONENT_WIDTH, EPOCH_WIDTH, after, component
 from lakeingest.shape import Kind
 from lakeingest.transaction import completeness
 from lakeingest.transaction.boundary import boundaries
@@ -26,9 +28,18 @@ SNAPSHOT_BATCH = 0
 def window_changes(records: DataFrame, spec: PipelineSpec) -> DataFrame:
     """Decode data records to ``shape.CHANGE``."""
     event = bool(spec.names.event)
-    envelopes = spec.format.envelopes(records, event=event)
+    source = FAMILIES[spec.connector].source
+    envelopes = spec.format.envelopes(records, event=event, source=source)
     marks, key_body = spec.format.marks(spec.encodings), spec.format.key_body(F.col("key"))
-    return changes(envelopes, spec.connector, spec.epoch, marks, key_body, event=event)
+    return changes(
+        envelopes,
+        spec.connector,
+        spec.epoch,
+        marks,
+        key_body,
+        event=event,
+        epochs=spec.epochs,
+    )
 
 
 def window_metadata(records: DataFrame, spec: PipelineSpec) -> DataFrame:
@@ -40,14 +51,86 @@ def window_boundaries(metadata: DataFrame, spec: PipelineSpec) -> DataFrame:
     """Find the transactions that are over: ``shape.BOUNDARY`` plus ``domain``."""
     family = FAMILIES[spec.connector]
     id_ = F.col("id")
-    found = boundaries(
-        metadata,
-        family.transaction_key(id_),
-        family.end_position(F.lit(spec.epoch), id_),
-        family.order(id_),
-        family.implied_end,
+    if family.end_position is None:
+        end_position = F.lit(_UNPLACED)
+    else:
+        end_position = family.end_position(end_epoch(family, spec.epoch, spec.epochs, id_), id_)
+    found = boundaries(metadata, family.transaction_key(id_), end_position, family.implied_end)
+    if family.end_collection is not None:
+        found = found.withColumn("collections", _renamed(family.end_collection))
+    domain = family.domains.domain(id_) if family.domains else F.lit("")
+    return found.withColumn("domain", domain)
+
+
+def _renamed(named: Callable[[Column], Column]) -> Column:
+    return F.transform(
+        "collections",
+        lambda item: F.struct(
+            named(item["data_collection"]).alias("data_collection"), item["event_count"]
+        ),
     )
-    return found.withColumn("domain", family.order_domain(id_))
+
+
+def placed_by_rows(spec: PipelineSpec) -> bool:
+    """Tell whether an END's place is told by the rows of its transaction (``placed``)."""
+    return FAMILIES[spec.connector].end_position is None
+
+
+def placed(ends: DataFrame, window: DataFrame, spec: PipelineSpec, frontier: str) -> DataFrame:
+    """Give ENDs their place by the rows of their transactions, where ids do not tell.
+
+    The rows of a transaction share the leading component, its commit. An END lies above all with
+    it; those that share it are kept apart by their offset, which ends the position. One without
+    rows is where the END before it is: it has none that count, or it waits for them.
+
+    Args:
+        ends: ``window_boundaries``.
+        window: ``shape.CHANGE``, all that the transactions have so far.
+        spec: Pipeline settings.
+        frontier: Position of the last END that was released; empty: none was.
+    """
+    reached = (
+        completeness.transactional(window)
+        .groupBy("transaction_key")
+        .agg(F.max("position").alias("_reached"))
+    )
+    before = Window.orderBy("end_offset").rowsBetween(Window.unboundedPreceding, 0)
+    lowest = frontier[:_COMMIT_WIDTH] or after(spec.epoch, 0)
+    commit = F.coalesce(
+        F.last(F.substring("_reached", 1, _COMMIT_WIDTH), ignorenulls=True).over(before),
+        F.lit(lowest),
+    )
+    place = F.concat(commit, F.lit(_ABOVE_ROWS), component(F.col("end_offset")))
+    readable = F.col("end_position") != ""
+    return (
+        ends.join(reached, "transaction_key", "left")
+        .withColumn("end_position", F.when(readable, place).otherwise(F.lit("")))
+        .select(*ends.columns)
+    )
+
+
+def told_apart(end_position: str, spec: PipelineSpec) -> str:
+    """Return what of an END's position is the same when END comes again."""
+    return end_position[:-COMPONENT_WIDTH] if placed_by_rows(spec) else end_position
+
+
+def released_below(frontier: str, spec: PipelineSpec) -> str:
+    """Return the position below which every row's transaction was released.
+
+    Args:
+        frontier: Position of the last END that was released.
+        spec: Pipeline settings; where rows tell the place of END, another transaction with the same
+            commit may follow.
+    """
+    return frontier[:_COMMIT_WIDTH] if placed_by_rows(spec) else frontier
+
+
+_COMMIT_WIDTH = EPOCH_WIDTH + 1 + COMPONENT_WIDTH
+"""Of a position, epoch, rank and leading component."""
+
+_UNPLACED = "?"
+_ABOVE_ROWS = "G"
+"""Above every digit."""
 
 
 def is_counted(selected: Column | None, uncounted: Sequence[str]) -> Column:

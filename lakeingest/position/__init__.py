@@ -1,7 +1,9 @@
 """Positions: the one total order of events in a source's log (vocabulary for every stage)."""
 
+from lakeingest.position.binlog import BinlogPosition, Gtid, GtidSet
 from lakeingest.position.encoding import (
     COMPONENT_WIDTH,
+    EPOCH_WIDTH,
     after,
     component,
     inherited,
@@ -10,9 +12,21 @@ from lakeingest.position.encoding import (
     position,
     present_entries,
 )
+from lakeingest.position.epochs import Epoch
+from lakeingest.position.incomparable import IncomparableError
+from lakeingest.position.lsn import BlockLsn, Lsn, Scn
 
 __all__ = [
     "COMPONENT_WIDTH",
+    "EPOCH_WIDTH",
+    "BinlogPosition",
+    "BlockLsn",
+    "Epoch",
+    "Gtid",
+    "GtidSet",
+    "IncomparableError",
+    "Lsn",
+    "Scn",
     "after",
     "component",
     "inherited",

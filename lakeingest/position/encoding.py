@@ -25,7 +25,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 COMPONENT_WIDTH = 16
-_EPOCH_WIDTH = 4
+EPOCH_WIDTH = 4
 _MISSING = "!"
 
 
@@ -43,13 +43,13 @@ def position(epoch: Column, streaming: Column, *components: Column) -> Column:
         *components: Strings of ``component``, most significant first.
     """
     rank = F.when(streaming, F.lit("1")).otherwise(F.lit("0"))
-    return F.concat(F.lpad(F.hex(epoch.cast("bigint")), _EPOCH_WIDTH, "0"), rank, *components)
+    return F.concat(F.lpad(F.hex(epoch.cast("bigint")), EPOCH_WIDTH, "0"), rank, *components)
 
 
 def after(epoch: int, *components: int) -> str:
     """Return, for tests and frontiers, the streaming position with these components."""
     digits = "".join(f"{value:0{COMPONENT_WIDTH}X}" for value in components)
-    return f"{epoch:0{_EPOCH_WIDTH}X}1{digits}"
+    return f"{epoch:0{EPOCH_WIDTH}X}1{digits}"
 
 
 def inherited(moved_at: Column, written_at: Column) -> Column:

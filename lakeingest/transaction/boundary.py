@@ -31,7 +31,6 @@ def boundaries(
     metadata: DataFrame,
     transaction_key: Column,
     end_position: Column,
-    order: Column,
     implied_end: bool,
 ) -> DataFrame:
     """Find the transactions that are over in a slice of the transaction topic.
@@ -40,7 +39,6 @@ def boundaries(
         metadata: ``decode_transaction_metadata``'s columns, one partition.
         transaction_key: The connector family's key, over column ``id``.
         end_position: The family's end position, over column ``id``.
-        order: The family's transaction order (long), over column ``id``.
         implied_end: Whether a BEGIN without END is over at a later transaction's BEGIN.
 
     Returns:
@@ -71,12 +69,12 @@ def boundaries(
         followed = metadata.where(readable).select(
             F.col("offset").alias("_begun"),
             F.lead("status").over(by_offset).alias("_next_status"),
-            order.alias("_order"),
-            F.lead(order).over(by_offset).alias("_next_order"),
+            end_position.alias("_ended"),
+            F.lead(end_position).over(by_offset).alias("_next_ended"),
         )
         begins = marked.where((~is_end) & (F.col("_ends") == 0) & (F.col("begins") == 1))
         orphans = begins.join(followed, F.col("offset") == F.col("_begun")).where(
-            (F.col("_next_status") == "BEGIN") & (F.col("_next_order") > F.col("_order"))
+            (F.col("_next_status") == "BEGIN") & (F.col("_next_ended") > F.col("_ended"))
         )
         orphans = orphans.withColumn("implied", F.lit(True))
         over = over.unionByName(orphans.select(*over.columns))

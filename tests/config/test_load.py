@@ -267,3 +267,33 @@ def test_rfc_39s_columns_are_the_connectors_and_keep_their_names() -> None:
     mysql = {**RECORDED, **chosen, "lakeingest.source.connector": "mysql"}
     assert load_config(mysql).metadata().event == tuple(BINLOG.fieldNames())
     assert load_config(RECORDED).metadata().event == ()
+
+
+@pytest.mark.parametrize("connector", ["sqlserver", "oracle", "db2", "yugabytedb", "mariadb"])
+def test_every_connector_whose_order_is_known_can_be_named(connector: str) -> None:
+    config = load_config({**RECORDED, "lakeingest.source.connector": connector})
+    assert config.source.connector == connector
+
+
+@pytest.mark.parametrize(
+    ("connector", "why"),
+    [
+        ("mongodb", "out of scope: its events hold documents"),
+        ("yugabytedb-grpc", "logical replication connector"),
+    ],
+)
+def test_a_connector_that_is_refused_says_why(connector: str, why: str) -> None:
+    said = problem({**RECORDED, "lakeingest.source.connector": connector})
+    assert f"lakeingest.source.connector={connector}: {connector} is" in said
+    assert why in said
+
+
+def test_columns_of_hudi_streamer_need_a_connector_that_it_knew() -> None:
+    said = problem(
+        {
+            **RECORDED,
+            "lakeingest.source.connector": "sqlserver",
+            "lakeingest.metadata.columns": "hudi",
+        }
+    )
+    assert "no tables of a sqlserver connector" in said

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from lakeingest.envelope.change import FAMILIES
 from lakeingest.shape import RECORD
 
 VECTORS = Path(__file__).parent / "data"
@@ -45,6 +47,16 @@ def _octets(value: Any) -> bytes | None:
 def frame(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
     """Return records as a source gives them (``shape.RECORD``)."""
     return spark.createDataFrame([record.row() for record in records], RECORD).coalesce(1)
+
+
+def end_position(spark: SparkSession, connector: str, id_: str) -> str:
+    """Return the position of an END of epoch 0."""
+    of_family = FAMILIES[connector].end_position
+    assert of_family is not None
+    ids = spark.createDataFrame([(id_,)], "id string")
+    row = ids.select(of_family(F.lit(0), F.col("id"))).first()
+    assert row is not None
+    return str(row[0])
 
 
 def vectors(name: str) -> list[Record]:
@@ -93,4 +105,27 @@ def binlog_event(
     """Return a MySQL or MariaDB change event without its row."""
     block = None if transaction is None else {"id": transaction, "total_order": 1}
     placed = {"db": "shop", "table": "a", "file": file, "pos": pos, "row": row} | source
+    return {"before": None, "after": {"id": 1}, "source": placed, "transaction": block, "op": op}
+
+
+def commit_lsn_event(
+    commit_lsn: str | None, change_lsn: str | None, *, op: str = "c", **source: Any
+) -> dict[str, Any]:
+    """Return an SQL Server or Db2 change event without its row."""
+    block = None if commit_lsn is None else {"id": commit_lsn, "total_order": 1}
+    placed = {
+        "schema": "dbo",
+        "table": "a",
+        "commit_lsn": commit_lsn,
+        "change_lsn": change_lsn,
+    } | source
+    return {"before": None, "after": {"id": 1}, "source": placed, "transaction": block, "op": op}
+
+
+def oracle_event(
+    commit_scn: str | None, *, tx: str = "02000a0037030000", op: str = "c", **source: Any
+) -> dict[str, Any]:
+    """Return an Oracle change event without its row."""
+    block = {"id": tx, "total_order": 1}
+    placed = {"db": "ORCLPDB1", "schema": "SHOP", "table": "A", "commit_scn": commit_scn} | source
     return {"before": None, "after": {"id": 1}, "source": placed, "transaction": block, "op": op}

@@ -15,7 +15,14 @@ from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.position import COMPONENT_WIDTH, after
 from lakeingest.shape import Kind
-from tests.envelope.records import Record, binlog_event, frame, postgresql_event, recorded
+from tests.envelope.records import (
+    Record,
+    binlog_event,
+    end_position,
+    frame,
+    postgresql_event,
+    recorded,
+)
 
 RECORDING = Path(__file__).parents[1] / "recordings" / "data" / "pg-shop-small" / "json-schema"
 TABLES = ("orders", "order_lines", "customers", "ledger", "txlog")
@@ -90,8 +97,7 @@ def test_the_end_of_a_transaction_lies_above_its_rows_and_not_above_later_ones(
         [postgresql_event(before=100, lsn=199), postgresql_event(before=200, lsn=150)],
         "postgresql",
     )
-    id_ = spark.createDataFrame([("7:200",)], "id string")
-    end = id_.select(FAMILIES["postgresql"].end_position(F.lit(0), F.col("id"))).collect()[0][0]
+    end = end_position(spark, "postgresql", "7:200")
     assert own < end <= first_of_next
 
 
@@ -211,10 +217,13 @@ IDS = {
 
 
 def test_a_transaction_id_has_a_domain_and_a_number_within_it(spark: SparkSession) -> None:
-    family = FAMILIES["mysql"]
+    domains = FAMILIES["mysql"].domains
+    assert domains is not None
     ids = spark.createDataFrame([(id_,) for id_ in IDS], "id string").coalesce(1)
     rows = ids.select(
-        "id", family.order_domain(F.col("id")).alias("domain"), family.order(F.col("id")).alias("n")
+        "id",
+        domains.domain(F.col("id")).alias("domain"),
+        domains.number(F.col("id")).alias("n"),
     ).collect()
     assert {row["id"]: (row["domain"], row["n"]) for row in rows} == IDS
 
@@ -222,8 +231,7 @@ def test_a_transaction_id_has_a_domain_and_a_number_within_it(spark: SparkSessio
 def test_the_end_of_a_binlog_transaction_lies_between_its_rows_and_the_next_ones(
     spark: SparkSession,
 ) -> None:
-    id_ = spark.createDataFrame([("0-1-9",)], "id string")
-    end = id_.select(FAMILIES["mariadb"].end_position(F.lit(0), F.col("id"))).collect()[0][0]
+    end = end_position(spark, "mariadb", "0-1-9")
     top = 2**31 - 1
     last, following = positions(
         spark,

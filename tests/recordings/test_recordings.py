@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,8 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.demo import demo_folder
 from lakeingest.reader import open_lake
+from lakeingest.shape import LEDGER_FOLDER
+from tests.recordings.altered import Line, altered
 from tests.recordings.check import Report, check_history, check_run, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, recorded_run
 from tests.recordings.known import uncounted
@@ -195,6 +198,7 @@ def test_mariadb_kill_keeps_all_20001_rows_of_the_interrupted_transaction(
 ) -> None:
     report = check_run(spark, recorded_run(DATA / "mariadb-kill"), tmp_path)
     assert wrong(report) == []
+    assert epochs(spark, tmp_path) == []
     # The giant's 20,000 rows of this table (its last row is in txlog), and 150 of three others.
     assert next(table.rows for table in report.tables if table.table == "bulk") == 20_150
 
@@ -209,6 +213,42 @@ def test_redelivered_transactions_change_nothing(spark: SparkSession, tmp_path: 
     assert wrong(report) == []
     assert report.history.place is not None
     assert report.history.place.last == report.history.of
+    assert epochs(spark, tmp_path) == []
+
+
+def epochs(spark: SparkSession, folder: Path) -> list[str]:
+    """Return the domains of the epochs that a lake's ledger tells of."""
+    ledger = spark.read.format("delta").load(str(folder / "lake" / LEDGER_FOLDER))
+    return [row["transaction_id"] for row in ledger.where("kind = 'epoch'").collect()]
+
+
+def test_a_server_that_takes_over_with_lower_numbers_leaves_the_tables_of_the_database(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The recorded run, its second half committed by a server that begins at another number."""
+
+    def taken_over(found: list[Line]) -> list[Line]:
+        return [{**line, "k": failover(line["k"]), "v": failover(line["v"])} for line in found]
+
+    recorded = recorded_run(DATA / "mariadb-kill")
+    topics = dict.fromkeys((*recorded.oracle.tables, "transaction"), taken_over)
+    run = altered(recorded, tmp_path / "log", **topics)
+    report = check_run(spark, run, tmp_path, settings={"lakeingest.batch.max.events": "5000"})
+    assert wrong(report) == []
+    assert epochs(spark, tmp_path) == ["7"]
+
+
+GTID = re.compile(r'"0-223344-(\d+)')
+PLACE = re.compile(r'"pos":(\d+)')
+
+
+def failover(text: str | None) -> str | None:
+    """Let the numbers above 6300 be another domain's, lower than all, in a binlog begun anew."""
+    number = GTID.search((text or "").replace("\\", ""))
+    if text is None or number is None or int(number[1]) <= 6300:
+        return text
+    moved = PLACE.sub(lambda place: f'"pos":{int(place[1]) - 27_000_000}', text)
+    return GTID.sub(lambda gtid: f'"7-9-{int(gtid[1]) - 6299}', moved)
 
 
 def test_the_totals_of_the_final_tables_are_those_of_the_last_commit(

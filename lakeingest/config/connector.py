@@ -1,0 +1,55 @@
+"""The connectors that can be named, and those that a user may well name but that are refused.
+
+A name that is merely unknown is a misspelling; one that is refused says why, because a user who
+meets it must know whether to wait, to change the connector or to look for another tool.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
+
+REFUSED = {
+    "mongodb": "out of scope: its events hold documents, not rows of a table with columns. Send "
+    "it through a tool for documents",
+    "yugabytedb-grpc": "not there yet: BEGIN and END are per tablet and count no rows, so nothing "
+    "tells when a transaction is whole. Use YugabyteDB's logical replication connector "
+    "(yugabytedb, with plugin.name=pgoutput)",
+}
+"""Connectors that a user may well name, and why they are refused."""
+
+
+def _not_refused(connector: object) -> object:
+    if isinstance(connector, str) and connector in REFUSED:
+        message = f"{connector} is {REFUSED[connector]}"
+        raise ValueError(message)
+    return connector
+
+
+Connector = Annotated[
+    Literal["postgresql", "mysql", "mariadb", "sqlserver", "oracle", "db2", "yugabytedb"],
+    BeforeValidator(_not_refused),
+]
+EVENT_CONNECTORS = ("postgresql", "mysql", "mariadb", "yugabytedb")
+"""Those for whose tables RFC-39 has columns."""
+
+
+def refuse_event_columns(connector: str, snapshot_again: str) -> None:
+    """Refuse RFC-39's columns where there are none, or where nothing fills them.
+
+    Raises:
+        ValueError: With these settings tables cannot have them.
+    """
+    if connector not in EVENT_CONNECTORS:
+        message = (
+            "lakeingest.metadata.columns=hudi: Hudi Streamer has no tables of a "
+            f"{connector} connector whose columns could be kept"
+        )
+        raise ValueError(message)
+    if snapshot_again != "stop":
+        message = (
+            "lakeingest.source.snapshot.again=replace: rows that a new snapshot lacks are deleted "
+            "by no event, which lakeingest.metadata.columns=hudi could tell of"
+        )
+        raise ValueError(message)

@@ -1,0 +1,123 @@
+"""A server that takes over with lower numbers: its transactions are the newer ones, from END on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply import epochs, window
+from lakeingest.errors import DataError
+from lakeingest.shape import LEDGER_FOLDER
+from tests.apply.written import PREFIX, Sent, WrittenLog, table
+
+pytestmark = pytest.mark.slow
+
+A, B = "0e4d5dcd-a33b-11ea-80f1-02010a22a99e", "7c1de3f2-3fd2-11e6-9cdc-42010af000bc"
+TABLE = "shop.a"
+
+
+def row(gtid: str, id_: int, v: int | None, op: str | None = None) -> Sent:
+    number = int(gtid.rpartition(":")[2])
+    # Where the new server's file begins again, too.
+    place = {"file": "mysql-bin.000001", "pos": 100 * number, "row": 0}
+    return Sent(TABLE, id_, v, {"db": "shop", "table": "a", "gtid": gtid, **place}, op)
+
+
+def commit(log: WrittenLog, gtid: str, *rows: tuple[int, int | None]) -> None:
+    log.transaction(gtid, *(row(gtid, id_, v) for id_, v in rows))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> WrittenLog:
+    """A server whose last transactions are A:98 to A:100."""
+    made = WrittenLog(tmp_path / "log", "mysql")
+    for number in (98, 99, 100):
+        commit(made, f"{A}:{number}", (1, number), (number, number))
+    return made
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    return tmp_path / "lake"
+
+
+def opened(spark: SparkSession, lake: Path) -> list[tuple[str, dict[str, dict[str, int]], str]]:
+    """Return the epochs of the ledger: domain, from where it holds, what positions begin with."""
+    ledger = spark.read.format("delta").load(f"{lake}/{LEDGER_FOLDER}")
+    rows = ledger.where("kind = 'epoch'").orderBy("end_position").collect()
+    return [(r["transaction_id"], r["offsets"], r["end_position"]) for r in rows]
+
+
+def test_a_failover_in_one_window_orders_the_new_server_above_the_old_one(
+    spark: SparkSession, log: WrittenLog, lake: Path
+) -> None:
+    # The old server's last statement has no END; it is over when the new one begins.
+    log.begin(f"{A}:101")
+    log.rows(f"{A}:101", [row(f"{A}:101", 0, None, "t")])
+    commit(log, f"{B}:3", (1, 3), (2, 2))
+    commit(log, f"{B}:4", (1, 4), (98, None))
+    log.ingest(spark, lake, batch_max_events="1")
+    assert table(spark, lake, TABLE) == {1: 4, 2: 2}
+    assert opened(spark, lake) == [(B, {f"{PREFIX}.transaction": {"0": 7}}, "00011")]
+
+
+def test_an_epoch_survives_restarts_and_what_is_sent_again_opens_none(
+    spark: SparkSession, log: WrittenLog, lake: Path
+) -> None:
+    log.ingest(spark, lake)
+    assert opened(spark, lake) == []
+    # Rows of the new server that wait for their END: nothing of them is published.
+    log.begin(f"{B}:3")
+    log.rows(f"{B}:3", [row(f"{B}:3", 1, 3)])
+    assert log.ingest(spark, lake).batches == 0
+    assert table(spark, lake, TABLE)[1] == 100
+    log.rows(f"{B}:3", [row(f"{B}:3", 2, 3)])
+    log.end(f"{B}:3", {TABLE: 2})
+    log.ingest(spark, lake)
+    assert table(spark, lake, TABLE)[1] == 3
+    # The connector goes back over the seam, and on; then the old server returns.
+    for number in (99, 100):
+        commit(log, f"{A}:{number}", (1, number), (number, number))
+    commit(log, f"{B}:3", (1, 3), (2, 3))
+    commit(log, f"{B}:4", (2, 4))
+    commit(log, f"{A}:101", (3, 101))
+    log.ingest(spark, lake)
+    assert table(spark, lake, TABLE) == {1: 3, 2: 4, 3: 101, 98: 98, 99: 99, 100: 100}
+    assert [domain for domain, _, _ in opened(spark, lake)] == [B, A]
+
+
+def test_without_epochs_the_new_server_would_look_older(
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window, "opened_epochs", lambda _, __, ___, spec: spec.epochs)
+    commit(log, f"{B}:3", (1, 3))
+    log.ingest(spark, lake)
+    assert table(spark, lake, TABLE)[1] == 100
+
+
+def test_servers_that_take_turns_are_refused(
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(epochs, "MAX_EPOCHS", 3)
+    for number in range(1, 3):
+        commit(log, f"{B}:{number}", (1, number))
+        commit(log, f"{A}:{100 + number}", (1, number))
+    with pytest.raises(DataError, match="servers that take turns"):
+        log.ingest(spark, lake)
+
+
+def test_a_binlog_with_another_name_begins_anew_above_the_old_one(
+    spark: SparkSession, tmp_path: Path, lake: Path
+) -> None:
+    log = WrittenLog(tmp_path / "renamed", "mysql")
+    files = ("mysql-bin.999999", "mysql-bin.1000000", "binlog.000001")
+    for number, file in enumerate(files):
+        id_ = f"file={file},pos=4"
+        place = {"db": "shop", "table": "a", "gtid": None, "file": file, "pos": 90, "row": 0}
+        log.transaction(id_, Sent(TABLE, 1, number, place))
+        if number > 0:
+            log.ingest(spark, lake)
+            assert table(spark, lake, TABLE) == {1: number}
+    assert [domain for domain, _, _ in opened(spark, lake)] == ["file=binlog"]

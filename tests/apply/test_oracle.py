@@ -1,0 +1,129 @@
+"""Oracle from log to lake: ENDs without an SCN stand where their rows are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.errors import DataError
+from lakeingest.reader import open_lake
+from tests.apply.written import Sent, WrittenLog, table
+
+pytestmark = pytest.mark.slow
+
+TABLE, OTHER = "SHOP.A", "SHOP.B"
+PDB = "ORCLPDB1"
+
+
+def row(scn: int, seq: int, id_: int, v: int | None, name: str = "A") -> Sent:
+    place = {"db": PDB, "schema": "SHOP", "table": name, "scn": "1", "commit_scn": str(scn)}
+    return Sent(f"SHOP.{name}", id_, v, {**place, "txSeq": seq, "redo_thread": 1})
+
+
+def counted(**counts: int) -> dict[str, int]:
+    return {f"{PDB}.SHOP.{name}": count for name, count in counts.items()}
+
+
+def commit(log: WrittenLog, tx: str, *rows: Sent) -> None:
+    names = [sent.collection.removeprefix("SHOP.") for sent in rows]
+    log.begin(tx)
+    log.rows(tx, rows)
+    log.end(tx, counted(**{name: names.count(name) for name in sorted({*names})}))
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    return tmp_path / "lake"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> WrittenLog:
+    """A snapshot, and transactions whose ids are in no order and whose SCNs gain a digit."""
+    made = WrittenLog(tmp_path / "log", "oracle")
+    for id_, mark in ((1, "first"), (2, "last")):
+        place = {"db": PDB, "schema": "SHOP", "table": "A", "scn": "5000", "snapshot": mark}
+        made.put(Sent(TABLE, id_, id_, place, "r"))
+    commit(made, "09", row(999, 1, 1, 10), row(999, 9, 2, 20), row(999, 10, 2, 21))
+    commit(made, "01", row(1_000, 1, 1, 11), row(1_000, 2, 3, 30, "B"))
+    return made
+
+
+def tables(spark: SparkSession, lake: Path) -> tuple[dict[int, int], dict[int, int]]:
+    return table(spark, lake, TABLE), table(spark, lake, OTHER)
+
+
+def test_transactions_follow_one_another_by_the_scn_of_their_rows(
+    spark: SparkSession, log: WrittenLog, lake: Path
+) -> None:
+    log.ingest(spark, lake, commit_max_transactions="1")
+    assert tables(spark, lake) == ({1: 11, 2: 21}, {3: 30})
+    history = open_lake(spark, str(lake)).history().orderBy("batch").collect()
+    assert [found["transactions"] for found in history] == [0, 1, 1]
+    names = open_lake(spark, str(lake)).transactions().select("events_by_table").collect()
+    assert {name for found in names for name in found[0]} == {TABLE, OTHER}
+
+
+def test_an_end_that_is_there_before_its_rows_waits_for_them(
+    spark: SparkSession, log: WrittenLog, lake: Path
+) -> None:
+    late = row(1_001, 1, 1, 12)
+    log.begin("05")
+    log.end("05", counted(A=1))
+    commit(log, "04", row(1_002, 1, 2, 22))
+    with pytest.raises(DataError, match=r"END counts 1 rows of table 'SHOP\.A', 0 are there"):
+        log.ingest(spark, lake)
+    assert tables(spark, lake) == ({1: 11, 2: 21}, {3: 30})
+    log.rows("05", [late])
+    log.ingest(spark, lake)
+    assert tables(spark, lake) == ({1: 12, 2: 22}, {3: 30})
+
+
+def test_two_transactions_of_one_commit_scn_are_both_whole(
+    spark: SparkSession, log: WrittenLog, lake: Path
+) -> None:
+    commit(log, "08", row(1_001, 1, 1, 12))
+    # The rows of the second one are there in part, its END is not.
+    log.begin("07")
+    log.rows("07", [row(1_001, 1, 2, 22)])
+    log.ingest(spark, lake)
+    assert tables(spark, lake) == ({1: 12, 2: 21}, {3: 30})
+    log.rows("07", [row(1_001, 2, 3, 31, "B")])
+    log.end("07", counted(A=1, B=1))
+    log.ingest(spark, lake)
+    assert tables(spark, lake) == ({1: 12, 2: 22}, {3: 31})
+
+
+def test_what_a_restarted_connector_sends_again_changes_nothing(
+    spark: SparkSession, log: WrittenLog, lake: Path
+) -> None:
+    log.ingest(spark, lake)
+    commit(log, "09", row(999, 1, 1, 10), row(999, 9, 2, 20), row(999, 10, 2, 21))
+    commit(log, "01", row(1_000, 1, 1, 11), row(1_000, 2, 3, 30, "B"))
+    commit(log, "02", row(1_003, 1, 3, None, "B"))
+    # Nor do the rows alone of one that was applied.
+    log.rows("03", [row(998, 9, 2, 19)])
+    commit(log, "04", row(1_004, 1, 4, 40))
+    log.ingest(spark, lake)
+    assert tables(spark, lake) == ({1: 11, 2: 21, 4: 40}, {})
+
+
+def test_a_transaction_of_tables_that_are_not_read_holds_nothing_back(
+    spark: SparkSession, log: WrittenLog, lake: Path
+) -> None:
+    log.transaction("0a")
+    commit(log, "0b", row(1_005, 1, 5, 50, "B"))
+    commit(log, "0c", row(1_006, 1, 1, 13))
+    log.ingest(spark, lake, source_topics=f"w.{TABLE}")
+    assert table(spark, lake, TABLE) == {1: 13, 2: 21}
+    assert open_lake(spark, str(lake)).transactions().count() == 5
+
+
+def test_ends_in_another_order_than_their_rows_are_refused(
+    spark: SparkSession, log: WrittenLog, lake: Path
+) -> None:
+    commit(log, "0d", row(1_500, 1, 1, 15))
+    commit(log, "0e", row(1_400, 1, 1, 14))
+    with pytest.raises(DataError, match="another order than the commit SCNs"):
+        log.ingest(spark, lake)

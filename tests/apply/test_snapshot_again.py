@@ -1,0 +1,147 @@
+"""A connector that starts over: its snapshot replaces the tables, in an epoch of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.seam import Seam
+from lakeingest.errors import DataError
+from lakeingest.reader import open_lake
+from lakeingest.shape import LEDGER_FOLDER
+from tests.apply.written import Sent, WrittenLog, table
+
+pytestmark = pytest.mark.slow
+
+REPLACE = {"source_snapshot_again": "replace"}
+BEFORE = {"public.a": {1: 11, 2: 20, 3: 30}, "public.b": {5: 50}, "public.c": {7: 70}}
+
+
+def row(
+    name: str, id_: int, v: int | None, *, before: int | None, lsn: int, ms: int, **more: str
+) -> Sent:
+    sequence = json.dumps(
+        [None if before is None else str(before), str(lsn)], separators=(",", ":")
+    )
+    place = {"schema": "public", "table": name, "lsn": lsn, "sequence": sequence, "ts_ms": ms}
+    return Sent(f"public.{name}", id_, v, {**place, **more}, "r" if "snapshot" in more else None)
+
+
+def snapshot(log: WrittenLog, lsn: int, ms: int, rows: list[tuple[str, int, int]]) -> None:
+    for place, (name, id_, v) in enumerate(rows):
+        ended = place == len(rows) - 1 or rows[place + 1][0] != name
+        mark = "last" if place == len(rows) - 1 else "last_in_data_collection" if ended else "true"
+        log.put(row(name, id_, v, before=None, lsn=lsn, ms=ms, snapshot=mark))
+
+
+def commit(
+    log: WrittenLog, xid: int, before: int | None, end: int, *rows: tuple[str, int, int | None]
+) -> None:
+    sent = [row(name, id_, v, before=before, lsn=end - 1, ms=end) for name, id_, v in rows]
+    log.transaction(f"{xid}:{end}", *sent)
+
+
+def tables(spark: SparkSession, lake: Path) -> dict[str, dict[int, int]]:
+    snapshot = open_lake(spark, str(lake)).snapshot()
+    return {name: table(spark, lake, name) for name in snapshot.tables()}
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    return tmp_path / "lake"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> WrittenLog:
+    """A snapshot and two transactions at 1,000 and above, by connector run ``one``."""
+    made = WrittenLog(tmp_path / "log", "postgresql", "one")
+    snapshot(made, 1_000, 900, [("a", 1, 10), ("a", 2, 20), ("b", 5, 50), ("c", 7, 70)])
+    commit(made, 7, None, 1_100, ("a", 1, 11))
+    commit(made, 8, 1_100, 1_200, ("a", 3, 30))
+    return made
+
+
+def start_over(log: WrittenLog) -> None:
+    """The server was restored to before all of it, and lives on; the connector starts over.
+
+    Not seen: 1 is changed, 2 and 3 are gone, 4 is new, ``c`` is empty.
+    """
+    log.run = "two"
+    snapshot(log, 500, 2_000, [("a", 1, 12), ("a", 4, 40), ("b", 5, 51)])
+    commit(log, 7, None, 600, ("a", 4, 41), ("b", 6, 60))
+    commit(log, 8, 600, 700, ("b", 5, None))
+
+
+AFTER = {"public.a": {1: 12, 4: 41}, "public.b": {6: 60}, "public.c": {}}
+
+
+def test_a_new_snapshot_replaces_the_tables_where_the_user_says_so(
+    spark: SparkSession, log: WrittenLog, lake: Path
+) -> None:
+    log.ingest(spark, lake)
+    assert tables(spark, lake) == BEFORE
+    start_over(log)
+    with pytest.raises(DataError, match=r"lakeingest\.source\.snapshot\.again=replace"):
+        log.ingest(spark, lake)
+    assert tables(spark, lake) == BEFORE
+    log.ingest(spark, lake, **REPLACE)
+    assert tables(spark, lake) == AFTER
+    # It survives: a later run reads its epoch off the ledger, and asks for nothing.
+    commit(log, 9, 700, 800, ("a", 1, 13))
+    log.ingest(spark, lake)
+    assert tables(spark, lake) == {**AFTER, "public.a": {1: 13, 4: 41}}
+    ledger = spark.read.format("delta").load(f"{lake}/{LEDGER_FOLDER}")
+    (opened,) = ledger.where("kind = 'epoch'").collect()
+    assert opened["offsets"] == {
+        "w.public.a": {"0": 4},
+        "w.public.b": {"0": 1},
+        "w.public.c": {"0": 1},
+        "w.transaction": {"0": 4},
+    }
+
+
+def test_what_was_complete_before_the_snapshot_is_published_first_and_the_rest_is_superseded(
+    spark: SparkSession, log: WrittenLog, lake: Path
+) -> None:
+    log.ingest(spark, lake)
+    commit(log, 9, 1_200, 1_300, ("a", 2, 21))
+    # Killed in mid-transaction: no END, and no row in another table.
+    log.begin("10:1301")
+    log.rows("10:1301", [row("b", 5, 99, before=1_300, lsn=1_310, ms=1_301)])
+    start_over(log)
+    log.ingest(spark, lake, **REPLACE)
+    assert tables(spark, lake) == AFTER
+    history = open_lake(spark, str(lake)).history().orderBy("batch").collect()
+    assert [row["transactions"] for row in history] == [0, 2, 1, 0, 0, 2]
+
+
+def test_a_snapshot_that_is_not_complete_is_waited_for_by_later_runs(
+    spark: SparkSession, log: WrittenLog, lake: Path
+) -> None:
+    log.ingest(spark, lake)
+    log.run = "two"
+    log.put(row("a", 1, 12, before=None, lsn=500, ms=2_000, snapshot="true"))
+    log.ingest(spark, lake, **REPLACE)
+    assert tables(spark, lake) == BEFORE
+    log.put(row("a", 4, 40, before=None, lsn=500, ms=2_000, snapshot="last"))
+    # The ledger says that the epoch is open: a driver that starts anew need not be told again.
+    log.ingest(spark, lake)
+    assert tables(spark, lake) == {"public.a": {1: 12, 4: 40}, "public.b": {}, "public.c": {}}
+
+
+def test_a_connector_that_only_sends_again_opens_no_epoch(
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(*_: object) -> Seam:
+        raise AssertionError
+
+    monkeypatch.setattr("lakeingest.apply.window.seam", opened)
+    log.ingest(spark, lake, **REPLACE)
+    log.run = "restarted"
+    commit(log, 7, None, 1_100, ("a", 1, 11))
+    commit(log, 8, 1_100, 1_200, ("a", 3, 30))
+    log.ingest(spark, lake, **REPLACE)
+    assert tables(spark, lake) == BEFORE
