@@ -19,9 +19,10 @@ from pyspark.sql import functions as F
 from lakeingest.decode.columns import Encodings
 from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.envelope import changes
+from lakeingest.envelope.change import FAMILIES
 from lakeingest.sink.contract import Sink
 from tests.envelope.records import Record, frame
-from tests.law.history import Case, Change, change
+from tests.law.history import COLLECTION, Case, Change, change
 from tests.law.ingest import Ingest
 
 Source = Callable[[int, int, bool], Mapping[str, Any]]
@@ -120,6 +121,43 @@ def _domain(cut: int) -> str:
     return f"0-{2 - cut % 2}-{999 + cut}"
 
 
+def _lsn(high: int, low: int, width: int) -> str:
+    return f"{high:08x}:{low:08x}:{7:0{width}x}"
+
+
+def _by_commit(width: int) -> tuple[Source, Transaction]:
+    """Return SQL Server's or Db2's words; LSNs pass from 9 to a and from f to 10."""
+
+    def commit(cut: int) -> str:
+        return _lsn(0xFE + cut, 0xAC0, width)
+
+    def source(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any]:
+        return {
+            "db": "shop",
+            "schema": "public",
+            "table": "docs",
+            "commit_lsn": commit(cut),
+            "change_lsn": None if snapshot else _lsn(0xFE + cut, 8 + statement, width),
+            "event_serial_no": 2 - statement % 2,
+            "snapshot": _snapshot(snapshot),
+        }
+
+    return source, lambda cut, _: commit(cut)
+
+
+def _oracle(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any]:
+    # A change's own SCN goes back where its transaction began before the one that committed first.
+    return {
+        "db": "ORCLPDB1",
+        "schema": "public",
+        "table": "docs",
+        "scn": str(9_999_900 + statement - (50 if cut % 2 else 0)),
+        "commit_scn": str(9_999_999 + cut),
+        "txSeq": statement,
+        "snapshot": _snapshot(snapshot),
+    }
+
+
 CONNECTORS: Mapping[str, Connector] = {
     "postgresql": Connector("postgresql", _postgresql, _xid),
     "postgresql, no headers": Connector("postgresql", _without_headers, _xid, headers=False),
@@ -127,6 +165,11 @@ CONNECTORS: Mapping[str, Connector] = {
     "mysql, gtid": Connector("mysql", _with_gtid(_uuid), _by_gtid(_uuid)),
     "mysql, tagged gtid": Connector("mysql", _with_gtid(_tagged), _by_gtid(_tagged)),
     "mariadb": Connector("mariadb", _with_gtid(_domain), _by_gtid(_domain)),
+    "sqlserver": Connector("sqlserver", *_by_commit(4)),
+    "db2": Connector("db2", *_by_commit(16)),
+    "db2, short": Connector("db2", *_by_commit(4)),
+    "oracle": Connector("oracle", _oracle, lambda cut, _: f"02000a00{cut:08x}"),
+    "yugabytedb": Connector("yugabytedb", _postgresql, _xid),
 }
 
 
@@ -169,9 +212,11 @@ class RawIngest(Ingest):
         ]
         numbered = [replace(record, offset=offset) for offset, record in enumerate(records)]
         marks = tuple(mark.encode() for mark in Encodings().json_marks())
-        envelopes = decode_envelope(frame(self._session, numbered))
-        found = changes(envelopes, self._connector.name, 0, marks)
-        return found.withColumn("batch", F.col("partition"))
+        name = self._connector.name
+        envelopes = decode_envelope(frame(self._session, numbered), source=FAMILIES[name].source)
+        found = changes(envelopes, name, 0, marks).withColumn("batch", F.col("partition"))
+        # What a connector calls the table is not what is judged here.
+        return found.withColumn("collection", F.lit(COLLECTION))
 
 
 def _move(source: dict[str, Any], history: int) -> None:
