@@ -46,7 +46,7 @@ def test_the_same_table_has_no_changes() -> None:
         ((WAS[0], column("note", nullable=False), WAS[2]), [("nullability", "note")]),
         ((WAS[0], column("note", default='"x"'), WAS[2]), [("default", "note")]),
     ],
-    ids=str,
+    ids=lambda value: value[0][0] if isinstance(value, list) else "",
 )
 def test_each_kind_of_change_is_told(
     now: Sequence[SourceColumn], kinds: list[tuple[str, str]]
