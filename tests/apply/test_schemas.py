@@ -25,6 +25,7 @@ from lakeingest.config import load_config
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.json_envelope import carried_schemas
 from lakeingest.decode.json_format import envelope_columns
+from lakeingest.decode.logical import Form
 from lakeingest.decode.wire import Samples
 from lakeingest.errors import DataError
 from lakeingest.source.bounds import wanted_ranges
@@ -236,7 +237,7 @@ def test_a_schema_that_records_carry_is_read_once_whatever_their_number(
 ) -> None:
     asked: list[str] = []
 
-    def counted(text: str) -> tuple[SourceColumn, ...]:
+    def counted(text: str, _: Form) -> tuple[SourceColumn, ...]:
         asked.append(text)
         return envelope_columns(text)
 
