@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 )
 
 from lakeingest.decode.logical_type import LogicalType, checked
-from lakeingest.decode.number import decimal_from_bytes, decimal_text
+from lakeingest.decode.number import decimal_from_bytes, decimal_text, once
 from lakeingest.decode.octets import RAW, base64
 
 DIGITS = 38
@@ -118,11 +118,14 @@ def _variable(wire: DataType, octets: Octets, spark: DecimalType | None) -> Logi
         return LogicalType(parts, _TEXT, checked(VARIABLE_NAME, shown), VARIABLE_NAME)
 
     def exact(value: Column) -> Column:
-        text = shown(value)
-        # The cast would round away what stands behind the declared digits.
-        rest = F.substr(text, F.length(text) - (value["scale"] - spark.scale) + 1)
-        whole = (value["scale"] <= spark.scale) | (F.translate(rest, "0", "") == "")
-        return F.when(whole, text.cast(spark))
+        more = value["scale"] - spark.scale
+
+        def cast(text: Column) -> Column:
+            # The cast would round away what stands behind the declared digits.
+            rest = F.substr(text, F.length(text) - more + 1)
+            return F.when((more <= 0) | (F.translate(rest, "0", "") == ""), text.cast(spark))
+
+        return once(shown(value), cast)
 
     name = f"decimal({spark.precision},{spark.scale})"
     return LogicalType(parts, spark, checked(name, exact, _TOO_LARGE), name)

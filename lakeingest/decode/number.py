@@ -9,9 +9,14 @@ precision rules above 38.
 
 Numbers of more than 38 digits are text from the beginning (``long_unscaled_text``): division of a
 long number by hand, four octets into nine digits, so that each step fits 64 bits.
+
+What stands in an expression several times is bound by ``once``: Spark would write it out each time,
+and a plan that is large enough takes longer to make than to run (ten seconds for one column, seen).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -64,25 +69,42 @@ def long_unscaled_text(data: Column) -> Column:
     Far dearer than ``unscaled_text``, so only for what that cannot read. Null where there are no
     bytes.
     """
-    digits = F.hex(F.when(F.length(data) > 0, data))
+    return once(F.hex(F.when(F.length(data) > 0, data)), _long_text)
+
+
+def once(value: Column, use: Callable[[Column], Column]) -> Column:
+    """Return ``use(value)`` with ``value`` computed once, however often it is used."""
+    return F.get(F.transform(F.array(value), use), F.lit(0))
+
+
+def _long_text(digits: Column) -> Column:
+    """Return the decimal text of a two's complement integer in hexadecimal digits."""
     negative = F.substring(digits, 1, 1) >= F.lit("8")
     # A negative number's magnitude is one more than its bits turned over.
     turned = F.translate(digits, "0123456789ABCDEF", "FEDCBA9876543210")
     magnitude = F.when(negative, turned).otherwise(digits)
-    count = F.ceil(F.length(magnitude) / _HEX_IN_WORD).cast("int")
-    gap = count * _HEX_IN_WORD - F.length(magnitude)
+    count = F.ceil(F.length(digits) / _HEX_IN_WORD).cast("int")
+    gap = count * _HEX_IN_WORD - F.length(digits)
     padded = F.concat(F.substr(F.lit("0" * _HEX_IN_WORD), F.lit(1), gap), magnitude)
 
-    def word(at: Column) -> Column:
-        octets = F.substr(padded, (at - 1) * _HEX_IN_WORD + 1, F.lit(_HEX_IN_WORD))
-        return F.conv(octets, 16, 10).cast("bigint") + (negative & (at == count)).cast("bigint")
+    def words(whole: Column) -> Column:
+        last = F.length(whole) / _HEX_IN_WORD
 
-    words = F.transform(F.sequence(F.lit(1), count), word)
-    limbs = F.aggregate(words, F.array(F.lit(0).cast("bigint")), _with_word)
+        def word(at: Column) -> Column:
+            octets = F.substr(whole, (at - 1) * _HEX_IN_WORD + 1, F.lit(_HEX_IN_WORD))
+            number = F.conv(octets, 16, 10).cast("bigint")
+            return number + (negative & (at == last)).cast("bigint")
+
+        return F.transform(F.sequence(F.lit(1), last.cast("int")), word)
+
+    limbs = F.aggregate(once(padded, words), F.array(F.lit(0).cast("bigint")), _with_word)
     shown = F.transform(F.reverse(limbs), lambda n: F.lpad(n.cast("string"), _DIGITS_IN_LIMB, "0"))
-    text = F.call_function("ltrim", F.lit("0"), F.array_join(shown, ""))
-    sign = F.when(negative, F.lit("-")).otherwise(F.lit(""))
-    return F.when(text == "", F.lit("0")).otherwise(F.concat(sign, text))
+
+    def signed(text: Column) -> Column:
+        sign = F.when(negative, F.lit("-")).otherwise(F.lit(""))
+        return F.when(text == "", F.lit("0")).otherwise(F.concat(sign, text))
+
+    return once(F.call_function("ltrim", F.lit("0"), F.array_join(shown, "")), signed)
 
 
 def _with_word(limbs: Column, word: Column) -> Column:
@@ -91,9 +113,8 @@ def _with_word(limbs: Column, word: Column) -> Column:
     def step(done: Column, limb: Column) -> Column:
         total = limb * F.lit(2**32) + done["carry"]
         rest = F.concat(done["limbs"], F.array(total % _LIMB))
-        return F.struct(
-            rest.alias("limbs"), F.call_function("div", total, F.lit(_LIMB)).alias("carry")
-        )
+        carry = F.call_function("div", total, F.lit(_LIMB))
+        return F.struct(rest.alias("limbs"), carry.alias("carry"))
 
     def finish(done: Column) -> Column:
         carry = done["carry"]
@@ -123,6 +144,10 @@ def decimal_text(data: Column, scale: Column) -> Column:
         scale: Digits after the point; negative: zeros before it.
     """
     digits = F.coalesce(unscaled_text(data, wide=True), long_unscaled_text(data))
+    return once(digits, lambda found: _with_point(found, scale))
+
+
+def _with_point(digits: Column, scale: Column) -> Column:
     sign = F.when(F.startswith(digits, F.lit("-")), F.lit("-")).otherwise(F.lit(""))
     magnitude = F.translate(digits, "-", "")
     zeros = F.greatest(scale + 1 - F.length(magnitude), F.lit(0))

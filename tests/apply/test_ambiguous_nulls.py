@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 import lakeingest
 from lakeingest.apply.run import run_pipeline
+from lakeingest.cli.output import NULL
 from lakeingest.config import load_config
 from lakeingest.errors import DataError
 from tests.recordings.altered import Line, altered
@@ -54,7 +55,7 @@ def configured(folder: Path, policy: str) -> tuple[Path, dict[str, str | None]]:
     final = run.oracle.final("documents")
     at = final.header.index("body")
     return write_properties(folder / "pipeline.properties", properties), {
-        str(row[0]): row[at] for row in final.rows
+        str(row[0]): None if row[at] == NULL else row[at] for row in final.rows
     }
 
 
