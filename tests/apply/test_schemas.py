@@ -237,9 +237,9 @@ def test_a_schema_that_records_carry_is_read_once_whatever_their_number(
 ) -> None:
     asked: list[str] = []
 
-    def counted(text: str, _: Form) -> tuple[SourceColumn, ...]:
+    def counted(text: str, form: Form) -> tuple[SourceColumn, ...]:
         asked.append(text)
-        return envelope_columns(text)
+        return envelope_columns(text, form)
 
     monkeypatch.setattr("lakeingest.apply.schemas.envelope_columns", counted)
     plain = postgresql_event()
