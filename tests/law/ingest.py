@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -70,6 +71,10 @@ class Ingest:
     def arriving(self, case: Case, history: int, number: int) -> Iterable[object]:
         """Return what arrives of a case in round ``number``, as ``deliver`` takes it."""
         return case.changes(history, number)
+
+    def number(self, key: Any) -> int:
+        """Return which row of a history a key of the table means."""
+        return int(key)
 
     def deliver(self, rounds: Sequence[Iterable[object]]) -> Iterable[int]:
         """Apply each round as one batch; yields its number when it is in the table."""

@@ -45,8 +45,9 @@ def live(table: Ingest) -> Rows:
         if isinstance(values["blob"], bytearray):
             values["blob"] = bytes(values["blob"])
         rows = found.setdefault(row["h"], {})
-        assert row["id"] not in rows, f"key {row['h'], row['id']} is in the table twice"
-        rows[row["id"]] = values
+        number = table.number(row["id"])
+        assert number not in rows, f"key {row['h'], row['id']} is in the table twice"
+        rows[number] = values
     return found
 
 

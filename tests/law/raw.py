@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +24,7 @@ from lakeingest.envelope.change import FAMILIES
 from lakeingest.sink.contract import Sink
 from tests.envelope.records import Record, frame
 from tests.law.history import COLLECTION, Case, Change, change
-from tests.law.ingest import Ingest
+from tests.law.ingest import DDL, Ingest
 
 Source = Callable[[int, int, bool], Mapping[str, Any]]
 """(cut, statement, whether of the initial snapshot) to the fields of ``source`` that say where.
@@ -173,14 +174,56 @@ CONNECTORS: Mapping[str, Connector] = {
 }
 
 
+_TEXTS = {1: "a", 2: "A", 3: "a,id:b", 9: "á "}
+"""Keys that are one only for who is careless with case, blanks or commas."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """How a table's keys look: numbers, or text."""
+
+    text: bool = False
+
+    def shown(self, number: int) -> object:
+        """Return the key of a history's row as it is in records and in the table."""
+        return _TEXTS[number] if self.text else number
+
+    def number(self, shown: object) -> int:
+        """Return which row of a history a key of the table means."""
+        return next(number for number in _TEXTS if self.shown(number) == shown)
+
+
+def random_table(seed: int) -> tuple[str, Keys]:
+    """Return columns, in any order, and keys."""
+    rng = Random(seed)
+    columns = DDL.split(", ")
+    rng.shuffle(columns)
+    keys = Keys(text=rng.random() < 0.5)
+    ddl = ", ".join(columns)
+    return (ddl.replace("id BIGINT", "id STRING") if keys.text else ddl), keys
+
+
 class RawIngest(Ingest):
     """A table that is fed from a connector's records; a round is a partition of its topic."""
 
-    def __init__(self, spark: SparkSession, sink: Sink, connector: Connector, **more: Any) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        sink: Sink,
+        connector: Connector,
+        *,
+        keys: Keys = Keys(),  # noqa: B008
+        **more: Any,
+    ) -> None:
         """Bind to a sink and a connector."""
         super().__init__(spark, sink, **more)
         self._connector = connector
         self._session = spark
+        self._keys = keys
+
+    def number(self, key: Any) -> int:
+        """See ``Ingest``."""
+        return self._keys.number(key)
 
     def arriving(self, case: Case, history: int, number: int) -> Iterable[Record]:
         """Return round ``number`` of a case as records."""
@@ -192,7 +235,7 @@ class RawIngest(Ingest):
                 if not self._connector.headers:
                     _move(placed["source"], history)
                 for one in change(history, event, ""):
-                    record = _record(one, placed, number)
+                    record = _record(one, placed, number, self._keys)
                     yield record if self._connector.headers else replace(record, headers={})
 
     def _placed(self, cut: int, statement: int, snapshot: bool) -> dict[str, Any]:
@@ -226,11 +269,19 @@ def _move(source: dict[str, Any], history: int) -> None:
     source["sequence"] = json.dumps([before, str(source["lsn"])], separators=(",", ":"))
 
 
-def _record(item: Change, placed: Mapping[str, Any], number: int) -> Record:
-    headers = {} if item.moved_from is None else {"__debezium.oldkey": item.moved_from}
+def _record(item: Change, placed: Mapping[str, Any], number: int, keys: Keys) -> Record:
+    headers = (
+        {} if item.moved_from is None else {"__debezium.oldkey": _keyed(item.moved_from, keys)}
+    )
+    key = None if item.key is None else _keyed(item.key, keys)
     if item.value is None:
-        return Record("t.docs", None, item.key, number, 0, headers)
+        return Record("t.docs", None, key, number, 0, headers)
     envelope = json.loads(item.value)
+    sides = {side: _keyed(json.dumps(envelope[side]), keys) for side in ("before", "after")}
     # As Debezium lays it out: what the rows decoder cuts off behind ``after`` is there.
-    whole = {"before": envelope["before"], "after": envelope["after"], **placed, "op": item.op}
-    return Record("t.docs", whole, item.key, number, 0, headers)
+    return Record("t.docs", {**sides, **placed, "op": item.op}, key, number, 0, headers)
+
+
+def _keyed(text: str | bytes, keys: Keys) -> Any:
+    row = json.loads(text)
+    return row if row is None else {**row, "id": keys.shown(row["id"])}
