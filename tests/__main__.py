@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 _NO_TESTS_COLLECTED = 5
 
-WORKERS = ["-n", "2", "--dist", "loadgroup"]
+WORKERS = ["-n", "2", "--no-loadscope-reorder"]
 """See ``conftest.py``; twice the memory of one, three quarters of its time."""
 
 CHECKS = (

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from lakeingest.session import session
 from tests.young_jvm import compile_quickly
@@ -16,25 +17,37 @@ if TYPE_CHECKING:
 
 compile_quickly()
 
-PARTS = {"broker", "chain", "connect", "mariadb", "postgres", "registry"}
-"""Fixtures that start a database, a broker or a connector."""
+_PARTS = ("live", "oracles", "rig", "soak", "workloads")
+_MORE_PARTS = (
+    "recordings/test_hudi_streamer.py",
+    "recordings/test_through_kafka.py",
+    "source/test_kafka.py",
+)
+
+
+class ByParts(LoadScopeScheduling):  # type: ignore[misc]
+    """Tests that start databases, brokers and connectors share a worker; others go by file.
+
+    One Spark session keeps little more than one core busy, so tests run in two workers
+    (``pytest -n 2``). A second set of databases would cost more than it brings. Rejected:
+    ``--dist loadgroup``, which pytest-xdist 3.8 loses under pytest 9.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        """Return what a test is sent to a worker with."""
+        file = nodeid.partition("::")[0].removeprefix("tests/")
+        parts = file.partition("/")[0] in _PARTS or file in _MORE_PARTS
+        return "parts" if parts else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByParts:
+    """Send tests to workers by what they share."""
+    return ByParts(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let tests that share a part share a worker, and so do tests of one file.
-
-    One Spark session keeps little more than one core busy, so tests run in two workers
-    (``pytest -n 2 --dist loadgroup``); a second set of databases would cost more than it brings.
-    The parts' tests are the longest of all and begin first.
-    """
-    for item in items:
-        group = "parts" if _uses_parts(item) else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: not _uses_parts(item))
-
-
-def _uses_parts(item: pytest.Item) -> bool:
-    return bool(PARTS & set(getattr(item, "fixturenames", ())))
+    """Begin with the tests of the parts: together they take longest."""
+    items.sort(key=lambda item: not item.nodeid.startswith(tuple(f"tests/{p}/" for p in _PARTS)))
 
 
 @pytest.fixture(scope="session")
