@@ -4,8 +4,9 @@ Debezium sends a key change as delete(old) and create(new) at one place of the l
 has placeholders for unchanged TOAST values: its value is the old key's, as it was just below that
 place. The create names the old key in a header; where a transform took the headers off, the delete
 at the same place names it (``paired``). The old key may itself have been moved there in the same
-batch (chains and swaps), so the look-up is a hop that is repeated while it finds another move, then
-ends at the table's own row.
+batch (chains and swaps), so the look-up is a hop that is repeated while it finds another move. Then
+the table's rows of all keys on the way are asked, not only of the last: a move that comes again is
+in the table already, and the key that it came from is there no more.
 
 Limit, stated: the fill reads the old key's state as far as it is known when the batch is applied.
 Transactions are released in commit order, so it is all there; only a mode that applies older,
@@ -57,20 +58,28 @@ def links(payload: DataFrame, key: Sequence[str], fillable: Sequence[str]) -> Da
     """Select the payloads whose missing columns a primary-key change stands behind.
 
     Returns:
-        ``new_key`` and ``at_key`` (structs), ``moved_at`` and ``below`` (positions), ``ended``
-        (boolean: nothing more in this batch), and a ``_slot_<column>`` (struct value, position)
-        per fillable column, null while it is not found.
+        ``new_key`` and ``at_key`` (structs), ``moved_at`` and ``below`` (positions), ``way`` (array
+        of struct at_key, since, below: keys that had the row, and between which positions),
+        ``ended`` (boolean: nothing more in this batch), and a ``_slot_<column>`` (struct value,
+        position) per fillable column, null while it is not found.
     """
     moved = payload.where(F.col(LINK).isNotNull())
     empty = [F.lit(None).cast(_slot_type(payload, name)).alias(_slot(name)) for name in fillable]
+    old, position = F.col(f"{LINK}.key_row"), F.col(f"{LINK}.position")
+    first = F.array(_stretch(old, F.lit(""), position))
     return moved.select(
         F.struct(*all_named(key)).alias("new_key"),
-        F.col(f"{LINK}.key_row").alias("at_key"),
-        F.col(f"{LINK}.position").alias("moved_at"),
-        F.col(f"{LINK}.position").alias("below"),
+        old.alias("at_key"),
+        position.alias("moved_at"),
+        position.alias("below"),
+        F.slice(first, 1, 0).alias("way"),
         F.lit(False).alias("ended"),
         *empty,
     )
+
+
+def _stretch(at_key: Column, since: Column, below: Column) -> Column:
+    return F.struct(at_key.alias("at_key"), since.alias("since"), below.alias("below"))
 
 
 def _slot_type(payload: DataFrame, name: str) -> StructType:
@@ -84,7 +93,7 @@ def hop(pending: DataFrame, decoded: DataFrame, fillable: Sequence[str]) -> Data
     Columns as ``links``; a row whose old key was itself moved there goes on from that key, one
     for which the batch has no further move is ``ended``.
     """
-    held = ["at_key", "moved_at", "below", *(_slot(name) for name in fillable)]
+    held = ["at_key", "moved_at", "below", "way", *(_slot(name) for name in fillable)]
     changes = decoded.select(
         F.col("key_row").alias("_k"), "op", "position", "row", "unavailable", "moved_from_row"
     )
@@ -100,8 +109,11 @@ def hop(pending: DataFrame, decoded: DataFrame, fillable: Sequence[str]) -> Data
         F.coalesce(named(_slot(name)), F.when(found(name), found_value(name))).alias(_slot(name))
         for name in fillable
     ]
+    since = F.when(goes_on, moved_at).otherwise(F.lit(""))
+    stretch = _stretch(F.col("at_key"), since, F.col("below"))
     return seen.select(
         "new_key",
+        F.concat(F.col("way"), F.array(stretch)).alias("way"),
         F.when(goes_on, F.col("_moved.key_row")).otherwise(F.col("at_key")).alias("at_key"),
         "moved_at",
         F.when(goes_on, moved_at).otherwise(F.col("below")).alias("below"),
@@ -117,26 +129,47 @@ def from_table(
     fillable: Sequence[str],
     names: MetadataColumns,
 ) -> DataFrame:
-    """Fill what the batch did not know from the table's rows of the old keys."""
+    """Fill what the batch did not know from the table's rows of the old keys.
+
+    Returns:
+        ``new_key``, ``moved_at`` and a ``_slot_<column>`` per fillable column.
+    """
     rows = table.where(~F.col(names.deleted)).select(
         F.struct(*all_named(key)).alias("_k"),
         F.col(names.position).alias("_p"),
         F.col(names.column_positions).alias("_m"),
         *(named(name).alias(f"_t_{name}") for name in fillable if name in table.columns),
     )
-    # A row at or above the move is the key's next row: the move itself comes again.
-    same_row = (F.col("at_key") == F.col("_k")) & (F.col("_p") < F.col("below"))
-    joined = pending.join(rows, same_row, "left")
-    slots = []
-    for name in fillable:
-        if name not in table.columns:  # new in this batch
-            slots.append(named(_slot(name)))
-            continue
-        at = F.coalesce(F.element_at(F.col("_m"), name), F.col("_p"))
-        usable = F.col("_k").isNotNull() & ~is_missing(at)
-        value = F.struct(named(f"_t_{name}").alias("value"), at.alias("position"))
-        slots.append(F.coalesce(named(_slot(name)), F.when(usable, value)).alias(_slot(name)))
-    return joined.select("new_key", "moved_at", *slots)
+    slots = [_slot(name) for name in fillable]
+    asked = pending.select("new_key", "moved_at", *map(named, slots), F.explode("way").alias("at"))
+    # A row at or above the move is the key's next row, one below the stretch its former one.
+    same_row = (
+        (F.col("at.at_key") == F.col("_k"))
+        & (F.col("_p") < F.col("at.below"))
+        & (F.col("_p") >= F.col("at.since"))
+    )
+    joined = asked.join(rows, same_row, "left")
+    found_there = [_newer_slot(name, name in table.columns) for name in fillable]
+    return (
+        joined.select("new_key", "moved_at", *found_there)
+        .groupBy("new_key")
+        .agg(
+            F.first("moved_at").alias("moved_at"),
+            *(F.max_by(named(slot), named(slot)["position"]).alias(slot) for slot in slots),
+        )
+    )
+
+
+def _newer_slot(name: str, in_table: bool) -> Column:
+    """Return the batch's value or the table's, whichever is newer."""
+    slot = named(_slot(name))
+    if not in_table:  # new in this batch
+        return slot
+    at = F.coalesce(F.element_at(F.col("_m"), name), F.col("_p"))
+    usable = F.col("_k").isNotNull() & ~is_missing(at)
+    newer = usable & (at > F.coalesce(slot["position"], F.lit("")))
+    value = F.struct(named(f"_t_{name}").alias("value"), at.alias("position"))
+    return F.when(newer, value).otherwise(slot).alias(_slot(name))
 
 
 def with_moved(

@@ -10,8 +10,9 @@ import pytest
 
 from lakeingest.sink import delta_rewrite
 from tests.law.conftest import Tables
-from tests.law.history import any_order, in_order
+from tests.law.history import Case, any_order, in_order
 from tests.law.judge import check
+from tests.law.oracle import Insert, Move
 
 HISTORIES = 200
 ROUNDS = 3
@@ -66,3 +67,13 @@ def test_a_truncate_is_a_floor_in_the_order_of_the_source(tables: Tables, hard: 
 def test_a_truncate_is_a_floor_in_any_order(tables: Tables, hard: bool) -> None:
     cases = [any_order(seed, TRUNCATED, truncate=True) for seed in range(HISTORIES)]
     check(tables(hard=hard, null_missing=True), cases)
+
+
+@pytest.mark.slow
+def test_a_key_change_that_comes_again_with_the_next_one_of_its_row_loses_no_value(
+    tables: Tables,
+) -> None:
+    values = {"n": 1, "body": "long", "blob": b"long", "tags": ["long"]}
+    statements = (Insert(1, values), Move(1, 2), Move(2, 3))
+    rounds = (((0, 0),), ((1, 0), (1, 1)), ((1, 1), (1, 0), (2, 0), (2, 1)))
+    check(tables(), [Case(0, statements, (0, 1, 2), rounds, in_order=True)])
