@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.reader import open_lake
+from lakeingest.source.topics import MissingTopicError
 from tests.live.run import LiveRun
 from tests.live.stage import Play, Stage
 from tests.recordings.check import History, check_history, check_tables
@@ -42,7 +43,14 @@ def ingested(
     configuration = write_properties(stage.folder / f"{run.form}.properties", properties)
     deadline = time.monotonic() + ARRIVAL_SECONDS
     while True:
-        run_pipeline(spark, load_config(configuration))
+        try:
+            run_pipeline(spark, load_config(configuration))
+        except MissingTopicError:
+            # The connector has begun, but its snapshot has not come to every table yet.
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(1)
+            continue
         history = check_history(run, open_lake(spark, str(lake)))
         if stop(history) or time.monotonic() > deadline:
             return history, configuration
