@@ -38,6 +38,9 @@ def end_to_end(
     stage.workload.start()
     for run in runs:
         run.capture(chain)
+    for run in runs:
+        run.wait_until_streaming(chain)
+    stage.workload.release()
     done: list[Ingested] = []
     wrong: list[str] = []
     with stage.step("workload, once captured"):
@@ -79,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.workload,
         options.database,
         options.seed,
-        Pace(per_second=options.per_second, transactions=number),
+        Pace(per_second=options.per_second, transactions=number, hold_at=number // 2 - 1),
         Schedule(
             giant_every=number // 5,
             giant_rows=3_000,

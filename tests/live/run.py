@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -100,6 +101,25 @@ class LiveRun:
             chain.capture_postgres(self.connector, self.source.database, wanted)
         else:
             chain.capture_mariadb(self.connector, self.source.database, wanted)
+
+    def wait_until_streaming(self, chain: Chain, seconds: float = 120.0) -> None:
+        """Wait until the connector's snapshot is over; the database must be written to meanwhile.
+
+        A TRUNCATE or ALTER during the snapshot fails a MariaDB connector (the table is not the one
+        of its snapshot any more), and what PostgreSQL's reads then was the state of no commit.
+
+        Raises:
+            ConnectError: The connector has failed.
+            TimeoutError: No transaction has come.
+        """
+        deadline = time.monotonic() + seconds
+        # Only what is streamed has BEGIN and END.
+        while f"{self.prefix}.transaction" not in chain.broker.topics():
+            chain.connect.wait_running(self.connector)
+            if time.monotonic() > deadline:
+                message = f"{self.connector} streams nothing after {seconds} s"
+                raise TimeoutError(message)
+            time.sleep(0.2)
 
     def configuration(self, chain: Chain, target: Path, **overrides: str) -> dict[str, str]:
         """Return the properties of a pipeline that reads this run into ``target``.

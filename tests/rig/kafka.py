@@ -79,6 +79,10 @@ class KafkaBroker(Server):
         """Return a client that creates topics and removes records."""
         return AdminClient({"bootstrap.servers": self.bootstrap})
 
+    def topics(self) -> set[str]:
+        """Return the topics that are there."""
+        return set(self.admin().list_topics(timeout=10.0).topics)
+
     def create_topics(self, partitions: dict[str, int]) -> None:
         """Create topics; see ``tests.rig.topics``."""
         create_topics(self.bootstrap, partitions)

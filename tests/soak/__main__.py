@@ -44,6 +44,7 @@ RECOVERY_SECONDS = 300.0
 UNPROTECTED = (sys.executable, "-m", "tests.soak.unprotected")
 
 _ROUNDS = 20
+_TRUNCATE_FROM = 150
 _INTERVAL_SECONDS = 2.0
 
 
@@ -54,6 +55,8 @@ def soak(chain: Chain, play: Play, options: argparse.Namespace, folder: Path) ->
     run = replace(stage.run(options.format), mirrored=True)
     stage.workload.start()
     run.capture(chain)
+    run.wait_until_streaming(chain)
+    stage.workload.release()
     relay = Relay(chain.broker.bootstrap, run.prefix, run.read_prefix, options.seed)
     relay.start()
     mirrored(chain, run)
@@ -136,13 +139,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "shop",
         options.database,
         options.seed,
-        Pace(per_second=options.per_second),
+        Pace(per_second=options.per_second, hold_at=_TRUNCATE_FROM - 1),
         Schedule(
             giant_every=200,
             giant_rows=1_500,
             alter_at=600,
             signal_every=400,
-            truncate_from=150,
+            truncate_from=_TRUNCATE_FROM,
         ),
     )
     with tempfile.TemporaryDirectory(prefix="lakeingest-soak-") as name:

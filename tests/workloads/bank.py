@@ -176,6 +176,9 @@ class _PgbenchBank:
         self._before = _witnessed(self._source)
         self._keeper.start()
 
+    def release(self) -> None:
+        """Nothing is held."""
+
     def stop(self) -> Counts:
         with self._starting:
             self._over.set()

@@ -126,11 +126,14 @@ class Pace:
         clients: Threads, each with a connection.
         per_second: Most transactions a second of all clients together; None for no limit.
         transactions: Number after which the clients stop by themselves; None for no end.
+        hold_at: Transaction that comes again and again until ``release``, uncounted: whatever is
+            planned behind it waits, and the database is busy; None for no hold.
     """
 
     clients: int = 4
     per_second: float | None = None
     transactions: int | None = None
+    hold_at: int | None = None
 
 
 class Crew:
@@ -143,6 +146,7 @@ class Crew:
         self._counts = Counts()
         self._counting = threading.Lock()
         self._over = threading.Event()
+        self._released = threading.Event()
         self._turns = 0
         self._due = 0.0
         self._began = 0.0
@@ -162,6 +166,10 @@ class Crew:
         self._began = self._due = time.monotonic()
         for thread in self._threads:
             thread.start()
+
+    def release(self) -> None:
+        """Go on behind ``Pace.hold_at``."""
+        self._released.set()
 
     def stop(self) -> Counts:
         """Let each client end its transaction, and return the account.
@@ -227,7 +235,8 @@ class Crew:
         with self._counting:
             if self._pace.transactions is not None and self._turns >= self._pace.transactions:
                 return None
-            self._turns += 1
+            held = self._turns == self._pace.hold_at and not self._released.is_set()
+            self._turns += 0 if held else 1
             number = self._turns
             due = self._due
             if self._pace.per_second is not None:

@@ -26,6 +26,9 @@ class Workload(Protocol):
     def start(self) -> None:
         """Begin, on what ``create`` or an earlier run left."""
 
+    def release(self) -> None:
+        """Go on behind ``Pace.hold_at``: the connector's snapshot is over."""
+
     def stop(self) -> Counts:
         """Let the clients end their transactions, and return what was done."""
 
@@ -46,6 +49,10 @@ class CrewWorkload(Job):
     def start(self) -> None:
         """Begin, on what ``create`` or an earlier run left."""
         self._crew.start()
+
+    def release(self) -> None:
+        """Go on behind ``Pace.hold_at``: the connector's snapshot is over."""
+        self._crew.release()
 
     def stop(self) -> Counts:
         """Let the clients end their transactions, and return what was done."""
