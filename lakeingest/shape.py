@@ -113,6 +113,10 @@ key of a primary-key change, as JSON. ``key`` and ``value`` are still in the rec
 Where RFC-39's columns are wanted, a struct of them comes last (``event_columns.EVENT``).
 """
 
+MOVES_ON = "moves_on"
+"""A boolean behind a change, where transactions do not hold them together: the delete is one half
+of a primary-key change, and the create of the new key is the other."""
+
 BOUNDARY = StructType(
     [
         StructField("end_offset", LongType(), nullable=False),

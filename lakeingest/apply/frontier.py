@@ -5,12 +5,14 @@ That makes it possible to read the next window while this one is being written (
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from lakeingest.apply.share import first_pending
 from lakeingest.apply.window import Window
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan.window import SNAPSHOT_BATCH
+from lakeingest.shape import Kind
 from lakeingest.transaction.epochs import held_until
 
 
@@ -27,6 +29,8 @@ def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
         offsets.setdefault(covered.topic, {})[covered.partition] = covered.end
     for where, offset in first_pending(window.shares, index).items():
         offsets[where.topic][where.partition] = offset
+    if not window.whole:
+        return _after_events(window, offsets, old)
     if index == SNAPSHOT_BATCH:
         return replace(old, offsets=offsets, streaming=True)
     published = range(SNAPSHOT_BATCH + 1, index + 1)
@@ -39,4 +43,23 @@ def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
         offsets=offsets,
         streaming=True,
         epochs=held_until(window.epochs, window.cuts[index - 1].last_offset),
+    )
+
+
+def _after_events(
+    window: Window, offsets: Mapping[str, Mapping[int, int]], old: Frontier
+) -> Frontier:
+    """Return the frontier behind the one batch of a window without transactions.
+
+    Rows of the snapshot tell no commit: a later one of the same snapshot is no new one.
+    """
+    streamed = tuple(window.contents.of(Kind.ROW, Kind.TRUNCATE))
+    committed = max((portion.source_ms for portion in streamed), default=0)
+    return replace(
+        old,
+        end_offset=window.cuts[0].last_offset,
+        committed_ms=max(old.committed_ms, committed),
+        offsets=offsets,
+        streaming=old.streaming or bool(streamed),
+        epochs=window.epochs,
     )

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.lake import read_lake
 from lakeingest.apply.opening import opened_ledger, opened_sink
+from lakeingest.apply.order import refuse_another_order
 from lakeingest.apply.reach import plan_reach
 from lakeingest.apply.run import pipeline_spec
 from lakeingest.apply.schemas import opened_schemas
@@ -27,7 +28,7 @@ def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str,
     frontier = head.frontier
     source = open_source(spark, config.source)
     try:
-        reach = plan_reach(source, config.source.transaction_topic, frontier, 2**62)
+        reach = plan_reach(source, config.source.ends_topic, frontier, 2**62)
     finally:
         source.close()
     waiting = sum(part.end - part.start for part in reach.data)
@@ -68,7 +69,8 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> lis
         prefix = f"{config.source.topic_prefix}."
         collections = [topic.removeprefix(prefix) for topic in topics]
         state = read_lake(ledger, sink, collections)
-        plan_reach(source, config.source.transaction_topic, state.head.frontier, 2**62)
+        refuse_another_order(state.head, pipeline_spec(config))
+        plan_reach(source, config.source.ends_topic, state.head.frontier, 2**62)
     finally:
         source.close()
     findings.extend(

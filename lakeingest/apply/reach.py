@@ -79,28 +79,25 @@ class Reach:
 
 
 def plan_reach(
-    source: Source, transaction_topic: str, frontier: Frontier, max_records: int
+    source: Source, transaction_topic: str | None, frontier: Frontier, max_records: int
 ) -> Reach:
     """Fix the ranges of a window.
 
     The transaction topic's watermark is taken first: the data topics' watermarks are then later
     than every END in the window, which is what completeness relies on.
 
+    Args:
+        source: What is read.
+        transaction_topic: Null where each event is on its own.
+        frontier: Up to where everything is applied.
+        max_records: Of data topics, as many as the window aims at.
+
     Raises:
         DataError: The transaction topic has several partitions, or retention removed records that
             were not applied yet.
         UnavailableError: A topic is not there.
     """
-    ends = _ends_marks(source, transaction_topic)
-    if len(ends) != 1:
-        message = (
-            f"The transaction topic '{transaction_topic}' has {len(ends)} partitions; the commit "
-            "order is lost with more than one. Create it anew with one partition (Connect: a "
-            "topic.creation group for it) and let the connector start over."
-        )
-        raise DataError(message)
-    (where, known), *_ = ends.items()
-    start = _start(where, known, frontier.end_offset + 1 if frontier.end_offset >= 0 else None)
+    ends = None if transaction_topic is None else _ends_waiting(source, transaction_topic, frontier)
     marks = source.watermarks(source.topics())
     starts = {
         place: _start(place, found, frontier.low(place.topic, place.partition))
@@ -114,11 +111,28 @@ def plan_reach(
         if granted[place] > 0
     )
     cut_short = frozenset(place for place in waiting if granted[place] < waiting[place])
-    stop = start + _ends(known.high - start, max_records, sum(waiting.values()))
-    transactions = OffsetRange(where.topic, where.partition, start, stop) if stop > start else None
     heard = {place.topic for place, found in marks.items() if found.high > 0}
     silent = frozenset(place.topic for place in marks) - heard
-    return Reach(transactions, data, cut_short, silent, stop < known.high, max_records)
+    if ends is None:
+        return Reach(None, data, cut_short, silent, asked=max_records)
+    stop = ends.start + _ends(ends.end - ends.start, max_records, sum(waiting.values()))
+    transactions = replace(ends, end=stop) if stop > ends.start else None
+    return Reach(transactions, data, cut_short, silent, stop < ends.end, max_records)
+
+
+def _ends_waiting(source: Source, topic: str, frontier: Frontier) -> OffsetRange:
+    """Return what was not looked at of the transaction topic; may be empty."""
+    ends = _ends_marks(source, topic)
+    if len(ends) != 1:
+        message = (
+            f"The transaction topic '{topic}' has {len(ends)} partitions; the commit "
+            "order is lost with more than one. Create it anew with one partition (Connect: a "
+            "topic.creation group for it) and let the connector start over."
+        )
+        raise DataError(message)
+    (where, known), *_ = ends.items()
+    start = _start(where, known, frontier.end_offset + 1 if frontier.end_offset >= 0 else None)
+    return OffsetRange(where.topic, where.partition, start, known.high)
 
 
 def _ends_marks(source: Source, topic: str) -> Mapping[TopicPartition, Watermarks]:
@@ -129,7 +143,8 @@ def _ends_marks(source: Source, topic: str) -> Mapping[TopicPartition, Watermark
             f"{error} It is the transaction topic, which says what belongs together; nothing is "
             "applied without it (a Hudi Streamer needed none). Set "
             "provide.transaction.metadata=true in the connector, or name the topic by "
-            "lakeingest.transaction.topic."
+            "lakeingest.transaction.topic; lakeingest.transaction.mode=none does without it, and "
+            "without whole transactions."
         )
         raise UnavailableError(message) from error
 

@@ -21,8 +21,10 @@ from pyspark.sql import Column
 from lakeingest.apply.frontier import frontier_after
 from lakeingest.apply.reach import GROWTH
 from lakeingest.apply.schemas import Schemas
+from lakeingest.apply.settle import read_window
 from lakeingest.apply.side_by_side import begun
-from lakeingest.apply.window import MAX_BATCHES, Bounds, Window, read_window
+from lakeingest.apply.whole_transactions import MAX_BATCHES
+from lakeingest.apply.window import Bounds, Window
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.source.contract import Source
@@ -45,7 +47,7 @@ class WindowReader:
     def __init__(
         self,
         source: Source,
-        transaction_topic: str,
+        transaction_topic: str | None,
         spec: PipelineSpec,
         counted: Column,
         schemas: Schemas,
@@ -102,8 +104,10 @@ class WindowReader:
         self._least = window.reach.asked * GROWTH
 
     def _read(self, frontier: Frontier, through: int | None) -> Window | None:
+        # An event on its own has no batch but its window's.
+        least = self._batch_events if self._transaction_topic is None else WINDOW_RECORDS
         bounds = Bounds(
-            max(WINDOW_RECORDS, self._batch_events, self._least),
+            max(least, self._batch_events, self._least),
             self._batch_events,
             self._batch_transactions,
             through,

@@ -23,6 +23,7 @@ from lakeingest.apply.batch import BatchWriter
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState, read_lake, same_progress, take_over
 from lakeingest.apply.opening import opened_adoption, opened_ledger, opened_sink
+from lakeingest.apply.order import refuse_another_order
 from lakeingest.apply.prepared import prepare
 from lakeingest.apply.reading import WindowReader
 from lakeingest.apply.schemas import Schemas, opened_schemas
@@ -36,7 +37,7 @@ from lakeingest.config.model import PipelineConfig
 from lakeingest.decode.columns import Encodings
 from lakeingest.engine.own_session import own_session
 from lakeingest.engine.remembered_names import remember_names
-from lakeingest.plan.spec import PipelineSpec
+from lakeingest.plan.spec import Ordering, PipelineSpec
 from lakeingest.plan.window import SNAPSHOT_BATCH, is_counted
 from lakeingest.source import open_source
 from lakeingest.source.bounds import data_loss_error
@@ -66,6 +67,15 @@ def pipeline_spec(config: PipelineConfig) -> PipelineSpec:
         encodings,
         config.metadata(),
         uncounted=config.uncounted_collections,
+        whole=config.source.ends_topic is not None,
+        ordering=Ordering(
+            config.source.ordering_columns,
+            {
+                name: table.ordering_columns
+                for name, table in config.tables.items()
+                if table.ordering_columns
+            },
+        ),
     )
 
 
@@ -152,7 +162,7 @@ class PipelineRun:
         )
         self._reader = WindowReader(
             self._source,
-            self._config.source.transaction_topic,
+            self._config.source.ends_topic,
             self._spec,
             counted(self._config),
             self._schemas,
@@ -163,6 +173,7 @@ class PipelineRun:
         )
         self._adopt()
         state = read_lake(self._ledger, self._sink, self.collections())
+        refuse_another_order(state.head, self._spec)
         while True:
             window_began = time.monotonic()
             left = None if max_batches is None else max_batches - self._tally.batches
@@ -256,11 +267,11 @@ class PipelineRun:
 
     def _summary(self, state: LakeState, seconds: float) -> RunSummary:
         frontier = state.head.frontier
-        place = (
-            f"END at offset {frontier.end_offset} of {self._config.source.transaction_topic}"
-            if frontier.end_offset >= 0
-            else ("initial snapshot" if frontier.streaming else "nothing yet")
-        )
+        ends_topic = self._config.source.ends_topic
+        place = "initial snapshot" if frontier.streaming else "nothing yet"
+        if frontier.end_offset >= 0:
+            end = f"END at offset {frontier.end_offset} of {ends_topic}"
+            place = end if ends_topic else "each event on its own"
         return RunSummary(
             self._tally.batches,
             self._tally.transactions,

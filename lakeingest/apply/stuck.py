@@ -44,6 +44,16 @@ class Patience:
         return time.monotonic() - self._first[1] > self.timeout_seconds
 
 
+_UNREADABLE = (
+    "no position in its source block, or a flattened row without the fields that "
+    "lakeingest.source.envelope needs"
+)
+_UNORDERED = (
+    "no position in its source block, or no number or timestamp in an ordering column, which a "
+    "delete has with REPLICA IDENTITY FULL only and a truncate never"
+)
+
+
 def refuse_if_stuck(window: Window, patience: Patience) -> None:
     """Stop if what holds the rest back will not go away by itself.
 
@@ -58,11 +68,11 @@ def refuse_if_stuck(window: Window, patience: Patience) -> None:
     if bad is not None:
         message = (
             f"The record at offset {bad.first_offset} of '{bad.where.topic}' partition "
-            f"{bad.where.partition} is not a Debezium event that can be read (broken JSON, no "
-            "position in its source block, or a flattened row without the fields that "
-            f"lakeingest.source.envelope needs); {bad.records} such in all. Everything before its "
-            "transaction is published, nothing after it. Send the record again and skip the "
-            "broken one with a topic that was repaired, or load the lake anew."
+            f"{bad.where.partition} is not a Debezium event that can be read (broken JSON, "
+            f"{_UNREADABLE if window.whole else _UNORDERED}); {bad.records} such in all. "
+            f"Everything before {'its transaction' if window.whole else 'it'} is published, "
+            "nothing after it. Send the record again and skip the broken one with a topic that "
+            "was repaired, or load the lake anew."
         )
         raise DataError(message)
     lacking = window.shortfall

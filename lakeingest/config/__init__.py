@@ -5,6 +5,7 @@ environment. ``model.py`` says what settings there are, ``keys.py`` what they ar
 """
 
 from lakeingest.config.load import load_config
-from lakeingest.config.model import PipelineConfig, SourceConfig, TableConfig, TargetConfig
+from lakeingest.config.model import PipelineConfig, SourceConfig, TargetConfig
+from lakeingest.config.table import TableConfig
 
 __all__ = ["PipelineConfig", "SourceConfig", "TableConfig", "TargetConfig", "load_config"]

@@ -20,8 +20,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from lakeingest.config.fields import ConfigModel
-from lakeingest.config.model import PipelineConfig, SourceConfig, TableConfig, TargetConfig
+from lakeingest.config.model import PipelineConfig, SourceConfig, TargetConfig
 from lakeingest.config.schema_changes import KINDS, SchemaChanges, TableSchemaChanges
+from lakeingest.config.table import TableConfig
 
 OURS = "lakeingest."
 HUDIS = "hoodie."
@@ -110,6 +111,8 @@ KEYS: tuple[Key, ...] = (
         PipelineConfig,
         "unavailable_placeholder",
     ),
+    Key("lakeingest.transaction.mode", SourceConfig, "transaction_mode"),
+    Key("lakeingest.source.ordering.columns", SourceConfig, "ordering_columns"),
     TRANSACTION_TOPIC,
     Key(
         "lakeingest.transaction.timeout.seconds",
@@ -143,6 +146,9 @@ TABLE_KEYS: dict[str, Key] = {
     "format": Key(f"{TABLE}{COLLECTION}.format", TableConfig, "format"),
     "path": Key(f"{TABLE}{COLLECTION}.path", TableConfig, "path"),
     "adopt": Key(f"{TABLE}{COLLECTION}.adopt", TableConfig, "adopt"),
+    "ordering.columns": Key(
+        f"{TABLE}{COLLECTION}.ordering.columns", TableConfig, "ordering_columns"
+    ),
     "checkpoint": Key(f"{TABLE}{COLLECTION}.checkpoint", TableConfig, "checkpoint"),
     **{
         f"schema.{kind}": Key(f"{TABLE}{COLLECTION}.schema.{kind}", TableSchemaChanges, kind)

@@ -19,7 +19,9 @@ from pydantic import Field, SecretStr, model_validator
 
 from lakeingest.config.connector import Connector, refuse_event_columns
 from lakeingest.config.fields import ConfigModel, FolderPath, Identifier, RegularExpression, Text
-from lakeingest.config.schema_changes import KINDS, SchemaChanges, TableSchemaChanges
+from lakeingest.config.order_settings import OrderSettings, refuse_order
+from lakeingest.config.schema_changes import KINDS, SchemaChanges
+from lakeingest.config.table import TableConfig
 from lakeingest.config.value_settings import ValueSettings
 from lakeingest.folders import LakeFolders
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from lakeingest.shape import MetadataColumns
 
 
-class SourceConfig(ValueSettings):
+class SourceConfig(ValueSettings, OrderSettings):
     """Where change events are read from."""
 
     kind: Literal["recorded", "kafka"] = Field(
@@ -117,6 +119,9 @@ class SourceConfig(ValueSettings):
         if self.envelope == "flattened" and self.format != "json":
             message = "flattened rows are read in JSON only"
             raise ValueError(message)
+        if self.transaction_mode == "none" and self.snapshot_again == "replace":
+            message = "lakeingest.source.snapshot.again=replace needs whole transactions"
+            raise ValueError(message)
         url = self.registry_options.get("schema.registry.url")
         if self.kind == "kafka" and self.format == "avro" and url is None:
             message = "Avro from Kafka needs schema.registry.url"
@@ -128,6 +133,11 @@ class SourceConfig(ValueSettings):
             message = "topics and a topic pattern exclude each other"
             raise ValueError(message)
         return self
+
+    @property
+    def ends_topic(self) -> str | None:
+        """The topic that tells what belongs together; null where each event is on its own."""
+        return self.transaction_topic if self.transaction_mode == "metadata" else None
 
     def selects(self, collection: str) -> bool:
         """Tell whether the topic of a collection is read."""
@@ -172,58 +182,6 @@ class TargetConfig(ConfigModel):
         description="How small batches are committed to Delta. Default: in a Delta transaction of "
         "our own, where engine and table allow it, which is twice as fast; `public`: by MERGE and "
         "append alone.",
-    )
-
-
-class TableConfig(ConfigModel):
-    """What is declared about one collection; everything has a default."""
-
-    ddl: Text | None = Field(
-        default=None,
-        description="Columns as Spark DDL, such as `id BIGINT, name STRING`. Default: taken from "
-        "the events' schemas, or inferred with a warning when they carry none.",
-    )
-    key: tuple[Text, ...] = Field(
-        default=(),
-        description="Key columns, separated by commas. Default: the fields of the Kafka record "
-        "key, which Debezium fills with the primary key.",
-    )
-    keyless: Literal["stop", "full-row", "append"] = Field(
-        default="stop",
-        description="What a row of a table without a key is: `full-row`: all that is in it, so "
-        "equal rows are one row, and updates and deletes need the whole row before; `append`: its "
-        "place in the log, so an update or a delete stops the run. Default: `stop`, because either "
-        "can lose something.",
-    )
-    partition: tuple[Text, ...] = Field(
-        default=(),
-        description="Columns, separated by commas, by whose values the table lies in folders. "
-        "Default: none, because a row whose partition changes costs a look at the table unless "
-        "they are all key columns. Fixed when a table is made.",
-    )
-    format: Literal["delta", "hudi"] | None = Field(
-        default=None, description="Table format. Default: the one of the target."
-    )
-    path: FolderPath | None = Field(
-        default=None,
-        description="Folder of the table: relative to `lakeingest.target.path` (`.` is that folder "
-        "itself), or an absolute path or URI. Default: the collection's name. It may change only "
-        "together with the folder: a published table that is not there stops the run.",
-    )
-    adopt: Literal["hudi-streamer"] | None = Field(
-        default=None,
-        description="Go on with a table that is there already, in its place: `hudi-streamer` wrote "
-        "it, and its checkpoint says up to where. Stop Hudi Streamer first. Default: a table that "
-        "no pipeline of ours made is refused and not touched.",
-    )
-    checkpoint: Text | None = Field(
-        default=None,
-        description="Where the writer of an adopted table stood, as Hudi Streamer writes it: "
-        "`topic,0:offset,1:offset`, the next offset of each partition. Default: what the table's "
-        "newest commit with a checkpoint says.",
-    )
-    schema_changes: TableSchemaChanges = Field(
-        default_factory=TableSchemaChanges, description="What to do about changes of its schema."
     )
 
 
@@ -341,6 +299,13 @@ class PipelineConfig(ConfigModel):
         problems = self.folders.problems()
         if problems:
             raise ValueError("; ".join(problems))
+        return self
+
+    @model_validator(mode="after")
+    def _order_is_known(self) -> PipelineConfig:
+        own = any(table.ordering_columns for table in self.tables.values())
+        whole = self._has_event_columns or self.commit_max_transactions is not None
+        refuse_order(self.source, self.source.connector, ordered_tables=own, needs_whole=whole)
         return self
 
     @model_validator(mode="after")

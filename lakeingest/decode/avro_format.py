@@ -10,12 +10,12 @@ naming strategy.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from lakeingest.decode.avro_columns import side_columns
 from lakeingest.decode.avro_rows import AvroRows, body_of, read_avro, tag_of
@@ -67,6 +67,23 @@ class AvroFormat:
     def marks(self, encodings: Encodings) -> tuple[bytes, ...]:
         """See ``WireFormat``."""
         return encodings.avro_marks()
+
+    def ordering(self, value: Column, names: Sequence[str]) -> Column:
+        """See ``WireFormat``."""
+        found = F.array(*(F.lit(None).cast("string") for _ in names))
+        for tag, schema in sorted(self.schemas.items()):
+            columns = {column.name: column for column in side_columns(schema, self.form)}
+            if not columns.keys() >= set(names):
+                continue
+            row = StructType([StructField(name, columns[name].type.wire) for name in names])
+            wanted = StructType([StructField("after", row), StructField("before", row)])
+            read = read_avro(value, {tag: schema}, wanted, strict=False)
+            texts = [
+                F.coalesce(*(read[side][name] for side in wanted.names)).cast("string")
+                for name in names
+            ]
+            found = F.when(tag_of(value) == F.lit(tag), F.array(*texts)).otherwise(found)
+        return found
 
     def key_body(self, key: Column) -> Column:
         """Leave the schema's id out: a registry that was filled anew has others."""

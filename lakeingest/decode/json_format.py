@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from lakeingest.decode.logical import JSON, Form
 from lakeingest.decode.wire import Samples, Shown
 from lakeingest.shape import SOURCE
 
+_SIDES = ("after", "before")
 ADDED = "__"
 """Start of the names that ``ExtractNewRecordState`` gives to fields it adds to a row."""
 
@@ -64,6 +65,17 @@ class JsonFormat:
     def marks(self, encodings: Encodings) -> tuple[bytes, ...]:
         """See ``WireFormat``."""
         return tuple(mark.encode() for mark in encodings.json_marks())
+
+    def ordering(self, value: Column, names: Sequence[str]) -> Column:
+        """See ``WireFormat``."""
+        text = value.cast("string")
+
+        def of(name: str) -> Column:
+            quoted = name.replace("'", "\\'")
+            sides = (F.get_json_object(text, f"$.{side}['{quoted}']") for side in _SIDES)
+            return F.coalesce(*sides)
+
+        return F.array(*map(of, names))
 
     def key_body(self, key: Column) -> Column:
         """See ``WireFormat``."""

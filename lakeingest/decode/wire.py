@@ -124,6 +124,18 @@ class WireFormat(Protocol):
     def marks(self, encodings: Encodings) -> tuple[bytes, ...]:
         """Return octets one of which a record with an unavailable value contains."""
 
+    def ordering(self, value: Column, names: Sequence[str]) -> Column:
+        """Read columns of a row by which a user orders its changes.
+
+        Args:
+            value: As ``envelopes`` gives it.
+            names: Of the columns.
+
+        Returns:
+            An array with the text of each, of the row after the change or else of the row before
+            it; null where it has none, or the record cannot be read.
+        """
+
     def key_body(self, key: Column) -> Column:
         """Return the part of a record key that is equal whenever the key is."""
 

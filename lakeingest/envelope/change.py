@@ -22,13 +22,15 @@ from lakeingest.envelope.commit_lsn import DB2, SQLSERVER
 from lakeingest.envelope.epoch import row_epoch
 from lakeingest.envelope.family import Family
 from lakeingest.envelope.oracle import ORACLE
+from lakeingest.envelope.ordered import ordered_position
 from lakeingest.envelope.postgresql import POSTGRESQL
 from lakeingest.errors import InvariantError
 from lakeingest.event_columns import BY_CONNECTOR, EVENT
 from lakeingest.position.epochs import Epoch
-from lakeingest.shape import CHANGE, Kind
+from lakeingest.shape import CHANGE, MOVES_ON, Kind
 
 OLD_KEY_HEADER = "__debezium.oldkey"
+NEW_KEY_HEADER = "__debezium.newkey"
 RUN_HEADER = "__debezium.context.runId"
 
 FAMILIES: dict[str, Family] = {
@@ -78,6 +80,8 @@ def changes(
     *,
     event: bool = False,
     epochs: Sequence[Epoch] = (),
+    ordered: Column | None = None,
+    halves: bool = False,
 ) -> DataFrame:
     """Turn envelopes (``shape.ENVELOPE``) into changes (``shape.CHANGE``).
 
@@ -90,11 +94,14 @@ def changes(
         key_body: The part of a record key that is equal whenever the key is; all of it if null.
         event: Whether RFC-39's columns are wanted.
         epochs: Those that the transaction topic has told of, by number.
+        ordered: What a user orders rows by (``ordered.ordered_position``), over an envelope with
+            ``collection``; null where the source's log decides.
+        halves: Whether to add ``shape.MOVES_ON``.
     """
     family = FAMILIES[connector]
     placed = (
         envelopes.withColumn("collection", family.collection())
-        .withColumn("position", family.position(row_epoch(family, epoch, epochs)))
+        .withColumn("position", _position(family, row_epoch(family, epoch, epochs), ordered))
         .withColumn("incarnation", _header(RUN_HEADER))
         .withColumn("moved_from", F.when(F.col("op") == "c", _header(OLD_KEY_HEADER)))
     )
@@ -118,8 +125,25 @@ def changes(
             "may_be_masked",
             F.when(F.col("op").isin("c", "u"), masked).otherwise(F.lit(False)),
         )
-        .select(*CHANGE.fieldNames(), *([_event(connector)] if event else []))
+        .select(
+            *CHANGE.fieldNames(),
+            *([_event(connector)] if event else []),
+            *([_moves_on()] if halves else []),
+        )
     )
+
+
+def _moves_on() -> Column:
+    found = (F.col("op") == "d") & _header(NEW_KEY_HEADER).isNotNull()
+    return F.coalesce(found, F.lit(False)).alias(MOVES_ON)
+
+
+def _position(family: Family, epoch: Column, ordered: Column | None) -> Column:
+    of_source = family.position(epoch)
+    if ordered is None:
+        return of_source
+    by_user = ordered_position(epoch, ordered)
+    return F.when(ordered.isNull(), of_source).otherwise(by_user)
 
 
 def _event(connector: str) -> Column:

@@ -17,6 +17,27 @@ from lakeingest.shape import MetadataColumns
 
 
 @dataclass(frozen=True)
+class Ordering:
+    """Columns that order the changes of a row, most significant first; none: the source's log.
+
+    Attributes:
+        columns: Of all tables.
+        tables: Of a collection, in place of those.
+    """
+
+    columns: tuple[str, ...] = ()
+    tables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def of(self, collection: str) -> tuple[str, ...]:
+        """Return those of a collection."""
+        return self.tables.get(collection, self.columns)
+
+    def __bool__(self) -> bool:
+        """Tell whether there is any."""
+        return bool(self.columns or self.tables)
+
+
+@dataclass(frozen=True)
 class PipelineSpec:
     """Settings of the source and of the merge payload.
 
@@ -28,6 +49,8 @@ class PipelineSpec:
         epochs: Those that the transaction topic has told of, by number.
         uncounted: Collections whose rows a transform drops after Debezium counted them.
         format: How the records are written.
+        whole: Whether transactions are applied whole; else each event is on its own.
+        ordering: What the changes of a row are ordered by where it is not the source's log.
     """
 
     connector: str
@@ -37,6 +60,8 @@ class PipelineSpec:
     epochs: tuple[Epoch, ...] = ()
     uncounted: tuple[str, ...] = ()
     format: WireFormat = JsonFormat()
+    whole: bool = True
+    ordering: Ordering = Ordering()
 
 
 class Keyless(Enum):

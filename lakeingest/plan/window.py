@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.envelope.epoch import end_epoch
+from lakeingest.plan.ordering import ordered, with_ordering_fields
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.position import COMPONENT_WIDTH, EPOCH_WIDTH, after, component
 from lakeingest.shape import Kind
@@ -29,6 +30,8 @@ def window_changes(records: DataFrame, spec: PipelineSpec) -> DataFrame:
     """Decode data records to ``shape.CHANGE``."""
     event = bool(spec.names.event)
     source = FAMILIES[spec.connector].source
+    if spec.ordering:
+        source = with_ordering_fields(source, spec.ordering)
     envelopes = spec.format.envelopes(records, event=event, source=source)
     marks, key_body = spec.format.marks(spec.encodings), spec.format.key_body(F.col("key"))
     return changes(
@@ -39,6 +42,8 @@ def window_changes(records: DataFrame, spec: PipelineSpec) -> DataFrame:
         key_body,
         event=event,
         epochs=spec.epochs,
+        ordered=ordered(spec.format, spec.ordering) if spec.ordering else None,
+        halves=not spec.whole,
     )
 
 

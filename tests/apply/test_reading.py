@@ -13,7 +13,8 @@ from lakeingest.apply import reading
 from lakeingest.apply.batch import BatchWriter
 from lakeingest.apply.frontier import frontier_after
 from lakeingest.apply.run import run_pipeline
-from lakeingest.apply.window import Window, read_window
+from lakeingest.apply.settle import read_window
+from lakeingest.apply.window import Window
 from lakeingest.config import load_config
 from lakeingest.reader import open_lake
 from tests.recordings.check import check_history, check_tables

@@ -20,7 +20,7 @@ import lakeingest
 from lakeingest.apply.reach import Reach
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.schemas import CarriedSchemas, RegistrySchemas
-from lakeingest.apply.window import learned
+from lakeingest.apply.settle import learned
 from lakeingest.config import load_config
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.json_envelope import carried_schemas

@@ -138,7 +138,7 @@ def test_a_connector_that_only_sends_again_opens_no_epoch(
     def opened(*_: object) -> Seam:
         raise AssertionError
 
-    monkeypatch.setattr("lakeingest.apply.window.seam", opened)
+    monkeypatch.setattr("lakeingest.apply.settle.seam", opened)
     log.ingest(spark, lake, **REPLACE)
     log.run = "restarted"
     commit(log, 7, None, 1_100, ("a", 1, 11))

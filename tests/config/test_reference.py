@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from lakeingest.config.hudi_keys import HUDI_NAMES
 from lakeingest.config.keys import KEYS, TABLE_KEYS
-from lakeingest.config.model import PipelineConfig, SourceConfig, TableConfig, TargetConfig
+from lakeingest.config.model import PipelineConfig, SourceConfig, TargetConfig
 from lakeingest.config.reference import reference
 from lakeingest.config.schema_changes import SchemaChanges, TableSchemaChanges
+from lakeingest.config.table import TableConfig
 
 _MODELS = (PipelineConfig, SourceConfig, TargetConfig, TableConfig)
 

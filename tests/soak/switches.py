@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from lakeingest.apply import window as settling
+from lakeingest.apply import whole_transactions as settling
 from lakeingest.apply.batch import BatchWriter
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.prepared import PreparedBatch

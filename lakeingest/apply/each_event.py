@@ -1,0 +1,134 @@
+"""Settle a window of a pipeline whose events are each on their own: one batch, all that was read.
+
+There is no END to cut at, so a window is a batch, numbered on from the one before. Where the next
+one begins is an offset per partition, nothing else. A batch that a crash cut short is not found
+again as it was; what tables hold of it comes once more and changes nothing, because positions
+decide and not arrival.
+
+Two things that only transactions tell are refused instead of guessed: values that a changed key
+leaves out where the old key may lie in another partition (the row before may not be there yet), and
+a new snapshot (what it lacks was deleted, but when). A record that cannot be read ends its
+partition's part of the window, so that nothing behind it is applied and then forgotten. So does a
+delete that is half of a key change while the other half is not there: applied alone it would take
+with it the values that the other half leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.apply.bootstrap import has_new_snapshot, refused_snapshot
+from lakeingest.apply.contents import Contents, contents
+from lakeingest.apply.order import order_epoch
+from lakeingest.apply.reach import Reach
+from lakeingest.apply.share import Share, shares
+from lakeingest.apply.side_by_side import begun
+from lakeingest.apply.window import Bounds, Window
+from lakeingest.engine.held import held
+from lakeingest.errors import DataError
+from lakeingest.ledger.publication import Frontier
+from lakeingest.plan import window as plan
+from lakeingest.plan.spec import PipelineSpec
+from lakeingest.shape import MOVES_ON, Kind
+from lakeingest.source.contract import Source, TopicPartition
+from lakeingest.transaction.cut import Cut
+
+
+def settled_events(
+    source: Source, reach: Reach, frontier: Frontier, spec: PipelineSpec, bounds: Bounds
+) -> Window:
+    """Make one batch of a reading.
+
+    Raises:
+        DataError: A new snapshot, or a changed key whose left-out values cannot be known.
+    """
+    spec = replace(spec, epochs=())
+    number = max(frontier.end_offset + 1, bounds.through or 0)
+    waiting = 0
+    while True:
+        decoded = plan.window_changes(source.read(reach.data), spec)
+        changes = held(decoded.withColumn("end_offset", F.lit(number).cast("bigint")))
+        found = contents(changes, spec.format)
+        halves = _halves(changes)
+        within = _before(reach, _broken(found), halves)
+        if within == reach:
+            break
+        waiting = len(halves)
+        if not within.data:
+            break
+        reach = within
+    if has_new_snapshot(found, frontier):
+        raise refused_snapshot()
+    nothing = plan.window_boundaries(plan.window_metadata(source.read([]), spec), spec)
+    events = sum(p.records for p in found.of(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
+    cuts = (Cut(number, number, "", 0, events),) if within.data else ()
+    batched = plan.in_batches(changes, nothing, cuts, "", snapshot=False)
+    asked = begun(partial(_checked_shares, lambda: shares(batched, spec.format), reach, frontier))
+    return Window(
+        reach,
+        found,
+        changes,
+        nothing,
+        snapshot=False,
+        frontier_position="",
+        cuts=cuts,
+        waiting=waiting,
+        asked_shares=asked if cuts else tuple,
+        epochs=(order_epoch(spec),),
+        whole=False,
+    )
+
+
+def _broken(found: Contents) -> dict[TopicPartition, int]:
+    """Return the offset of the first record of each partition that cannot be read."""
+    broken: dict[TopicPartition, int] = {}
+    for portion in found.of(Kind.MALFORMED):
+        known = broken.get(portion.where, portion.first_offset)
+        broken[portion.where] = min(known, portion.first_offset)
+    return broken
+
+
+def _halves(changes: DataFrame) -> dict[TopicPartition, int]:
+    """Return the offset of each partition's last change where it lacks its other half."""
+    rows = changes.where(F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
+    last = rows.groupBy("topic", "partition").agg(F.max(F.struct("offset", MOVES_ON)).alias("last"))
+    return {
+        TopicPartition(row["topic"], row["partition"]): row["last"]["offset"]
+        for row in last.where(F.col(f"last.{MOVES_ON}")).collect()
+    }
+
+
+def _before(reach: Reach, *ends: Mapping[TopicPartition, int]) -> Reach:
+    """Cut the ranges of a reading off before these offsets."""
+    parts = []
+    for part in reach.data:
+        where = TopicPartition(part.topic, part.partition)
+        end = min([part.end, *(offsets[where] for offsets in ends if where in offsets)])
+        if end > part.start:
+            parts.append(replace(part, end=end))
+    return replace(reach, data=tuple(parts))
+
+
+def _checked_shares(
+    asked: Callable[[], Sequence[Share]], reach: Reach, frontier: Frontier
+) -> Sequence[Share]:
+    found = asked()
+    partitions = {topic: set(parts) for topic, parts in frontier.offsets.items()}
+    for part in reach.data:
+        partitions.setdefault(part.topic, set()).add(part.partition)
+    for share in found:
+        if share.moved and len(partitions[share.where.topic]) > 1:
+            message = (
+                f"A primary-key change in table '{share.collection}' leaves values out, and its "
+                "topic has several partitions: without transactions nothing tells whether the row "
+                "under its old key is there already. Set lakeingest.transaction.mode=metadata, or "
+                "REPLICA IDENTITY FULL in the source, or write the topic in one partition. Nothing "
+                "of this batch was published."
+            )
+            raise DataError(message)
+    return found

@@ -1,0 +1,62 @@
+"""What a lake's positions are made of must not change under it: its mode and ordering columns.
+
+Positions of another making do not compare with those that its rows have, and nothing in a row would
+show it. The ledger tells how the lake was begun: where each event is on its own, its one epoch is
+named by the ordering columns; where transactions are whole, there is a position above the last one.
+"""
+
+from __future__ import annotations
+
+import json
+
+from lakeingest.errors import ConfigError
+from lakeingest.ledger.publication import Publication
+from lakeingest.plan.spec import Ordering, PipelineSpec
+from lakeingest.position.epochs import Epoch
+
+
+def order_epoch(spec: PipelineSpec) -> Epoch:
+    """Return the epoch of a pipeline without transactions, named by its order."""
+    columns = {"": spec.ordering.columns, **spec.ordering.tables}
+    return Epoch(spec.epoch, json.dumps(columns, sort_keys=True))
+
+
+def refuse_another_order(head: Publication, spec: PipelineSpec) -> None:
+    """Stop where the lake was begun in another order of events.
+
+    Args:
+        head: The newest publication.
+        spec: Pipeline settings.
+
+    Raises:
+        ConfigError: The transaction mode, or the ordering columns of a table that is there, are not
+            what they were.
+    """
+    frontier = head.frontier
+    if frontier.end_offset < 0:
+        return
+    if bool(frontier.end_position) != spec.whole:
+        mode = "metadata" if frontier.end_position else "none"
+        message = (
+            f"The lake was begun with lakeingest.transaction.mode={mode}; where it stands cannot "
+            "be told in the other mode. Set it as it was, or load the lake anew (another "
+            "lakeingest.target.path)."
+        )
+        raise ConfigError(message)
+    if spec.whole or not frontier.epochs:
+        return
+    old = _ordering(frontier.epochs[0])
+    for collection in sorted(head.tables):
+        if old.of(collection) != spec.ordering.of(collection):
+            message = (
+                f"Table '{collection}' was begun with the ordering columns "
+                f"'{','.join(old.of(collection))}', and its rows have their positions by them. Set "
+                "lakeingest.source.ordering.columns (or the table's own) as they were, or load "
+                "the lake anew (another lakeingest.target.path)."
+            )
+            raise ConfigError(message)
+
+
+def _ordering(epoch: Epoch) -> Ordering:
+    tables = {name: tuple(columns) for name, columns in json.loads(epoch.domain).items()}
+    return Ordering(tables.pop("", ()), tables)

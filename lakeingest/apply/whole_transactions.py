@@ -1,0 +1,161 @@
+"""Settle which batches of whole transactions a window holds.
+
+Steps: decode and keep the window; find the boundaries; find the first transaction that is not
+complete, which holds all later ones; cut the complete prefix into batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from lakeingest.apply.bootstrap import Phase, has_new_snapshot, phase_after, refused_snapshot
+from lakeingest.apply.contents import Contents, contents
+from lakeingest.apply.epochs import opened_epochs
+from lakeingest.apply.reach import Reach
+from lakeingest.apply.seam import Stretch, stretches
+from lakeingest.apply.seen_ends import refuse_disorder, seen_ends
+from lakeingest.apply.share import Share, shares
+from lakeingest.apply.shortfall import (
+    Shortfall,
+    complete_prefix,
+    first_interrupted,
+    first_short,
+)
+from lakeingest.apply.side_by_side import begun, in_background
+from lakeingest.apply.window import Bounds, Window
+from lakeingest.engine.held import held
+from lakeingest.ledger.publication import Frontier
+from lakeingest.plan import window as plan
+from lakeingest.plan.spec import PipelineSpec
+from lakeingest.position.epochs import Epoch
+from lakeingest.source.contract import Source
+from lakeingest.transaction.cut import Cut, End, cut
+
+MAX_BATCHES = 200
+"""Batches cut from one window; more are planned from the next one."""
+
+
+class EpochsOpenedError(Exception):
+    """What was read must be read again: its ENDs tell of epochs in which its positions are not."""
+
+    def __init__(self, epochs: tuple[Epoch, ...]) -> None:
+        super().__init__()
+        self.epochs = epochs
+
+
+class SnapshotAgainError(Exception):
+    """What was read must be read again, up to a new snapshot."""
+
+    def __init__(self, found: Sequence[Stretch]) -> None:
+        super().__init__()
+        self.found = found
+
+
+def settled_transactions(
+    source: Source,
+    reach: Reach,
+    frontier: Frontier,
+    spec: PipelineSpec,
+    counted: Column,
+    bounds: Bounds,
+) -> Window:
+    """Find boundaries, contents and batches of one reading.
+
+    Raises:
+        EpochsOpenedError: It was read without knowing its epochs.
+        SnapshotAgainError: A new snapshot is in it, which may be taken.
+    """
+    markers = source.read([reach.transactions] if reach.transactions else [])
+    metadata = held(plan.window_metadata(markers, spec))
+    boundaries = held(plan.window_boundaries(metadata, spec))
+    decoded = plan.window_changes(source.read(reach.data), spec)
+    if plan.placed_by_rows(spec):
+        decoded = held(decoded)
+        boundaries = held(plan.placed(boundaries, decoded, spec, frontier.end_position))
+    below = plan.released_below(frontier.end_position, spec)
+    fresh = boundaries.where(F.col("end_position") > F.lit(frontier.end_position))
+
+    def share(cuts: Sequence[Cut], *, snapshot: bool) -> Callable[[], Sequence[Share]]:
+        if not cuts and not snapshot:
+            return tuple
+        batched = plan.in_batches(changes, fresh, cuts, below, snapshot=snapshot)
+        return begun(partial(shares, batched, spec.format))
+
+    # Questions are asked before their answers are needed: planning one takes as long as answering.
+    with in_background(partial(seen_ends, boundaries, spec)) as asked_for_ends:
+        changes = held(plan.assigned(decoded, fresh))
+        with (
+            in_background(partial(contents, changes, spec.format)) as asked,
+            in_background(partial(first_short, changes, fresh, counted)) as asked_for_short,
+        ):
+            seen = asked_for_ends()
+            all_ends = seen.ends
+            epochs = opened_epochs(metadata, seen.domains, frontier, spec)
+            # The first epoch has the same positions, known or not.
+            if epochs != spec.epochs and (len(epochs) > 1 or frontier.end_position):
+                raise EpochsOpenedError(epochs)
+            ends = [end for end in all_ends if end.position > frontier.end_position]
+            refuse_disorder(ends, spec)
+            hoped = _cuts(ends, reach, bounds) if frontier.streaming and reach.whole else ()
+            asked_shares = share(hoped, snapshot=False)
+            found = asked()
+            if has_new_snapshot(found, frontier):
+                if not bounds.snapshot_again:
+                    raise refused_snapshot()
+                raise SnapshotAgainError(stretches(changes, frontier.committed_ms))
+            phase = phase_after(found, reach, frontier, any_end=bool(all_ends), final=bounds.final)
+            shortfall: Shortfall | None = None
+            complete: Sequence[End] = ()
+            if phase is not Phase.LOADING and ends:
+                repeated = any(end.begins > 1 for end in ends)
+                halves = first_interrupted(changes, fresh, counted) if repeated else None
+                passed = _passed(found, reach)
+                shortfall, complete = complete_prefix(ends, passed, asked_for_short(), halves)
+    # A partition's last snapshot rows may arrive after the marker in another one. Nothing counts
+    # them; a whole transaction that was written after them has at least arrived.
+    nothing_after = not (all_ends or found.streaming())
+    confirmed = bool(complete) or bounds.final or nothing_after
+    snapshot = phase is Phase.LOADED and confirmed
+    cuts = _cuts(complete, reach, bounds)
+    if snapshot or cuts != hoped:
+        asked_shares = share(cuts, snapshot=snapshot)
+    return Window(
+        reach,
+        found,
+        changes,
+        fresh,
+        snapshot,
+        below,
+        cuts,
+        asked_shares,
+        shortfall,
+        len(ends) - len(complete),
+        tuple(
+            plan.told_apart(end.position, spec)
+            for end in all_ends
+            if end.position <= frontier.end_position
+        ),
+        epochs,
+    )
+
+
+def _cuts(complete: Sequence[End], reach: Reach, bounds: Bounds) -> tuple[Cut, ...]:
+    """Cut the complete transactions into batches."""
+    through = bounds.through
+    if through is not None and (not complete or complete[-1].offset < through):
+        return ()
+    planned = cut(complete, bounds.batch_events, bounds.batch_transactions, through)
+    cuts = tuple(islice(planned, MAX_BATCHES))
+    # Most likely the last one is not full; with what the next window brings it is.
+    return cuts if reach.whole or len(cuts) < 2 else cuts[:-1]
+
+
+def _passed(found: Contents, reach: Reach) -> str | None:
+    """Return the lowest of the highest positions of the partitions that were cut short."""
+    streamed = found.streaming()
+    return min((streamed.get(where, "") for where in reach.cut_short), default=None)

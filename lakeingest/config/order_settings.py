@@ -1,0 +1,74 @@
+"""Settings of the order of events: by whole transactions, or each on its own.
+
+Whole transactions are what this project is for, so nothing else is the default. A source that
+tells of none (YugabyteDB's gRPC connector counts no rows, another tool wrote the topics) is still
+read in the right order per row. What can go wrong then is refused here, before anything runs.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from lakeingest.config.fields import ConfigModel, Text
+
+_EPOCHS_BY_ENDS = ("mysql", "mariadb")
+"""Connectors whose positions start over when another server takes over, which only ENDs tell."""
+
+
+class OrderSettings(ConfigModel):
+    """The part of a source's configuration that says what orders its events."""
+
+    transaction_mode: Literal["metadata", "none"] = Field(
+        default="metadata",
+        description="What belongs together: `metadata`: Debezium's transaction topic says it, and "
+        "a publication is a commit of the source; `none`: each event is on its own, rows are right "
+        "one by one, and a publication may hold half of a transaction. Default: `metadata`, "
+        "because anything else is no state that the source ever had. Fixed once a lake is begun.",
+    )
+    ordering_columns: tuple[Text, ...] = Field(
+        default=(),
+        description="What orders the changes of a row, separated by commas, most significant "
+        "first: columns that every row has (whole numbers that are not negative, or timestamps), "
+        "or fields of the source block (`source.ts_ms`); of equal ones the later record counts. "
+        "Deletes need the whole row before them. Only with `lakeingest.transaction.mode=none`. "
+        "Default: the source's log.",
+    )
+
+
+def refuse_order(
+    settings: OrderSettings, connector: str, *, ordered_tables: bool, needs_whole: bool
+) -> None:
+    """Refuse what has no order, or asks for transactions where there are none.
+
+    Args:
+        settings: The source's.
+        connector: It decides what a position is.
+        ordered_tables: Whether a table has ordering columns of its own.
+        needs_whole: Whether something is set that only whole transactions give.
+
+    Raises:
+        ValueError: With all that is wrong.
+    """
+    problems = []
+    if settings.transaction_mode == "metadata":
+        if settings.ordering_columns or ordered_tables:
+            problems.append(
+                "ordering columns need lakeingest.transaction.mode=none: transactions are in the "
+                "order of their commits"
+            )
+    else:
+        if connector in _EPOCHS_BY_ENDS and not settings.ordering_columns:
+            problems.append(
+                "lakeingest.transaction.mode=none: without the transaction topic nothing tells "
+                f"that another {connector} server has taken over, whose positions start anew; set "
+                "lakeingest.source.ordering.columns (source.ts_ms at least)"
+            )
+        if needs_whole:
+            problems.append(
+                "lakeingest.table.*.adopt, lakeingest.metadata.columns=hudi and "
+                "lakeingest.commit.max.transactions need lakeingest.transaction.mode=metadata"
+            )
+    if problems:
+        raise ValueError("; ".join(problems))

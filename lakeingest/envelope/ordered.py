@@ -1,0 +1,41 @@
+"""Positions by columns that a user names, for topics whose source block orders nothing.
+
+The values come as text, as they stand in the record. Whole numbers and timestamps become numbers;
+a text would need a width that nobody knows. Where the columns are equal the Kafka offset decides,
+which is the order of a row's changes within one partition. A record that is sent again so has
+another position than before and looks newer, until those after it are sent again, too: the price of
+an order that is not the source's.
+
+There is no rank: a row of a snapshot has the columns, too, and they decide.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from lakeingest.position import component, position
+
+_DIGITS = r"^[0-9]{1,18}$"
+
+
+def ordered_position(epoch: Column, texts: Column) -> Column:
+    """Encode the position of an envelope row.
+
+    Args:
+        epoch: As ``position`` takes it.
+        texts: Array with the text of each column, most significant first.
+
+    Returns:
+        The position; null where a column is null, negative, or no number and no timestamp.
+    """
+    numbers = F.transform(texts, _component)
+    whole = F.forall(numbers, lambda number: number.isNotNull())
+    parts = F.when(whole, F.array_join(numbers, ""))
+    return position(epoch, F.lit(True), parts, component(F.col("offset")))
+
+
+def _component(text: Column) -> Column:
+    micros = F.unix_micros(F.try_to_timestamp(text))
+    number = F.when(F.rlike(text, F.lit(_DIGITS)), text.cast("bigint")).otherwise(micros)
+    return F.when(number >= 0, component(number))

@@ -1,0 +1,181 @@
+"""Events that are each on their own: no transaction topic, progress by offsets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.run import run_pipeline
+from lakeingest.apply.summary import RunSummary
+from lakeingest.config import load_config
+from lakeingest.errors import ConfigError, DataError
+from lakeingest.reader import open_lake
+from tests.apply.changing import ID, TABLE, Log, column
+from tests.envelope.records import recorded
+from tests.recordings.altered import altered
+from tests.recordings.check import check_tables
+from tests.recordings.configure import RecordedRun, packaged_run, write_properties
+
+pytestmark = pytest.mark.slow
+
+EACH = {"transaction.mode": "none"}
+BY_V = {**EACH, "source.ordering.columns": "v"}
+COLUMNS = (ID, column("v", "int64"), column("note"))
+
+
+def row(number: int, v: int | None, note: str = "") -> dict[str, Any]:
+    return {"id": number, "v": v, "note": note}
+
+
+def ingest(
+    spark: SparkSession, run: RecordedRun, folder: Path, max_batches: int | None = None
+) -> tuple[RunSummary, Path]:
+    settings = {"transaction_mode": "none", "batch_max_events": "4000"}
+    properties = run.configuration(folder / "lake", **settings)
+    file = write_properties(folder / "run.properties", properties)
+    return run_pipeline(spark, load_config(file), max_batches=max_batches), file
+
+
+def in_one_partition(lines: list[Any]) -> list[Any]:
+    """A topic as a connector writes it where nobody asked for several partitions."""
+    placed = []
+    place: dict[int, tuple[int, ...]] = {}
+    for line in lines:
+        if line["v"] is not None:  # Else the null record behind a delete.
+            event = json.loads(line["v"])
+            before, at = json.loads(event["source"]["sequence"])
+            total = (event["transaction"] or {}).get("total_order", 0)
+            streamed = event["source"]["snapshot"] in ("false", "incremental")
+            place[line["p"]] = (streamed, int(before or -1), int(at), int(total))
+        placed.append((place[line["p"]], line))
+    in_order = sorted(placed, key=lambda one: one[0])
+    return [{**line, "p": 0, "o": offset} for offset, (_, line) in enumerate(in_order)]
+
+
+def test_a_recorded_run_without_its_transactions_ends_as_its_source_does(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run = packaged_run()
+    tables = dict.fromkeys(run.oracle.tables, in_one_partition)
+    run = altered(run, tmp_path / "log", **tables)
+    (topic,) = (tmp_path / "log" / "topics").glob("*.transaction.jsonl.gz")
+    topic.unlink()
+    began, file = ingest(spark, run, tmp_path, max_batches=1)
+    assert (began.batches, began.transactions) == (1, 0)
+    ended, _ = ingest(spark, run, tmp_path)
+    assert ended.batches > 1
+    found = {one.table: one.differences for one in check_tables(run, file)}
+    assert found == dict.fromkeys(run.oracle.tables, ())
+    again, _ = ingest(spark, run, tmp_path)
+    assert again.batches == 0
+
+
+def test_ordering_columns_decide_and_not_arrival(spark: SparkSession, tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.commit(COLUMNS, ("c", row(1, 10, "a")), ("c", row(2, 10, "a")), ("c", row(3, 9, "a")))
+    log.run(spark, BY_V)
+    log.commit(COLUMNS, ("d", row(1, 30)), ("u", row(2, 12, "c")), ("u", row(3, 9, "b")))
+    log.run(spark, BY_V)
+    log.commit(COLUMNS, ("u", row(1, 20, "late")), ("u", row(2, 11, "late")))
+    log.run(spark, BY_V)
+    assert log.rows(spark, "v", "note") == {2: (12, "c"), 3: (9, "b")}
+
+
+@pytest.mark.parametrize("form", ["json", "json-schema", "avro"])
+def test_a_table_may_have_an_order_of_its_own(
+    spark: SparkSession, tmp_path: Path, form: str
+) -> None:
+    log = Log(tmp_path, form)
+    log.commit(COLUMNS, ("c", row(1, 2, "new")), ("u", row(1, 1, "old")))
+    log.run(spark, {**EACH, f"table.{TABLE}.ordering.columns": "v,source.ts_ms"})
+    assert log.rows(spark, "note") == {1: ("new",)}
+
+
+def test_timestamps_order_rows_as_points_in_time(spark: SparkSession, tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    columns = (ID, column("at"))
+    # As text the first would be the greater one.
+    log.commit(columns, ("c", {"id": 1, "at": "2026-01-01T09:00:00.5Z"}))
+    log.commit(columns, ("u", {"id": 1, "at": "2026-01-01T09:30:00.25+00:00"}))
+    log.commit(columns, ("u", {"id": 1, "at": "2026-01-01T10:00:00+02:00"}))
+    log.run(spark, {**EACH, "source.ordering.columns": "at"})
+    assert log.rows(spark, "at") == {1: ("2026-01-01T09:30:00.25+00:00",)}
+
+
+def test_a_delete_without_its_ordering_column_stops_the_run_behind_what_came_before(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = Log(tmp_path)
+    log.commit(COLUMNS, ("c", row(1, 10, "a")), ("c", row(2, 10, "a")))
+    log.commit(COLUMNS, ("u", row(2, 11, "b")), ("d", row(1, None)), ("u", row(2, 12, "c")))
+    with pytest.raises(DataError, match="ordering column, which a delete has with REPLICA"):
+        log.run(spark, BY_V)
+    assert log.rows(spark, "note") == {1: ("a",), 2: ("b",)}
+    with pytest.raises(DataError, match="The record at offset 3 of"):
+        log.run(spark, BY_V)
+
+
+def test_a_lake_is_not_gone_on_with_in_another_mode_or_by_other_columns(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = Log(tmp_path)
+    log.commit(COLUMNS, ("c", row(1, 10)))
+    log.run(spark, BY_V)
+    with pytest.raises(ConfigError, match="begun with lakeingest.transaction.mode=none"):
+        log.run(spark)
+    with pytest.raises(ConfigError, match="begun with the ordering columns 'v'"):
+        log.run(spark, {**EACH, "source.ordering.columns": "source.ts_ms"})
+    log.run(spark, {**BY_V, "table.public.other.ordering.columns": "w"})
+    whole = Log(tmp_path / "whole")
+    whole.commit(COLUMNS, ("c", row(1, 10)))
+    whole.run(spark)
+    with pytest.raises(ConfigError, match="begun with lakeingest.transaction.mode=metadata"):
+        whole.run(spark, EACH)
+
+
+def test_a_changed_key_that_leaves_values_out_needs_one_partition(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run = packaged_run()
+    with pytest.raises(DataError, match="'public.documents' leaves values out, and its topic has"):
+        ingest(spark, run, tmp_path)
+
+
+def test_a_delete_waits_for_the_create_that_its_row_goes_on_with(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run = packaged_run()
+    lines = in_one_partition(list(recorded(run.events, "t1.public.documents")))
+    ops = [json.loads(line["v"])["op"] if line["v"] else None for line in lines]
+    moved = [number for number, line in enumerate(lines) if "__debezium.newkey" in str(line["h"])]
+    (cut, *_) = [number for number in moved if "unavailable" in lines[number + 2]["v"]]
+    assert ops[cut : cut + 3] == ["d", None, "c"]
+
+    def upto(end: int, name: str) -> tuple[RecordedRun, dict[str, str]]:
+        part = altered(run, tmp_path / name, documents=lambda _: lines[:end])
+        return part, {"source_topics": "t1.public.documents", "transaction_mode": "none"}
+
+    for end, held, name in ((cut + 2, 1, "half"), (cut + 3, 0, "whole")):
+        part, settings = upto(end, name)
+        summary = run_pipeline(
+            spark, load_config(part.configuration(tmp_path / "lake", **settings))
+        )
+        assert summary.pending_transactions == held
+    assert open_lake(spark, str(tmp_path / "lake")).table("public.documents").count() > 0
+
+
+def test_a_new_snapshot_stops_the_run(spark: SparkSession, tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.commit(COLUMNS, ("c", row(1, 10)))
+    log.run(spark, EACH)
+    log.commit(COLUMNS, ("r", row(1, 10)))
+    lines = log._rows
+    event = json.loads(lines[-1]["v"])
+    event["source"]["snapshot"] = "last"
+    lines[-1]["v"] = json.dumps(event)
+    with pytest.raises(DataError, match="a new initial snapshot"):
+        log.run(spark, EACH)
