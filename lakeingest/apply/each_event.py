@@ -6,8 +6,9 @@ again as it was; what tables hold of it comes once more and changes nothing, bec
 decide and not arrival.
 
 Two things that only transactions tell are refused instead of guessed: values that a changed key
-leaves out where the old key may lie in another partition (the row before may not be there yet), and
-a new snapshot (what it lacks was deleted, but when). A record that cannot be read ends its
+leaves out where the old key may lie in another partition (the row before may not be there yet) or
+where columns of the user's order it (its delete is below its create then, not beside it), and a
+new snapshot (what it lacks was deleted, but when). A record that cannot be read ends its
 partition's part of the window, so that nothing behind it is applied and then forgotten. So does a
 delete that is half of a key change while the other half is not there: applied alone it would take
 with it the values that the other half leaves out.
@@ -68,7 +69,9 @@ def settled_events(
     events = sum(p.records for p in found.of(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
     cuts = (Cut(number, number, "", 0, events),) if within.data else ()
     batched = plan.in_batches(changes, nothing, cuts, "", snapshot=False)
-    asked = begun(partial(_checked_shares, lambda: shares(batched, spec.format), reach, frontier))
+    asked = begun(
+        partial(_checked_shares, lambda: shares(batched, spec.format), reach, frontier, spec)
+    )
     return Window(
         reach,
         found,
@@ -115,20 +118,22 @@ def _before(reach: Reach, *ends: Mapping[TopicPartition, int]) -> Reach:
 
 
 def _checked_shares(
-    asked: Callable[[], Sequence[Share]], reach: Reach, frontier: Frontier
+    asked: Callable[[], Sequence[Share]], reach: Reach, frontier: Frontier, spec: PipelineSpec
 ) -> Sequence[Share]:
     found = asked()
     partitions = {topic: set(parts) for topic, parts in frontier.offsets.items()}
     for part in reach.data:
         partitions.setdefault(part.topic, set()).add(part.partition)
     for share in found:
-        if share.moved and len(partitions[share.where.topic]) > 1:
+        by_columns = spec.ordering.of(share.collection)
+        if share.moved and (by_columns or len(partitions[share.where.topic]) > 1):
+            why = "it has ordering columns" if by_columns else "its topic has several partitions"
             message = (
-                f"A primary-key change in table '{share.collection}' leaves values out, and its "
-                "topic has several partitions: without transactions nothing tells whether the row "
-                "under its old key is there already. Set lakeingest.transaction.mode=metadata, or "
-                "REPLICA IDENTITY FULL in the source, or write the topic in one partition. Nothing "
-                "of this batch was published."
+                f"A primary-key change in table '{share.collection}' leaves values out, and {why}: "
+                "without transactions nothing tells which state of the row under its old key is "
+                "meant. Set lakeingest.transaction.mode=metadata, or REPLICA IDENTITY FULL in the "
+                "source, or write the topic in one partition and order it by the source's log. "
+                "Nothing of this batch was published."
             )
             raise DataError(message)
     return found

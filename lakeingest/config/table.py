@@ -58,7 +58,7 @@ class TableConfig(ConfigModel):
         "newest commit with a checkpoint says.",
     )
     ordering_columns: tuple[Text, ...] = Field(
-        default=(), description="Its own `lakeingest.source.ordering.columns`."
+        default=(), description="Its own `lakeingest.source.ordering.columns`. Default: those."
     )
     schema_changes: TableSchemaChanges = Field(
         default_factory=TableSchemaChanges, description="What to do about changes of its schema."

@@ -145,6 +145,16 @@ def test_a_changed_key_that_leaves_values_out_needs_one_partition(
         ingest(spark, run, tmp_path)
 
 
+def test_a_changed_key_that_leaves_values_out_is_not_ordered_by_columns(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run = altered(packaged_run(), tmp_path / "log", documents=in_one_partition)
+    settings = {"transaction_mode": "none", "source_ordering_columns": "source.ts_ms"}
+    more = {**settings, "source_topics": "t1.public.documents"}
+    with pytest.raises(DataError, match="leaves values out, and it has ordering columns"):
+        run_pipeline(spark, load_config(run.configuration(tmp_path / "lake", **more)))
+
+
 def test_a_delete_waits_for_the_create_that_its_row_goes_on_with(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -297,3 +297,51 @@ def test_columns_of_hudi_streamer_need_a_connector_that_it_knew() -> None:
         }
     )
     assert "no tables of a sqlserver connector" in said
+
+
+NO_TRANSACTIONS = {**RECORDED, "lakeingest.transaction.mode": "none"}
+
+
+def test_ordering_columns_are_the_pipelines_or_a_tables() -> None:
+    config = load_config(
+        {
+            **NO_TRANSACTIONS,
+            "lakeingest.source.ordering.columns": "source.ts_ms, version",
+            "lakeingest.table.public.orders.ordering.columns": "changed_at",
+        }
+    )
+    assert config.source.ends_topic is None
+    assert config.source.ordering_columns == ("source.ts_ms", "version")
+    assert config.table("public.orders").ordering_columns == ("changed_at",)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            {
+                "lakeingest.transaction.mode": "metadata",
+                "lakeingest.source.ordering.columns": "version",
+            },
+            "ordering columns need lakeingest.transaction.mode=none",
+        ),
+        (
+            {"lakeingest.source.connector": "mysql"},
+            "nothing tells that another mysql server has taken over",
+        ),
+        (
+            {"lakeingest.source.snapshot.again": "replace"},
+            "lakeingest.source.snapshot.again=replace needs whole transactions",
+        ),
+        (
+            {"lakeingest.metadata.columns": "hudi"},
+            "lakeingest.metadata.columns=hudi and lakeingest.commit.max.transactions need",
+        ),
+        (
+            {"lakeingest.commit.max.transactions": "1"},
+            "lakeingest.commit.max.transactions need lakeingest.transaction.mode=metadata",
+        ),
+    ],
+)
+def test_what_has_no_order_without_transactions_is_refused(more: dict[str, str], said: str) -> None:
+    assert said in problem({**NO_TRANSACTIONS, **more})

@@ -19,8 +19,11 @@ from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings
 from lakeingest.decode.json_envelope import decode_envelope
+from lakeingest.decode.json_format import JsonFormat
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
+from lakeingest.plan.ordering import ordered, with_ordering_fields
+from lakeingest.plan.spec import Ordering
 from lakeingest.sink.contract import Sink
 from tests.envelope.records import Record, frame
 from tests.law.history import COLLECTION, Case, Change, change
@@ -53,12 +56,14 @@ class Connector:
         source: Fields of the source block.
         transaction: Id of the transaction of a statement.
         headers: Whether a changed key's create names the old one in a header.
+        ordering: Fields that order rows in place of the source's log.
     """
 
     name: str
     source: Source
     transaction: Transaction
     headers: bool = True
+    ordering: tuple[str, ...] = ()
 
 
 def _postgresql(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any]:
@@ -159,6 +164,17 @@ def _oracle(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any]:
     }
 
 
+def _without_a_log(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any]:
+    # As text the numbers go back from 9 to 10.
+    return {
+        "db": "public",
+        "table": "docs",
+        "ts_ms": 999 + cut,
+        "step": 5 + statement,
+        "snapshot": _snapshot(snapshot),
+    }
+
+
 CONNECTORS: Mapping[str, Connector] = {
     "postgresql": Connector("postgresql", _postgresql, _xid),
     "postgresql, no headers": Connector("postgresql", _without_headers, _xid, headers=False),
@@ -171,6 +187,9 @@ CONNECTORS: Mapping[str, Connector] = {
     "db2, short": Connector("db2", *_by_commit(4)),
     "oracle": Connector("oracle", _oracle, lambda cut, _: f"02000a00{cut:08x}"),
     "yugabytedb": Connector("yugabytedb", _postgresql, _xid),
+    "ordering columns": Connector(
+        "mysql", _without_a_log, _file, ordering=("source.ts_ms", "source.step")
+    ),
 }
 
 
@@ -256,8 +275,12 @@ class RawIngest(Ingest):
         numbered = [replace(record, offset=offset) for offset, record in enumerate(records)]
         marks = tuple(mark.encode() for mark in Encodings().json_marks())
         name = self._connector.name
-        envelopes = decode_envelope(frame(self._session, numbered), source=FAMILIES[name].source)
-        found = changes(envelopes, name, 0, marks).withColumn("batch", F.col("partition"))
+        ordering = Ordering(self._connector.ordering)
+        source = with_ordering_fields(FAMILIES[name].source, ordering)
+        envelopes = decode_envelope(frame(self._session, numbered), source=source)
+        by_columns = ordered(JsonFormat(), ordering) if ordering else None
+        found = changes(envelopes, name, 0, marks, ordered=by_columns)
+        found = found.withColumn("batch", F.col("partition"))
         # What a connector calls the table is not what is judged here.
         return found.withColumn("collection", F.lit(COLLECTION))
 
