@@ -108,6 +108,7 @@ def test_servers_that_take_turns_are_refused(
         log.ingest(spark, lake)
 
 
+@pytest.mark.soak
 def test_a_binlog_with_another_name_begins_anew_above_the_old_one(
     spark: SparkSession, tmp_path: Path, lake: Path
 ) -> None:

@@ -65,6 +65,7 @@ def test_transactions_follow_one_another_by_the_scn_of_their_rows(
     assert {name for found in names for name in found[0]} == {TABLE, OTHER}
 
 
+@pytest.mark.soak
 def test_an_end_that_is_there_before_its_rows_waits_for_them(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
@@ -95,6 +96,7 @@ def test_two_transactions_of_one_commit_scn_are_both_whole(
     assert tables(spark, lake) == ({1: 12, 2: 22}, {3: 31})
 
 
+@pytest.mark.soak
 def test_what_a_restarted_connector_sends_again_changes_nothing(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:

@@ -85,6 +85,7 @@ def test_the_next_window_is_read_while_this_one_is_written_and_every_publication
     assert len(ahead) > len(begun) // 2, events
 
 
+@pytest.mark.soak
 def test_what_was_read_ahead_from_elsewhere_is_not_used(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,6 +118,7 @@ def test_what_was_complete_before_the_snapshot_is_published_first_and_the_rest_i
     assert [row["transactions"] for row in history] == [0, 2, 1, 0, 0, 2]
 
 
+@pytest.mark.soak
 def test_a_snapshot_that_is_not_complete_is_waited_for_by_later_runs(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:

@@ -28,7 +28,9 @@ def transactions_first(where: TopicPartition) -> tuple[bool, str, int]:
     return not where.topic.endswith(".transaction"), where.topic, where.partition
 
 
-@pytest.mark.parametrize("order", [transactions_last, transactions_first])
+@pytest.mark.parametrize(
+    "order", [pytest.param(transactions_last, marks=pytest.mark.soak), transactions_first]
+)
 def test_whichever_topic_arrives_first_every_publication_is_a_commit(
     spark: SparkSession, tmp_path: Path, order: Callable[[TopicPartition], tuple[bool, str, int]]
 ) -> None:

@@ -147,7 +147,9 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("run", FORMS)
+@pytest.mark.parametrize(
+    "run", ["toast_bytes", "toast_base64", pytest.param("toast_hex", marks=pytest.mark.soak)]
+)
 def test_values_left_out_by_an_update_and_by_a_key_change_are_those_that_were_inserted(
     lake: Callable[..., Lake], run: str
 ) -> None:
