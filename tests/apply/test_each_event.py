@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeingest.apply import batch
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.summary import RunSummary
 from lakeingest.config import load_config
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.reader import open_lake
+from tests.adoption.streamer import SomeTables
 from tests.apply.changing import ID, TABLE, Log, column
 from tests.envelope.records import recorded
 from tests.recordings.altered import altered
@@ -31,13 +35,21 @@ def row(number: int, v: int | None, note: str = "") -> dict[str, Any]:
     return {"id": number, "v": v, "note": note}
 
 
-def ingest(
-    spark: SparkSession, run: RecordedRun, folder: Path, max_batches: int | None = None
-) -> tuple[RunSummary, Path]:
-    settings = {"transaction_mode": "none", "batch_max_events": "4000"}
-    properties = run.configuration(folder / "lake", **settings)
-    file = write_properties(folder / "run.properties", properties)
-    return run_pipeline(spark, load_config(file), max_batches=max_batches), file
+TABLES = ("carts", "documents", "orders")
+
+
+def ingest(spark: SparkSession, run: RecordedRun, folder: Path, events: int) -> RunSummary:
+    topics = ",".join(f"{run.prefix}.{run.collection(table)}" for table in TABLES)
+    settings = {"transaction_mode": "none", "batch_max_events": str(events)}
+    properties = run.configuration(folder / "lake", source_topics=topics, **settings)
+    names = [f"lakeingest.table.{run.collection(table)}." for table in TABLES]
+    kept = {
+        key: value
+        for key, value in properties.items()
+        if not key.startswith("lakeingest.table.") or key.startswith(tuple(names))
+    }
+    file = write_properties(folder / "run.properties", kept)
+    return run_pipeline(spark, load_config(file))
 
 
 def in_one_partition(lines: list[Any]) -> list[Any]:
@@ -56,22 +68,31 @@ def in_one_partition(lines: list[Any]) -> list[Any]:
     return [{**line, "p": 0, "o": offset} for offset, (_, line) in enumerate(in_order)]
 
 
-def test_a_recorded_run_without_its_transactions_ends_as_its_source_does(
-    spark: SparkSession, tmp_path: Path
+def test_a_recorded_run_without_its_transactions_ends_as_its_source_does_after_a_crash(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = packaged_run()
-    tables = dict.fromkeys(run.oracle.tables, in_one_partition)
-    run = altered(run, tmp_path / "log", **tables)
+    run = replace(run, oracle=SomeTables(run.oracle.folder, TABLES))
+    run = altered(run, tmp_path / "log", **dict.fromkeys(TABLES, in_one_partition))
     (topic,) = (tmp_path / "log" / "topics").glob("*.transaction.jsonl.gz")
     topic.unlink()
-    began, file = ingest(spark, run, tmp_path, max_batches=1)
-    assert (began.batches, began.transactions) == (1, 0)
-    ended, _ = ingest(spark, run, tmp_path)
-    assert ended.batches > 1
-    found = {one.table: one.differences for one in check_tables(run, file)}
-    assert found == dict.fromkeys(run.oracle.tables, ())
-    again, _ = ingest(spark, run, tmp_path)
-    assert again.batches == 0
+    passed = Counter[str]()
+
+    def crash(name: str) -> None:
+        passed[name] += 1
+        if name == "3.after-first-commit" and passed["3.after-last-commit"] == 1:
+            raise RuntimeError(name)
+
+    with monkeypatch.context() as crashing:
+        crashing.setattr(batch, "failpoint", crash)
+        with pytest.raises(RuntimeError, match="first-commit"):
+            ingest(spark, run, tmp_path, 600)
+    # Batches of another size hold no batch that the crash cut short.
+    ended = ingest(spark, run, tmp_path, 500)
+    assert (ended.transactions, ended.batches > 1) == (0, True)
+    found = check_tables(run, tmp_path / "run.properties")
+    assert {one.table: one.differences for one in found} == dict.fromkeys(TABLES, ())
+    assert ingest(spark, run, tmp_path, 500).batches == 0
 
 
 def test_ordering_columns_decide_and_not_arrival(spark: SparkSession, tmp_path: Path) -> None:
@@ -142,7 +163,7 @@ def test_a_changed_key_that_leaves_values_out_needs_one_partition(
 ) -> None:
     run = packaged_run()
     with pytest.raises(DataError, match="'public.documents' leaves values out, and its topic has"):
-        ingest(spark, run, tmp_path)
+        ingest(spark, run, tmp_path, 500)
 
 
 def test_a_changed_key_that_leaves_values_out_is_not_ordered_by_columns(
