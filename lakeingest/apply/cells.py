@@ -1,52 +1,39 @@
-"""Refuse rows whose columns are cells of ``value`` and ``set``, as YugabyteDB's plugin sends them.
+"""Refuse cells of ``value`` and ``set`` that cannot be read (``decode/cell.py``).
 
-``yboutput`` wraps every column, key columns too, to tell a NULL from a column that the event leaves
-out. Read as it is, a cell would pass for a struct, or as text for a value. With
-``plugin.name=pgoutput`` the same connector sends plain rows.
+A table's records are read in one way. Where some come in cells and some do not, the connector's
+plugin was changed over topics that hold the old records still. With another connector nobody looks
+for cells that are left out, and an update would make NULL of what it does not name.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-
-from pyspark.sql.types import StructType
-
+from lakeingest.decode.wire import Shown
+from lakeingest.envelope.change import FAMILIES
 from lakeingest.errors import ConfigError
-from lakeingest.plan.spec import TableSpec
-
-_CELL = {"value", "set"}
 
 
-def refuse_cells(table: TableSpec, samples: Iterable[bytes | None]) -> None:
-    """Stop at a table whose rows are cells.
+def refuse_cells(collection: str, shown: Shown, connector: str) -> None:
+    """Stop at a table whose cells cannot be read.
 
     Args:
-        table: Its columns as they would be read.
-        samples: Some of its records, as they came.
+        collection: The source table.
+        shown: What its records show.
+        connector: One of ``FAMILIES``.
 
     Raises:
-        ConfigError: The connector has another plugin.
+        ConfigError: Only some of the records come in cells, or the connector sends none.
     """
-    typed = any(
-        isinstance(column.type.spark, StructType) and set(column.type.spark.names) == _CELL
-        for column in table.columns
-    )
-    if typed or any(_has_cells(sample) for sample in samples if sample):
+    if shown.mixed:
         message = (
-            f"The columns of table '{table.collection}' come wrapped as value and set: the "
-            "connector uses YugabyteDB's plugin yboutput. Set plugin.name=pgoutput in the "
-            "connector, with REPLICA IDENTITY FULL or DEFAULT, and start it over. Nothing of this "
+            f"Some records of table '{collection}' come wrapped as value and set, and some do "
+            "not: plugin.name of the connector was changed. Start it over with other topics "
+            "(topic.prefix), and load the tables anew. Nothing of this batch was published."
+        )
+        raise ConfigError(message)
+    if shown.reader.cells and not FAMILIES[connector].cells:
+        message = (
+            f"The columns of table '{collection}' come wrapped as value and set, as YugabyteDB's "
+            "connectors write them. Set lakeingest.source.connector=yugabytedb. Nothing of this "
             "batch was published."
         )
         raise ConfigError(message)
-
-
-def _has_cells(sample: bytes) -> bool:
-    try:
-        row = json.loads(sample).get("after")
-    except (ValueError, AttributeError):
-        return False  # Avro, or broken: told elsewhere.
-    values = list(row.values()) if isinstance(row, Mapping) else []
-    cells = [value for value in values if isinstance(value, Mapping) and set(value) == _CELL]
-    return bool(cells) and len(cells) + values.count(None) == len(values)

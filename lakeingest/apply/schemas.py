@@ -26,6 +26,7 @@ from lakeingest.decode.json_envelope import carried_schemas
 from lakeingest.decode.json_format import (
     CarriedSchema,
     JsonFormat,
+    come_in_cells,
     envelope_columns,
     flattened_columns,
 )
@@ -103,7 +104,8 @@ class CarriedSchemas:
             if tag not in self._known:
                 columns = self._columns(row["schema"], self._form)
                 defaulted = nullable_defaults(row["schema"])
-                self._known[tag] = CarriedSchema(row["since"], columns, defaulted)
+                cells = come_in_cells(row["schema"])
+                self._known[tag] = CarriedSchema(row["since"], columns, defaulted, cells)
         return len(self._known) > known
 
     def check(self) -> None:

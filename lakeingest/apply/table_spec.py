@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from pyspark.sql.types import StructType
 
+from lakeingest.apply.cells import refuse_cells
 from lakeingest.apply.evolved import Evolution
 from lakeingest.apply.share import Share
 from lakeingest.decode import logical
@@ -31,8 +32,11 @@ from lakeingest.widening import widens
 _REFUSED_BY_DELTA = frozenset(" ,;{}()\n\t=")
 """Without column mapping; source: Delta's ``DeltaColumnMapping`` and Parquet's own rule."""
 
-Infer = Callable[[Sequence[str]], Mapping[str, str]]
-"""Fields of ``after`` to the Connect primitive that every value of the batch can be read as."""
+Infer = Callable[[Sequence[str], bool], Mapping[str, str]]
+"""Fields of ``after`` to the Connect primitive that every value of the batch can be read as.
+
+The second argument tells whether they come in cells (``decode/cell.py``).
+"""
 
 
 def table_spec(
@@ -67,10 +71,12 @@ def table_spec(
         keyless: What a row is where there is no key; null: that is refused.
 
     Raises:
-        ConfigError: No key, a key column that is not there, or a column with a reserved name.
+        ConfigError: No key, a key column that is not there, a column with a reserved name, or
+            cells that cannot be read.
         DataError: The schema changed in a way that the settings do not allow.
     """
     shown = spec.format.shown(_samples(shares))
+    refuse_cells(collection, shown, spec.connector)
     stored = _stored(lake, spec)
     known = _declared(collection, ddl, shown.columns, spec) if ddl is not None else ()
     own = None if lake is None else {column.name: column.type.spark for column in stored}
@@ -79,7 +85,7 @@ def table_spec(
     if not new:
         have = {column.name for column in (*known, *stored)}
         unknown = [name for name in shown.fields if name not in have]
-        new = _inferred(collection, evolution.taken(unknown), infer, warn)
+        new = _inferred(collection, evolution.taken(unknown), shown.reader.cells, infer, warn)
     columns = (*known, *_absent(new, known))
     # The lake's columns that the source does not send (any more).
     columns = (*columns, *_absent(stored, columns))
@@ -189,11 +195,15 @@ def _declared(
 
 
 def _inferred(
-    collection: str, names: Sequence[str], infer: Infer, warn: Callable[[str], None]
+    collection: str,
+    names: Sequence[str],
+    cells: bool,
+    infer: Infer,
+    warn: Callable[[str], None],
 ) -> tuple[SourceColumn, ...]:
     if not names:
         return ()
-    columns = of_json(infer(names))
+    columns = of_json(infer(names, cells))
     listed = ", ".join(f"{c.name} {c.type.spark.simpleString()}" for c in columns)
     warn(
         f"Table '{collection}': types taken from the JSON for {listed}. Decimals, dates, times and "

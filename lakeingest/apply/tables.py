@@ -9,7 +9,6 @@ from threading import Lock
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from lakeingest.apply.cells import refuse_cells
 from lakeingest.apply.partition import settled_partition
 from lakeingest.apply.share import Share
 from lakeingest.apply.table_spec import table_spec
@@ -115,15 +114,13 @@ class TableBook:
             declared.key or (state.note.key if state else ()),
             self._schema(collection, state),
             self._spec,
-            lambda names: _inferred(changes, names),
+            lambda names, cells: _inferred(changes, names, cells),
             self._warn,
             before=SourceSchema.from_json(state.note.schema) if state else None,
             policies=self._policies(collection),
             partition=state.note.partition if state else (),
             keyless=None if declared.keyless == "stop" else Keyless(declared.keyless),
         )
-        if self._spec.connector == "yugabytedb":
-            refuse_cells(table, (share.sample for share in shares))
         if state and state.note.key and tuple(sorted(table.key)) != tuple(sorted(state.note.key)):
             message = (
                 f"Table '{collection}' is kept by key ({', '.join(state.note.key)}) in the lake, "
@@ -194,7 +191,7 @@ def _turned_off(collection: str) -> ConfigError:
     )
 
 
-def _inferred(changes: DataFrame, names: Sequence[str]) -> Mapping[str, str]:
-    row = readable_counts(changes, names).first()
+def _inferred(changes: DataFrame, names: Sequence[str], cells: bool) -> Mapping[str, str]:
+    row = readable_counts(changes, names, cells=cells).first()
     counts = row.asDict() if row else {}
     return {name: narrowest(counts, index) for index, name in enumerate(names)}

@@ -13,9 +13,9 @@ from pydantic import BeforeValidator
 REFUSED = {
     "mongodb": "out of scope: its events hold documents, not rows of a table with columns. Send "
     "it through a tool for documents",
-    "yugabytedb-grpc": "not there yet: BEGIN and END are per tablet and count no rows, so nothing "
-    "tells when a transaction is whole. Use YugabyteDB's logical replication connector "
-    "(yugabytedb, with plugin.name=pgoutput)",
+    "yugabytedb-grpc": "not there yet: BEGIN and END are per tablet and name no tables, so "
+    "nothing tells when a transaction is whole. Use YugabyteDB's logical replication connector "
+    "(yugabytedb)",
 }
 """Connectors that a user may well name, and why they are refused."""
 

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.cell import opened
 from lakeingest.decode.columns import SourceColumn, from_connect
 from lakeingest.decode.logical import Form
 
@@ -57,9 +58,18 @@ def record_columns(schema: AvroSchema, kind: Any, form: Form) -> tuple[SourceCol
 
 def side_columns(schema: AvroSchema, form: Form) -> tuple[SourceColumn, ...]:
     """Columns of the rows of an envelope."""
+    return from_connect(_side_fields(schema), form)
+
+
+def side_in_cells(schema: AvroSchema) -> bool:
+    """Tell whether the columns of the rows of an envelope are cells (``cell.py``)."""
+    return opened(_side_fields(schema)) is not None
+
+
+def _side_fields(schema: AvroSchema) -> list[dict[str, Any]]:
     sides = schema.fields(schema.tree)
     side = sides.get("after") or sides.get("before")
-    return record_columns(schema, side["type"], form) if side else ()
+    return _connect_fields(schema, side["type"]) if side else []
 
 
 def _connect_fields(schema: AvroSchema, kind: Any) -> list[dict[str, Any]]:

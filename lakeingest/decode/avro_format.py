@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from lakeingest.decode.avro_columns import side_columns
+from lakeingest.decode.avro_columns import side_columns, side_in_cells
 from lakeingest.decode.avro_rows import AvroRows, body_of, read_avro, tag_of
 from lakeingest.decode.avro_schema import READ, AvroSchema
 from lakeingest.decode.columns import Encodings, merged
@@ -85,6 +85,11 @@ class AvroFormat:
             found = F.when(tag_of(value) == F.lit(tag), F.array(*texts)).otherwise(found)
         return found
 
+    def may_leave_out(self, value: Column, /) -> Column:
+        """See ``WireFormat``; no octet tells a cell that is not there, only the schema does."""
+        tags = [tag for tag, schema in sorted(self.schemas.items()) if side_in_cells(schema)]
+        return tag_of(value).isin(*tags) if tags else F.lit(False)
+
     def key_body(self, key: Column) -> Column:
         """Leave the schema's id out: a registry that was filled anew has others."""
         return body_of(key)
@@ -110,14 +115,16 @@ class AvroFormat:
         names = {name: None for schema in keys.values() for name in schema.fields(schema.tree)}
         versions = {tag: found for tag, found in versions.items() if found}
         fields = tuple(column.name for column in columns)
+        cells = {side_in_cells(values[tag]) for tag in versions}
         return Shown(
             columns,
             fields,
             tuple(names),
-            AvroRows(values, keys, JSON.with_policy(self.form.too_large)),
+            AvroRows(values, keys, JSON.with_policy(self.form.too_large), True in cells),
             everywhere=frozenset(fields),
             rows=bool(versions),
             versions=versions,
+            mixed=len(cells) > 1,
         )
 
     def _known(self, tags: Collection[bytes]) -> dict[bytes, AvroSchema]:

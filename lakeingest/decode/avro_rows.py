@@ -81,11 +81,13 @@ class AvroRows:
         values: What the batch's values were written with, by ``tag_of``.
         keys: The same of its keys.
         header: How a header shows a key.
+        cells: See ``RowReader``.
     """
 
     values: Mapping[bytes, AvroSchema]
     keys: Mapping[bytes, AvroSchema]
     header: Form = JSON
+    cells: bool = False
 
     @property
     def bare_keys(self) -> bool:
@@ -94,7 +96,8 @@ class AvroRows:
 
     def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
         """See ``RowReader``."""
-        wanted = StructType([StructField(name, wire(columns)) for name in names])
+        row = wire(columns, cells=self.cells)
+        wanted = StructType([StructField(name, row) for name in names])
         return read_avro(value, self.values, wanted, strict=True)
 
     def lacks(self, value: Column, _: str, tags: Collection[bytes], /) -> Column:
@@ -103,7 +106,8 @@ class AvroRows:
 
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
         """See ``RowReader``."""
-        return read_avro(key, self.keys, wire(columns), strict=True)
+        wanted = wire(columns, cells=self.cells)
+        return read_avro(key, self.keys, wanted, strict=True)
 
     def header_columns(self, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
         """Return the key columns in JSON's form."""

@@ -30,6 +30,7 @@ from pyspark.sql.types import (
 )
 
 from lakeingest.decode import decimals, logical
+from lakeingest.decode.cell import opened
 from lakeingest.decode.logical import DECIMAL, JSON, PRIMITIVES, SEMANTIC, Form, LogicalType
 from lakeingest.errors import ConfigError
 from lakeingest.widening import widens
@@ -246,14 +247,15 @@ def _of_spark(kind: DataType, encodings: Encodings, column: str) -> LogicalType:
 
 
 def from_connect(fields: Iterable[Mapping[str, Any]], form: Form) -> tuple[SourceColumn, ...]:
-    """Columns of the fields of a Connect struct.
+    """Columns of the fields of a Connect struct, taken out of their cells where they come in such.
 
     Args:
         fields: Field schemas as JsonConverter writes them: ``field``, ``type``, ``name``,
             ``parameters``, ``items``, ``values``, ``fields``, ``optional``, ``default``.
         form: How octets and small integers look on the wire.
     """
-    return tuple(_column(item, form) for item in fields)
+    listed = list(fields)
+    return tuple(_column(item, form) for item in opened(listed) or listed)
 
 
 def _column(item: Mapping[str, Any], form: Form) -> SourceColumn:

@@ -84,7 +84,7 @@ class FlattenedFormat(JsonFormat):
         return tuple(name for name in row if not name.startswith(ADDED))
 
 
-_PLACES = ("sequence", "commit_lsn", "gtid", "file", "commit_scn")
+_PLACES = ("sequence", "commit_lsn", "gtid", "file", "commit_scn", "commit_time")
 """Fields of a source block one of which orders transactions; an LSN alone does not."""
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from lakeingest.decode.cell import are_cells, may_leave_out, opened
 from lakeingest.decode.columns import Encodings, SourceColumn, from_connect, merged
 from lakeingest.decode.json_envelope import (
     decode_envelope,
@@ -35,11 +36,13 @@ class CarriedSchema:
         since: When a record with it was first written (epoch milliseconds), as far as is known.
         columns: Columns of the row.
         defaulted: Those whose NULLs may have been replaced (``replaced_nulls.py``).
+        cells: Whether they come in cells (``cell.py``).
     """
 
     since: int
     columns: tuple[SourceColumn, ...]
     defaulted: tuple[str, ...] = ()
+    cells: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,10 @@ class JsonFormat:
 
         return F.array(*map(of, names))
 
+    def may_leave_out(self, value: Column, /) -> Column:
+        """See ``WireFormat``."""
+        return may_leave_out(value.cast("string"))
+
     def key_body(self, key: Column) -> Column:
         """See ``WireFormat``."""
         return key
@@ -104,33 +111,54 @@ class JsonFormat:
         in_order = sorted(known, key=lambda one: (one[1].since, len(one[1].columns), one[0]))
         versions = {tag: schema.columns for tag, schema in in_order if schema.columns}
         columns = merged(versions.values())
+        cells = {schema.cells for _, schema in known if schema.columns}
+        cells |= {told for value in values if (told := self._in_cells(value)) is not None}
         return Shown(
             columns,
             tuple(fields),
             _key_fields(samples),
-            JsonRows(),
+            JsonRows(cells=True in cells),
             everywhere=frozenset.intersection(*rows) if rows else frozenset(),
             rows=bool(rows or versions),
             versions=versions,
+            mixed=len(cells) > 1,
         )
 
     def row_fields(self, value: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the names of a row's fields, of a value as ``envelopes`` gives it."""
         return tuple(value.get("after") or value.get("before") or ())
 
+    def _in_cells(self, value: Mapping[str, Any]) -> bool | None:
+        row = value.get("after") or value.get("before") or {}
+        return are_cells(row, self.row_fields(value))
+
 
 def envelope_columns(schema_text: str, form: Form = JSON) -> tuple[SourceColumn, ...]:
     """Columns of the ``after`` (or ``before``) struct in a Connect envelope schema (JSON)."""
-    for part in json.loads(schema_text).get("fields") or ():
-        if part.get("field") in ("after", "before"):
-            return from_connect(part["fields"], form)
-    return ()
+    return from_connect(_envelope_fields(schema_text), form)
 
 
 def flattened_columns(schema_text: str, form: Form = JSON) -> tuple[SourceColumn, ...]:
     """Columns in the Connect schema (JSON) of a row without its envelope, added fields left out."""
+    return from_connect(_flattened_fields(schema_text), form)
+
+
+def come_in_cells(schema_text: str) -> bool:
+    """Tell whether the columns of a Connect schema (JSON), of either kind, are cells."""
+    fields = _envelope_fields(schema_text) or _flattened_fields(schema_text)
+    return opened(fields) is not None
+
+
+def _envelope_fields(schema_text: str) -> list[Mapping[str, Any]]:
+    for part in json.loads(schema_text).get("fields") or ():
+        if part.get("field") in ("after", "before"):
+            return list(part.get("fields") or ())
+    return []
+
+
+def _flattened_fields(schema_text: str) -> list[Mapping[str, Any]]:
     fields = json.loads(schema_text).get("fields") or ()
-    return from_connect([item for item in fields if not item["field"].startswith(ADDED)], form)
+    return [item for item in fields if not item["field"].startswith(ADDED)]
 
 
 def _key_fields(samples: Samples) -> tuple[str, ...]:

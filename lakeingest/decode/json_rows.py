@@ -8,30 +8,46 @@ A field that a record has not is NULL, too; ``lacks`` tells the two apart.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from lakeingest.decode.cell import wrapped
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.json_envelope import named_schema
 
 _FAILFAST = {"mode": "FAILFAST"}
 
 
-def wire(columns: Sequence[SourceColumn]) -> StructType:
-    """Return the struct that a row or key of these columns is on the wire."""
-    return StructType([StructField(column.name, column.type.wire) for column in columns])
+def wire(columns: Sequence[SourceColumn], *, cells: bool = False) -> StructType:
+    """Return the struct that a row or key of these columns is on the wire.
+
+    Args:
+        columns: Its columns.
+        cells: Whether each comes in a cell (``cell.py``).
+    """
+    kinds = ((column.name, column.type.wire) for column in columns)
+    return StructType([StructField(name, wrapped(kind) if cells else kind) for name, kind in kinds])
 
 
+@dataclass(frozen=True)
 class JsonRows:
-    """Reads JsonConverter's records, once their schemas are taken off (``json_envelope.py``)."""
+    """Reads JsonConverter's records, once their schemas are taken off (``json_envelope.py``).
+
+    Attributes:
+        cells: See ``RowReader``.
+    """
+
+    cells: bool = False
 
     bare_keys = True
 
     def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
         """See ``RowReader``."""
-        return self._read(value, StructType([StructField(name, wire(columns)) for name in names]))
+        row = wire(columns, cells=self.cells)
+        return self._read(value, StructType([StructField(name, row) for name in names]))
 
     def lacks(self, value: Column, name: str, tags: Collection[bytes], /) -> Column:
         """See ``RowReader``; without schemas it costs another parse of the row."""
@@ -42,7 +58,7 @@ class JsonRows:
 
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
         """See ``RowReader``."""
-        return self._read(key, wire(columns))
+        return self._read(key, wire(columns, cells=self.cells))
 
     def header_columns(self, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
         """Return the same: a header shows them as a record does."""

@@ -13,7 +13,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from lakeingest.decode.avro_columns import side_columns
 from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.cell import opened
+from lakeingest.decode.logical import AVRO
 
 
 def nullable_defaults(schema_text: str) -> tuple[str, ...]:
@@ -23,7 +26,7 @@ def nullable_defaults(schema_text: str) -> tuple[str, ...]:
             fields = part["fields"]
             return tuple(
                 item["field"]
-                for item in fields
+                for item in opened(fields) or fields
                 if item.get("optional") and item.get("default") is not None
             )
     return ()
@@ -31,16 +34,8 @@ def nullable_defaults(schema_text: str) -> tuple[str, ...]:
 
 def nullable_defaults_in_avro(schema: AvroSchema) -> tuple[str, ...]:
     """Return names of such columns in the rows of an envelope."""
-    sides = schema.fields(schema.tree)
-    side = sides.get("after") or sides.get("before")
-    fields = schema.fields(side["type"]) if side else {}
-    return tuple(
-        name
-        for name, item in fields.items()
-        if isinstance(item["type"], list)
-        and "null" in item["type"]
-        and item.get("default") is not None
-    )
+    columns = side_columns(schema, AVRO)
+    return tuple(item.name for item in columns if item.nullable and item.default is not None)
 
 
 def replaced_nulls_warning(collection: str, columns: Sequence[str]) -> str:

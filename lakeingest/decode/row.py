@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.decode.cell import left_out, value_in
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.defaults import default_value
 from lakeingest.decode.json_envelope import unwrapped
@@ -66,8 +67,9 @@ def with_row(
     """Add the row after the change.
 
     Args:
-        changes: Has ``value`` (the record's octets); ``op``, too, where columns are absent, and
-            ``moved_from`` where NULL may stand for an unchanged value (``placeholder.ambiguous``).
+        changes: Has ``value`` (the record's octets); ``op``, too, where columns are absent or come
+            in cells, and ``moved_from`` where NULL may stand for an unchanged value
+            (``placeholder.ambiguous``).
         columns: The table's columns.
         encodings: Wire settings of the connector.
         reader: Reads the table's records.
@@ -79,7 +81,8 @@ def with_row(
         The same with ``row`` (struct of the columns; an unavailable value is null) and, when
         ``masked``, ``unavailable`` (array of column names, null where every value is there).
     """
-    doubted = [column.name for column in columns if masked and ambiguous(column, encodings)]
+    doubtful = masked and not reader.cells
+    doubted = [column.name for column in columns if doubtful and ambiguous(column, encodings)]
     names = (*sides, "before") if doubted and "before" not in sides else sides
     parsed = changes.withColumn("_read", reader.sides(F.col("value"), columns, names))
     side = F.coalesce(*(F.col("_read").getField(name) for name in sides))
@@ -90,11 +93,17 @@ def with_row(
     parsed = parsed.drop("_read")
     values, masks = [], []
     for column in columns:
-        field = F.col("_wire").getField(column.name)
+        field, told = _told(F.col("_wire"), column, encodings, reader)
         site = Site(column.name, encodings.infinite)
-        absent = unavailable(field, column, encodings) if masked else None
+        absent = told if masked else None
+        before = _before(column.name, absences, reader)
+        if absent is not None and before is not None:
+            absent = absent & ~before
         present = field if absent is None else F.when(~absent, field)
-        value = _or_default(column, present, site, absences, reader)
+        value = column.type.convert(present, site)
+        if before is not None:
+            default = default_value(column, absences.early[column.name].default)
+            value = F.when(before, default).otherwise(value)
         if column.name in doubted:
             untold_here = F.col("_untold") & field.isNull()
             if encodings.ambiguous == "fail":
@@ -114,20 +123,27 @@ def with_row(
     return result.drop("_wire", "_untold")
 
 
+def _told(
+    wire: Column, column: SourceColumn, encodings: Encodings, reader: RowReader
+) -> tuple[Column, Column | None]:
+    """Return a column's value in a row, and the condition that the row leaves it out."""
+    field = wire.getField(column.name)
+    if not reader.cells:
+        return field, unavailable(field, column, encodings)
+    return value_in(field), wire.isNotNull() & left_out(field, F.col("op"))
+
+
 _TOLD = (
     "set REPLICA IDENTITY FULL, or lakeingest.ambiguous.nulls=keep for the older value, or =null"
 )
 
 
-def _or_default(
-    column: SourceColumn, wire: Column, site: Site, absences: Absences, reader: RowReader
-) -> Column:
-    early = absences.early.get(column.name)
+def _before(name: str, absences: Absences, reader: RowReader) -> Column | None:
+    """Return a condition: the record is from before the column was added; null: none is."""
+    early = absences.early.get(name)
     if early is None:
-        return column.type.convert(wire, site)
-    before = F.coalesce(reader.lacks(F.col("value"), column.name, early.tags), F.lit(False))
-    default = default_value(column, early.default)
-    return F.when(before, default).otherwise(column.type.convert(wire, site))
+        return None
+    return F.coalesce(reader.lacks(F.col("value"), name, early.tags), F.lit(False))
 
 
 def _gone(name: str, absences: Absences, reader: RowReader) -> Column:
@@ -139,7 +155,8 @@ def with_key(
     changes: DataFrame, key: Sequence[SourceColumn], name: str, reader: RowReader
 ) -> DataFrame:
     """Add struct ``name``: the key columns read from the record key in column ``key``."""
-    return _with_struct(changes, reader.key(F.col("key"), key), key, name)
+    read = reader.key(F.col("key"), key)
+    return _with_struct(changes, read, key, name, cells=reader.cells)
 
 
 def with_moved_from(
@@ -152,15 +169,19 @@ def with_moved_from(
 
 
 def _with_struct(
-    changes: DataFrame, read: Column, key: Sequence[SourceColumn], name: str
+    changes: DataFrame,
+    read: Column,
+    key: Sequence[SourceColumn],
+    name: str,
+    *,
+    cells: bool = False,
 ) -> DataFrame:
     parsed = changes.withColumn("_key", read)
-    values = [
-        column.type.convert(F.col("_key").getField(column.name), Site(column.name, "refuse")).alias(
-            column.name
-        )
-        for column in key
-    ]
+    values = []
+    for column in key:
+        field = F.col("_key").getField(column.name)
+        wire = value_in(field) if cells else field
+        values.append(column.type.convert(wire, Site(column.name, "refuse")).alias(column.name))
     return parsed.withColumn(name, F.when(F.col("_key").isNotNull(), F.struct(*values))).drop(
         "_key"
     )

@@ -27,6 +27,10 @@ class RowReader(Protocol):
     def bare_keys(self) -> bool:
         """Whether equal keys are equal bytes, so that records can be told apart undecoded."""
 
+    @property
+    def cells(self) -> bool:
+        """Whether each column of a row and of a key comes in a cell (``cell.py``)."""
+
     def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
         """Read sides of an envelope.
 
@@ -36,8 +40,9 @@ class RowReader(Protocol):
             names: Of ``after`` and ``before``, those that are wanted.
 
         Returns:
-            A struct with a field per name: a struct of the columns' ``type.wire``, null where the
-            envelope has no such side. A record that cannot be read fails the job.
+            A struct with a field per name: a struct of the columns' ``type.wire``, or of cells of
+            it, null where the envelope has no such side. A record that cannot be read fails the
+            job.
         """
 
     def lacks(self, value: Column, name: str, tags: Collection[bytes], /) -> Column:
@@ -50,7 +55,7 @@ class RowReader(Protocol):
         """
 
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
-        """Read a record key: a struct of the columns' ``type.wire``; null where there is none."""
+        """Read a record key: a struct like a row's; null where there is none."""
 
     def header_columns(self, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
         """Return key columns as a header shows them; Debezium writes those as JSON always."""
@@ -69,6 +74,7 @@ class Shown:
         rows: Whether some sample has a row after its change: a delete's may lack any field.
         versions: Columns of each schema among the batch's records, by ``schema_tag``, in the order
             in which the schemas were made; empty where records come without.
+        mixed: Whether some of the records come in cells and some do not: no reader reads both.
     """
 
     columns: tuple[SourceColumn, ...]
@@ -78,6 +84,7 @@ class Shown:
     everywhere: frozenset[str] = frozenset()
     rows: bool = True
     versions: Mapping[bytes, tuple[SourceColumn, ...]] = field(default_factory=dict)
+    mixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,6 +141,13 @@ class WireFormat(Protocol):
         Returns:
             An array with the text of each, of the row after the change or else of the row before
             it; null where it has none, or the record cannot be read.
+        """
+
+    def may_leave_out(self, value: Column, /) -> Column:
+        """Tell whether an update in cells may lack one (boolean): a cheap hint, like marks.
+
+        Args:
+            value: A record's bytes, as ``envelopes`` gives them.
         """
 
     def key_body(self, key: Column) -> Column:

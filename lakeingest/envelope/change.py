@@ -24,6 +24,7 @@ from lakeingest.envelope.family import Family
 from lakeingest.envelope.oracle import ORACLE
 from lakeingest.envelope.ordered import ordered_position
 from lakeingest.envelope.postgresql import POSTGRESQL
+from lakeingest.envelope.yugabytedb import YUGABYTEDB, YUGABYTEDB_GRPC
 from lakeingest.errors import InvariantError
 from lakeingest.event_columns import BY_CONNECTOR, EVENT
 from lakeingest.position.epochs import Epoch
@@ -40,7 +41,8 @@ FAMILIES: dict[str, Family] = {
     "sqlserver": SQLSERVER,
     "db2": DB2,
     "oracle": ORACLE,
-    "yugabytedb": POSTGRESQL,
+    "yugabytedb": YUGABYTEDB,
+    "yugabytedb-grpc": YUGABYTEDB_GRPC,
 }
 
 _INITIAL = ("true", "first", "first_in_data_collection", "last_in_data_collection", "last")
@@ -82,6 +84,7 @@ def changes(
     epochs: Sequence[Epoch] = (),
     ordered: Column | None = None,
     halves: bool = False,
+    left_out: Column | None = None,
 ) -> DataFrame:
     """Turn envelopes (``shape.ENVELOPE``) into changes (``shape.CHANGE``).
 
@@ -97,6 +100,7 @@ def changes(
         ordered: What a user orders rows by (``ordered.ordered_position``), over an envelope with
             ``collection``; null where the source's log decides.
         halves: Whether to add ``shape.MOVES_ON``.
+        left_out: Condition: an update may leave columns out without a mark; null: none does.
     """
     family = FAMILIES[connector]
     placed = (
@@ -108,6 +112,7 @@ def changes(
     masked = F.lit(False)
     for mark in marks:
         masked = masked | F.contains(F.col("value"), F.lit(mark))
+    partial = F.lit(False) if left_out is None else left_out
     keyless = F.when(
         F.col("key").isNull() & (F.col("op") != "t"),
         F.concat_ws("/", F.col("incarnation"), F.col("transaction.total_order").cast("string")),
@@ -123,7 +128,9 @@ def changes(
         .withColumn("source_ms", F.col("source.ts_ms"))
         .withColumn(
             "may_be_masked",
-            F.when(F.col("op").isin("c", "u"), masked).otherwise(F.lit(False)),
+            F.when(F.col("op") == "u", masked | partial)
+            .when(F.col("op") == "c", masked)
+            .otherwise(F.lit(False)),
         )
         .select(
             *CHANGE.fieldNames(),

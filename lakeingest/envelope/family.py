@@ -53,6 +53,7 @@ class Family:
         source: What is read of the source block.
         event: A value per column of RFC-39 (``event_columns``), in their order; null: Hudi's
             streamer has no tables of this connector.
+        cells: Whether its rows may come in cells (``decode/cell.py``).
     """
 
     position: Callable[[Column], Column]
@@ -64,6 +65,7 @@ class Family:
     end_collection: Callable[[Column], Column] | None = None
     source: StructType = SOURCE
     event: Callable[[], tuple[Column, ...]] | None = None
+    cells: bool = False
 
 
 def is_streamed() -> Column:

@@ -10,9 +10,6 @@ encodings sort together because the previous commit is stored plus one.
 ``transaction.id`` is ``xid:lsn`` with another LSN on BEGIN, on every row and on END; what they
 share is the xid. ``END.id`` carries the commit LSN (recorded: equal to ``test_decoding``'s COMMIT
 for 4,855 of 4,855). Sources: ``PostgresStreamingChangeEventSource``, ``SourceInfo``.
-
-YugabyteDB's logical replication connector is Debezium's PostgreSQL connector over a slot of
-YugabyteDB's, with the same envelope and the same ``source`` block.
 """
 
 from __future__ import annotations

@@ -22,6 +22,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from lakeingest.decode.cell import value_in, wrapped
+
 _CANDIDATES: dict[str, DataType] = {
     "boolean": BooleanType(),
     "int64": LongType(),
@@ -30,19 +32,21 @@ _CANDIDATES: dict[str, DataType] = {
 """JSON shapes by Connect name, the narrowest first."""
 
 
-def readable_counts(rows: DataFrame, names: Sequence[str]) -> DataFrame:
+def readable_counts(rows: DataFrame, names: Sequence[str], *, cells: bool = False) -> DataFrame:
     """Count, per column and candidate type, the values that can be read as it.
 
     Args:
         rows: ``value``: envelopes as bare JSON.
         names: Fields of ``after`` to look at.
+        cells: Whether their values are in cells (``decode/cell.py``).
 
     Returns:
         One row; columns ``<index>_all`` and ``<index>_<type>`` (bigint) in the order of ``names``.
     """
 
     def as_type(kind: DataType) -> Column:
-        after = StructType([StructField(name, kind) for name in names])
+        sent = wrapped(kind) if cells else kind
+        after = StructType([StructField(name, sent) for name in names])
         envelope = StructType([StructField("after", after)])
         return F.from_json(F.col("value").cast("string"), envelope)["after"]
 
@@ -50,12 +54,16 @@ def readable_counts(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     readings.update({label: as_type(kind) for label, kind in _CANDIDATES.items()})
     read = rows.select(*(reading.alias(label) for label, reading in readings.items()))
 
+    def value_of(label: str, name: str) -> Column:
+        field = F.col(label).getField(name)
+        return value_in(field) if cells else field
+
     def reads(label: str, name: str) -> Column:
-        value = F.col(label).getField(name)
+        value = value_of(label, name)
         if label != "float64":
             return value
         # A double would round a whole number of more digits.
-        return F.when(~F.col("all").getField(name).rlike(r"^-?\d{16,}$"), value)
+        return F.when(~value_of("all", name).rlike(r"^-?\d{16,}$"), value)
 
     return read.agg(
         *(

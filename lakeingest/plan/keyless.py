@@ -67,7 +67,13 @@ def keyless_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
 
 
 def _decoded(rows: DataFrame, table: TableSpec, spec: PipelineSpec, side: str) -> DataFrame:
-    return with_row(rows, table.columns, spec.encodings, table.reader, masked=False, sides=(side,))
+    cells = table.reader.cells
+    read = with_row(rows, table.columns, spec.encodings, table.reader, masked=cells, sides=(side,))
+    if not cells:
+        return read
+    missing = F.raise_error(F.lit(NO_ROW_BEFORE))
+    row = F.when(F.col("unavailable").isNotNull(), missing).otherwise(F.col("row"))
+    return read.withColumn("row", row).drop("unavailable")
 
 
 def _before() -> Column:

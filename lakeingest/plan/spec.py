@@ -118,6 +118,8 @@ class TableSpec:
 
     def doubtful(self, encodings: Encodings) -> bool:
         """Whether some NULL may stand for an unchanged value, and the policy minds it."""
+        if self.reader.cells:
+            return False
         return any(ambiguous(column, encodings) for column in self.columns)
 
     def fillable(self, encodings: Encodings) -> tuple[str, ...]:
@@ -128,5 +130,9 @@ class TableSpec:
             column.name
             for column in self.columns
             if column.name not in self.key
-            and (column.name in self.absences.dropped or can_be_unavailable(column, encodings))
+            and (
+                self.reader.cells
+                or column.name in self.absences.dropped
+                or can_be_unavailable(column, encodings)
+            )
         )

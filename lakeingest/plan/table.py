@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.decode.logical_type import Site
 from lakeingest.decode.row import with_key, with_moved_from, with_row
 from lakeingest.payload import fold
 from lakeingest.plan.keyless import keyless_rows
@@ -75,7 +76,7 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
         absences=table.absences,
     )
     if table.key_in_value:
-        names = [F.col("row").getField(name).alias(name) for name in table.key]
+        names = [_there(name).alias(name) for name in table.key]
         decoded = decoded.withColumn("key_row", F.struct(*names))
         empty = decoded.schema["key_row"].dataType
         decoded = decoded.withColumn("moved_from_row", F.lit(None).cast(empty))
@@ -86,6 +87,16 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     return decoded.select(
         "key_row", "op", "position", "row", "unavailable", "moved_from_row", *event
     )
+
+
+_WHOLE = "declare the record key's columns as its key, or set REPLICA IDENTITY FULL"
+
+
+def _there(name: str) -> Column:
+    """Return a key column of ``row``; one that is left out fails the job."""
+    missing = F.coalesce(F.array_contains("unavailable", name), F.lit(False))
+    failed = Site(name).failed("an update leaves this column of the key out", _WHOLE)
+    return F.when(missing, failed).otherwise(F.col("row").getField(name))
 
 
 def payload_of_partial_rows(decoded: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:

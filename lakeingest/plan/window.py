@@ -29,7 +29,8 @@ SNAPSHOT_BATCH = 0
 def window_changes(records: DataFrame, spec: PipelineSpec) -> DataFrame:
     """Decode data records to ``shape.CHANGE``."""
     event = bool(spec.names.event)
-    source = FAMILIES[spec.connector].source
+    family = FAMILIES[spec.connector]
+    source = family.source
     if spec.ordering:
         source = with_ordering_fields(source, spec.ordering)
     envelopes = spec.format.envelopes(records, event=event, source=source)
@@ -44,6 +45,7 @@ def window_changes(records: DataFrame, spec: PipelineSpec) -> DataFrame:
         epochs=spec.epochs,
         ordered=ordered(spec.format, spec.ordering) if spec.ordering else None,
         halves=not spec.whole,
+        left_out=spec.format.may_leave_out(F.col("value")) if family.cells else None,
     )
 
 

@@ -13,6 +13,7 @@ from lakeingest.position.encoding import (
     present_entries,
 )
 from lakeingest.position.epochs import Epoch
+from lakeingest.position.hybrid_time import HybridTime
 from lakeingest.position.incomparable import IncomparableError
 from lakeingest.position.lsn import BlockLsn, Lsn, Scn
 
@@ -24,6 +25,7 @@ __all__ = [
     "Epoch",
     "Gtid",
     "GtidSet",
+    "HybridTime",
     "IncomparableError",
     "Lsn",
     "Scn",

@@ -1,4 +1,4 @@
-"""YugabyteDB's wrapped columns are refused, and nothing that only looks a little like them is."""
+"""Cells that cannot be read are refused, with what to do about it."""
 
 from __future__ import annotations
 
@@ -6,56 +6,38 @@ import json
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from lakeingest.apply.cells import refuse_cells
-from lakeingest.decode.columns import Encodings, declared
+from lakeingest.decode.json_format import JsonFormat
+from lakeingest.decode.wire import Samples, Shown
 from lakeingest.errors import ConfigError
-from lakeingest.plan.spec import TableSpec
 
 
-def table(spark: SparkSession, ddl: str) -> TableSpec:
-    columns = declared(spark.createDataFrame([], ddl).schema, Encodings())
-    return TableSpec("public.a", columns, ("id",))
-
-
-def record(**after: Any) -> bytes:
-    return json.dumps({"after": after}).encode()
+def shown(*rows: Any) -> Shown:
+    values = tuple(json.dumps({"after": row}).encode() for row in rows)
+    return JsonFormat().shown(Samples(values=values))
 
 
 def cell(value: object) -> dict[str, object]:
     return {"value": value, "set": True}
 
 
-@pytest.mark.parametrize(
-    ("ddl", "sample"),
-    [
-        ("id BIGINT, name STRING", record(id=cell(1), name=cell("x"))),
-        ("id BIGINT, name STRING", record(id=cell(1), name=None)),
-        ("id STRUCT<value: BIGINT, `set`: BOOLEAN>", None),
-    ],
-)
-def test_cells_are_refused_with_the_plugin_that_sends_none(
-    spark: SparkSession, ddl: str, sample: bytes | None
-) -> None:
-    with pytest.raises(ConfigError, match=r"plugin\.name=pgoutput"):
-        refuse_cells(table(spark, ddl), [sample])
+CELLS = {"id": cell(1), "name": None}
+PLAIN = {"id": 1, "name": "x"}
 
 
-@pytest.mark.parametrize(
-    "sample",
-    [
-        None,
-        b"",
-        b"\x00\x00\x00\x00\x07",
-        b'{"after":null}',
-        b"[]",
-        record(),
-        record(id=None),
-        record(id=1, name="x"),
-        record(id=1, pair=cell(1)),
-        record(id={"value": 1, "set": True, "more": 1}),
-    ],
-)
-def test_plain_rows_are_let_through(spark: SparkSession, sample: bytes | None) -> None:
-    refuse_cells(table(spark, "id BIGINT, pair STRUCT<value: BIGINT, more: BIGINT>"), [sample])
+def test_a_plugin_that_was_changed_over_the_same_topics_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"'public\.a'.* plugin\.name .* was changed"):
+        refuse_cells("public.a", shown(CELLS, PLAIN), "yugabytedb")
+
+
+@pytest.mark.parametrize("connector", ["postgresql", "mysql"])
+def test_cells_of_another_connector_are_refused(connector: str) -> None:
+    with pytest.raises(ConfigError, match=r"connector=yugabytedb\b"):
+        refuse_cells("public.a", shown(CELLS, CELLS), connector)
+
+
+@pytest.mark.parametrize("rows", [(CELLS, CELLS, None), (PLAIN, {}), (CELLS, {}), ()])
+@pytest.mark.parametrize("connector", ["yugabytedb", "yugabytedb-grpc"])
+def test_yugabytedb_may_send_cells_or_none(rows: tuple[Any, ...], connector: str) -> None:
+    refuse_cells("public.a", shown(*rows), connector)

@@ -55,7 +55,7 @@ def settled(
     spec: PipelineSpec = SPEC,
     **more: Any,
 ) -> TableSpec:
-    def infer(names: Sequence[str]) -> Mapping[str, str]:
+    def infer(names: Sequence[str], _: bool) -> Mapping[str, str]:
         return dict.fromkeys(names, "int32")
 
     warn = (warnings if warnings is not None else []).append

@@ -122,6 +122,27 @@ def commit_lsn_event(
     return {"before": None, "after": {"id": 1}, "source": placed, "transaction": block, "op": op}
 
 
+def grpc_event(
+    commit_time: int | None, record_time: int = 0, *, op: str = "c", **source: Any
+) -> dict[str, Any]:
+    """Return an event of YugabyteDB's gRPC connector without its row (``SourceInfoTest``)."""
+    tablet = "2f6a1b0c9d4e4c0f8a7b6c5d4e3f2a1b"
+    block = {"id": "4c3b2a19-5d4e-4f6a-8b7c-9d0e1f2a3b4c", "total_order": 1}
+    placed = {
+        "snapshot": "false",
+        "sequence": '["1:2::0:5","1:2::0:5"]',
+        "schema": "public",
+        "table": "a",
+        "txId": block["id"],
+        "lsn": "1:2:keyStrValuc=:4:5",
+        "commit_time": commit_time,
+        "record_time": record_time,
+        "tablet_id": tablet,
+        "partition_id": f"000033f1000030008000000000004000.{tablet}",
+    } | source
+    return {"before": None, "after": {"id": 1}, "source": placed, "transaction": block, "op": op}
+
+
 def oracle_event(
     commit_scn: str | None, *, tx: str = "02000a0037030000", op: str = "c", **source: Any
 ) -> dict[str, Any]:

@@ -20,14 +20,17 @@ from pyspark.sql import functions as F
 from lakeingest.decode.columns import Encodings
 from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.decode.json_format import JsonFormat
+from lakeingest.decode.json_rows import JsonRows
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.plan.ordering import ordered, with_ordering_fields
 from lakeingest.plan.spec import Ordering
+from lakeingest.position import HybridTime
 from lakeingest.sink.contract import Sink
 from tests.envelope.records import Record, frame
-from tests.law.history import COLLECTION, Case, Change, change
+from tests.law.history import COLLECTION, Case, Change, Item, change
 from tests.law.ingest import DDL, Ingest
+from tests.law.oracle import VALUES, Event, SourceTable, Update
 
 Source = Callable[[int, int, bool], Mapping[str, Any]]
 """(cut, statement, whether of the initial snapshot) to the fields of ``source`` that say where.
@@ -57,6 +60,7 @@ class Connector:
         transaction: Id of the transaction of a statement.
         headers: Whether a changed key's create names the old one in a header.
         ordering: Fields that order rows in place of the source's log.
+        cells: Whether rows come in cells, an update's without what it does not change.
     """
 
     name: str
@@ -64,6 +68,7 @@ class Connector:
     transaction: Transaction
     headers: bool = True
     ordering: tuple[str, ...] = ()
+    cells: bool = False
 
 
 def _postgresql(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any]:
@@ -175,6 +180,32 @@ def _without_a_log(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any
     }
 
 
+def _time(step: int) -> int:
+    # Passes 2^63, where Java's numbers turn negative, after the first cut.
+    return HybridTime(2**63 - 4096 + 4096 * step).signed()
+
+
+def _grpc(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any]:
+    # Rows of a snapshot have no mark. What a transaction wrote may be older than the last commit.
+    written = (2**63 - 8192 * (1 + cut % 2)) + statement
+    return {
+        "schema": "public",
+        "table": "docs",
+        "lsn": f"1:{40 + cut}::0:{_time(cut)}",
+        "commit_time": _time(0 if snapshot else 1 + cut),
+        "record_time": _time(0) if snapshot else written,
+        "snapshot": "false",
+    }
+
+
+def _by_hybrid_time(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any]:
+    # All rows of a transaction have its commit time, which END has plus one.
+    lsn, last = (1_763_874_000_000_000 + cut << 12 for cut in (cut, cut - 1))
+    before = None if snapshot or cut == 0 else str(last + 1)
+    sequence = json.dumps([before, str(lsn)], separators=(",", ":"))
+    return {**_postgresql(cut, statement, snapshot), "lsn": lsn, "sequence": sequence}
+
+
 CONNECTORS: Mapping[str, Connector] = {
     "postgresql": Connector("postgresql", _postgresql, _xid),
     "postgresql, no headers": Connector("postgresql", _without_headers, _xid, headers=False),
@@ -186,7 +217,9 @@ CONNECTORS: Mapping[str, Connector] = {
     "db2": Connector("db2", *_by_commit(16)),
     "db2, short": Connector("db2", *_by_commit(4)),
     "oracle": Connector("oracle", _oracle, lambda cut, _: f"02000a00{cut:08x}"),
-    "yugabytedb": Connector("yugabytedb", _postgresql, _xid),
+    "yugabytedb, pgoutput": Connector("yugabytedb", _postgresql, _xid),
+    "yugabytedb, yboutput": Connector("yugabytedb", _by_hybrid_time, _xid, cells=True),
+    "yugabytedb-grpc": Connector("yugabytedb-grpc", _grpc, lambda cut, _: f"{cut}", cells=True),
     "ordering columns": Connector(
         "mysql", _without_a_log, _file, ordering=("source.ts_ms", "source.step")
     ),
@@ -240,13 +273,16 @@ class RawIngest(Ingest):
         self._session = spark
         self._keys = keys
 
+        if connector.cells:
+            self.table = replace(self.table, reader=JsonRows(cells=True))
+
     def number(self, key: Any) -> int:
         """See ``Ingest``."""
         return self._keys.number(key)
 
     def arriving(self, case: Case, history: int, number: int) -> Iterable[Record]:
         """Return round ``number`` of a case as records."""
-        sent = case.events()
+        sent = partial_events(case) if self._connector.cells else case.events()
         for item in case.rounds[number] if number < len(case.rounds) else ():
             event = sent.get(item)
             if event is not None:
@@ -255,6 +291,7 @@ class RawIngest(Ingest):
                     _move(placed["source"], history)
                 for one in change(history, event, ""):
                     record = _record(one, placed, number, self._keys)
+                    record = _celled(record) if self._connector.cells else record
                     yield record if self._connector.headers else replace(record, headers={})
 
     def _placed(self, cut: int, statement: int, snapshot: bool) -> dict[str, Any]:
@@ -276,13 +313,48 @@ class RawIngest(Ingest):
         marks = tuple(mark.encode() for mark in Encodings().json_marks())
         name = self._connector.name
         ordering = Ordering(self._connector.ordering)
-        source = with_ordering_fields(FAMILIES[name].source, ordering)
+        family = FAMILIES[name]
+        source = with_ordering_fields(family.source, ordering)
         envelopes = decode_envelope(frame(self._session, numbered), source=source)
         by_columns = ordered(JsonFormat(), ordering) if ordering else None
-        found = changes(envelopes, name, 0, marks, ordered=by_columns)
+        left_out = JsonFormat().may_leave_out(F.col("value")) if family.cells else None
+        found = changes(envelopes, name, 0, marks, ordered=by_columns, left_out=left_out)
         found = found.withColumn("batch", F.col("partition"))
         # What a connector calls the table is not what is judged here.
         return found.withColumn("collection", F.lit(COLLECTION))
+
+
+def partial_events(case: Case) -> dict[Item, Event]:
+    """Return what YugabyteDB sends: updates of what they change, key changes as two whole rows."""
+    table = SourceTable()
+    sent: dict[Item, Event] = {}
+    for number, statement in enumerate(case.statements):
+        for part, event in enumerate(table.execute(statement) if statement is not None else ()):
+            after = None if event.after is None else dict(table.rows[event.id or 0])
+            if after is not None and isinstance(statement, Update):
+                named = {*statement.changes, *statement.sent}
+                after = {name: value for name, value in after.items() if name in named}
+            sent[number, part] = replace(event, after=after, moved_from=None)
+    return sent
+
+
+def _celled(record: Record) -> Record:
+    """Put each column of a record into a cell."""
+    if record.value is None:
+        return replace(record, key=_cells(record.key, record.key))
+    before, after = record.value["before"], record.value["after"]
+    # Of a deleted row the key is told, and that nothing else is known.
+    gone = before and _cells(dict.fromkeys(_COLUMNS) | {"h": before["h"], "id": before["id"]})
+    sides = {"before": gone, "after": after and _cells(after)}
+    key = record.key and _cells(record.key, record.key)
+    return replace(record, key=key, value={**record.value, **sides})
+
+
+_COLUMNS = ("h", "id", *VALUES)
+
+
+def _cells(row: Mapping[str, Any], names: Iterable[str] = _COLUMNS) -> dict[str, Any]:
+    return {name: {"value": row[name], "set": True} if name in row else None for name in names}
 
 
 def _move(source: dict[str, Any], history: int) -> None:

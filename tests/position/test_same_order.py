@@ -14,12 +14,13 @@ from pyspark.sql import SparkSession
 from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
-from lakeingest.position import BinlogPosition, BlockLsn, Gtid, Lsn, Scn
+from lakeingest.position import BinlogPosition, BlockLsn, Gtid, HybridTime, Lsn, Scn
 from tests.envelope.records import (
     Record,
     binlog_event,
     commit_lsn_event,
     frame,
+    grpc_event,
     oracle_event,
     postgresql_event,
 )
@@ -39,6 +40,11 @@ def number(draw: random.Random, below: int) -> int:
 
 def postgresql(draw: random.Random) -> Drawn:
     before, lsn = Lsn(number(draw, 2**62)), Lsn(number(draw, 2**63))
+    return (before, lsn), postgresql_event(before=before.value, lsn=lsn.value)
+
+
+def postgresql_below_hybrid_times(draw: random.Random) -> Drawn:
+    before, lsn = Lsn(number(draw, 2**60)), Lsn(number(draw, 2**60))
     return (before, lsn), postgresql_event(before=before.value, lsn=lsn.value)
 
 
@@ -99,6 +105,19 @@ def oracle_by_redo(draw: random.Random) -> Drawn:
     return (scn, record, ssn), oracle_event(str(scn), rs_id=rs_id, ssn=ssn)
 
 
+def hybrid_slot(draw: random.Random) -> Drawn:
+    before, lsn = (HybridTime(2**60 + number(draw, 2**62)) for _ in "ab")
+    order = 1 + number(draw, 2**31)
+    event = postgresql_event(before=before.value, lsn=lsn.value)
+    event["transaction"]["total_order"] = order
+    return (before, lsn, order), event
+
+
+def grpc(draw: random.Random) -> Drawn:
+    commit, written = HybridTime(number(draw, 2**64)), HybridTime(number(draw, 2**64))
+    return (commit, written), grpc_event(commit.signed(), written.signed())
+
+
 DRAWN = {
     "postgresql": ("postgresql", postgresql),
     "mysql with GTIDs": ("mysql", mysql),
@@ -108,6 +127,9 @@ DRAWN = {
     "sqlserver": ("sqlserver", sqlserver),
     "db2": ("db2", db2),
     "oracle": ("oracle", oracle),
+    "yugabytedb, LSNs in sequence": ("yugabytedb", postgresql_below_hybrid_times),
+    "yugabytedb, LSNs by hybrid time": ("yugabytedb", hybrid_slot),
+    "yugabytedb by gRPC": ("yugabytedb-grpc", grpc),
     "oracle before txSeq": ("oracle", oracle_by_redo),
 }
 

@@ -1,0 +1,248 @@
+"""YugabyteDB from log to lake: rows in cells, updates that name only what they change.
+
+The table, its statements and the events of each replica identity are those of
+``YugabyteReplicaIdentityIT`` (``yugabyte/debezium``); the schemas those of its
+``PGTableSchemaBuilder``, in JSON as JsonConverter writes them and in Avro as AvroData does. What
+the server sends for an update is in ``cdcsdk_producer.cc`` (``yugabyte/yugabyte-db``).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import lakeingest
+from lakeingest.apply.run import run_pipeline
+from lakeingest.config import load_config
+from lakeingest.errors import DataError
+from tests.apply.test_schemas import METADATA
+from tests.decode.avro import envelope_schema, record
+from tests.source.folder import Line, line, write_manifest, write_topic
+
+pytestmark = pytest.mark.slow
+
+TOPIC = "shop.public.orders"
+DDL = "pk INT, aa INT, bb STRING"
+Row = dict[str, Any]
+Written = tuple[Any, Any]
+"""Value and key of a record, as the recordings have them."""
+
+
+def cells(pk: int, **named: Any) -> Row:
+    row = {"pk": pk, **named}
+    return {
+        name: {"value": row[name], "set": True} if name in row else None
+        for name in ("pk", "aa", "bb")
+    }
+
+
+def gone(pk: int) -> Row:
+    """Return the row before a delete: only its key is known, the rest are set NULLs."""
+    return cells(pk, aa=None, bb=None)
+
+
+def _connect_cell(name: str, kind: str) -> dict[str, Any]:
+    optional = name != "pk"
+    parts = [
+        {"type": kind, "optional": optional, "field": "value"},
+        {"type": "boolean", "optional": False, "field": "set"},
+    ]
+    return {"type": "struct", "fields": parts, "optional": optional, "name": name, "field": name}
+
+
+_CELLS = [_connect_cell(name, kind) for name, kind in (("pk", "int32"), ("aa", "int32"))]
+_CELLS.append(_connect_cell("bb", "string"))
+_SIDES = [
+    {"type": "struct", "fields": _CELLS, "optional": True, "name": f"{TOPIC}.Value", "field": side}
+    for side in ("before", "after")
+]
+CONNECT = {"type": "struct", "fields": _SIDES, "optional": False, "name": f"{TOPIC}.Envelope"}
+CONNECT_KEY = {"type": "struct", "fields": _CELLS[:1], "optional": False, "name": f"{TOPIC}.Key"}
+
+
+def _avro_cell(name: str, kind: str) -> dict[str, Any]:
+    optional = name != "pk"
+    value = {"name": "value", "type": ["null", kind] if optional else kind}
+    fields = [value, {"name": "set", "type": "boolean"}]
+    cell = {"type": "record", "name": name, "namespace": "", "fields": fields}
+    return {"name": name, "type": ["null", cell] if optional else cell}
+
+
+_PK = _avro_cell("pk", "int")
+AVRO = envelope_schema(_PK, _avro_cell("aa", "int"), _avro_cell("bb", "string"))
+AVRO_KEY = {"type": "record", "name": "Key", "namespace": TOPIC, "fields": [_PK]}
+
+
+def _text(value: Any) -> str:
+    # As Jackson writes it, and as the rows decoder looks for it.
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _plain(value: Row, key: Row) -> Written:
+    return _text(value), _text(key)
+
+
+def _described(value: Row, key: Row) -> Written:
+    whole = {"schema": CONNECT, "payload": value}
+    return _text(whole), _text({"schema": CONNECT_KEY, "payload": key})
+
+
+def _octets(value: Row, key: Row) -> Written:
+    return _b64(record(2, AVRO, value)), _b64(record(1, AVRO_KEY, key))
+
+
+def _b64(octets: bytes) -> Row:
+    return {"b64": base64.b64encode(octets).decode()}
+
+
+FORMATS: Mapping[str, Callable[[Row, Row], Written]] = {
+    "json": _plain,
+    "json with schemas": _described,
+    "avro": _octets,
+}
+
+
+@dataclass
+class Log:
+    """A recorded folder that grows by transactions.
+
+    Attributes:
+        folder: Where it is.
+        format: One of ``FORMATS``.
+        hybrid: Whether the slot's LSNs are hybrid times.
+    """
+
+    folder: Path
+    format: str = "json"
+    hybrid: bool = False
+    rows: list[Line] = field(default_factory=list)
+    ends: list[Line] = field(default_factory=list)
+    _lsn: int = 5
+    _last: int | None = None
+
+    def commit(self, *changes: tuple[str, Row | None, Row | None]) -> None:
+        """Write a transaction of changes: operation, row before, row after."""
+        xid = 2 + len(self.ends) // 2
+        if self.hybrid:
+            self._lsn = 1_763_874_000_000_000 + xid << 12
+        self._mark("BEGIN", f"{xid}:{self._lsn}", None)
+        for order, change in enumerate(changes, 1):
+            self._lsn += not self.hybrid
+            self._put(f"{xid}:{self._lsn}", order, *change)
+        # The end of a commit's record, one above its LSN.
+        self._lsn += 1 if self.hybrid else 2
+        self._last = self._lsn
+        self._mark("END", f"{xid}:{self._lsn}", len(changes))
+
+    def _put(self, id_: str, order: int, op: str, before: Row | None, after: Row | None) -> None:
+        last = None if self._last is None else str(self._last)
+        source = {
+            "version": "2.5.2.ybpg.20241.1",
+            "connector": "postgresql",
+            "name": "shop",
+            "ts_ms": 1_763_874_000_000,
+            "snapshot": "false",
+            "db": "yugabyte",
+            "sequence": _text([last, str(self._lsn)]),
+            "schema": "public",
+            "table": "orders",
+            "txId": int(id_.partition(":")[0]),
+            "lsn": self._lsn,
+            "xmin": None,
+        }
+        block = {"id": id_, "total_order": order, "data_collection_order": order}
+        value = {"before": before, "after": after, "source": source, "op": op, "ts_ms": 1}
+        key = {"pk": (after or before or {})["pk"]}
+        written, named = FORMATS[self.format]({**value, "transaction": block}, key)
+        self.rows.append(line(0, len(self.rows), written, named))
+
+    def _mark(self, status: str, id_: str, count: int | None) -> None:
+        listed = [{"data_collection": "public.orders", "event_count": count}] if count else None
+        block = {"status": status, "id": id_, "event_count": count, "ts_ms": 5}
+        value: Any = {**block, "data_collections": listed}
+        octets = self.format == "avro"
+        marked = _b64(record(3, METADATA, value)) if octets else _text(value)
+        self.ends.append(line(0, len(self.ends), marked, None))
+
+    def ingest(self, spark: SparkSession, lake: Path, **more: str) -> dict[int, tuple[Any, Any]]:
+        """Run over what there is to the end; return the table."""
+        topics = {TOPIC: self.rows, "shop.transaction": self.ends}
+        for topic, lines in topics.items():
+            write_topic(self.folder, topic, lines)
+        write_manifest(self.folder, {name: {0: (0, len(of) - 1)} for name, of in topics.items()})
+        known = {str(n): {"schema": of} for n, of in enumerate((AVRO_KEY, AVRO, METADATA), 1)}
+        (self.folder / "registry.json").write_text(json.dumps(known), "utf-8")
+        properties = {
+            "lakeingest.pipeline.name": "orders",
+            "lakeingest.source.kind": "recorded",
+            "lakeingest.source.path": str(self.folder),
+            "lakeingest.source.format": "avro" if self.format == "avro" else "json",
+            "lakeingest.source.connector": "yugabytedb",
+            "lakeingest.source.topic.prefix": "shop",
+            "lakeingest.target.path": str(lake),
+            **more,
+        }
+        if self.format == "json":
+            properties["lakeingest.table.public.orders.schema"] = DDL
+        run_pipeline(spark, load_config(properties))
+        rows = lakeingest.open(spark, str(lake)).snapshot().table("public.orders").collect()
+        return {row["pk"]: (row["aa"], row["bb"]) for row in rows}
+
+
+TEXT = "random text value"
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_updates_of_what_they_change_leave_the_rest_as_it_was(
+    spark: SparkSession, tmp_path: Path, format_: str
+) -> None:
+    log, lake = Log(tmp_path / "log", format_), tmp_path / "lake"
+    log.commit(*(("c", None, cells(pk, aa=22, bb=TEXT)) for pk in (1, 2, 3, 4)))
+    # In one format all comes in one batch, in the others what is filled is in the lake.
+    apart = format_ != "json with schemas"
+    if apart:
+        assert log.ingest(spark, lake) == dict.fromkeys((1, 2, 3, 4), (22, TEXT))
+    log.commit(("u", None, cells(1, aa=12345)))
+    # A key that changes is deleted and inserted, the whole row, in two events without headers.
+    log.commit(("d", gone(2), None), ("c", None, cells(20, aa=22, bb=TEXT)))
+    log.commit(("d", gone(3), None))
+    if apart:
+        assert log.ingest(spark, lake) == {1: (12345, TEXT), 4: (22, TEXT), 20: (22, TEXT)}
+    log.commit(("u", None, cells(1, aa=None)), ("u", None, cells(20, bb="new")))
+    # REPLICA IDENTITY DEFAULT and FULL send whole rows; FULL and CHANGE_OLD_NEW what was before.
+    log.commit(("u", cells(4, aa=22, bb=TEXT), cells(4, aa=23, bb=TEXT)))
+    log.commit(("u", cells(4, bb=TEXT), cells(4, bb=None)))
+    # What is inserted again has nothing of what was deleted.
+    log.commit(("c", None, cells(3, aa=1)), ("u", None, cells(3, aa=2)))
+    expected = {1: (None, TEXT), 3: (2, None), 4: (23, None), 20: (22, "new")}
+    assert log.ingest(spark, lake) == expected
+
+
+def test_changes_of_a_row_at_one_hybrid_time_come_in_their_order(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log, lake = Log(tmp_path / "log", hybrid=True), tmp_path / "lake"
+    log.commit(("c", None, cells(1, aa=1, bb=TEXT)), ("u", None, cells(1, aa=2)))
+    log.commit(
+        ("u", None, cells(1, aa=3)),
+        ("d", gone(1), None),
+        ("c", None, cells(1, aa=4, bb=None)),
+        ("u", None, cells(1, aa=5)),
+    )
+    assert log.ingest(spark, lake) == {1: (5, None)}
+
+
+def test_an_update_of_a_row_that_nobody_has_seen_stops_the_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = Log(tmp_path / "log")
+    log.commit(("u", None, cells(1, aa=1)))
+    with pytest.raises(DataError, match=r"no earlier value of that column is in the lake"):
+        log.ingest(spark, tmp_path / "lake")

@@ -1,0 +1,64 @@
+"""Rows in cells whose key is read from the row: what an update leaves out must not become NULL."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.json_envelope import decode_envelope
+from lakeingest.decode.json_rows import JsonRows
+from lakeingest.decode.logical import PRIMITIVES
+from lakeingest.envelope import changes
+from lakeingest.plan.inference import narrowest, readable_counts
+from lakeingest.plan.keyless import NO_ROW_BEFORE
+from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
+from lakeingest.plan.table import decoded_rows, payload_of_partial_rows
+from tests.envelope.records import Record, frame, postgresql_event
+
+SPEC = PipelineSpec("yugabytedb", Encodings())
+COLUMNS = tuple(SourceColumn(name, PRIMITIVES["int32"]) for name in ("a", "b"))
+
+
+def cells(**named: Any) -> dict[str, Any]:
+    return {
+        name: {"value": named[name], "set": True} if name in named else None for name in ("a", "b")
+    }
+
+
+def payload(spark: SparkSession, table: TableSpec, after: Any, before: Any = None) -> Any:
+    event = {**postgresql_event(op="u"), "before": before, "after": after}
+    found = changes(decode_envelope(frame(spark, [Record("t", event)])), "yugabytedb", 0, ())
+    return payload_of_partial_rows(decoded_rows(found, table, SPEC), table, SPEC).collect()
+
+
+def test_a_declared_key_that_an_update_leaves_out_fails(spark: SparkSession) -> None:
+    table = TableSpec("public.a", COLUMNS, ("b",), True, JsonRows(cells=True))
+    (found,) = payload(spark, table, cells(a=1, b=2))
+    assert (found["a"], found["b"]) == (1, 2)
+    with pytest.raises(Exception, match=r"column 'b': an update leaves this column of the key out"):
+        payload(spark, table, cells(a=1))
+
+
+@pytest.mark.parametrize("sides", [(cells(a=1), cells(a=0, b=2)), (cells(a=1, b=2), cells(a=0))])
+def test_a_table_without_a_key_takes_no_part_of_a_row_for_the_row(
+    spark: SparkSession, sides: tuple[Any, Any]
+) -> None:
+    key = (SPEC.names.row_key,)
+    table = TableSpec(
+        "public.a", COLUMNS, key, True, JsonRows(cells=True), keyless=Keyless.FULL_ROW
+    )
+    assert len(payload(spark, table, cells(a=1, b=2), cells(a=0, b=2))) == 2
+    with pytest.raises(Exception, match=NO_ROW_BEFORE):
+        payload(spark, table, *sides)
+
+
+def test_types_are_taken_from_the_values_in_the_cells(spark: SparkSession) -> None:
+    afters = [cells(a=1), cells(a=None, b="x"), cells(a=2, b="1")]
+    rows = [(json.dumps({"after": after}).encode(),) for after in afters]
+    shown = readable_counts(spark.createDataFrame(rows, "value binary"), ["a", "b"], cells=True)
+    counts = shown.collect()[0].asDict()
+    assert [narrowest(counts, index) for index in (0, 1)] == ["int64", "string"]
