@@ -53,6 +53,8 @@ class Family:
         source: What is read of the source block.
         event: A value per column of RFC-39 (``event_columns``), in their order; null: Hudi's
             streamer has no tables of this connector.
+        inside: ``shape.INSIDE`` of a row, where a transaction's rows may share a place; null: they
+            never do.
     """
 
     position: Callable[[Column], Column]
@@ -64,6 +66,7 @@ class Family:
     end_collection: Callable[[Column], Column] | None = None
     source: StructType = SOURCE
     event: Callable[[], tuple[Column, ...]] | None = None
+    inside: Callable[[], Column] | None = None
 
 
 def is_streamed() -> Column:
