@@ -67,7 +67,8 @@ def keyless_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
 
 
 def _decoded(rows: DataFrame, table: TableSpec, spec: PipelineSpec, side: str) -> DataFrame:
-    return with_row(rows, table.columns, spec.encodings, table.reader, masked=False, sides=(side,))
+    encodings = table.encodings_in(spec)
+    return with_row(rows, table.columns, encodings, table.reader, masked=False, sides=(side,))
 
 
 def _before() -> Column:

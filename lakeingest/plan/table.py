@@ -53,7 +53,7 @@ def _payload(winners: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFr
     decoded = with_row(
         winners,
         table.columns,
-        spec.encodings,
+        table.encodings_in(spec),
         table.reader,
         masked=False,
         absences=table.absences,
@@ -68,7 +68,7 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     decoded = with_row(
         rows,
         table.columns,
-        spec.encodings,
+        table.encodings_in(spec),
         table.reader,
         masked=True,
         sides=("after", "before") if table.key_in_value else ("after",),
@@ -90,5 +90,5 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
 
 def payload_of_partial_rows(decoded: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
     """Merge payloads where some change leaves a column out; see ``fold.fold_rows``."""
-    fillable = table.fillable(spec.encodings)
+    fillable = table.fillable(table.encodings_in(spec))
     return fold.fold_rows(decoded, table.names(), table.key, fillable, spec.names)
