@@ -110,7 +110,15 @@ CHANGE = StructType(
 ``identity`` is a 64-bit hash of the row's place in the source log; ``incarnation`` is the
 connector's ``runId``; ``source_ms`` is ``source.ts_ms`` (milliseconds); ``moved_from`` is the old
 key of a primary-key change, as JSON. ``key`` and ``value`` are still in the records' format.
-Where RFC-39's columns are wanted, a struct of them comes last (``event_columns.EVENT``).
+MySQL's have ``INSIDE`` behind them, and where RFC-39's columns are wanted, a struct of them comes
+last (``event_columns.EVENT``).
+"""
+
+INSIDE = "inside"
+"""Name of a struct behind ``CHANGE``'s columns, of MySQL: where a row lies within its transaction.
+
+``place`` (bigint: a hash of file and offset), ``row`` and ``nth`` (``transaction.total_order``);
+null where the position does not depend on ``row``. See ``transaction/crowded.py``.
 """
 
 MOVES_ON = "moves_on"

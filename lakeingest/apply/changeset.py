@@ -105,7 +105,7 @@ def _changeset(
         frame=frame,
         columns=table.names(),
         key=table.key,
-        fillable=table.fillable(spec.encodings),
+        fillable=table.fillable(table.encodings_in(spec)),
         floor=max((share.floor for share in shares), default=""),
         low=min((share.low for share in shares if share.low), default=""),
         high=max((max(share.high, share.floor) for share in shares), default=""),
@@ -140,7 +140,7 @@ def _with_moved(
     lake: DataFrame | None,
 ) -> DataFrame:
     """Follow primary-key changes until nothing more of them is in the batch, then to the lake."""
-    fillable = table.fillable(spec.encodings)
+    fillable = table.fillable(table.encodings_in(spec))
     pending = moves.links(payload, table.key, fillable)
     ended = pending.where(F.col("ended"))
     while True:

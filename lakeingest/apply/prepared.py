@@ -153,7 +153,7 @@ def _part(
     previous = state.tables.get(collection)
     mine = changes.where(F.col("collection") == collection)
     table = book.spec(collection, shares, mine, previous)
-    if table.doubtful(book.encodings):
+    if table.doubtful(book.encodings(collection)):
         shares = [share.doubted() for share in shares]
     floor = max([share.floor for share in shares] + ([previous.note.floor] if previous else []))
     undecoded = folds_undecoded(shares, table, floor)

@@ -11,17 +11,19 @@ nothing is asked twice.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Protocol
+from typing import Protocol, get_args
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from lakeingest.config.model import SourceConfig
+from lakeingest.config.value_settings import TooLarge
 from lakeingest.decode.avro_format import AvroFormat
 from lakeingest.decode.avro_rows import TAG_OCTETS, tag_of
 from lakeingest.decode.avro_schema import AvroSchema
 from lakeingest.decode.flattened import FlattenedFormat
+from lakeingest.decode.flattened_avro import FlattenedAvroFormat
 from lakeingest.decode.json_envelope import carried_schemas
 from lakeingest.decode.json_format import (
     CarriedSchema,
@@ -31,7 +33,7 @@ from lakeingest.decode.json_format import (
     flattened_columns,
 )
 from lakeingest.decode.logical import AVRO, JSON, Form
-from lakeingest.decode.replaced_nulls import nullable_defaults
+from lakeingest.decode.replaced_nulls import nullable_defaults, nullable_defaults_in_row
 from lakeingest.decode.wire import WireFormat
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.source.registry import Registry
@@ -89,6 +91,7 @@ class CarriedSchemas:
         self._form = form
         self._known: dict[bytes, CarriedSchema] = {}
         self._columns = flattened_columns if flattened else envelope_columns
+        self._defaulted = nullable_defaults_in_row if flattened else nullable_defaults
         known = self._known
         self.format: WireFormat = FlattenedFormat(known) if flattened else JsonFormat(known)
 
@@ -102,10 +105,20 @@ class CarriedSchemas:
         for row in carried_schemas(records).collect():
             tag = bytes(row["tag"])
             if tag not in self._known:
-                columns = self._columns(row["schema"], self._form)
-                defaulted = nullable_defaults(row["schema"])
-                cells = come_in_cells(row["schema"])
-                self._known[tag] = CarriedSchema(row["since"], columns, defaulted, cells)
+                text = row["schema"]
+                # A table may have another policy than the pipeline.
+                by_policy = {
+                    policy: self._columns(text, self._form.with_policy(policy))
+                    for policy in get_args(TooLarge)
+                }
+                columns = by_policy[self._form.too_large]
+                self._known[tag] = CarriedSchema(
+                    row["since"],
+                    columns,
+                    self._defaulted(text),
+                    cells=come_in_cells(text),
+                    by_policy=by_policy,
+                )
         return len(self._known) > known
 
     def check(self) -> None:
@@ -120,11 +133,12 @@ class RegistrySchemas:
 
     needed = True
 
-    def __init__(self, registry: Registry, form: Form = AVRO) -> None:
-        """Start with none known; ``form`` is that of ``AvroFormat``."""
+    def __init__(self, registry: Registry, form: Form = AVRO, *, flattened: bool = False) -> None:
+        """Start with none known; ``form`` is that of ``AvroFormat``, see ``CarriedSchemas``."""
         self._registry = registry
         self._known: dict[bytes, AvroSchema] = {}
-        self.format: WireFormat = AvroFormat(self._known, form)
+        format_ = FlattenedAvroFormat if flattened else AvroFormat
+        self.format: WireFormat = format_(self._known, form)
 
     @property
     def readable(self) -> bool:
@@ -178,9 +192,10 @@ def opened_schemas(spark: SparkSession, config: SourceConfig) -> Schemas:
         UnavailableError: The package that asks a registry is not installed.
     """
     registry = open_registry(config, spark)
+    flattened = config.envelope == "flattened"
     if registry is None:
         form = JSON.with_policy(config.decimal_too_large, config.decimal_format)
-        return CarriedSchemas(form, flattened=config.envelope == "flattened")
+        return CarriedSchemas(form, flattened=flattened)
     try:
         from_avro(F.lit(None).cast("binary"), '"string"')
     except TypeError:
@@ -190,4 +205,5 @@ def opened_schemas(spark: SparkSession, config: SourceConfig) -> Schemas:
             "start one."
         )
         raise ConfigError(message) from None
-    return RegistrySchemas(registry, AVRO.with_policy(config.decimal_too_large))
+    form = AVRO.with_policy(config.decimal_too_large)
+    return RegistrySchemas(registry, form, flattened=flattened)

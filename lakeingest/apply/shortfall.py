@@ -9,7 +9,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply.seen_ends import SeenEnd
+from lakeingest.errors import DataError
 from lakeingest.plan import window as plan
+from lakeingest.transaction.crowded import SHARED_PLACE
 from lakeingest.transaction.cut import read_past
 
 
@@ -37,8 +39,27 @@ class Shortfall:
 
 
 def first_short(changes: DataFrame, boundaries: DataFrame, counted: Column) -> Shortfall | None:
-    """Return the first transaction that ``plan.shortfalls`` finds."""
-    return _first(plan.shortfalls(changes, boundaries, counted), boundaries)
+    """Return the first transaction that ``plan.shortfalls`` finds.
+
+    Raises:
+        DataError: Its rows cannot be ordered; waiting for more of them is of no use.
+    """
+    short = _first(plan.shortfalls(changes, boundaries, counted), boundaries)
+    if short is not None and short.reason == SHARED_PLACE:
+        raise _compressed(short)
+    return short
+
+
+def _compressed(short: Shortfall) -> DataError:
+    return DataError(
+        f"Transaction {short.transaction} has rows of several statements on '{short.collection}' "
+        "at one place of the binlog: MySQL compressed it (binlog_transaction_compression=ON). "
+        "Before version 3.7 Debezium does not tell the order of such rows for certain, so none of "
+        "them was applied. Set binlog_transaction_compression=OFF on the server, or upgrade the "
+        "connector to Debezium 3.7 or later; either holds for transactions to come. For those in "
+        "the topics already, let the connector make a new snapshot "
+        "(lakeingest.source.snapshot.again=replace) or load the lake anew."
+    )
 
 
 def first_interrupted(

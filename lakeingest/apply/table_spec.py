@@ -53,6 +53,7 @@ def table_spec(
     policies: Policies = DEFAULTS,
     partition: Sequence[str] = (),
     keyless: Keyless | None = None,
+    too_large: str | None = None,
 ) -> TableSpec:
     """Settle columns and key of ``collection`` for one batch.
 
@@ -69,13 +70,14 @@ def table_spec(
         policies: What to do about changes of its schema.
         partition: Columns that the lake's table is partitioned by.
         keyless: What a row is where there is no key; null: that is refused.
+        too_large: What becomes of its decimals that are too large; null: as the pipeline has it.
 
     Raises:
         ConfigError: No key, a key column that is not there, a column with a reserved name, or
             cells that cannot be read.
         DataError: The schema changed in a way that the settings do not allow.
     """
-    shown = spec.format.shown(_samples(shares))
+    shown = spec.format.shown(_samples(shares, too_large))
     refuse_cells(collection, shown, spec.connector)
     stored = _stored(lake, spec)
     known = _declared(collection, ddl, shown.columns, spec) if ddl is not None else ()
@@ -153,12 +155,13 @@ def _without_policy(collection: str) -> ConfigError:
     )
 
 
-def _samples(shares: Sequence[Share]) -> Samples:
+def _samples(shares: Sequence[Share], too_large: str | None) -> Samples:
     return Samples(
         tuple(share.sample for share in shares if share.sample),
         tuple(share.sample_key for share in shares if share.sample_key),
         frozenset(tag for share in shares for tag in share.value_tags),
         frozenset(tag for share in shares for tag in share.key_tags),
+        too_large,
     )
 
 

@@ -72,10 +72,16 @@ class TableBook:
             if table.ddl is not None
         }
 
-    @property
-    def encodings(self) -> Encodings:
+    def encodings(self, collection: str) -> Encodings:
         """Wire settings of the connector, and what becomes of values that they leave open."""
-        return self._spec.encodings
+        shared, chosen = self._spec.encodings, self._config.value_policies(collection)
+        # Where the connector leaves nothing out, no NULL is in doubt (``run.pipeline_spec``).
+        doubts = self._spec.connector == "postgresql"
+        return replace(
+            shared,
+            infinite=chosen["infinite_times"],
+            ambiguous=chosen["ambiguous_nulls"] if doubts else shared.ambiguous,
+        )
 
     def _parsed(self, spark: SparkSession, collection: str, ddl: str) -> StructType:
         try:
@@ -120,6 +126,7 @@ class TableBook:
             policies=self._policies(collection),
             partition=state.note.partition if state else (),
             keyless=None if declared.keyless == "stop" else Keyless(declared.keyless),
+            too_large=declared.decimal_too_large,
         )
         if state and state.note.key and tuple(sorted(table.key)) != tuple(sorted(state.note.key)):
             message = (
@@ -128,7 +135,11 @@ class TableBook:
                 "key cannot change in place: load the table anew."
             )
             raise ConfigError(message)
-        return replace(table, partition=settled_partition(table, declared.partition, state))
+        return replace(
+            table,
+            partition=settled_partition(table, declared.partition, state),
+            encodings=self.encodings(collection),
+        )
 
     def _policies(self, collection: str) -> Policies:
         chosen = self._config.schema_policies(collection)

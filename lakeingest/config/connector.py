@@ -13,9 +13,6 @@ from pydantic import BeforeValidator
 REFUSED = {
     "mongodb": "out of scope: its events hold documents, not rows of a table with columns. Send "
     "it through a tool for documents",
-    "yugabytedb-grpc": "not there yet: BEGIN and END are per tablet and name no tables, so "
-    "nothing tells when a transaction is whole. Use YugabyteDB's logical replication connector "
-    "(yugabytedb)",
 }
 """Connectors that a user may well name, and why they are refused."""
 
@@ -28,7 +25,16 @@ def _not_refused(connector: object) -> object:
 
 
 Connector = Annotated[
-    Literal["postgresql", "mysql", "mariadb", "sqlserver", "oracle", "db2", "yugabytedb"],
+    Literal[
+        "postgresql",
+        "mysql",
+        "mariadb",
+        "sqlserver",
+        "oracle",
+        "db2",
+        "yugabytedb",
+        "yugabytedb-grpc",
+    ],
     BeforeValidator(_not_refused),
 ]
 EVENT_CONNECTORS = ("postgresql", "mysql", "mariadb", "yugabytedb")

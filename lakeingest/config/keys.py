@@ -150,12 +150,19 @@ TABLE_KEYS: dict[str, Key] = {
         f"{TABLE}{COLLECTION}.ordering.columns", TableConfig, "ordering_columns"
     ),
     "checkpoint": Key(f"{TABLE}{COLLECTION}.checkpoint", TableConfig, "checkpoint"),
+    "decimal.too.large": Key(
+        f"{TABLE}{COLLECTION}.decimal.too.large", TableConfig, "decimal_too_large"
+    ),
+    "infinite.times": Key(f"{TABLE}{COLLECTION}.infinite.times", TableConfig, "infinite_times"),
+    "ambiguous.nulls": Key(f"{TABLE}{COLLECTION}.ambiguous.nulls", TableConfig, "ambiguous_nulls"),
     **{
         f"schema.{kind}": Key(f"{TABLE}{COLLECTION}.schema.{kind}", TableSchemaChanges, kind)
         for kind in KINDS
     },
 }
-"""The keys of one table by their last part, or last two; before it is the collection, with dots."""
+"""The keys of one table by their last part, or parts; before it is the collection, with dots."""
+
+_MOST_PARTS = max(suffix.count(".") + 1 for suffix in TABLE_KEYS)
 
 KNOWN_NAMES: frozenset[str] = frozenset(key.name for key in KEYS)
 
@@ -165,11 +172,12 @@ def split_table_key(name: str) -> tuple[str, str]:
 
     The collection is empty when nothing stands between the prefix and the last part.
     """
-    collection, _, suffix = name.removeprefix(TABLE).rpartition(".")
-    above, _, part = collection.rpartition(".")
-    if f"{part}.{suffix}" in TABLE_KEYS:
-        return above, f"{part}.{suffix}"
-    return collection, suffix
+    parts = name.removeprefix(TABLE).split(".")
+    for count in range(_MOST_PARTS, 1, -1):
+        suffix = ".".join(parts[-count:])
+        if suffix in TABLE_KEYS:
+            return ".".join(parts[:-count]), suffix
+    return ".".join(parts[:-1]), parts[-1]
 
 
 def nearest(name: str, candidates: Iterable[str], likeness: float = 0.6) -> str | None:
@@ -193,8 +201,11 @@ def nearest_key(name: str) -> str | None:
     """
     parts = name.split(".")
     collections = {".".join(parts[2:-1]) or COLLECTION}
-    if parts[-2:-1] == ["schema"] and len(parts) > 4:
-        collections.add(".".join(parts[2:-2]))
+    # A key of several parts: where the first of them is one of ours, the collection ends there.
+    firsts = {suffix.partition(".")[0] for suffix in TABLE_KEYS if "." in suffix}
+    for count in range(2, _MOST_PARTS + 1):
+        if len(parts) > 2 + count and parts[-count] in firsts:
+            collections.add(".".join(parts[2:-count]))
     tables = (
         key.name.replace(COLLECTION, collection)
         for collection in sorted(collections)

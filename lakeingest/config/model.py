@@ -22,7 +22,7 @@ from lakeingest.config.fields import ConfigModel, FolderPath, Identifier, Regula
 from lakeingest.config.order_settings import OrderSettings, refuse_order
 from lakeingest.config.schema_changes import KINDS, SchemaChanges
 from lakeingest.config.table import TableConfig
-from lakeingest.config.value_settings import ValueSettings
+from lakeingest.config.value_settings import DoubtfulValues, ValueSettings, value_policies
 from lakeingest.folders import LakeFolders
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ class SourceConfig(ValueSettings, OrderSettings):
     )
     connector: Connector = Field(
         description="Debezium connector that wrote the events; it decides how positions compare. "
-        "`yugabytedb` is YugabyteDB's logical replication connector with `plugin.name=pgoutput`. "
+        "`yugabytedb` is YugabyteDB's logical replication connector, `yugabytedb-grpc` the other "
+        "one (YSQL tables, with `lakeingest.transaction.mode=none`). "
         "No default: a wrong guess would order events wrongly without any error."
     )
     topic_prefix: Text = Field(
@@ -79,7 +80,7 @@ class SourceConfig(ValueSettings, OrderSettings):
     envelope: Literal["debezium", "flattened"] = Field(
         default="debezium",
         description="What a value is: `debezium`: the connector's envelope; `flattened`: the row, "
-        "as ExtractNewRecordState leaves it, in JSON, with position and transaction in "
+        "as ExtractNewRecordState leaves it, with position and transaction in "
         "`add.fields` (README). Default: the envelope, which says all.",
     )
     registry_options: Mapping[str, SecretStr] = Field(
@@ -115,9 +116,6 @@ class SourceConfig(ValueSettings, OrderSettings):
             raise ValueError(message)
         if self.kind == "kafka" and "bootstrap.servers" not in self.kafka_options:
             message = "a Kafka source needs bootstrap.servers"
-            raise ValueError(message)
-        if self.envelope == "flattened" and self.format != "json":
-            message = "flattened rows are read in JSON only"
             raise ValueError(message)
         if self.transaction_mode == "none" and self.snapshot_again == "replace":
             message = "lakeingest.source.snapshot.again=replace needs whole transactions"
@@ -185,7 +183,7 @@ class TargetConfig(ConfigModel):
     )
 
 
-class PipelineConfig(ConfigModel):
+class PipelineConfig(DoubtfulValues):
     """One pipeline: one connector's events into one lake."""
 
     name: Text = Field(
@@ -222,22 +220,6 @@ class PipelineConfig(ConfigModel):
         description="What to do with a value that the event left out (unchanged TOAST) and that "
         "no earlier event had: stop, or NULL until an event brings it. Default: `fail`, because "
         "NULL would be indistinguishable from a real one.",
-    )
-    infinite_times: Literal["fail", "null", "edge"] = Field(
-        default="fail",
-        description="What to do with PostgreSQL's `infinity` and `-infinity` in dates and "
-        "timestamps, which no lake's type holds: stop, NULL, or the `edge` of the years 1 to 9999 "
-        "(9999-12-31 23:59:59.999999, 0001-01-01), which keeps comparisons right. In a key it "
-        "always stops. Default: `fail`, because either would pass for a value of the source.",
-    )
-    ambiguous_nulls: Literal["null", "keep", "fail"] = Field(
-        default="null",
-        description="What to do with a NULL in an update of a PostgreSQL table without REPLICA "
-        "IDENTITY FULL that may stand for an unchanged large value, because Debezium has no "
-        "placeholder for the type: arrays (but of text, bytea, uuid, integer, bigint, date), and "
-        "bytea declared with `binary.handling.mode=base64`. `null` takes it as it is; `keep` keeps "
-        "the older value, also where the update did set NULL; `fail` stops. Default: `null`, "
-        "because values that small tables have are always sent.",
     )
     unavailable_placeholder: Text = Field(
         default="__debezium_unavailable_value",
@@ -283,6 +265,10 @@ class PipelineConfig(ConfigModel):
         """Return what is declared about a collection, or the defaults when nothing is."""
         return self.tables.get(collection) or TableConfig()
 
+    def value_policies(self, collection: str) -> dict[str, str]:
+        """Return what to do about values of a collection that may not fit, or say too little."""
+        return value_policies(self.source, self, self.table(collection))
+
     def schema_policies(self, collection: str) -> dict[str, str]:
         """Return what to do about each kind of change of a collection's schema."""
         own, all_tables = self.table(collection).schema_changes, self.schema_changes
@@ -303,9 +289,9 @@ class PipelineConfig(ConfigModel):
 
     @model_validator(mode="after")
     def _order_is_known(self) -> PipelineConfig:
-        own = any(table.ordering_columns for table in self.tables.values())
+        own = [name for table in self.tables.values() for name in table.ordering_columns]
         whole = self._has_event_columns or self.commit_max_transactions is not None
-        refuse_order(self.source, self.source.connector, ordered_tables=own, needs_whole=whole)
+        refuse_order(self.source, self.source.connector, own, needs_whole=whole)
         return self
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ read in the right order per row. What can go wrong then is refused here, before 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -15,6 +16,11 @@ from lakeingest.config.fields import ConfigModel, Text
 
 _EPOCHS_BY_ENDS = ("mysql", "mariadb")
 """Connectors whose positions start over when another server takes over, which only ENDs tell."""
+
+_PARTIAL_ROWS = ("yugabytedb", "yugabytedb-grpc")
+"""Connectors whose updates need not name a column."""
+
+_UNCOUNTED = "yugabytedb-grpc"
 
 
 class OrderSettings(ConfigModel):
@@ -38,22 +44,30 @@ class OrderSettings(ConfigModel):
 
 
 def refuse_order(
-    settings: OrderSettings, connector: str, *, ordered_tables: bool, needs_whole: bool
+    settings: OrderSettings, connector: str, of_tables: Sequence[str], *, needs_whole: bool
 ) -> None:
     """Refuse what has no order, or asks for transactions where there are none.
 
     Args:
         settings: The source's.
         connector: It decides what a position is.
-        ordered_tables: Whether a table has ordering columns of its own.
+        of_tables: Ordering columns of tables of their own.
         needs_whole: Whether something is set that only whole transactions give.
 
     Raises:
         ValueError: With all that is wrong.
     """
     problems = []
+    columns = [*settings.ordering_columns, *of_tables]
     if settings.transaction_mode == "metadata":
-        if settings.ordering_columns or ordered_tables:
+        if connector == _UNCOUNTED:
+            problems.append(
+                "BEGIN and END of YugabyteDB's gRPC connector are per tablet and name no tables, "
+                "so nothing tells when a transaction is whole: set "
+                "lakeingest.transaction.mode=none, or use the logical replication connector "
+                "(yugabytedb)"
+            )
+        if columns:
             problems.append(
                 "ordering columns need lakeingest.transaction.mode=none: transactions are in the "
                 "order of their commits"
@@ -65,6 +79,11 @@ def refuse_order(
                 f"that another {connector} server has taken over, whose positions start anew; set "
                 "lakeingest.source.ordering.columns (source.ts_ms at least)"
             )
+        if connector in _PARTIAL_ROWS and not all(_in_source_block(name) for name in columns):
+            problems.append(
+                "an update of YugabyteDB's need not name a column: only fields of the source block "
+                "(source.…) can order its rows"
+            )
         if needs_whole:
             problems.append(
                 "lakeingest.table.*.adopt, lakeingest.metadata.columns=hudi and "
@@ -72,3 +91,7 @@ def refuse_order(
             )
     if problems:
         raise ValueError("; ".join(problems))
+
+
+def _in_source_block(name: str) -> bool:
+    return name.startswith("source.")

@@ -6,11 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from lakeingest.config.fields import ConfigModel, FolderPath, Text
+from lakeingest.config.fields import FolderPath, Text
 from lakeingest.config.schema_changes import TableSchemaChanges
+from lakeingest.config.value_settings import TableValues
 
 
-class TableConfig(ConfigModel):
+class TableConfig(TableValues):
     """What is declared about one collection; everything has a default."""
 
     ddl: Text | None = Field(

@@ -12,6 +12,10 @@ from pydantic import Field
 
 from lakeingest.config.fields import ConfigModel
 
+TooLarge = Literal["fail", "string"]
+Infinite = Literal["fail", "null", "edge"]
+Ambiguous = Literal["null", "keep", "fail"]
+
 
 class ValueSettings(ConfigModel):
     """The part of a source's configuration that says how its values are written."""
@@ -44,7 +48,7 @@ class ValueSettings(ConfigModel):
         default="BASE64",
         description="JsonConverter's `decimal.format`. Default as Kafka Connect's.",
     )
-    decimal_too_large: Literal["fail", "string"] = Field(
+    decimal_too_large: TooLarge = Field(
         default="fail",
         description="What a column becomes whose schema allows more digits than the 38 of a "
         "lake's decimal (MySQL's `DECIMAL(65)`): `fail`: a decimal of 38 digits, and a value that "
@@ -52,3 +56,55 @@ class ValueSettings(ConfigModel):
         "columns never hold such values, and numbers are what they are declared for. Set it before "
         "the first run: a column keeps its type.",
     )
+
+
+class DoubtfulValues(ConfigModel):
+    """What becomes of values that no lake holds, or that may stand for another one."""
+
+    infinite_times: Infinite = Field(
+        default="fail",
+        description="What to do with PostgreSQL's `infinity` and `-infinity` in dates and "
+        "timestamps, which no lake's type holds: stop, NULL, or the `edge` of the years 1 to 9999 "
+        "(9999-12-31 23:59:59.999999, 0001-01-01), which keeps comparisons right. In a key it "
+        "always stops. Default: `fail`, because either would pass for a value of the source.",
+    )
+    ambiguous_nulls: Ambiguous = Field(
+        default="null",
+        description="What to do with a NULL in an update of a PostgreSQL table without REPLICA "
+        "IDENTITY FULL that may stand for an unchanged large value, because Debezium has no "
+        "placeholder for the type: arrays (but of text, bytea, uuid, integer, bigint, date), and "
+        "bytea declared with `binary.handling.mode=base64`. `null` takes it as it is; `keep` keeps "
+        "the older value, also where the update did set NULL; `fail` stops. Default: `null`, "
+        "because values that small tables have are always sent.",
+    )
+
+
+class TableValues(ConfigModel):
+    """The same policies for one table, where they are not the pipeline's."""
+
+    decimal_too_large: TooLarge | None = Field(
+        default=None,
+        description="What a column becomes whose schema allows more than 38 digits. Default: the "
+        "pipeline's policy. Set it before the first run: a column keeps its type.",
+    )
+    infinite_times: Infinite | None = Field(
+        default=None,
+        description="What to do with `infinity` in dates and timestamps. Default: the pipeline's "
+        "policy.",
+    )
+    ambiguous_nulls: Ambiguous | None = Field(
+        default=None,
+        description="What to do with a NULL that may stand for an unchanged value. Default: the "
+        "pipeline's policy.",
+    )
+
+
+def value_policies(
+    source: ValueSettings, pipeline: DoubtfulValues, own: TableValues
+) -> dict[str, str]:
+    """Return the policies of one table, by the names of its settings."""
+    return {
+        "decimal_too_large": own.decimal_too_large or source.decimal_too_large,
+        "infinite_times": own.infinite_times or pipeline.infinite_times,
+        "ambiguous_nulls": own.ambiguous_nulls or pipeline.ambiguous_nulls,
+    }

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructField, StructType
 from lakeingest.decode.avro_columns import side_columns, side_in_cells
 from lakeingest.decode.avro_rows import AvroRows, body_of, read_avro, tag_of
 from lakeingest.decode.avro_schema import READ, AvroSchema
-from lakeingest.decode.columns import Encodings, merged
+from lakeingest.decode.columns import Encodings, SourceColumn, merged
 from lakeingest.decode.header import TRANSACTION_METADATA, envelope_header
 from lakeingest.decode.logical import AVRO, JSON, Form
 from lakeingest.decode.replaced_nulls import nullable_defaults_in_avro
@@ -72,14 +72,13 @@ class AvroFormat:
         """See ``WireFormat``."""
         found = F.array(*(F.lit(None).cast("string") for _ in names))
         for tag, schema in sorted(self.schemas.items()):
-            columns = {column.name: column for column in side_columns(schema, self.form)}
+            columns = {column.name: column for column in self.row_columns(schema, self.form)}
             if not columns.keys() >= set(names):
                 continue
             row = StructType([StructField(name, columns[name].type.wire) for name in names])
-            wanted = StructType([StructField("after", row), StructField("before", row)])
-            read = read_avro(value, {tag: schema}, wanted, strict=False)
+            sides = self.sides(value, {tag: schema}, row)
             texts = [
-                F.coalesce(*(read[side][name] for side in wanted.names)).cast("string")
+                F.coalesce(*(side.getField(name) for side in sides)).cast("string")
                 for name in names
             ]
             found = F.when(tag_of(value) == F.lit(tag), F.array(*texts)).otherwise(found)
@@ -105,12 +104,15 @@ class AvroFormat:
     def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
         """See ``WireFormat``."""
         known = self._known(tags).values()
-        return tuple({n: None for schema in known for n in nullable_defaults_in_avro(schema)})
+        rows = (self.row_columns(schema, self.form) for schema in known)
+        found = map(nullable_defaults_in_avro, rows)
+        return tuple({name: None for names in found for name in names})
 
     def shown(self, samples: Samples) -> Shown:
         """See ``WireFormat``; schemas in the order of their ids, as they were registered."""
+        form = self.form.with_policy(samples.too_large or self.form.too_large)
         values, keys = self._known(samples.value_tags), self._known(samples.key_tags)
-        versions = {tag: side_columns(schema, self.form) for tag, schema in values.items()}
+        versions = {tag: self.row_columns(schema, form) for tag, schema in values.items()}
         columns = merged(versions.values())
         names = {name: None for schema in keys.values() for name in schema.fields(schema.tree)}
         versions = {tag: found for tag, found in versions.items() if found}
@@ -120,12 +122,35 @@ class AvroFormat:
             columns,
             fields,
             tuple(names),
-            AvroRows(values, keys, JSON.with_policy(self.form.too_large), True in cells),
+            self.reader(values, keys, JSON.with_policy(form.too_large), cells=True in cells),
             everywhere=frozenset(fields),
             rows=bool(versions),
             versions=versions,
             mixed=len(cells) > 1,
         )
+
+    def row_columns(self, schema: AvroSchema, form: Form) -> tuple[SourceColumn, ...]:
+        """Return the columns of the rows that a schema describes."""
+        return side_columns(schema, form)
+
+    def sides(
+        self, value: Column, schemas: Mapping[bytes, AvroSchema], row: StructType
+    ) -> tuple[Column, ...]:
+        """Read rows of records as far as they have them: after a change, then before it."""
+        wanted = StructType([StructField("after", row), StructField("before", row)])
+        read = read_avro(value, schemas, wanted, strict=False)
+        return tuple(read.getField(side) for side in wanted.names)
+
+    def reader(
+        self,
+        values: Mapping[bytes, AvroSchema],
+        keys: Mapping[bytes, AvroSchema],
+        header: Form,
+        *,
+        cells: bool,
+    ) -> AvroRows:
+        """Return what reads records that were written with these schemas."""
+        return AvroRows(values, keys, header, cells)
 
     def _known(self, tags: Collection[bytes]) -> dict[bytes, AvroSchema]:
         return {tag: self.schemas[tag] for tag in sorted(tags)}

@@ -10,9 +10,7 @@ A delete must be a row with ``__deleted`` (``delete.tombstone.handling.mode=rewr
 modes leave no trace of it but a null record, and Debezium has counted it: its transaction never
 becomes whole, and the run says so.
 
-Only JSON: Avro's records have the same fields, but another record schema for each set of them.
-
-Source: Debezium's ``ExtractNewRecordState`` and ``ExtractNewRecordStateConfigDefinition``.
+Avro's records have the same fields and need no envelope: ``flattened_avro.py``.
 """
 
 from __future__ import annotations
@@ -20,13 +18,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import StructType
 
+from lakeingest.decode.added_fields import ADDED, ADDED_OP, envelopes_of, flat
 from lakeingest.decode.header import envelope_header
 from lakeingest.decode.json_envelope import parsed, tagged, unwrapped
-from lakeingest.decode.json_format import ADDED, JsonFormat
+from lakeingest.decode.json_format import JsonFormat
 from lakeingest.shape import SOURCE
 
 FIELDS = (
@@ -57,67 +56,12 @@ class FlattenedFormat(JsonFormat):
             schema.alias("_schema"),
         )
         header = envelope_header(event=event, source=source)
-        read = parsed(bare, StructType([*_flat(header), header["op"]]))
-        side = F.when(F.col(f"{ADDED}op") == "d", "before").otherwise("after")
+        read = parsed(bare, flat(header))
+        side = F.when(F.col(ADDED_OP) == "d", "before").otherwise("after")
         row = F.concat(F.lit('{"'), side, F.lit('":'), F.col("value").cast("string"), F.lit("}"))
-        whole = tagged(row, F.col("_schema")).cast("binary")
-        # The transform leaves what is no envelope of a row as it is: logical messages.
-        untouched = F.col(f"{ADDED}op").isNull() & (F.col("op") == "m")
-        row_is_there = F.col("value").isNotNull() & ~F.coalesce(untouched, F.lit(False))
-        broken = F.col("malformed") | (row_is_there & _says_too_little(header))
-        return read.select(
-            "topic",
-            "partition",
-            "offset",
-            "timestamp",
-            "headers",
-            "key",
-            F.when(F.col("value").isNotNull(), whole).alias("value"),
-            F.when(untouched, F.col("op")).otherwise(F.col(f"{ADDED}op")).alias("op"),
-            *(_field(item).alias(item.name) for item in header if item.name != "op"),
-            F.coalesce(broken, F.lit(False)).alias("malformed"),
-        )
+        return envelopes_of(read, header, tagged(row, F.col("_schema")).cast("binary"))
 
     def row_fields(self, value: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the row's own fields."""
         row = super().row_fields(value)
         return tuple(name for name in row if not name.startswith(ADDED))
-
-
-_PLACES = ("sequence", "commit_lsn", "gtid", "file", "commit_scn", "commit_time")
-"""Fields of a source block one of which orders transactions; an LSN alone does not."""
-
-
-def _says_too_little(header: StructType) -> Column:
-    """Condition: a row that could be any change, or could stand anywhere: broken, not foreign."""
-    source = header["source"].dataType
-    names = source.fieldNames() if isinstance(source, StructType) else []
-    places = [F.col(f"{ADDED}source_{name}").cast("string") for name in _PLACES if name in names]
-    streamed = F.col(f"{ADDED}transaction_id").isNotNull()
-    return F.col(f"{ADDED}op").isNull() | (streamed & F.coalesce(*places).isNull())
-
-
-def _flat(header: StructType) -> StructType:
-    """Return the fields that the transform makes of an envelope's header."""
-    fields: list[StructField] = []
-    for item in header:
-        if isinstance(item.dataType, StructType):
-            fields += [_added(f"{item.name}_{part.name}", part.dataType) for part in item.dataType]
-        else:
-            fields.append(_added(item.name, item.dataType))
-    return StructType(fields)
-
-
-def _added(name: str, kind: DataType) -> StructField:
-    return StructField(f"{ADDED}{name}", kind)
-
-
-def _field(item: StructField) -> Column:
-    if not isinstance(item.dataType, StructType):
-        return F.col(f"{ADDED}{item.name}")
-    parts = [F.col(f"{ADDED}{item.name}_{part.name}").alias(part.name) for part in item.dataType]
-    block = F.struct(*parts)
-    if item.name != "transaction":
-        return block
-    # Rows of a snapshot are in none.
-    return F.when(F.col(f"{ADDED}transaction_id").isNotNull(), block)

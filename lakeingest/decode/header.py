@@ -30,16 +30,20 @@ def envelope_header(*, event: bool, source: StructType = SOURCE) -> StructType:
     """Return what is read of an envelope.
 
     Args:
-        event: Whether RFC-39's columns are wanted; only connectors with ``SOURCE`` have them.
+        event: Whether RFC-39's columns are wanted; only connectors with ``SOURCE`` have them, or
+            with some field more.
         source: What is read of the source block (``Family.source``).
     """
-    if event:
-        return EVENT_HEADER
-    return HEADER if source is SOURCE else _with_source(source)
+    header = EVENT_HEADER if event else HEADER
+    if source is SOURCE:
+        return header
+    known = set(EVENT_SOURCE.fieldNames())
+    more = [item for item in source if item.name not in known]
+    return _with_source(header, StructType([*EVENT_SOURCE, *more]) if event else source)
 
 
-def _with_source(source: StructType) -> StructType:
-    fields = (StructField("source", source) if item.name == "source" else item for item in HEADER)
+def _with_source(header: StructType, source: StructType) -> StructType:
+    fields = (StructField("source", source) if item.name == "source" else item for item in header)
     return StructType(list(fields))
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from lakeingest.decode.added_fields import ADDED
 from lakeingest.decode.cell import are_cells, may_leave_out, opened
 from lakeingest.decode.columns import Encodings, SourceColumn, from_connect, merged
 from lakeingest.decode.json_envelope import (
@@ -24,8 +25,6 @@ from lakeingest.decode.wire import Samples, Shown
 from lakeingest.shape import SOURCE
 
 _SIDES = ("after", "before")
-ADDED = "__"
-"""Start of the names that ``ExtractNewRecordState`` gives to fields it adds to a row."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +36,19 @@ class CarriedSchema:
         columns: Columns of the row.
         defaulted: Those whose NULLs may have been replaced (``replaced_nulls.py``).
         cells: Whether they come in cells (``cell.py``).
+        by_policy: The columns under each policy for decimals that are too large
+            (``logical.Form``); ``columns`` are those under the pipeline's.
     """
 
     since: int
     columns: tuple[SourceColumn, ...]
     defaulted: tuple[str, ...] = ()
     cells: bool = False
+    by_policy: Mapping[str, tuple[SourceColumn, ...]] = field(default_factory=dict)
+
+    def under(self, too_large: str | None) -> tuple[SourceColumn, ...]:
+        """Return the columns under a policy of a table's own, or under the pipeline's."""
+        return self.by_policy.get(too_large or "", self.columns)
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,9 @@ class JsonFormat:
         known = [(tag, self.schemas[tag]) for tag in samples.value_tags if tag in self.schemas]
         # Of two that began in one millisecond, the one with a column more is most likely the later.
         in_order = sorted(known, key=lambda one: (one[1].since, len(one[1].columns), one[0]))
-        versions = {tag: schema.columns for tag, schema in in_order if schema.columns}
+        versions = {
+            tag: schema.under(samples.too_large) for tag, schema in in_order if schema.columns
+        }
         columns = merged(versions.values())
         cells = {schema.cells for _, schema in known if schema.columns}
         cells |= {told for value in values if (told := self._in_cells(value)) is not None}

@@ -11,30 +11,39 @@ Source: Connect's ``JsonConverterConfig``, Confluent's ``AvroDataConfig``.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from lakeingest.decode.avro_columns import side_columns
-from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.added_fields import ADDED
 from lakeingest.decode.cell import opened
-from lakeingest.decode.logical import AVRO
+from lakeingest.decode.columns import SourceColumn
 
 
 def nullable_defaults(schema_text: str) -> tuple[str, ...]:
     """Return names of such columns in a Connect envelope schema (JSON)."""
     for part in json.loads(schema_text).get("fields") or ():
         if part.get("field") in ("after", "before"):
-            fields = part["fields"]
-            return tuple(
-                item["field"]
-                for item in opened(fields) or fields
-                if item.get("optional") and item.get("default") is not None
-            )
+            return _nullable_defaults(part["fields"])
     return ()
 
 
-def nullable_defaults_in_avro(schema: AvroSchema) -> tuple[str, ...]:
-    """Return names of such columns in the rows of an envelope."""
-    columns = side_columns(schema, AVRO)
+def nullable_defaults_in_row(schema_text: str) -> tuple[str, ...]:
+    """Return names of such columns in the Connect schema (JSON) of a row without its envelope."""
+    fields = json.loads(schema_text).get("fields") or ()
+    return _nullable_defaults(item for item in fields if not item["field"].startswith(ADDED))
+
+
+def _nullable_defaults(fields: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    listed = list(fields)
+    return tuple(
+        item["field"]
+        for item in opened(listed) or listed
+        if item.get("optional") and item.get("default") is not None
+    )
+
+
+def nullable_defaults_in_avro(columns: Iterable[SourceColumn]) -> tuple[str, ...]:
+    """Return names of such columns among those of an Avro schema."""
     return tuple(item.name for item in columns if item.nullable and item.default is not None)
 
 

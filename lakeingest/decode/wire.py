@@ -96,12 +96,15 @@ class Samples:
         keys: Keys of some records.
         value_tags: Every ``schema_tag`` of the batch's values.
         key_tags: Every ``key_tag`` of its keys.
+        too_large: What becomes of decimals that are too large (``logical.Form``); null: as the
+            format has it.
     """
 
     values: tuple[bytes, ...] = ()
     keys: tuple[bytes, ...] = ()
     value_tags: frozenset[bytes] = frozenset()
     key_tags: frozenset[bytes] = frozenset()
+    too_large: str | None = None
 
 
 class WireFormat(Protocol):

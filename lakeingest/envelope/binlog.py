@@ -12,15 +12,23 @@ BEGIN is over when a later transaction begins. Later matters: after a restart th
 back (recorded: BEGIN 8274 is followed by BEGIN 8074), and then the first one is *not* over.
 Sources: ``BinlogSourceInfo``, the recorded runs.
 
+MySQL can write a transaction as one event, in which neither offset nor row tells the order:
+``compressed.py``. MariaDB compresses (``log_bin_compress``) each event by itself, in its place.
+
 Ids are taken apart with ``substring_index``, which costs a tenth of a regular expression, and every
 row is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from lakeingest.envelope.compressed import MYSQL_SOURCE, inside, within_transaction
 from lakeingest.envelope.family import Domains, Family, is_streamed
 from lakeingest.position import component, position
 
@@ -69,14 +77,18 @@ def _is_in(id_: Column, domain: str) -> Column:
     return F.concat(F.lit(f"{domain}:"), F.substring_index(id_, ":", -1)) == id_
 
 
-def _position(epoch: Column) -> Column:
+def _position(epoch: Column, within: Callable[[], Column]) -> Column:
     return position(
         epoch,
         is_streamed(),
         component(_number(_row_id())),
         component(F.col("source.pos")),
-        component(F.coalesce(F.col("source.row"), F.lit(0))),
+        component(within()),
     )
+
+
+def _row() -> Column:
+    return F.coalesce(F.col("source.row"), F.lit(0))
 
 
 def _event() -> tuple[Column, ...]:
@@ -95,8 +107,8 @@ def _event() -> tuple[Column, ...]:
     )
 
 
-BINLOG = Family(
-    position=_position,
+MARIADB = Family(
+    position=partial(_position, within=_row),
     collection=lambda: F.concat_ws(".", F.col("source.db"), F.col("source.table")),
     transaction_key=lambda id_: id_,
     end_position=lambda epoch, id_: position(
@@ -109,4 +121,10 @@ BINLOG = Family(
     implied_end=True,
     domains=Domains(_domain, _number, follow=True, row_id=_row_id, is_in=_is_in),
     event=_event,
+)
+MYSQL = replace(
+    MARIADB,
+    position=partial(_position, within=within_transaction),
+    source=MYSQL_SOURCE,
+    inside=inside,
 )

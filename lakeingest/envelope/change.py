@@ -1,13 +1,11 @@
 """Envelope to change: the kind of a record, its place in the log, its transaction.
 
 Every record gets a kind and none is filtered here: what a later stage does not apply it must still
-count. Rows are never matched by ``total_order``: a connector that was killed in mid-transaction
-may count again from 1 (Debezium before 3.7.0 on PostgreSQL, 3.5 on MariaDB; recorded run
-``mariadb-kill``). A row's identity is a hash of its place in the source log instead. Two rows that
-collide in 64 bits would make a transaction look short, which holds it back: safe, and one in 10^9
-transactions of a million rows.
-
-Header names: ``ChangeEvent`` in Debezium's ``PK_UPDATE_*`` constants.
+count. Rows are not matched by ``total_order``: a connector that was killed in mid-transaction may
+count again from 1 (Debezium before 3.7; recorded run ``mariadb-kill``), and one that does not is
+believed only where nothing else tells (``compressed.py``). A row's identity is a hash of its place
+in the source log instead. Two rows that collide in 64 bits would make a transaction look short,
+which holds it back: safe, and one in 10^9 transactions of a million rows.
 """
 
 from __future__ import annotations
@@ -17,10 +15,11 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.envelope.binlog import BINLOG
+from lakeingest.envelope.binlog import MARIADB, MYSQL
 from lakeingest.envelope.commit_lsn import DB2, SQLSERVER
 from lakeingest.envelope.epoch import row_epoch
 from lakeingest.envelope.family import Family
+from lakeingest.envelope.headers import NEW_KEY_HEADER, OLD_KEY_HEADER, RUN_HEADER, header
 from lakeingest.envelope.oracle import ORACLE
 from lakeingest.envelope.ordered import ordered_position
 from lakeingest.envelope.postgresql import POSTGRESQL
@@ -28,16 +27,12 @@ from lakeingest.envelope.yugabytedb import YUGABYTEDB, YUGABYTEDB_GRPC
 from lakeingest.errors import InvariantError
 from lakeingest.event_columns import BY_CONNECTOR, EVENT
 from lakeingest.position.epochs import Epoch
-from lakeingest.shape import CHANGE, MOVES_ON, Kind
-
-OLD_KEY_HEADER = "__debezium.oldkey"
-NEW_KEY_HEADER = "__debezium.newkey"
-RUN_HEADER = "__debezium.context.runId"
+from lakeingest.shape import CHANGE, INSIDE, MOVES_ON, Kind
 
 FAMILIES: dict[str, Family] = {
     "postgresql": POSTGRESQL,
-    "mysql": BINLOG,
-    "mariadb": BINLOG,
+    "mysql": MYSQL,
+    "mariadb": MARIADB,
     "sqlserver": SQLSERVER,
     "db2": DB2,
     "oracle": ORACLE,
@@ -49,12 +44,6 @@ _INITIAL = ("true", "first", "first_in_data_collection", "last_in_data_collectio
 
 
 _PLACE = ("transaction_key", "position", "collection", "op")
-
-
-def _header(name: str) -> Column:
-    """The first header of that name as text; without a lambda, which Spark does not compile."""
-    place = F.array_position(F.col("headers.key"), name)
-    return F.when(place > 0, F.get(F.col("headers"), place.cast("int") - 1)["value"].cast("string"))
 
 
 def _kind(position: Column) -> Column:
@@ -106,8 +95,8 @@ def changes(
     placed = (
         envelopes.withColumn("collection", family.collection())
         .withColumn("position", _position(family, row_epoch(family, epoch, epochs), ordered))
-        .withColumn("incarnation", _header(RUN_HEADER))
-        .withColumn("moved_from", F.when(F.col("op") == "c", _header(OLD_KEY_HEADER)))
+        .withColumn("incarnation", header(RUN_HEADER))
+        .withColumn("moved_from", F.when(F.col("op") == "c", header(OLD_KEY_HEADER)))
     )
     masked = F.lit(False)
     for mark in marks:
@@ -134,6 +123,7 @@ def changes(
         )
         .select(
             *CHANGE.fieldNames(),
+            *([family.inside().alias(INSIDE)] if family.inside else []),
             *([_event(connector)] if event else []),
             *([_moves_on()] if halves else []),
         )
@@ -141,7 +131,7 @@ def changes(
 
 
 def _moves_on() -> Column:
-    found = (F.col("op") == "d") & _header(NEW_KEY_HEADER).isNotNull()
+    found = (F.col("op") == "d") & header(NEW_KEY_HEADER).isNotNull()
     return F.coalesce(found, F.lit(False)).alias(MOVES_ON)
 
 

@@ -54,6 +54,8 @@ class Family:
         event: A value per column of RFC-39 (``event_columns``), in their order; null: Hudi's
             streamer has no tables of this connector.
         cells: Whether its rows may come in cells (``decode/cell.py``).
+        inside: ``shape.INSIDE`` of a row, where a transaction's rows may share a place; null: they
+            never do.
     """
 
     position: Callable[[Column], Column]
@@ -66,6 +68,7 @@ class Family:
     source: StructType = SOURCE
     event: Callable[[], tuple[Column, ...]] | None = None
     cells: bool = False
+    inside: Callable[[], Column] | None = None
 
 
 def is_streamed() -> Column:

@@ -68,7 +68,8 @@ def keyless_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
 
 def _decoded(rows: DataFrame, table: TableSpec, spec: PipelineSpec, side: str) -> DataFrame:
     cells = table.reader.cells
-    read = with_row(rows, table.columns, spec.encodings, table.reader, masked=cells, sides=(side,))
+    encodings = table.encodings_in(spec)
+    read = with_row(rows, table.columns, encodings, table.reader, masked=cells, sides=(side,))
     if not cells:
         return read
     missing = F.raise_error(F.lit(NO_ROW_BEFORE))

@@ -88,6 +88,7 @@ class TableSpec:
             which are there already (``SourceColumn.default``).
         source: What the source's table looks like (``evolution.SourceSchema.to_json``); empty: the
             batch does not tell.
+        encodings: The connector's settings with the table's own policies; null: the pipeline's.
     """
 
     collection: str
@@ -100,6 +101,11 @@ class TableSpec:
     absences: Absences = NONE_ABSENT
     fills: Mapping[str, str] = field(default_factory=dict)
     source: str = ""
+    encodings: Encodings | None = None
+
+    def encodings_in(self, spec: PipelineSpec) -> Encodings:
+        """Return the settings by which its values are read."""
+        return self.encodings or spec.encodings
 
     @property
     def partial(self) -> bool:

@@ -54,7 +54,7 @@ def _payload(winners: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFr
     decoded = with_row(
         winners,
         table.columns,
-        spec.encodings,
+        table.encodings_in(spec),
         table.reader,
         masked=False,
         absences=table.absences,
@@ -69,7 +69,7 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     decoded = with_row(
         rows,
         table.columns,
-        spec.encodings,
+        table.encodings_in(spec),
         table.reader,
         masked=True,
         sides=("after", "before") if table.key_in_value else ("after",),
@@ -101,5 +101,5 @@ def _there(name: str) -> Column:
 
 def payload_of_partial_rows(decoded: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
     """Merge payloads where some change leaves a column out; see ``fold.fold_rows``."""
-    fillable = table.fillable(spec.encodings)
+    fillable = table.fillable(table.encodings_in(spec))
     return fold.fold_rows(decoded, table.names(), table.key, fillable, spec.names)

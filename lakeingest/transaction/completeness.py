@@ -20,7 +20,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from lakeingest.shape import Kind
+from lakeingest.shape import INSIDE, Kind
+from lakeingest.transaction import crowded
 
 TOO_FEW_ROWS = "fewer rows than END counts"
 NO_WHOLE_INCARNATION = "BEGIN repeated and no incarnation of the connector sent all rows"
@@ -66,8 +67,14 @@ def shortfalls(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> Da
 
     Returns:
         ``end_offset``, ``collection``, ``expected``, ``found``, ``reason``; a transaction may have
-        several.
+        several. Where rows say how they lie (``shape.INSIDE``), those are among them that lie as no
+        transaction should (``crowded.SHARED_PLACE``).
     """
+    if INSIDE in rows.columns:
+        counts = _counts(boundaries, is_counted, "begins")
+        return crowded.judged(
+            rows, counts.withColumnRenamed("data_collection", "collection"), TOO_FEW_ROWS
+        )
     there = rows.where(F.col("end_offset").isNotNull()).select(
         "end_offset", "collection", "identity", F.lit(None).cast("bigint").alias("expected")
     )
@@ -123,10 +130,10 @@ def interrupted(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> D
     )
 
 
-def _counts(boundaries: DataFrame, is_counted: Column) -> DataFrame:
+def _counts(boundaries: DataFrame, is_counted: Column, *more: str) -> DataFrame:
     """What END counted per collection: ``end_offset``, ``data_collection``, ``event_count``."""
-    counts = boundaries.select("end_offset", F.explode("collections").alias("_c"))
-    return counts.select("end_offset", "_c.*").where(is_counted)
+    counts = boundaries.select("end_offset", *more, F.explode("collections").alias("_c"))
+    return counts.select("end_offset", *more, "_c.*").where(is_counted)
 
 
 _COLUMNS = ("end_offset", "collection", "expected", "found", "reason")

@@ -18,15 +18,15 @@ A, B = "0e4d5dcd-a33b-11ea-80f1-02010a22a99e", "7c1de3f2-3fd2-11e6-9cdc-42010af0
 TABLE = "shop.a"
 
 
-def row(gtid: str, id_: int, v: int | None, op: str | None = None) -> Sent:
+def row(gtid: str, id_: int, v: int | None, op: str | None = None, *, nth: int = 0) -> Sent:
     number = int(gtid.rpartition(":")[2])
     # Where the new server's file begins again, too.
-    place = {"file": "mysql-bin.000001", "pos": 100 * number, "row": 0}
+    place = {"file": "mysql-bin.000001", "pos": 100 * number, "row": nth}
     return Sent(TABLE, id_, v, {"db": "shop", "table": "a", "gtid": gtid, **place}, op)
 
 
 def commit(log: WrittenLog, gtid: str, *rows: tuple[int, int | None]) -> None:
-    log.transaction(gtid, *(row(gtid, id_, v) for id_, v in rows))
+    log.transaction(gtid, *(row(gtid, id_, v, nth=nth) for nth, (id_, v) in enumerate(rows)))
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_an_epoch_survives_restarts_and_what_is_sent_again_opens_none(
     log.rows(f"{B}:3", [row(f"{B}:3", 1, 3)])
     assert log.ingest(spark, lake).batches == 0
     assert table(spark, lake, TABLE)[1] == 100
-    log.rows(f"{B}:3", [row(f"{B}:3", 2, 3)])
+    log.rows(f"{B}:3", [row(f"{B}:3", 2, 3, nth=1)])
     log.end(f"{B}:3", {TABLE: 2})
     log.ingest(spark, lake)
     assert table(spark, lake, TABLE)[1] == 3

@@ -252,7 +252,8 @@ def test_a_schema_that_records_carry_is_read_once_whatever_their_number(
     assert not schemas.needed
     assert schemas.learn(log)
     assert not schemas.learn(log)
-    assert len(asked) == 2
+    # Once under each policy for numbers that are too large.
+    assert (len(asked), len(set(asked))) == (4, 2)
     tags = [bytes(row["tag"]) for row in carried_schemas(log).collect()]
     assert not schemas.lacks(tags)
     shown = schemas.format.shown(Samples((json.dumps(plain).encode(),), (), frozenset(tags)))

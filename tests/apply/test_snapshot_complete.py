@@ -39,6 +39,13 @@ def test_the_last_marker_alone_does_not_while_another_table_is_open() -> None:
     assert judged(rows("a", "true"), rows("b", "true", "last")) is Phase.LOADING
 
 
+def test_a_first_table_of_one_row_is_closed_by_the_mark_that_begins_it() -> None:
+    last = rows("b", "true", "last")
+    assert judged(rows("a", "first"), last) is Phase.LOADED
+    # More rows of it came, the one that ends it did not.
+    assert judged(rows("a", "first", "true"), last) is Phase.LOADING
+
+
 def test_a_transaction_that_is_announced_early_does_not_complete_it() -> None:
     # The transaction topic was copied before the rows: its ENDs tell nothing of other topics.
     closed = rows("a", "true", "last_in_data_collection")

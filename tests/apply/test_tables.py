@@ -1,22 +1,63 @@
-"""When the next batch can be prepared while this one is written: its tables' looks are known."""
+"""What is known of a table before it is written, and what is said of it then."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeingest.apply.share import Share
 from lakeingest.apply.tables import TableBook
 from lakeingest.config import load_config
+from lakeingest.config.model import PipelineConfig
 from lakeingest.decode.columns import Encodings, declared
+from lakeingest.decode.json_format import CarriedSchema, JsonFormat
 from lakeingest.folders import LakeFolders
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.sink.hudi import HudiSink
 from lakeingest.sink.hudi_options import HudiSettings
+from lakeingest.source.contract import TopicPartition
+from tests.law.ingest import delta_sink
 from tests.sink.lake import COLLECTION, NAMES, PIPELINE, Lake, insert
 
 SPEC = PipelineSpec("postgresql", Encodings())
+
+
+def config(folder: Path) -> PipelineConfig:
+    return load_config(
+        {
+            "lakeingest.pipeline.name": PIPELINE,
+            "lakeingest.source.kind": "recorded",
+            "lakeingest.source.path": str(folder),
+            "lakeingest.source.connector": "postgresql",
+            "lakeingest.source.topic.prefix": "shop",
+            "lakeingest.target.path": str(folder / "lake"),
+        }
+    )
+
+
+def test_a_run_is_warned_of_nulls_that_a_converter_may_have_replaced(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    columns = declared(spark.createDataFrame([], "id BIGINT, k INT").schema, SPEC.encodings)
+    form = JsonFormat(
+        {b"met": CarriedSchema(0, columns, ("k",)), b"other": CarriedSchema(0, columns)}
+    )
+    warnings: list[str] = []
+    spec = replace(SPEC, format=form)
+    sink = delta_sink(spark, tmp_path, hard=False, null_missing=False)
+    book = TableBook(spark, config(tmp_path), spec, sink, warnings.append)
+    place = TopicPartition("shop.public.docs", 0)
+    share = Share(1, place, COLLECTION, 1, 0, "", "", "", sample_key=b'{"id":1}')
+    for tag in (b"other", b"met"):
+        met = replace(share, value_tags=frozenset({tag}))
+        book.spec(COLLECTION, [met], spark.createDataFrame([], "id BIGINT"), None)
+        if tag == b"other":
+            assert warnings == []
+    (told,) = warnings
+    assert told.startswith(f"Table '{COLLECTION}': k may be NULL and have a default.")
 
 
 @pytest.mark.slow
@@ -38,17 +79,7 @@ def test_a_table_that_keeps_wider_types_than_its_source_is_foreseen(
 
     lake = Lake(spark, sink, {})
     state = lake.apply(insert(1, 1, small=3), ddl="id BIGINT, small SMALLINT")
-    config = load_config(
-        {
-            "lakeingest.pipeline.name": PIPELINE,
-            "lakeingest.source.kind": "recorded",
-            "lakeingest.source.path": str(tmp_path),
-            "lakeingest.source.connector": "postgresql",
-            "lakeingest.source.topic.prefix": "shop",
-            "lakeingest.target.path": str(tmp_path / "lake"),
-        }
-    )
-    book = TableBook(spark, config, SPEC, lake.sink, lambda _: None)
+    book = TableBook(spark, config(tmp_path), SPEC, lake.sink, lambda _: None)
 
     def foreseen(ddl: str) -> bool:
         columns = declared(spark.createDataFrame([], ddl).schema, SPEC.encodings)

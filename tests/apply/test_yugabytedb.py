@@ -24,6 +24,7 @@ from lakeingest.config import load_config
 from lakeingest.errors import DataError
 from tests.apply.test_schemas import METADATA
 from tests.decode.avro import envelope_schema, record
+from tests.envelope.records import grpc_event
 from tests.source.folder import Line, line, write_manifest, write_topic
 
 pytestmark = pytest.mark.slow
@@ -246,3 +247,31 @@ def test_an_update_of_a_row_that_nobody_has_seen_stops_the_run(
     log.commit(("u", None, cells(1, aa=1)))
     with pytest.raises(DataError, match=r"no earlier value of that column is in the lake"):
         log.ingest(spark, tmp_path / "lake")
+
+
+def test_rows_by_grpc_are_in_the_order_of_their_hybrid_times_without_transactions(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log, lake = Log(tmp_path / "log"), tmp_path / "lake"
+    settings = {
+        "lakeingest.source.connector": "yugabytedb-grpc",
+        "lakeingest.transaction.mode": "none",
+    }
+
+    def put(time: int, op: str, before: Row | None, after: Row | None) -> None:
+        event = grpc_event(time << 12, time << 12, op=op, table="orders")
+        key = {"pk": (after or before or {})["pk"]}
+        value = _text({**event, "before": before, "after": after})
+        log.rows.append(line(0, len(log.rows), value, _text(key)))
+
+    put(10, "r", None, cells(1, aa=1, bb=TEXT))
+    put(10, "r", None, cells(2, aa=1, bb=TEXT))
+    put(12, "u", None, cells(1, aa=2))
+    assert log.ingest(spark, lake, **settings) == {1: (2, TEXT), 2: (1, TEXT)}
+    put(30, "d", gone(2), None)
+    put(31, "u", None, cells(1, bb=None))
+    assert log.ingest(spark, lake, **settings) == {1: (2, None)}
+    # From a tablet that lags, or sent again by a connector that went back.
+    put(20, "u", None, cells(2, aa=9))
+    put(21, "u", None, cells(1, aa=3, bb="old"))
+    assert log.ingest(spark, lake, **settings) == {1: (3, None)}

@@ -279,7 +279,6 @@ def test_every_connector_whose_order_is_known_can_be_named(connector: str) -> No
     ("connector", "why"),
     [
         ("mongodb", "out of scope: its events hold documents"),
-        ("yugabytedb-grpc", "logical replication connector"),
     ],
 )
 def test_a_connector_that_is_refused_says_why(connector: str, why: str) -> None:
@@ -324,6 +323,20 @@ def test_ordering_columns_are_the_pipelines_or_a_tables() -> None:
                 "lakeingest.source.ordering.columns": "version",
             },
             "ordering columns need lakeingest.transaction.mode=none",
+        ),
+        (
+            {
+                "lakeingest.transaction.mode": "metadata",
+                "lakeingest.source.connector": "yugabytedb-grpc",
+            },
+            "nothing tells when a transaction is whole",
+        ),
+        (
+            {
+                "lakeingest.source.connector": "yugabytedb",
+                "lakeingest.source.ordering.columns": "version",
+            },
+            "only fields of the source block (source.…) can order its rows",
         ),
         (
             {"lakeingest.source.connector": "mysql"},

@@ -7,7 +7,11 @@ import json
 from lakeingest.decode.avro_format import AvroFormat
 from lakeingest.decode.avro_schema import AvroSchema
 from lakeingest.decode.json_format import CarriedSchema, JsonFormat
-from lakeingest.decode.replaced_nulls import nullable_defaults, replaced_nulls_warning
+from lakeingest.decode.replaced_nulls import (
+    nullable_defaults,
+    nullable_defaults_in_row,
+    replaced_nulls_warning,
+)
 from tests.decode.avro import envelope_schema, tag
 
 FIELDS = [
@@ -25,6 +29,12 @@ def test_a_nullable_column_with_a_default_is_named_in_json() -> None:
     form = JsonFormat({b"1": CarriedSchema(0, (), found), b"2": CarriedSchema(1, (), ("k", "z"))})
     assert form.defaulted({b"1", b"2", b"unknown"}) == ("k", "flag", "z")
     assert nullable_defaults('{"type":"struct","fields":[]}') == ()
+
+
+def test_a_nullable_column_with_a_default_is_named_in_a_row_without_its_envelope() -> None:
+    added = {"field": "__op", "type": "string", "optional": True, "default": "c"}
+    schema = {"type": "struct", "fields": [*FIELDS, added]}
+    assert nullable_defaults_in_row(json.dumps(schema)) == ("k", "flag")
 
 
 def test_a_nullable_column_with_a_default_is_named_in_avro() -> None:

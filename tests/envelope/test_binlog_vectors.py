@@ -6,7 +6,7 @@ Numbers are those of the list of vectors; ``a < b`` is "b arrived after a or bef
 from __future__ import annotations
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.decode.json_envelope import decode_envelope
@@ -41,7 +41,7 @@ def by_place(spark: SparkSession) -> dict[Place, str]:
         Record("t", binlog_event(None, file=file, pos=pos), {"id": 1}, 0, n)
         for n, (file, pos) in enumerate(places)
     ]
-    found = changes(decode_envelope(frame(spark, records)), "mysql", 0, ())
+    found = changes(decoded(spark, records), "mysql", 0, ())
     rows = found.orderBy("offset").select("position").collect()
     return {place: row["position"] for place, row in zip(places, rows, strict=True)}
 
@@ -55,14 +55,18 @@ def test_of_two_places_the_later_one_stays(by_place: dict[Place, str], name: str
 def test_an_equal_place_is_the_same_event_again(spark: SparkSession) -> None:
     """Vector 13, equal: a repetition has the position that is there already."""
     records = [Record("t", binlog_event(f"{A}:7"), {"id": 1}, 0, n) for n in range(2)]
-    rows = changes(decode_envelope(frame(spark, records)), "mysql", 0, ()).collect()
+    rows = changes(decoded(spark, records), "mysql", 0, ()).collect()
     assert len({(row["position"], row["identity"]) for row in rows}) == 1
+
+
+def decoded(spark: SparkSession, records: list[Record]) -> DataFrame:
+    return decode_envelope(frame(spark, records), source=FAMILIES["mysql"].source)
 
 
 def epochs_of(spark: SparkSession, gtids: list[str]) -> list[int]:
     events = [binlog_event(gtid, gtid=gtid) for gtid in gtids]
     records = [Record("t", event, {"id": n}, 0, n) for n, event in enumerate(events)]
-    envelopes = decode_envelope(frame(spark, records)).orderBy("offset")
+    envelopes = decoded(spark, records).orderBy("offset")
     epoch = row_epoch(FAMILIES["mysql"], 0, TAKEN_OVER)
     ids = [row[0] for row in envelopes.select(epoch).collect()]
     of_end = end_epoch(FAMILIES["mysql"], 0, TAKEN_OVER, F.col("transaction.id"))
@@ -92,7 +96,7 @@ def test_rows_after_a_failover_lie_above_all_before_it(spark: SparkSession) -> N
         )
     ]
     records = [Record("t", event, {"id": 1}, 0, n) for n, event in enumerate(events)]
-    envelopes = decode_envelope(frame(spark, records))
+    envelopes = decoded(spark, records)
     rows = changes(envelopes, "mysql", 0, (), epochs=TAKEN_OVER).orderBy("offset").collect()
     positions = [row["position"] for row in rows]
     assert positions == sorted(positions)

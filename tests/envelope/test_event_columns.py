@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.envelope import changes
+from lakeingest.envelope.change import FAMILIES
 from lakeingest.event_columns import BINLOG, BY_CONNECTOR, EVENT, POSTGRESQL
-from lakeingest.shape import CHANGE
+from lakeingest.shape import CHANGE, INSIDE
 from tests.envelope.records import Record, binlog_event, frame, postgresql_event, recorded
 from tests.recordings import flattened
 
@@ -23,7 +24,9 @@ RECORDINGS = Path(__file__).parents[1] / "recordings" / "data"
 
 def told(spark: SparkSession, values: Iterable[Any], connector: str) -> list[dict[str, Any]]:
     records = [Record("t", value, {"id": n}, 0, n) for n, value in enumerate(values)]
-    envelopes = decode_envelope(frame(spark, records), event=True)
+    envelopes = decode_envelope(
+        frame(spark, records), event=True, source=FAMILIES[connector].source
+    )
     found = changes(envelopes, connector, 0, (), event=True)
     return [row[EVENT].asDict() for row in found.orderBy("offset").collect()]
 
@@ -86,11 +89,14 @@ def test_nothing_of_them_is_read_or_carried_where_they_are_not_wanted(
     spark: SparkSession, connector: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     records = frame(spark, [Record("t", postgresql_event())])
-    own = changes(decode_envelope(records), connector, 0, ())
-    assert own.columns == CHANGE.fieldNames()
+    source = FAMILIES[connector].source
+    own = changes(decode_envelope(records, source=source), connector, 0, ())
+    columns = [*CHANGE.fieldNames(), *([INSIDE] if connector == "mysql" else [])]
+    assert own.columns == columns
     plan = explained(own, capsys)
     assert "from_json" in plan
     assert not [word for word in ("txId", "xmin", "_change_operation_type") if word in plan]
-    wanted = changes(decode_envelope(records, event=True), connector, 0, (), event=True)
-    assert wanted.columns == [*CHANGE.fieldNames(), EVENT]
+    envelopes = decode_envelope(records, event=True, source=source)
+    wanted = changes(envelopes, connector, 0, (), event=True)
+    assert wanted.columns == [*columns, EVENT]
     assert "xmin" in explained(wanted, capsys)

@@ -30,7 +30,8 @@ TABLES = ("orders", "order_lines", "customers", "ledger", "txlog")
 
 def placed(spark: SparkSession, values: list[Any], connector: str, epoch: int = 0) -> list[Row]:
     records = [Record("t", value, {"id": n}, 0, n) for n, value in enumerate(values)]
-    found = changes(decode_envelope(frame(spark, records)), connector, epoch, ())
+    envelopes = decode_envelope(frame(spark, records), source=FAMILIES[connector].source)
+    found = changes(envelopes, connector, epoch, ())
     return found.orderBy("offset").collect()
 
 

@@ -42,6 +42,9 @@ Transaction = Callable[[int, int], str]
 """(cut, statement) to ``transaction.id``."""
 
 _LSN = 26_668_488
+_MOST_PARTS = 2
+"""Events of a statement: a changed key is two."""
+
 _APART = 1000
 """Histories that can be told apart by their places, between one statement and the next."""
 
@@ -104,9 +107,14 @@ def _binlog(cut: int, statement: int, snapshot: bool) -> dict[str, Any]:
     }
 
 
-def _with_gtid(gtid: Callable[[int], str]) -> Source:
+def _compressed(cut: int, statement: int, snapshot: bool) -> dict[str, Any]:
+    # One event of the binlog for all statements of a transaction, each of which has a row 0.
+    return {**_binlog(cut, statement, snapshot), "pos": 4, "version": "3.7.0.Final"}
+
+
+def _with_gtid(gtid: Callable[[int], str], placed: Source = _binlog) -> Source:
     def source(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any]:
-        return {**_binlog(cut, statement, snapshot), "gtid": gtid(cut)}
+        return {**placed(cut, statement, snapshot), "gtid": gtid(cut)}
 
     return source
 
@@ -212,6 +220,8 @@ CONNECTORS: Mapping[str, Connector] = {
     "mysql, files": Connector("mysql", _binlog, _file),
     "mysql, gtid": Connector("mysql", _with_gtid(_uuid), _by_gtid(_uuid)),
     "mysql, tagged gtid": Connector("mysql", _with_gtid(_tagged), _by_gtid(_tagged)),
+    "mysql, compressed": Connector("mysql", _with_gtid(_uuid, _compressed), _by_gtid(_uuid)),
+    "mysql, compressed files": Connector("mysql", _compressed, _file),
     "mariadb": Connector("mariadb", _with_gtid(_domain), _by_gtid(_domain)),
     "sqlserver": Connector("sqlserver", *_by_commit(4)),
     "db2": Connector("db2", *_by_commit(16)),
@@ -286,7 +296,7 @@ class RawIngest(Ingest):
         for item in case.rounds[number] if number < len(case.rounds) else ():
             event = sent.get(item)
             if event is not None:
-                placed = self._placed(case.cuts[item[0]], item[0], event.snapshot)
+                placed = self._placed(case.cuts[item[0]], item, event.snapshot)
                 if not self._connector.headers:
                     _move(placed["source"], history)
                 for one in change(history, event, ""):
@@ -294,8 +304,10 @@ class RawIngest(Ingest):
                     record = _celled(record) if self._connector.cells else record
                     yield record if self._connector.headers else replace(record, headers={})
 
-    def _placed(self, cut: int, statement: int, snapshot: bool) -> dict[str, Any]:
-        block = {"id": self._connector.transaction(cut, statement), "total_order": statement + 1}
+    def _placed(self, cut: int, item: Item, snapshot: bool) -> dict[str, Any]:
+        statement, part = item
+        nth = _MOST_PARTS * statement + part + 1
+        block = {"id": self._connector.transaction(cut, statement), "total_order": nth}
         source = {"version": "3.4.1.Final", "name": "t", "ts_ms": 1}
         return {
             "source": {**source, **self._connector.source(cut, statement, snapshot)},

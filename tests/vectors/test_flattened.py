@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import json
 from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
 
 from lakeingest.errors import DataError
-from tests.vectors import wire
+from tests.decode.avro import record
+from tests.vectors import conftest, wire
 from tests.vectors.conftest import Lake
 
 pytestmark = pytest.mark.slow
@@ -18,6 +25,12 @@ BEFORE_THE_TRUNCATE = 32
 """The transform drops truncates, which END has counted: such a transaction stays incomplete."""
 
 SOURCE = ("ts_ms", "snapshot", "db", "schema", "table", "sequence", "lsn")
+NUMBERS = ("source_ts_ms", "source_lsn", "transaction_total_order")
+WHOLE = ("d", "ts", *(f"__{name}" for name in NUMBERS))
+"""Numbers that may be NULL."""
+
+APART = 100
+"""A schema of rows is registered under the number of that of their envelopes, and this."""
 
 
 def flattened(event: dict[str, Any], *, without: str = "") -> list[dict[str, Any]]:
@@ -47,20 +60,100 @@ def stream(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let the raw events be flattened before they are written."""
     whole = wire.events
 
-    def through(**more: str) -> None:
+    def through(described: bool = False, **more: str) -> None:
         def events(*runs: str) -> Any:
             some = list(whole(*runs))[:BEFORE_THE_TRUNCATE]
-            return [one for event in some for one in flattened(event, **more)]
+            rows = [one for event in some for one in flattened(event, **more)]
+            return [with_schema(one) for one in rows] if described else rows
 
         monkeypatch.setattr(wire, "events", events)
 
     return through
 
 
-def test_rows_without_envelopes_leave_each_commit_as_the_source_had_it(
-    lake: Callable[..., Lake], stream: Callable[..., None]
+def with_schema(event: dict[str, Any]) -> dict[str, Any]:
+    """Return a flattened row as JsonConverter writes it with schemas."""
+    row = event["v"]
+    if "__op" not in row:
+        return event
+    fields = [
+        {
+            "field": name,
+            "type": "int64" if isinstance(value, int) or name in WHOLE else "string",
+            "optional": name != "id",
+        }
+        for name, value in row.items()
+    ]
+    schema = {"type": "struct", "fields": fields, "optional": False, "name": "Value"}
+    return {**event, "v": {"schema": schema, "payload": row}}
+
+
+def row_schema(envelope: dict[str, Any]) -> dict[str, Any]:
+    """Return the Avro schema of the rows of an envelope's schema, added fields behind theirs."""
+    row = envelope["fields"][0]["type"][1]
+    block = {"transaction": None, "source": dict.fromkeys(SOURCE), "op": "", "before": {}}
+    names = flattened({"v": {**block, "op": "c", "after": {}}})[0]["v"]
+    added = [
+        {"name": name, "type": ["null", "long" if name[2:] in NUMBERS else "string"]}
+        for name in names
+    ]
+    return {**row, "namespace": envelope["namespace"], "fields": [*row["fields"], *added]}
+
+
+class AvroRows:
+    """Flattens the events of an Avro log, and registers what they are written with then."""
+
+    def __init__(self) -> None:
+        with gzip.open(wire.DATA / "registry.json.gz", "rt", encoding="utf-8") as file:
+            known = json.load(file)["ids"]
+        self.schemas = {int(number): json.loads(text) for number, text in known.items()}
+
+    def flattened(self, event: dict[str, Any]) -> list[dict[str, Any]]:
+        """See ``flattened``."""
+        if not event["v"]:
+            return []
+        octets = bytes.fromhex(event["v"])
+        number = int.from_bytes(octets[1:5], "big")
+        written = self.schemas[number]
+        if written["name"] != "Envelope":
+            return [event]
+        value = fastavro.schemaless_reader(
+            io.BytesIO(octets[5:]), fastavro.parse_schema(written), None
+        )
+        schema = self.schemas.setdefault(number + APART, row_schema(written))
+        (one,) = flattened({"v": value})
+        return [{**event, "v": record(number + APART, schema, one["v"]).hex()}]
+
+    def write(self, folder: Path) -> None:
+        """Write the registry of a recorded folder."""
+        entries = {str(number): {"schema": schema} for number, schema in self.schemas.items()}
+        (folder / "registry.json").write_text(json.dumps(entries), encoding="utf-8")
+
+
+def test_rows_in_avro_leave_each_commit_as_the_source_had_it(
+    lake: Callable[..., Lake], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stream()
+    rows, whole = AvroRows(), wire.events
+    monkeypatch.setattr(
+        wire, "events", lambda *runs: [one for e in whole(*runs) for one in rows.flattened(e)]
+    )
+    monkeypatch.setattr(conftest, "write_registry", rows.write)
+    avro = lake("avro", settings={**SETTINGS, "lakeingest.source.format": "avro"})
+    left = dict.fromkeys(range(1001, 1011), ("x",))
+    copied = {102: ("cp3",), 200: ("T1-1",), 201: ("T2-1",), 202: ("T1-2",), 203: ("T1-3",)}
+    assert avro.history("a", "id", "v") == [
+        {101: ("cp2",), **copied, 900: ("pre",), **left, 901: ("post",)},
+        {**copied, 900: ("pre",), **left, 901: ("post",)},
+    ]
+    named = avro.rows("My-Tab", "id_x", "e1", "n2", "num", "b3")
+    assert named == {id_: ("q", Decimal("3.10"), "12.5", bytearray(b"\x05")) for id_ in (1, 2)}
+
+
+@pytest.mark.parametrize("described", [False, True], ids=["bare", "with schemas"])
+def test_rows_without_envelopes_leave_each_commit_as_the_source_had_it(
+    lake: Callable[..., Lake], stream: Callable[..., None], described: bool
+) -> None:
+    stream(described)
     found = lake("statements", settings=SETTINGS)
     before = {1: ("s1",), 2: ("s2",)}
     start = {**before, 3: ("c3",), 4: ("c4",)}

@@ -1,0 +1,92 @@
+"""Rows that ``ExtractNewRecordState`` took out of their envelopes, in Avro.
+
+The record's schema is that of the row with the added fields in it. So the header is read of the
+record itself, and the row is the same record without them: nothing is written again, as JSON needs
+it. What a row is in an envelope, after a change or before a delete, its ``__op`` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from lakeingest.decode.added_fields import ADDED, ADDED_OP, envelopes_of, flat
+from lakeingest.decode.avro_columns import record_columns
+from lakeingest.decode.avro_format import AvroFormat
+from lakeingest.decode.avro_rows import AvroRows, read_avro
+from lakeingest.decode.avro_schema import READ, AvroSchema
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.header import envelope_header
+from lakeingest.decode.json_rows import wire
+from lakeingest.decode.logical import Form
+from lakeingest.shape import SOURCE
+
+
+class FlattenedAvroRows(AvroRows):
+    """Reads Avro records that are rows."""
+
+    def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
+        """See ``RowReader``."""
+        wanted = StructType([*wire(columns), StructField(ADDED_OP, StringType())])
+        read = read_avro(value, self.values, wanted, strict=True)
+        row = F.struct(*(read.getField(column.name).alias(column.name) for column in columns))
+        gone = read.getField(ADDED_OP) == "d"
+        of_side = {"after": F.when(~gone, row), "before": F.when(gone, row)}
+        return F.struct(*(of_side[name].alias(name) for name in names))
+
+
+class FlattenedAvroFormat(AvroFormat):
+    """Reads Avro rows with the transform's added fields."""
+
+    def envelopes(
+        self, records: DataFrame, *, event: bool = False, source: StructType = SOURCE
+    ) -> DataFrame:
+        """See ``WireFormat``."""
+        header = envelope_header(event=event, source=source)
+        wanted = flat(header)
+        # A row's own column ``op`` may be of any type: it is asked for only where no row is.
+        own = StructType([wanted["op"]])
+        added = StructType([item for item in wanted if item.name != "op"])
+        rows = {tag: one for tag, one in self._sorted() if ADDED_OP in one.fields(one.tree)}
+        others = {tag: one for tag, one in self._sorted() if tag not in rows}
+        value = F.col("value")
+        read = records.withColumn("_read", read_avro(value, rows, added, strict=False)).withColumn(
+            "_other", read_avro(value, others, own, strict=False)
+        )
+        readable = F.coalesce(*(F.col(name).getField(READ) for name in ("_read", "_other")))
+        parsed = read.select(
+            *records.columns,
+            *(F.col(f"_read.{item.name}") for item in added),
+            F.col("_other.op"),
+            (value.isNotNull() & readable.isNull()).alias("malformed"),
+        )
+        return envelopes_of(parsed, header, value)
+
+    def _sorted(self) -> list[tuple[bytes, AvroSchema]]:
+        return sorted(self.schemas.items(), key=itemgetter(0))
+
+    def row_columns(self, schema: AvroSchema, form: Form) -> tuple[SourceColumn, ...]:
+        """See ``AvroFormat``."""
+        columns = record_columns(schema, schema.tree, form)
+        return tuple(column for column in columns if not column.name.startswith(ADDED))
+
+    def sides(
+        self, value: Column, schemas: Mapping[bytes, AvroSchema], row: StructType
+    ) -> tuple[Column, ...]:
+        """See ``AvroFormat``."""
+        return (read_avro(value, schemas, row, strict=False),)
+
+    def reader(
+        self,
+        values: Mapping[bytes, AvroSchema],
+        keys: Mapping[bytes, AvroSchema],
+        header: Form,
+        *,
+        cells: bool,
+    ) -> AvroRows:
+        """See ``AvroFormat``."""
+        return FlattenedAvroRows(values, keys, header, cells)
