@@ -54,8 +54,9 @@ def _cases(connector: str, first: int, number: int) -> Sequence[Case]:
     Changed keys leave values out in the former only, which ordering columns cannot follow.
     """
     seeds = range(first, first + number)
-    makes = (any_order, any_order) if CONNECTORS[connector].ordering else (in_order, any_order)
-    return [make(seed, ROUNDS) for seed in seeds for make in makes]
+    if CONNECTORS[connector].ordering:
+        return [any_order(seed, ROUNDS) for seed in range(first, first + 2 * number)]
+    return [make(seed, ROUNDS) for seed in seeds for make in (in_order, any_order)]
 
 
 @pytest.mark.slow
@@ -76,5 +77,5 @@ def test_thousands_of_histories_leave_the_rows_of_the_source(
     first = int(os.environ.get("LAKEINGEST_SEED", "1000"))
     cases = _cases(connector, first, MANY)
     with capsys.disabled():
-        print(f"\n{connector}: {len(cases)} histories, seeds {first} to {first + MANY - 1}")
+        print(f"\n{connector}: {len(cases)} histories, seeds {first} to {cases[-1].seed}")
     check(tables(connector, hard, first + hard), cases)
