@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply import epochs, window
+from lakeingest.apply import epochs, whole_transactions
 from lakeingest.errors import DataError
 from lakeingest.shape import LEDGER_FOLDER
 from tests.apply.written import PREFIX, Sent, WrittenLog, table
@@ -91,7 +91,7 @@ def test_an_epoch_survives_restarts_and_what_is_sent_again_opens_none(
 def test_without_epochs_the_new_server_would_look_older(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(window, "opened_epochs", lambda _, __, ___, spec: spec.epochs)
+    monkeypatch.setattr(whole_transactions, "opened_epochs", lambda _, __, ___, spec: spec.epochs)
     commit(log, f"{B}:3", (1, 3))
     log.ingest(spark, lake)
     assert table(spark, lake, TABLE)[1] == 100
