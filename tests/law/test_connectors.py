@@ -23,7 +23,13 @@ ROUNDS = 3
 FEW, MANY = 25, 125
 
 EACH = pytest.mark.parametrize("connector", CONNECTORS)
-ALIKE = {"mysql, gtid", "mysql, tagged gtid", "db2, short", "yugabytedb, pgoutput"}
+ALIKE = {
+    "mysql, gtid",
+    "mysql, tagged gtid",
+    "mysql, compressed files",
+    "db2, short",
+    "yugabytedb, pgoutput",
+}
 """Those whose positions differ from another one's by their text only; the long test has them."""
 DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
 

@@ -1,4 +1,4 @@
-"""One chain for the live tests of a session, with all that this machine can have of it."""
+"""One chain for the live tests, with all that this machine can have of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.rig.chain import Chain
 from tests.rig.fixtures import skips_without_packages
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
     """Both databases, broker, Connect and registry."""
     folder = tmp_path_factory.mktemp("chain")

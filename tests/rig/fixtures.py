@@ -1,4 +1,5 @@
-"""The rig's parts as fixtures: each starts when the first test of a session asks for it.
+"""The rig's parts as fixtures: each starts when the first test of a folder asks for
+it, and stops behind the last one: idle, a broker still takes its share of a small machine.
 
 A folder's ``conftest.py`` imports those that its tests ask for. A part that cannot be had on this
 machine, and only that, skips the tests that need it, with the reason: they must be runnable where
@@ -35,30 +36,30 @@ def skips_without_packages() -> Iterator[None]:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
     """A PostgreSQL cluster."""
     with skips_without_packages(), PostgresServer(tmp_path_factory.mktemp("postgres")) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariadbServer]:
     """A MariaDB server."""
     with skips_without_packages(), MariadbServer(tmp_path_factory.mktemp("mariadb")) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def connect(
     tmp_path_factory: pytest.TempPathFactory, broker: KafkaBroker
 ) -> Iterator[ConnectWorker]:
-    """A Connect worker of the session's broker."""
+    """A Connect worker of the folder's broker."""
     with ConnectWorker(tmp_path_factory.mktemp("connect"), broker.bootstrap) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchemaRegistry]:
     """A schema registry."""
     with SchemaRegistry(tmp_path_factory.mktemp("registry")) as running:

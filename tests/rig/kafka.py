@@ -133,8 +133,8 @@ class KafkaBroker(Server):
         return [*java(_HEAP_MB, logging(self._folder)), *classpath(broker_jars()), main]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    """One broker for all tests of a session; each test makes topics with names of its own."""
+    """One broker for the tests of a folder; each test makes topics with names of its own."""
     with KafkaBroker(tmp_path_factory.mktemp("kafka")) as running:
         yield running
