@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -35,7 +36,10 @@ class AvroFormat:
     Attributes:
         schemas: By ``tag_of``. Whoever asks the registry adds to it; a schema never changes.
         form: How values look, and what becomes of those that are too large.
+        rows: Reads the records of a table.
     """
+
+    rows: ClassVar[type[AvroRows]] = AvroRows
 
     schemas: Mapping[bytes, AvroSchema]
     form: Form = AVRO
@@ -122,7 +126,7 @@ class AvroFormat:
             columns,
             fields,
             tuple(names),
-            self.reader(values, keys, JSON.with_policy(form.too_large), cells=True in cells),
+            self.rows(values, keys, JSON.with_policy(form.too_large), cells=True in cells),
             everywhere=frozenset(fields),
             rows=bool(versions),
             versions=versions,
@@ -140,17 +144,6 @@ class AvroFormat:
         wanted = StructType([StructField("after", row), StructField("before", row)])
         read = read_avro(value, schemas, wanted, strict=False)
         return tuple(read.getField(side) for side in wanted.names)
-
-    def reader(
-        self,
-        values: Mapping[bytes, AvroSchema],
-        keys: Mapping[bytes, AvroSchema],
-        header: Form,
-        *,
-        cells: bool,
-    ) -> AvroRows:
-        """Return what reads records that were written with these schemas."""
-        return AvroRows(values, keys, header, cells)
 
     def _known(self, tags: Collection[bytes]) -> dict[bytes, AvroSchema]:
         return {tag: self.schemas[tag] for tag in sorted(tags)}

@@ -42,6 +42,8 @@ class FlattenedAvroRows(AvroRows):
 class FlattenedAvroFormat(AvroFormat):
     """Reads Avro rows with the transform's added fields."""
 
+    rows = FlattenedAvroRows
+
     def envelopes(
         self, records: DataFrame, *, event: bool = False, source: StructType = SOURCE
     ) -> DataFrame:
@@ -79,14 +81,3 @@ class FlattenedAvroFormat(AvroFormat):
     ) -> tuple[Column, ...]:
         """See ``AvroFormat``."""
         return (read_avro(value, schemas, row, strict=False),)
-
-    def reader(
-        self,
-        values: Mapping[bytes, AvroSchema],
-        keys: Mapping[bytes, AvroSchema],
-        header: Form,
-        *,
-        cells: bool,
-    ) -> AvroRows:
-        """See ``AvroFormat``."""
-        return FlattenedAvroRows(values, keys, header, cells)
