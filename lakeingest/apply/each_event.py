@@ -69,9 +69,7 @@ def settled_events(
     events = sum(p.records for p in found.of(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
     cuts = (Cut(number, number, "", 0, events),) if within.data else ()
     batched = plan.in_batches(changes, nothing, cuts, "", snapshot=False)
-    asked = begun(
-        partial(_checked_shares, lambda: shares(batched, spec.format), reach, frontier, spec)
-    )
+    ask = partial(_checked_shares, lambda: shares(batched, spec.format), reach, frontier, spec)
     return Window(
         reach,
         found,
@@ -81,7 +79,7 @@ def settled_events(
         frontier_position="",
         cuts=cuts,
         waiting=waiting,
-        asked_shares=asked if cuts else tuple,
+        asked_shares=begun(ask) if cuts else tuple,
         epochs=(order_epoch(spec),),
         whole=False,
     )
