@@ -24,6 +24,7 @@ from tests.faults.lost_publication import CrashError, lose_a_publication
 from tests.recordings.altered import Edit, Line, altered, appended
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
+from tests.recordings.rust import RustLake
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +51,7 @@ class Pipeline:
         """Return the source commit that the newest publication shows; -1: nothing is published."""
         if not (self._folder / "lake").exists():
             return -1
-        history = check_history(self.whole, open_lake(self._spark, str(self._folder / "lake")))
+        history = check_history(self.whole, RustLake(self._folder / "lake", self.whole.namespace))
         assert history.violations == ()
         return history.place.last if history.place else -1
 

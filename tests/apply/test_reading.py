@@ -16,9 +16,9 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.settle import read_window
 from lakeingest.apply.window import Window
 from lakeingest.config import load_config
-from lakeingest.reader import open_lake
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import packaged_run, write_properties
+from tests.recordings.rust import RustLake
 
 pytestmark = pytest.mark.slow
 
@@ -71,7 +71,7 @@ def test_the_next_window_is_read_while_this_one_is_written_and_every_publication
 ) -> None:
     run = packaged_run()
     events = ingest_in_small_windows(spark, tmp_path, monkeypatch)
-    history = check_history(run, open_lake(spark, str(tmp_path / "lake")))
+    history = check_history(run, RustLake(tmp_path / "lake", run.namespace))
     assert history.violations == ()
     assert history.place is not None
     assert history.place.last == history.of

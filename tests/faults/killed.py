@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
 from lakeingest.errors import LakeingestError
@@ -24,6 +25,8 @@ from lakeingest.reader import open_lake
 from tests.recordings.check import History, check_history, check_tables
 from tests.recordings.compare import Comparison
 from tests.recordings.configure import RecordedRun, write_properties
+from tests.recordings.rust import RustLake
+from tests.recordings.totals import Published, ReadBySpark
 from tests.recordings.watcher import reader_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -234,11 +237,16 @@ class Ordeal:
         path = self.folder / f"pipeline-{number}.properties"
         return target, write_properties(path, properties)
 
+    def _lake(self, target: Path) -> Published:
+        if FORMAT_HUDI in self.settings.items():
+            return ReadBySpark(open_lake(self.spark, str(target)), self.run.namespace)
+        return RustLake(target, self.run.namespace)
+
     def _compare(self, target: Path, configuration: Path) -> None:
         self.outcome.lakes += 1
         try:
-            history: History = check_history(self.run, open_lake(self.spark, str(target)))
-        except LakeingestError as error:
+            history: History = check_history(self.run, self._lake(target))
+        except (LakeingestError, DeltaError) as error:
             self.outcome.violations.append(f"the finished lake cannot be read: {error}")
             return
         self.outcome.publications += history.publications

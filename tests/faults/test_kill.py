@@ -22,6 +22,7 @@ from tests.faults.killed import (
 )
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
+from tests.recordings.rust import RustLake
 from tests.recordings.totals import publications
 from tests.recordings.watcher import Watcher, reader_of
 
@@ -118,7 +119,7 @@ def test_a_driver_that_slept_while_another_finished_is_fenced_and_changes_nothin
             first.kill()
     assert watcher.violations == []
     assert publications(open_lake(spark, str(target))) == before
-    history = check_history(run, open_lake(spark, str(target)))
+    history = check_history(run, RustLake(target, run.namespace))
     assert history.violations == ()
     assert history.place is not None
     assert history.place.last == history.of

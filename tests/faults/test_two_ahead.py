@@ -14,12 +14,12 @@ from lakeingest.apply import reading
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.folders import LakeFolders
-from lakeingest.reader import open_lake
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.delta import DeltaSink
 from tests.faults.lost_publication import LOST, CrashError, lose_a_publication
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import packaged_run, write_properties
+from tests.recordings.rust import RustLake
 
 pytestmark = pytest.mark.slow
 
@@ -35,8 +35,7 @@ def test_tables_two_batches_ahead_of_the_ledger_are_published_at_the_commit_they
         lose_a_publication(crash)
         with pytest.raises(CrashError):
             run_pipeline(spark, load_config(properties))
-    lake = open_lake(spark, str(target))
-    before = check_history(run, lake)
+    before = check_history(run, RustLake(target, run.namespace))
     assert before.publications == LOST - 1
     assert before.violations == ()
     assert LOST + 1 in batches_of_tables(spark, target, run.configuration(target))
@@ -46,7 +45,7 @@ def test_tables_two_batches_ahead_of_the_ledger_are_published_at_the_commit_they
         narrowed.setattr(reading, "WINDOW_RECORDS", 300)
         run_pipeline(spark, load_config(small), max_batches=1)
     run_pipeline(spark, load_config(properties))
-    after = check_history(run, open_lake(spark, str(target)))
+    after = check_history(run, RustLake(target, run.namespace))
     assert after.violations == ()
     assert after.place is not None
     assert after.place.last == after.of

@@ -16,8 +16,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from lakeingest.session import session
 from tests.live.ingested import PATIENCE_SECONDS, Ingested, judged
 from tests.live.stage import WORKLOADS, Play, Stage
@@ -29,9 +27,7 @@ from tests.workloads.shop import Schedule
 from tests.young_jvm import compile_quickly
 
 
-def end_to_end(
-    spark: SparkSession, chain: Chain, play: Play, formats: Sequence[Format], folder: Path
-) -> list[str]:
+def end_to_end(chain: Chain, play: Play, formats: Sequence[Format], folder: Path) -> list[str]:
     """Play on a database, ingest it in every format, and return what was wrong."""
     stage = Stage(chain, play, folder)
     runs = [stage.run(written) for written in formats]
@@ -60,7 +56,7 @@ def end_to_end(
         stage.oracle.end()
     for run, ingested in zip(runs, done, strict=True):
         with stage.step(f"compare, {run.form}"):
-            wrong += judged(spark, run, ingested)
+            wrong += judged(run, ingested)
     stage.print_seconds()
     return wrong
 
@@ -93,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             truncate_from=number // 2,
         ),
     )
-    spark = session("lakeingest tests", cores=2)
+    session("lakeingest tests", cores=2)  # in which tables are shown
     with tempfile.TemporaryDirectory(prefix="lakeingest-live-") as name:
         folder = Path(name)
         chain = Chain(
@@ -104,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         try:
             with chain:
-                wrong = end_to_end(spark, chain, play, formats, folder)
+                wrong = end_to_end(chain, play, formats, folder)
         except DebianPackageError as error:
             print(error, file=sys.stderr)
             return 69

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
-
-from lakeingest.reader import open_lake
 from tests.faults.killed import INTERRUPTED, RUN_COMMAND
 from tests.live.ingest import Ingest
 from tests.live.run import LiveRun
@@ -14,6 +11,7 @@ from tests.live.stage import Stage
 from tests.live.watch import LiveWatcher
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import write_properties
+from tests.recordings.rust import RustLake
 
 PATIENCE_SECONDS = 600.0
 BATCH = "5000"
@@ -55,9 +53,9 @@ class Ingested:
         return [*wrong, *self.watcher.violations, *self.ingest.violations]
 
 
-def judged(spark: SparkSession, run: LiveRun, ingested: Ingested) -> list[str]:
+def judged(run: LiveRun, ingested: Ingested) -> list[str]:
     """Compare every publication and all tables with the database's own account."""
-    history = check_history(run, open_lake(spark, str(ingested.lake)))
+    history = check_history(run, RustLake(ingested.lake, run.namespace))
     tables = check_tables(run, ingested.configuration)
     place = history.place.last if history.place else None
     wrong = list(history.violations)

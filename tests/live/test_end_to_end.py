@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
-from lakeingest.reader import open_lake
 from tests.live.run import LiveRun
 from tests.live.stage import Play, Stage
 from tests.recordings.check import History, check_history, check_tables
 from tests.recordings.configure import write_properties
+from tests.recordings.rust import RustLake
 from tests.rig.chain import Chain
 from tests.rig.connectors import Format
 from tests.workloads.crew import Pace
@@ -44,7 +44,7 @@ def ingested(
     deadline = time.monotonic() + ARRIVAL_SECONDS
     while True:
         run_pipeline(spark, load_config(configuration))
-        history = check_history(run, open_lake(spark, str(lake)))
+        history = check_history(run, RustLake(lake, run.namespace))
         if stop(history) or time.monotonic() > deadline:
             return history, configuration
 

@@ -37,7 +37,7 @@ from tests.recordings.known import accepted, uncounted
 from tests.recordings.prefix import SHOP_MEASURES, Place, PrefixChecker, shop_violations
 from tests.recordings.shown import show_in_process, show_through_the_command
 from tests.recordings.suite import Case, cases
-from tests.recordings.totals import Lake, TotalsOfLake, publications
+from tests.recordings.totals import Published, ReadBySpark
 
 _TOLD = (
     "lakeingest.commit.max.transactions",
@@ -81,25 +81,23 @@ class Report:
         return not self.history.violations and not any(t.differences for t in self.tables)
 
 
-def check_history(run: JudgedRun, lake: Lake, most: int | None = None) -> History:
+def check_history(run: JudgedRun, lake: Published, most: int | None = None) -> History:
     """Check every publication of ``lake``, oldest first.
 
     With recorded commits each must show the totals of one, in order. Without (MariaDB) each must
     keep the shop's invariants, which hold at every commit and at hardly any other moment.
     """
     commits = run.oracle.commits
-    found = publications(lake)
+    found = lake.publications()
     if commits is None:
-        totals = TotalsOfLake(lake, run.namespace, SHOP_MEASURES)
         broken = [
             violation
-            for publication, values in totals.of(found)
+            for publication, values in lake.totals_of(found, SHOP_MEASURES)
             for violation in shop_violations(f"publication {publication.batch}", values)
         ]
         return History(len(found), None, 0, tuple(broken))
     checker = PrefixChecker(commits, uncounted(run.name, run.form), most)
-    totals = TotalsOfLake(lake, run.namespace, checker.measures)
-    for publication, values in totals.of(found):
+    for publication, values in lake.totals_of(found, checker.measures):
         checker.check(f"publication {publication.batch}", values)
     return History(len(found), checker.place, len(commits) - 1, tuple(checker.violations))
 
@@ -150,9 +148,8 @@ def check_run(
     run_pipeline(spark, load_config(configuration), max_batches=max_batches)
     ran = time.monotonic()
     most = properties.get("lakeingest.commit.max.transactions")
-    history = check_history(
-        run, open_lake(spark, str(folder / "lake")), None if most is None else int(most)
-    )
+    lake = ReadBySpark(open_lake(spark, str(folder / "lake")), run.namespace)
+    history = check_history(run, lake, None if most is None else int(most))
     tables = () if max_batches else check_tables(run, configuration, through_command)
     done = time.monotonic()
     return Report(

@@ -10,12 +10,12 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
-from lakeingest.reader import open_lake
 from lakeingest.source import open_source
 from lakeingest.source.contract import TopicPartition
 from tests.recordings.arriving import Arriving
 from tests.recordings.check import check_history
 from tests.recordings.configure import packaged_run, write_properties
+from tests.recordings.rust import RustLake
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,7 @@ def test_whichever_topic_arrives_first_every_publication_is_a_commit(
     for _ in source.arrive(sorted(source.ends, key=order), chunk=2000):
         waiting += not run_pipeline(spark, config, source=source).batches
     assert waiting > 2  # otherwise nothing was ever held back, and this test shows nothing
-    history = check_history(run, open_lake(spark, str(lake)))
+    history = check_history(run, RustLake(lake, run.namespace))
     assert history.violations == ()
     assert history.publications > 1
     assert history.place is not None

@@ -26,7 +26,7 @@ from tests.recordings.known import uncounted
 from tests.recordings.oracle import NULL, Rows
 from tests.recordings.prefix import PrefixChecker
 from tests.recordings.rust import RustLake
-from tests.recordings.totals import Lake, Snapshot, measured
+from tests.recordings.totals import Lake, ReadBySpark, Snapshot, measured
 from tests.recordings.watcher import reader_of
 
 pytestmark = pytest.mark.slow
@@ -83,7 +83,7 @@ def test_a_second_run_finds_nothing_new_and_publishes_nothing(
     spark: SparkSession, demo: RecordedRun, in_small_batches: Report, folder: Path
 ) -> None:
     run_pipeline(spark, load_config(folder / "pipeline.properties"))
-    again = check_history(demo, open_lake(spark, str(folder / "lake")))
+    again = check_history(demo, RustLake(folder / "lake", demo.namespace))
     assert again == in_small_batches.history
 
 
@@ -91,7 +91,7 @@ def test_a_snapshot_that_mixes_two_publications_is_found(
     spark: SparkSession, demo: RecordedRun, in_small_batches: Report, folder: Path
 ) -> None:
     lake = open_lake(spark, str(folder / "lake"))
-    history = check_history(demo, Torn(lake, "public.txlog"))
+    history = check_history(demo, ReadBySpark(Torn(lake, "public.txlog"), demo.namespace))
     assert len(history.violations) >= in_small_batches.history.publications // 2
     assert "txlog." in history.violations[0]
 

@@ -27,6 +27,7 @@ from tests.faults.killed import Writer, continuous
 from tests.recordings.check import History, check_history, check_tables
 from tests.recordings.compare import Comparison
 from tests.recordings.configure import RecordedRun, recorded_run, run_folder, write_properties
+from tests.recordings.rust import RustLake
 from tests.rig.kafka import KafkaBroker
 from tests.rig.replay import Order, replay
 
@@ -79,7 +80,7 @@ def through_kafka(
     finally:
         writer.kill()
     seconds = time.monotonic() - began
-    history = check_history(run, open_lake(spark, str(lake)))
+    history = check_history(run, RustLake(lake, run.namespace))
     return Passage(check_tables(run, configuration), history, code, seconds)
 
 

@@ -64,6 +64,41 @@ class Publication:
     transactions: int
 
 
+class Published(Protocol):
+    """What a checker asks of a lake, whoever reads it."""
+
+    def publications(self) -> Sequence[Publication]:
+        """Return all publications, oldest first."""
+
+    def totals_of(
+        self, wanted: Sequence[Publication], measures: Mapping[str, tuple[str, ...]]
+    ) -> Iterator[tuple[Publication, Totals]]:
+        """Yield each publication with the totals of its tables in ``measures``, in order."""
+
+
+@dataclass(frozen=True)
+class ReadBySpark:
+    """A lake, through the reader that users have; ``rust.RustLake`` reads faster, but only Delta.
+
+    Attributes:
+        lake: The reader.
+        namespace: Schema or database before the table names.
+    """
+
+    lake: Lake
+    namespace: str
+
+    def publications(self) -> Sequence[Publication]:
+        """See ``Published``."""
+        return publications(self.lake)
+
+    def totals_of(
+        self, wanted: Sequence[Publication], measures: Mapping[str, tuple[str, ...]]
+    ) -> Iterator[tuple[Publication, Totals]]:
+        """See ``Published``."""
+        return TotalsOfLake(self.lake, self.namespace, measures).of(wanted)
+
+
 def publications(lake: Lake) -> list[Publication]:
     """Return all publications, oldest first."""
     rows = lake.history().select("batch", "tables", "transactions").collect()

@@ -84,7 +84,7 @@ def soak(chain: Chain, play: Play, options: argparse.Namespace, folder: Path) ->
     account.ends = ingested.ingest.ends
     # Not before: a second Spark would take the cores from the one that is struck.
     spark = session("lakeingest tests", cores=2)
-    account.violations += judged(spark, run, ingested)
+    account.violations += judged(run, ingested)
     account.take(spark, run, ingested.lake, chain)
     return account
 

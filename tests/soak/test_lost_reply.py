@@ -13,6 +13,7 @@ from lakeingest.errors import TransientError
 from lakeingest.reader import open_lake
 from tests.recordings.check import check_history
 from tests.recordings.configure import packaged_run, write_properties
+from tests.recordings.rust import RustLake
 from tests.soak.switches import LOST_REPLY, switched_off
 
 pytestmark = pytest.mark.slow
@@ -60,4 +61,5 @@ def test_a_commit_whose_answer_is_lost_is_not_done_twice(
     run_pipeline(spark, config)
     assert len(undisturbed) > 9
     assert result(spark, tmp_path) == undisturbed
-    assert check_history(packaged_run(), open_lake(spark, str(tmp_path / "lake"))).violations == ()
+    run = packaged_run()
+    assert check_history(run, RustLake(tmp_path / "lake", run.namespace)).violations == ()

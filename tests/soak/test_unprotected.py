@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
-from lakeingest.reader import open_lake
 from lakeingest.sink.merge_law import MergeLaw
 from tests.recordings.check import History, check_history, check_tables
+from tests.recordings.rust import RustLake
 from tests.soak import unprotected
 from tests.soak.crafted import Crafted
 from tests.soak.switches import SWITCHES, switched_off
@@ -36,7 +36,7 @@ def ingested(
         if stage in stages:
             with switched_off(without) if without else nullcontext():
                 run_pipeline(spark, crafted.config, source=source)
-    return check_history(crafted.run, open_lake(spark, str(crafted.lake)))
+    return check_history(crafted.run, RustLake(crafted.lake, crafted.run.namespace))
 
 
 @pytest.mark.slow
