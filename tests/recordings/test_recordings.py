@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -17,16 +17,15 @@ from pyspark.sql.types import StringType, StructField, StructType
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.demo import demo_folder
-from lakeingest.reader import open_lake
 from lakeingest.shape import LEDGER_FOLDER
 from tests.recordings.altered import Line, altered
 from tests.recordings.check import Report, check_history, check_run, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, recorded_run
 from tests.recordings.known import uncounted
-from tests.recordings.oracle import NULL, Rows
+from tests.recordings.oracle import NULL, Rows, Totals
 from tests.recordings.prefix import PrefixChecker
 from tests.recordings.rust import RustLake
-from tests.recordings.totals import Lake, ReadBySpark, Snapshot, measured
+from tests.recordings.totals import Publication, measured
 from tests.recordings.watcher import reader_of
 
 pytestmark = pytest.mark.slow
@@ -88,10 +87,10 @@ def test_a_second_run_finds_nothing_new_and_publishes_nothing(
 
 
 def test_a_snapshot_that_mixes_two_publications_is_found(
-    spark: SparkSession, demo: RecordedRun, in_small_batches: Report, folder: Path
+    demo: RecordedRun, in_small_batches: Report, folder: Path
 ) -> None:
-    lake = open_lake(spark, str(folder / "lake"))
-    history = check_history(demo, ReadBySpark(Torn(lake, "public.txlog"), demo.namespace))
+    lake = RustLake(folder / "lake", demo.namespace)
+    history = check_history(demo, Torn(lake, "txlog"))
     assert len(history.violations) >= in_small_batches.history.publications // 2
     assert "txlog." in history.violations[0]
 
@@ -276,38 +275,26 @@ def test_the_packaged_run_is_the_recorded_one() -> None:
         assert hashlib.sha256(data).hexdigest() == facts["sha256"], topic
 
 
+@dataclass(frozen=True)
 class Torn:
-    """A lake whose snapshots show one table as it was a publication earlier."""
+    """A lake whose publications show one table as it was a publication earlier."""
 
-    def __init__(self, lake: Lake, table: str) -> None:
-        self._lake, self._table = lake, table
+    lake: RustLake
+    table: str
 
-    def history(self) -> DataFrame:
-        return self._lake.history()
-
-    def snapshots(self) -> Sequence[Snapshot]:
-        found = self._lake.snapshots()
+    def publications(self) -> Sequence[Publication]:
+        found = self.lake.publications()
         torn = []
         for whole, earlier in zip(found, [found[0], *found[:-1]], strict=True):
             # The initial snapshot knows only the tables that had rows.
-            known = self._table in earlier.tables()
-            torn.append(TornSnapshot(whole, earlier if known else whole, self._table))
+            at = earlier.versions.get(self.table, whole.versions[self.table])
+            torn.append(replace(whole, versions={**whole.versions, self.table: at}))
         return torn
 
-
-class TornSnapshot:
-    def __init__(self, whole: Snapshot, earlier: Snapshot, table: str) -> None:
-        self._whole, self._earlier, self._table = whole, earlier, table
-
-    @property
-    def batch(self) -> int:
-        return self._whole.batch
-
-    def tables(self) -> Sequence[str]:
-        return self._whole.tables()
-
-    def table(self, collection: str) -> DataFrame:
-        return (self._earlier if collection == self._table else self._whole).table(collection)
+    def totals_of(
+        self, wanted: Sequence[Publication], measures: Mapping[str, tuple[str, ...]]
+    ) -> Iterator[tuple[Publication, Totals]]:
+        return self.lake.totals_of(wanted, measures)
 
 
 def typed(spark: SparkSession, run: RecordedRun, table: str) -> DataFrame:
