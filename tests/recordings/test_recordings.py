@@ -287,8 +287,8 @@ class Torn:
         torn = []
         for whole, earlier in zip(found, [found[0], *found[:-1]], strict=True):
             # The initial snapshot knows only the tables that had rows.
-            at = earlier.versions.get(self.table, whole.versions[self.table])
-            torn.append(replace(whole, versions={**whole.versions, self.table: at}))
+            known = {t: v for t, v in earlier.versions.items() if t == self.table}
+            torn.append(replace(whole, versions={**whole.versions, **known}))
         return torn
 
     def totals_of(
