@@ -61,12 +61,35 @@ def seen_ends(boundaries: DataFrame, spec: PipelineSpec) -> SeenEnds:
     return SeenEnds(ends, frozenset(row["domains"] if row else ()) - {""})
 
 
+def rising(ends: Sequence[SeenEnd]) -> Sequence[SeenEnd]:
+    """Return the ENDs before the first one that goes back to where no transaction was seen.
+
+    ENDs are written in commit order, so their positions rise. Those of a connector that went back
+    are the same ones again. Another one below them is of a log that started over in between (a
+    database that was restored, a slot that was made anew without a snapshot), or of numbers that
+    do not follow the commits: its rows would lose against older ones. What comes before it is
+    sound. It itself is left to the next window, which finds it below all that was applied and
+    unknown to the ledger (``stuck.refuse_unknown_ends``), or behind a new snapshot (``seam.py``).
+    Rejected: to stop here, where that snapshot may only come with a larger window.
+
+    Args:
+        ends: In commit order, all behind the frontier.
+    """
+    highest = ""
+    for number, end in enumerate(ends):
+        if end.position >= highest:
+            highest = end.position
+        elif end.position not in {earlier.position for earlier in ends[:number]}:
+            return ends[:number]
+    return ends
+
+
 def refuse_disorder(ends: Sequence[SeenEnd], spec: PipelineSpec) -> None:
     """Stop where rows tell another order of commits than the transaction topic has.
 
     Raises:
-        DataError: A later END lies below an earlier one. (Where ids tell the place they order ENDs
-            that come again, too, so nothing is wrong with that.)
+        DataError: A later END lies below an earlier one. (Where ids tell the place, see
+            ``rising``.)
     """
     if not placed_by_rows(spec):
         return

@@ -151,10 +151,13 @@ def refuse_unknown_ends(window: Window, ledger: DeltaLedger, adopted_at: str) ->
     if unknown:
         message = (
             f"{unknown} transactions lie below the last applied position but are not in the "
-            "ledger: the source's log started over (restored database, failover, new slot). "
-            "Their order against the lake is not known, nor what the source lost. Let the "
-            "connector start over with a snapshot of all tables (its offsets deleted) and set "
-            "lakeingest.source.snapshot.again=replace, or load the lake anew (another "
-            "lakeingest.target.path). The lake stands at its last publication."
+            "ledger: the source's log started over (restored database, failover, new slot), or "
+            "its numbers do not follow its commits (MySQL: a group whose primary changed, with "
+            "group_replication_gtid_assignment_block_size above 1; a replica without "
+            "replica_preserve_commit_order=ON). Their order against the lake is not known, nor "
+            "what the source lost. Correct that, let the connector start over with a snapshot of "
+            "all tables (its offsets deleted) and set lakeingest.source.snapshot.again=replace, or "
+            "load the lake anew (another lakeingest.target.path). The lake stands at its last "
+            "publication."
         )
         raise DataError(message)

@@ -18,7 +18,7 @@ from lakeingest.apply.contents import Contents, contents
 from lakeingest.apply.epochs import opened_epochs
 from lakeingest.apply.reach import Reach
 from lakeingest.apply.seam import Stretch, stretches
-from lakeingest.apply.seen_ends import refuse_disorder, seen_ends
+from lakeingest.apply.seen_ends import refuse_disorder, rising, seen_ends
 from lakeingest.apply.share import Share, shares
 from lakeingest.apply.shortfall import (
     Shortfall,
@@ -101,7 +101,8 @@ def settled_transactions(
                 raise EpochsOpenedError(epochs)
             ends = [end for end in all_ends if end.position > frontier.end_position]
             refuse_disorder(ends, spec)
-            hoped = _cuts(ends, reach, bounds) if frontier.streaming and reach.whole else ()
+            ordered = rising(ends)
+            hoped = _cuts(ordered, reach, bounds) if frontier.streaming and reach.whole else ()
             asked_shares = share(hoped, snapshot=False)
             found = asked()
             if has_new_snapshot(found, frontier):
@@ -115,7 +116,7 @@ def settled_transactions(
                 repeated = any(end.begins > 1 for end in ends)
                 halves = first_interrupted(changes, fresh, counted) if repeated else None
                 passed = _passed(found, reach)
-                shortfall, complete = complete_prefix(ends, passed, asked_for_short(), halves)
+                shortfall, complete = complete_prefix(ordered, passed, asked_for_short(), halves)
     # A partition's last snapshot rows may arrive after the marker in another one. Nothing counts
     # them; a whole transaction that was written after them has at least arrived.
     nothing_after = not (all_ends or found.streaming())
