@@ -10,7 +10,7 @@ that the lake has already keep their lake type. What a source changes meanwhile 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql.types import StructType
@@ -86,8 +86,10 @@ def table_spec(
     new = shown.columns
     if not new:
         have = {column.name for column in (*known, *stored)}
-        unknown = [name for name in shown.fields if name not in have]
-        new = _inferred(collection, evolution.taken(unknown), shown.reader.cells, infer, warn)
+        unknown = evolution.taken([name for name in shown.fields if name not in have])
+        # Before they are looked for: Spark could not tell which one is meant.
+        _refuse_alike(collection, {*have, *unknown})
+        new = _inferred(collection, unknown, shown.reader.cells, infer, warn)
     columns = (*known, *_absent(new, known))
     # The lake's columns that the source does not send (any more).
     columns = (*columns, *_absent(stored, columns))
@@ -114,6 +116,7 @@ def table_spec(
     present = presence(shown, columns, own, before, {*chosen, *partition})
     evolution.judge(now, present, warn, described=bool(shown.versions))
     columns = evolution.columns(columns, present.left_out)
+    _refuse_alike(collection, {*(own or ()), *(column.name for column in columns)})
     if keyless is None:
         _check(collection, columns, chosen, spec.names)
     else:
@@ -247,15 +250,6 @@ def _check(
             f"({', '.join(sorted(have))}). Correct lakeingest.table.{collection}.key or .schema."
         )
         raise ConfigError(message)
-    alike = Counter(name.lower() for name in have)
-    twice = sorted(name for name in have if alike[name.lower()] > 1)
-    if twice:
-        message = (
-            f"Table '{collection}' has columns that differ by case only: {', '.join(twice)}. "
-            "Spark and its tables cannot tell them apart. Rename one on the way (Connect's "
-            "ReplaceField transform) or leave it out (the connector's column.exclude.list)."
-        )
-        raise ConfigError(message)
     unusual = sorted(name for name in have if _REFUSED_BY_DELTA & set(name))
     if unusual:
         message = (
@@ -264,7 +258,7 @@ def _check(
             "transform) or leave it out (the connector's column.exclude.list)."
         )
         raise ConfigError(message)
-    asked = sorted(have & set(names.event))
+    asked = _like(have, names.event)
     if asked:
         message = (
             f"Table '{collection}' has a column named {', '.join(asked)}, which "
@@ -272,10 +266,30 @@ def _check(
             "or rename the column on the way (Connect's ReplaceField transform)."
         )
         raise ConfigError(message)
-    taken = sorted(have & {*names.names, *more})
+    taken = _like(have, (*names.names, *more))
     if taken:
         message = (
             f"Table '{collection}' has a column named {', '.join(taken)}, which lakeingest uses "
             "itself. Set lakeingest.metadata.prefix to another prefix."
+        )
+        raise ConfigError(message)
+
+
+def _like(have: Collection[str], reserved: Collection[str]) -> list[str]:
+    """Return those of ``have`` that Spark takes for one of ``reserved``."""
+    lower = {name.lower() for name in reserved}
+    return sorted(name for name in have if name.lower() in lower)
+
+
+def _refuse_alike(collection: str, names: Collection[str]) -> None:
+    """Stop at columns, of the source or of the lake, that differ by case only."""
+    alike = Counter(name.lower() for name in names)
+    twice = sorted(name for name in names if alike[name.lower()] > 1)
+    if twice:
+        message = (
+            f"Table '{collection}' has columns that differ by case only: {', '.join(twice)}. "
+            "Spark and its tables cannot tell them apart. Rename one on the way (Connect's "
+            "ReplaceField transform; a column that was renamed at the source, to the name that it "
+            "has in the lake) or leave it out (the connector's column.exclude.list)."
         )
         raise ConfigError(message)

@@ -12,7 +12,9 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 
 from lakeingest.apply.share import Share
 from lakeingest.apply.table_spec import table_spec
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.json_format import CarriedSchema, JsonFormat
+from lakeingest.decode.logical import PRIMITIVES
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.plan.evolution import DEFAULTS, Kind, Policy, SourceSchema
 from lakeingest.plan.spec import PipelineSpec, TableSpec
@@ -129,6 +131,39 @@ def test_a_column_name_that_delta_refuses_is_refused_before_anything_is_written(
 def test_columns_that_differ_by_case_only_are_refused_by_name() -> None:
     with pytest.raises(ConfigError, match="differ by case only: NOTE, note"):
         settled(share({"id": 1, "note": "a", "NOTE": "b"}, {"id": 1}), ddl=None)
+
+
+def test_a_column_of_ours_in_another_case_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"_Deleted.*lakeingest\.metadata\.prefix"):
+        settled(share({"id": 1, "_Deleted": 5}, {"id": 1}))
+
+
+def test_columns_that_differ_by_case_only_are_refused_before_their_types_are_looked_for() -> None:
+    looked_for: list[str] = []
+
+    def infer(names: Sequence[str], _: bool) -> Mapping[str, str]:
+        looked_for.extend(names)
+        return dict.fromkeys(names, "int32")
+
+    row = share({"id": 1, "Id": 2}, {"id": 1})
+    with pytest.raises(ConfigError, match="differ by case only: Id, id"):
+        table_spec(ORDERS, [row], None, (), None, SPEC, infer, looked_for.append)
+    assert looked_for == []
+
+
+def test_a_column_that_is_renamed_by_case_only_is_refused_where_the_lake_has_the_old_name() -> None:
+    row = share({"id": 1, "Note": "x"}, {"id": 1})
+    with pytest.raises(ConfigError, match="differ by case only: Note, note"):
+        settled(row, ddl=None, lake=LAKE, before=KNOWN)
+    kinds = {"id": "int64", "Note": "string"}
+    columns = tuple(SourceColumn(name, PRIMITIVES[kind]) for name, kind in kinds.items())
+    spec = replace(SPEC, format=JsonFormat({b"1": CarriedSchema(0, columns)}))
+    described = replace(row, value_tags=frozenset({b"1"}))
+    with pytest.raises(ConfigError, match="differ by case only: Note, note"):
+        settled(described, ddl=None, lake=LAKE, before=KNOWN, spec=spec)
+    ignore = {**DEFAULTS, Kind.ADDED: Policy.IGNORE}
+    table = settled(row, ddl=None, lake=LAKE, before=KNOWN, policies=ignore)
+    assert table.names() == ("id", "note")
 
 
 def test_a_table_with_a_row_key_of_ours_needs_its_policy() -> None:
