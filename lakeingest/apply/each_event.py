@@ -5,10 +5,11 @@ one begins is an offset per partition, nothing else. A batch that a crash cut sh
 again as it was; what tables hold of it comes once more and changes nothing, because positions
 decide and not arrival.
 
-Two things that only transactions tell are refused instead of guessed: values that a changed key
+Three things that only transactions tell are refused instead of guessed: values that a changed key
 leaves out where the old key may lie in another partition (the row before may not be there yet) or
-where columns of the user's order it (its delete is below its create then, not beside it), and a
-new snapshot (what it lacks was deleted, but when). A record that cannot be read ends its
+where columns of the user's order it (its delete is below its create then, not beside it), a new
+snapshot (what it lacks was deleted, but when), and a null record that is a delete by itself
+(``null_records.py``). A record that cannot be read ends its
 partition's part of the window, so that nothing behind it is applied and then forgotten. So does a
 delete that is half of a key change while the other half is not there: applied alone it would take
 with it the values that the other half leaves out.
@@ -16,15 +17,15 @@ with it the values that the other half leaves out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply.bootstrap import has_new_snapshot, refused_snapshot
 from lakeingest.apply.contents import Contents, contents
+from lakeingest.apply.null_records import refuse_lone_null_records
 from lakeingest.apply.order import order_epoch
 from lakeingest.apply.reach import Reach
 from lakeingest.apply.share import Share, shares
@@ -46,7 +47,8 @@ def settled_events(
     """Make one batch of a reading.
 
     Raises:
-        DataError: A new snapshot, or a changed key whose left-out values cannot be known.
+        DataError: A new snapshot, or (when the shares are asked for) a changed key whose left-out
+            values cannot be known, or a null record without its delete.
     """
     spec = replace(spec, epochs=())
     number = max(frontier.end_offset + 1, bounds.through or 0)
@@ -69,7 +71,11 @@ def settled_events(
     events = sum(p.records for p in found.of(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
     cuts = (Cut(number, number, "", 0, events),) if within.data else ()
     batched = plan.in_batches(changes, nothing, cuts, "", snapshot=False)
-    ask = partial(_checked_shares, lambda: shares(batched, spec.format), reach, frontier, spec)
+
+    def checked() -> Sequence[Share]:
+        refuse_lone_null_records(changes, found, _read_before(frontier))
+        return _checked_shares(shares(batched, spec.format), reach, frontier, spec)
+
     return Window(
         reach,
         found,
@@ -79,9 +85,18 @@ def settled_events(
         frontier_position="",
         cuts=cuts,
         waiting=waiting,
-        asked_shares=begun(ask) if cuts else tuple,
+        asked_shares=begun(checked) if cuts else tuple,
         epochs=(order_epoch(spec),),
         whole=False,
+    )
+
+
+def _read_before(frontier: Frontier) -> frozenset[TopicPartition]:
+    """Return the partitions of which something was read before."""
+    return frozenset(
+        TopicPartition(topic, partition)
+        for topic, parts in frontier.offsets.items()
+        for partition in parts
     )
 
 
@@ -116,9 +131,8 @@ def _before(reach: Reach, *ends: Mapping[TopicPartition, int]) -> Reach:
 
 
 def _checked_shares(
-    asked: Callable[[], Sequence[Share]], reach: Reach, frontier: Frontier, spec: PipelineSpec
+    found: Sequence[Share], reach: Reach, frontier: Frontier, spec: PipelineSpec
 ) -> Sequence[Share]:
-    found = asked()
     partitions = {topic: set(parts) for topic, parts in frontier.offsets.items()}
     for part in reach.data:
         partitions.setdefault(part.topic, set()).add(part.partition)

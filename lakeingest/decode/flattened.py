@@ -7,8 +7,9 @@ of the row an envelope is written again, so that all that follows has one form t
 of the transform are in it still, under names that no column has.
 
 A delete must be a row with ``__deleted`` (``delete.tombstone.handling.mode=rewrite``); the other
-modes leave no trace of it but a null record, and Debezium has counted it: its transaction never
-becomes whole, and the run says so.
+modes leave no trace of it but a null record. Debezium has counted it: its transaction never becomes
+whole, and the run says so. Where each event is on its own, the null record itself is refused
+(``apply/null_records.py``); ``drop`` leaves nothing that could be noticed there.
 
 Avro's records have the same fields and need no envelope: ``flattened_avro.py``.
 """
@@ -27,13 +28,6 @@ from lakeingest.decode.header import envelope_header
 from lakeingest.decode.json_envelope import parsed, tagged, unwrapped
 from lakeingest.decode.json_format import JsonFormat
 from lakeingest.shape import SOURCE
-
-FIELDS = (
-    "op,source.ts_ms,source.snapshot,source.db,source.schema,source.table,source.sequence,"
-    "source.lsn,transaction.id,transaction.total_order"
-)
-"""``add.fields`` of a PostgreSQL connector; MySQL's and MariaDB's have ``source.gtid``, ``.file``,
-``.pos`` and ``.row`` for ``.schema``, ``.sequence`` and ``.lsn``."""
 
 
 class FlattenedFormat(JsonFormat):
