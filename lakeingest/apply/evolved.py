@@ -145,9 +145,10 @@ class Evolution:
         told = []
         if new and not described:
             told.append(
-                f"{_listed(new)} is new. If it was added with a DEFAULT, rows that did not change "
-                "since have that value in the database and NULL in the lake: JSON without schemas "
-                f"does not tell it ({_SCHEMAS} does). {_REPAIR}"
+                f"{_listed(new)} is new. If it was added with a DEFAULT (or, in MySQL or MariaDB, "
+                "NOT NULL), rows that did not change since have that value in the database and "
+                f"NULL in the lake: JSON without schemas does not tell it ({_SCHEMAS} does). "
+                f"{_REPAIR}"
             )
         if present.stand_ins:
             told.append(
@@ -155,12 +156,30 @@ class Evolution:
                 "whose value no event tells. Rows that did not change since have NULL in the lake. "
                 f"{_REPAIR}"
             )
+        told += self._told_of_zeros(present)
         known = self.before.by_name() if self.before else {}
         late = [name for name in new if name in known]
         if late:
             told.append(
                 f"{_listed(late)} is taken in now, but was there before: it is NULL in rows that "
                 f"did not change since. {_REPAIR}"
+            )
+        return told
+
+    def _told_of_zeros(self, present: Presence) -> list[str]:
+        zeros, unfilled = self.taken(present.zeros), self.taken(present.unfilled)
+        told = []
+        if zeros:
+            told.append(
+                f"{_listed(zeros)} was added NOT NULL without a DEFAULT. Rows that did not change "
+                "since have 0 or the empty text there, as the server gives them, unless it numbers "
+                f"or computes them (AUTO_INCREMENT, GENERATED), which no event tells. {_REPAIR}"
+            )
+        if unfilled:
+            told.append(
+                f"{_listed(unfilled)} was added NOT NULL without a DEFAULT. Rows that did not "
+                "change since have a value in the database, which no event tells, and NULL in the "
+                f"lake. {_REPAIR}"
             )
         return told
 

@@ -23,8 +23,9 @@ from lakeingest.decode.columns import SourceColumn, declared, of_json
 from lakeingest.decode.row import NONE_ABSENT
 from lakeingest.decode.wire import Samples, Shown
 from lakeingest.errors import ConfigError
+from lakeingest.plan import implicit
 from lakeingest.plan.evolution import DEFAULTS, Policies, SourceSchema
-from lakeingest.plan.presence import presence
+from lakeingest.plan.presence import Zero, presence
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.shape import MetadataColumns
 from lakeingest.widening import widens
@@ -113,7 +114,7 @@ def table_spec(
         )
         raise ConfigError(message)
     now = _newest(shown, columns)
-    present = presence(shown, columns, own, before, {*chosen, *partition})
+    present = presence(shown, columns, own, before, {*chosen, *partition}, _zero(spec))
     evolution.judge(now, present, warn, described=bool(shown.versions))
     columns = evolution.columns(columns, present.left_out)
     _refuse_alike(collection, {*(own or ()), *(column.name for column in columns)})
@@ -132,6 +133,12 @@ def table_spec(
         fills=evolution.fills(present),
         source=SourceSchema.of(now).to_json() if now else "",
     )
+
+
+def _zero(spec: PipelineSpec) -> Zero | None:
+    if spec.connector not in implicit.CONNECTORS:
+        return None
+    return lambda column: implicit.implicit_value(column, spec.encodings)
 
 
 def _newest(shown: Shown, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:

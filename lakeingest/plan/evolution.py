@@ -10,7 +10,8 @@ column in every batch, and would have to look into every record for it (``decode
 What may be done is said by kind, as ``evolve``, ``ignore`` or ``stop``; ``evolve`` is the default
 where no value is lost by it:
 
-* ``added``: the column is added; old rows have its default where the records tell it, else NULL.
+* ``added``: the column is added; old rows have its default where the records tell it (or the zero
+  that MySQL gives them, ``implicit.py``), else NULL.
 * ``dropped``: the column stays, and so do the values in it, because the lake cannot get them back.
   Rows that come later have NULL there. (``ignore``: the same, without a warning.)
 * ``widened``: the lake's type becomes the wider one. (``ignore``: it stays; a value that does not

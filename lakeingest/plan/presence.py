@@ -12,7 +12,7 @@ the time, and one that comes and goes in one batch is not seen; the source does 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakeingest.decode.columns import SourceColumn
@@ -32,12 +32,20 @@ class Presence:
         fills: Columns that are new to a table with rows, and the default of those rows; the lake
             may have one already, because it was declared before, or was there once.
         stand_ins: New columns whose default is an expression at the source.
+        zeros: Of ``fills``, those whose default is the zero of their type, which nobody wrote.
+        unfilled: New columns whose old rows have a zero that is not known.
     """
 
     left_out: frozenset[str] = frozenset()
     absences: Absences = field(default_factory=Absences)
     fills: Mapping[str, str] = field(default_factory=dict)
     stand_ins: tuple[str, ...] = ()
+    zeros: tuple[str, ...] = ()
+    unfilled: tuple[str, ...] = ()
+
+
+Zero = Callable[[SourceColumn], str | None]
+"""The value that old rows have of a column that is added NOT NULL without a default, in JSON."""
 
 
 def presence(
@@ -46,6 +54,7 @@ def presence(
     lake: Collection[str] | None,
     before: SourceSchema | None,
     fixed: Collection[str],
+    zero: Zero | None = None,
 ) -> Presence:
     """Tell which columns are in all records of a batch.
 
@@ -55,13 +64,14 @@ def presence(
         lake: Columns of the lake's table; null: there is none yet.
         before: The source's table after the last batch, where it is known.
         fixed: Columns that the table cannot do without: key and partition.
+        zero: Gives null where it is not known; null itself: the source adds no such column.
     """
     if not shown.rows:
         return Presence()
     stored = frozenset(lake or ())
     names = [column.name for column in columns if column.name not in fixed]
     if shown.versions:
-        return _by_schema(shown, names, stored, before, exists=lake is not None)
+        return _by_schema(shown, names, stored, before, zero, exists=lake is not None)
     known = before.by_name() if before else stored
     absent = [name for name in names if name in stored and name not in shown.everywhere]
     # One that the last batch did not have is new here, and older records have no word on it.
@@ -78,13 +88,17 @@ def _by_schema(
     names: Sequence[str],
     stored: frozenset[str],
     before: SourceSchema | None,
+    zero: Zero | None,
     *,
     exists: bool,
 ) -> Presence:
     versions = {tag: {c.name: c for c in columns} for tag, columns in shown.versions.items()}
     known = before.by_name() if before else {}
     had = stored & frozenset(known) if before else stored
-    left_out, stand_ins = set(), []
+    left_out: set[str] = set()
+    stand_ins: list[str] = []
+    zeros: list[str] = []
+    unfilled: list[str] = []
     dropped: dict[str, frozenset[bytes]] = {}
     early: dict[str, Early] = {}
     fills: dict[str, str] = {}
@@ -105,13 +119,28 @@ def _by_schema(
             dropped[name] = lacking - older
         first = versions[having[0]][name]
         # One that was there before, and not taken in, has values that are lost, not the default.
-        if first.default is None or name in known or not (exists or older):
+        if name in known or not (exists or older):
             continue
-        if is_stand_in(first):
+        default = first.default
+        if default is None:
+            if zero is None or first.nullable is not False:
+                continue
+            default = zero(first)
+            (unfilled if default is None else zeros).append(name)
+            if default is None:
+                continue
+        elif is_stand_in(first):
             stand_ins.append(name)
             continue
         if older:
-            early[name] = Early(older, first.default)
+            early[name] = Early(older, default)
         if exists:
-            fills[name] = first.default
-    return Presence(frozenset(left_out), Absences(dropped, early), fills, tuple(stand_ins))
+            fills[name] = default
+    return Presence(
+        frozenset(left_out),
+        Absences(dropped, early),
+        fills,
+        tuple(stand_ins),
+        tuple(zeros),
+        tuple(unfilled),
+    )

@@ -14,7 +14,7 @@ from lakeingest.apply.share import Share
 from lakeingest.apply.table_spec import table_spec
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.json_format import CarriedSchema, JsonFormat
-from lakeingest.decode.logical import PRIMITIVES
+from lakeingest.decode.logical import PRIMITIVES, SEMANTIC
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.plan.evolution import DEFAULTS, Kind, Policy, SourceSchema
 from lakeingest.plan.spec import PipelineSpec, TableSpec
@@ -211,3 +211,21 @@ def test_a_partition_column_is_never_left_out() -> None:
     before = SourceSchema(KNOWN.columns[:1])
     table = settled(row, ddl=None, lake=LAKE, before=before, partition=("note",))
     assert table.names() == ("id", "note")
+
+
+def test_mysql_fills_a_column_that_is_added_not_null_and_says_so() -> None:
+    columns = (
+        SourceColumn("id", PRIMITIVES["int64"], nullable=False),
+        SourceColumn("note", PRIMITIVES["string"]),
+        SourceColumn("n", PRIMITIVES["int32"], nullable=False),
+        SourceColumn("at", SEMANTIC["io.debezium.time.Date"], nullable=False),
+    )
+    format_ = JsonFormat({b"1": CarriedSchema(0, columns)})
+    row = share({"id": 1, "note": "x", "n": 5, "at": 1}, {"id": 1})
+    sent = replace(row, value_tags=frozenset({b"1"}))
+    for connector, fills in (("mysql", {"n": "0"}), ("postgresql", {})):
+        told: list[str] = []
+        spec = replace(SPEC, connector=connector, format=format_)
+        table = settled(sent, ddl=None, lake=LAKE, before=KNOWN, spec=spec, warnings=told)
+        assert table.fills == fills
+        assert ["'n'" in text or "'at'" in text for text in told] == [True] * 2 * len(fills)

@@ -10,7 +10,7 @@ from lakeingest.decode.logical import PRIMITIVES, SEMANTIC
 from lakeingest.decode.row import Absences, Early
 from lakeingest.decode.wire import Shown
 from lakeingest.plan.evolution import SourceSchema
-from lakeingest.plan.presence import Presence, presence
+from lakeingest.plan.presence import Presence, Zero, presence
 
 ID, A, B = (SourceColumn(name, PRIMITIVES["string"]) for name in ("id", "a", "b"))
 WEB = SourceColumn("web", PRIMITIVES["string"], True, '"web"')
@@ -35,9 +35,10 @@ def told(
     lake: Sequence[str] | None,
     before: Sequence[SourceColumn] | None = None,
     columns: Sequence[SourceColumn] = ALL,
+    zero: Zero | None = None,
 ) -> Presence:
     known = SourceSchema.of(before) if before is not None else None
-    return presence(shown, columns, lake, known, {"id"})
+    return presence(shown, columns, lake, known, {"id"}, zero)
 
 
 def test_columns_that_all_records_have_cost_nothing() -> None:
@@ -105,3 +106,24 @@ def test_the_default_of_an_expression_is_none() -> None:
     made = SourceColumn("made", SEMANTIC["io.debezium.time.MicroTimestamp"], True, "0")
     found = told(described(v2=(ID, made)), ["id"], (ID,), (ID, made))
     assert found == Presence(stand_ins=("made",))
+
+
+COUNT = SourceColumn("count", PRIMITIVES["int32"], nullable=False)
+DAY = SourceColumn("day", SEMANTIC["io.debezium.time.Date"], nullable=False)
+
+
+def test_a_column_that_mysql_adds_not_null_has_its_zero_in_old_rows() -> None:
+    def zero(column: SourceColumn) -> str | None:
+        return "0" if column is COUNT else None
+
+    now = (ID, A, COUNT, DAY)
+    shown = described(v1=(ID, A), v2=now)
+    found = told(shown, ["id", "a"], (ID, A), now, zero)
+    early = {"count": Early(frozenset({V1}), "0")}
+    assert found == Presence(
+        absences=Absences(early=early), fills={"count": "0"}, zeros=("count",), unfilled=("day",)
+    )
+    # Nor is one that may be NULL, nor any of a database that does not add such columns.
+    loose = SourceColumn("loose", PRIMITIVES["int32"], nullable=True)
+    assert told(described(v2=(ID, loose)), ["id"], (ID,), (ID, loose), zero) == NOTHING
+    assert told(described(v2=now), ["id", "a"], (ID, A), now) == NOTHING
