@@ -1,7 +1,7 @@
 """The shape of the frames that stages hand to one another, in the order of an event's way.
 
 Stages never import each other; each one's output type is the next one's input type, and both are
-written here once. Column names are the field's standard terms (see ``README.md``, words).
+written here once. Column names are the field's standard terms.
 """
 
 from __future__ import annotations

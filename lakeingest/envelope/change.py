@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from lakeingest.envelope.binlog import MARIADB, MYSQL
 from lakeingest.envelope.commit_lsn import DB2, SQLSERVER
 from lakeingest.envelope.epoch import row_epoch
-from lakeingest.envelope.family import Family
+from lakeingest.envelope.family import Family, is_streamed
 from lakeingest.envelope.headers import NEW_KEY_HEADER, OLD_KEY_HEADER, RUN_HEADER, header
 from lakeingest.envelope.oracle import ORACLE
 from lakeingest.envelope.ordered import ordered_position
@@ -40,15 +40,12 @@ FAMILIES: dict[str, Family] = {
     "yugabytedb-grpc": YUGABYTEDB_GRPC,
 }
 
-_INITIAL = ("true", "first", "first_in_data_collection", "last_in_data_collection", "last")
-
-
 _PLACE = ("transaction_key", "position", "collection", "op")
 
 
 def _kind(position: Column) -> Column:
     op = F.col("op")
-    initial = (op == "r") & F.coalesce(F.col("source.snapshot").isin(*_INITIAL), F.lit(False))
+    initial = (op == "r") & ~is_streamed()
     placed = position.isNotNull() & (F.col("collection") != "")
     return (
         F.when(F.col("value").isNull(), Kind.NULL_RECORD)

@@ -71,7 +71,10 @@ class Family:
     inside: Callable[[], Column] | None = None
 
 
+_INITIAL = ("true", "first", "first_in_data_collection", "last_in_data_collection", "last")
+"""Marks of an initial snapshot's rows; Debezium's ``SnapshotRecord`` has two more and no others."""
+
+
 def is_streamed() -> Column:
     """Condition: not a row of an initial snapshot (null: the converter left the default out)."""
-    snapshot = F.coalesce(F.col("source.snapshot"), F.lit("false"))
-    return snapshot.isin("false", "incremental")
+    return ~F.coalesce(F.col("source.snapshot"), F.lit("false")).isin(*_INITIAL)

@@ -1,4 +1,9 @@
-"""Positions: the one total order of events in a source's log (vocabulary for every stage)."""
+"""Positions: the one total order of events in a source's log (vocabulary for every stage).
+
+Stages work with the encoded form (``encoding.py``, ``epochs.py``). ``Lsn``, ``BinlogPosition``,
+``GtidSet``, ``HybridTime`` and their like are the same places as exact values, for tools and tests:
+no stage uses them, and tests hold the encoded form against them.
+"""
 
 from lakeingest.position.binlog import BinlogPosition, Gtid, GtidSet
 from lakeingest.position.encoding import (
