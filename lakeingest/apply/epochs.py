@@ -16,7 +16,7 @@ from lakeingest.envelope.family import Domains
 from lakeingest.errors import DataError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan.spec import PipelineSpec
-from lakeingest.position.epochs import Epoch, epoch_number, leading_component
+from lakeingest.position.epochs import IN_FILE_ORDER, Epoch, epoch_number, leading_component
 from lakeingest.transaction.epochs import Run, epochs_after
 
 MAX_EPOCHS = 100
@@ -38,7 +38,7 @@ def opened_epochs(
         DataError: The domains cannot follow one another, or take turns.
     """
     known = spec.epochs
-    if not domains or (known and set(domains) == {known[-1].domain}):
+    if not domains or (known and _of_one_server(domains, known[-1])):
         return known
     of_family = FAMILIES[spec.connector].domains
     if of_family is None:
@@ -67,6 +67,13 @@ def opened_epochs(
         )
         raise DataError(message)
     return epochs
+
+
+def _of_one_server(domains: Collection[str], newest: Epoch) -> bool:
+    """Tell whether all is of the newest epoch's domain, by the domains alone."""
+    if not newest.in_file_order:
+        return set(domains) == {newest.domain}
+    return set(domains) <= {newest.domain, newest.domain.removesuffix(IN_FILE_ORDER)}
 
 
 def _applied(frontier: Frontier, known: tuple[Epoch, ...]) -> int:

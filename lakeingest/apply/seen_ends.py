@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.errors import DataError
 from lakeingest.plan.spec import PipelineSpec
-from lakeingest.plan.window import placed_by_rows
+from lakeingest.plan.window import all_placed_by_rows
 from lakeingest.transaction.cut import End
 
 
@@ -91,7 +91,7 @@ def refuse_disorder(ends: Sequence[SeenEnd], spec: PipelineSpec) -> None:
         DataError: A later END lies below an earlier one. (Where ids tell the place, see
             ``rising``.)
     """
-    if not placed_by_rows(spec):
+    if not all_placed_by_rows(spec):
         return
     for earlier, later in pairwise(ends):
         if later.position < earlier.position:

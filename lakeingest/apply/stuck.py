@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 
 from lakeingest.apply.shortfall import Shortfall
 from lakeingest.apply.window import Window
@@ -147,7 +148,11 @@ def refuse_unknown_ends(window: Window, ledger: DeltaLedger, adopted_at: str) ->
     Raises:
         DataError: An END below the frontier is not in the ledger.
     """
-    unknown = ledger.unknown_ends([place for place in window.again if place > adopted_at])
+    by_length: dict[int, list[str]] = defaultdict(list)
+    for place in window.again:
+        if place > adopted_at:
+            by_length[len(place)].append(place)
+    unknown = sum(map(ledger.unknown_ends, by_length.values()))
     if unknown:
         message = (
             f"{unknown} transactions lie below the last applied position but are not in the "

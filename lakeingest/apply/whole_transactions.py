@@ -77,7 +77,7 @@ def settled_transactions(
     if plan.placed_by_rows(spec):
         decoded = held(decoded)
         boundaries = held(plan.placed(boundaries, decoded, spec, frontier.end_position))
-    below = plan.released_below(frontier.end_position, spec)
+    below = plan.released_below(frontier.end_position)
     fresh = boundaries.where(F.col("end_position") > F.lit(frontier.end_position))
 
     def share(cuts: Sequence[Cut], *, snapshot: bool) -> Callable[[], Sequence[Share]]:
@@ -96,8 +96,9 @@ def settled_transactions(
             seen = asked_for_ends()
             all_ends = seen.ends
             epochs = opened_epochs(metadata, seen.domains, frontier, spec)
-            # The first epoch has the same positions, known or not.
-            if epochs != spec.epochs and (len(epochs) > 1 or frontier.end_position):
+            # The first epoch has the same positions, known or not, unless it is in file order.
+            otherwise = len(epochs) > 1 or any(epoch.in_file_order for epoch in epochs)
+            if epochs != spec.epochs and (otherwise or frontier.end_position):
                 raise EpochsOpenedError(epochs)
             ends = [end for end in all_ends if end.position > frontier.end_position]
             refuse_disorder(ends, spec)
@@ -137,7 +138,7 @@ def settled_transactions(
         shortfall,
         len(ends) - len(complete),
         tuple(
-            plan.told_apart(end.position, spec)
+            plan.told_apart(end.position)
             for end in all_ends
             if end.position <= frontier.end_position
         ),

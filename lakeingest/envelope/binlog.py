@@ -4,8 +4,10 @@ MariaDB's GTID is ``domain-server-sequence``: the sequence orders one domain acr
 the server first, as Debezium's own ``MariaDbGtid.compareTo`` does). MySQL's is ``uuid:n`` or
 ``uuid:tag:n``, else the transaction id is ``file=<name>.<number>,pos=<n>``. File numbers are
 compared as numbers: ``999999`` comes before ``1000000``. Numbers of different GTID domains, uuids
-(each tag counts for itself) and binlog base names cannot be compared: they are in epochs of their
-own, in the order in which the transaction topic has them.
+and binlog base names cannot be compared: they are in epochs of their own, in the order in which the
+transaction topic has them. Each tag of a uuid counts for itself, too, but in one binlog: where
+there are tags, an epoch is in file order (``position/epochs.py``), and END, whose id tells no place
+in a file, stands where the rows of its transaction do (``plan/window.py``).
 
 MariaDB writes a BEGIN without END for each TRUNCATE and DDL statement (recorded: 33 of 33), so a
 BEGIN is over when a later transaction begins. Later matters: after a restart the connector goes
@@ -31,6 +33,7 @@ from pyspark.sql import functions as F
 from lakeingest.envelope.compressed import MYSQL_SOURCE, inside, within_transaction
 from lakeingest.envelope.family import Domains, Family, is_streamed
 from lakeingest.position import component, position
+from lakeingest.position.epochs import IN_FILE_ORDER
 
 _FILE = "file="
 _POS = ",pos="
@@ -40,6 +43,10 @@ def _is_file(id_: Column) -> Column:
     return F.startswith(id_, F.lit(_FILE))
 
 
+def _in_file(number: Column, offset: Column) -> Column:
+    return F.shiftleft(number.cast("bigint"), 40) + offset.cast("bigint")
+
+
 def _number(id_: Column) -> Column:
     """Number of a transaction within its domain: GTID sequence, GTID n, or file and offset.
 
@@ -47,7 +54,7 @@ def _number(id_: Column) -> Column:
     """
     file = F.substring_index(F.substring_index(id_, _POS, 1), ".", -1)
     offset = F.substring_index(F.substring_index(id_, _POS, -1), ",", 1)
-    in_file = F.shiftleft(file.cast("bigint"), 40) + offset.cast("bigint")
+    in_file = _in_file(file, offset)
     of_gtid = F.substring_index(F.substring_index(id_, ":", -1), "-", -1).cast("bigint")
     return F.when(_is_file(id_), in_file).otherwise(of_gtid)
 
@@ -61,12 +68,19 @@ def _row_id() -> Column:
 
 
 def _domain(id_: Column) -> Column:
-    """Return the id without its number: ``uuid``, ``uuid:tag``, ``0``, ``file=mysql-bin``."""
-    return F.regexp_replace(id_, r"(-\d+-\d+$)|(:\d+$)|(\.\d+,pos=\d+$)", "")
+    """Return the id without its number: ``uuid``, ``0``, ``file=mysql-bin``; ``uuid:*``: tagged."""
+    counted = F.regexp_replace(id_, r"(-\d+-\d+$)|(:\d+$)|(\.\d+,pos=\d+$)", "")
+    of_server = F.regexp_replace(counted, ":.*$", IN_FILE_ORDER)
+    return F.when(_is_file(id_), counted).otherwise(of_server)
 
 
 def _is_in(id_: Column, domain: str) -> Column:
-    """Compare with the domain without a regular expression."""
+    """Compare with the domain without a regular expression.
+
+    In ``uuid:*`` are all transactions of the server, those without a tag, too.
+    """
+    if domain.endswith(IN_FILE_ORDER):
+        return F.startswith(id_, F.lit(domain.removesuffix("*")))
     if domain.startswith(_FILE):
         file = F.substring_index(id_, _POS, 1)
         number = F.substring_index(file, ".", -1)
@@ -85,6 +99,12 @@ def _position(epoch: Column, within: Callable[[], Column]) -> Column:
         component(F.col("source.pos")),
         component(within()),
     )
+
+
+def _position_in_file(epoch: Column, within: Callable[[], Column]) -> Column:
+    pos = F.col("source.pos")
+    place = _in_file(F.substring_index(F.col("source.file"), ".", -1), pos)
+    return position(epoch, is_streamed(), component(place), component(pos), component(within()))
 
 
 def _row() -> Column:
@@ -127,4 +147,5 @@ MYSQL = replace(
     position=partial(_position, within=within_transaction),
     source=MYSQL_SOURCE,
     inside=inside,
+    in_file=partial(_position_in_file, within=within_transaction),
 )

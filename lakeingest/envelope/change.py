@@ -91,7 +91,7 @@ def changes(
     family = FAMILIES[connector]
     placed = (
         envelopes.withColumn("collection", family.collection())
-        .withColumn("position", _position(family, row_epoch(family, epoch, epochs), ordered))
+        .withColumn("position", _position(family, epoch, epochs, ordered))
         .withColumn("incarnation", header(RUN_HEADER))
         .withColumn("moved_from", F.when(F.col("op") == "c", header(OLD_KEY_HEADER)))
     )
@@ -132,8 +132,13 @@ def _moves_on() -> Column:
     return F.coalesce(found, F.lit(False)).alias(MOVES_ON)
 
 
-def _position(family: Family, epoch: Column, ordered: Column | None) -> Column:
+def _position(family: Family, base: int, epochs: Sequence[Epoch], ordered: Column | None) -> Column:
+    epoch = row_epoch(family, base, epochs)
     of_source = family.position(epoch)
+    in_file_order = [each.number for each in epochs if each.in_file_order]
+    if in_file_order and family.in_file is not None:
+        in_file = is_streamed() & epoch.isin(*in_file_order)
+        of_source = F.when(in_file, family.in_file(epoch)).otherwise(of_source)
     if ordered is None:
         return of_source
     by_user = ordered_position(epoch, ordered)

@@ -40,7 +40,9 @@ def end_epoch(family: Family, base: int, epochs: Sequence[Epoch], id_: Column) -
 def _epoch(domains: Domains, id_: Column, epochs: Sequence[Epoch]) -> Column:
     to_come = F.lit(epochs[-1].number + 1)
     found: Column | None = None
-    for epoch in reversed(epochs):
+    # Most rows are of the newest one; one in file order has what is left of its server.
+    in_file_order = any(epoch.in_file_order for epoch in epochs)
+    for epoch in epochs if in_file_order else reversed(epochs):
         inside = domains.is_in(id_, epoch.domain)
         if epoch.lowest > 0:
             inside = inside & (domains.number(id_) >= F.lit(epoch.lowest))

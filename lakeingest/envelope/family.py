@@ -56,6 +56,8 @@ class Family:
         cells: Whether its rows may come in cells (``decode/cell.py``).
         inside: ``shape.INSIDE`` of a row, where a transaction's rows may share a place; null: they
             never do.
+        in_file: ``(epoch) -> Column``: the position where it is a place in a file of the log
+            (``Epoch.in_file_order``); null: there are no such epochs.
     """
 
     position: Callable[[Column], Column]
@@ -69,6 +71,7 @@ class Family:
     event: Callable[[], tuple[Column, ...]] | None = None
     cells: bool = False
     inside: Callable[[], Column] | None = None
+    in_file: Callable[[Column], Column] | None = None
 
 
 _INITIAL = ("true", "first", "first_in_data_collection", "last_in_data_collection", "last")

@@ -62,7 +62,9 @@ def window_boundaries(metadata: DataFrame, spec: PipelineSpec) -> DataFrame:
         end_position = F.lit(_UNPLACED)
     else:
         end_position = family.end_position(end_epoch(family, spec.epoch, spec.epochs, id_), id_)
-    found = boundaries(metadata, family.transaction_key(id_), end_position, family.implied_end)
+    # Whether a BEGIN is of a later transaction the numbers of two tags do not tell.
+    implied_end = family.implied_end and not _in_file_order(spec)
+    found = boundaries(metadata, family.transaction_key(id_), end_position, implied_end)
     if family.end_collection is not None:
         found = found.withColumn("collections", _renamed(family.end_collection))
     domain = family.domains.domain(id_) if family.domains else F.lit("")
@@ -78,17 +80,27 @@ def _renamed(named: Callable[[Column], Column]) -> Column:
     )
 
 
-def placed_by_rows(spec: PipelineSpec) -> bool:
-    """Tell whether an END's place is told by the rows of its transaction (``placed``)."""
+def all_placed_by_rows(spec: PipelineSpec) -> bool:
+    """Tell whether the place of every END is told by the rows of its transaction."""
     return FAMILIES[spec.connector].end_position is None
+
+
+def placed_by_rows(spec: PipelineSpec) -> bool:
+    """Tell whether the place of some END is told by the rows of its transaction (``placed``)."""
+    return all_placed_by_rows(spec) or bool(_in_file_order(spec))
+
+
+def _in_file_order(spec: PipelineSpec) -> list[int]:
+    return [epoch.number for epoch in spec.epochs if epoch.in_file_order]
 
 
 def placed(ends: DataFrame, window: DataFrame, spec: PipelineSpec, frontier: str) -> DataFrame:
     """Give ENDs their place by the rows of their transactions, where ids do not tell.
 
-    The rows of a transaction share the leading component, its commit. An END lies above all with
-    it; those that share it are kept apart by their offset, which ends the position. One without
-    rows is where the END before it is: it has none that count, or it waits for them.
+    The rows of a transaction share the leading component, its commit; in file order, it is that of
+    its last row. An END lies above all with it; those that share it are kept apart by their offset,
+    which ends the position. One without rows is where the END before it is: it has none that count,
+    or it waits for them.
 
     Args:
         ends: ``window_boundaries``.
@@ -107,29 +119,52 @@ def placed(ends: DataFrame, window: DataFrame, spec: PipelineSpec, frontier: str
         F.last(F.substring("_reached", 1, _COMMIT_WIDTH), ignorenulls=True).over(before),
         F.lit(lowest),
     )
+    mine, commit = _placed_here(spec, commit)
     place = F.concat(commit, F.lit(_ABOVE_ROWS), component(F.col("end_offset")))
     readable = F.col("end_position") != ""
     return (
         ends.join(reached, "transaction_key", "left")
-        .withColumn("end_position", F.when(readable, place).otherwise(F.lit("")))
+        .withColumn(
+            "end_position",
+            F.when(readable & mine, place).when(readable, F.col("end_position")).otherwise(""),
+        )
         .select(*ends.columns)
     )
 
 
-def told_apart(end_position: str, spec: PipelineSpec) -> str:
+def _placed_here(spec: PipelineSpec, commit: Column) -> tuple[Column, Column]:
+    """Return which ENDs stand where their rows do, and the commit of those.
+
+    In file order one without rows is not below its epoch, though the END before it may be.
+    """
+    if all_placed_by_rows(spec):
+        return F.lit(True), commit
+    mine, place = F.lit(False), commit
+    for number in _in_file_order(spec):
+        first = after(number, 0)
+        inside = F.startswith(F.col("end_position"), F.lit(first[: EPOCH_WIDTH + 1]))
+        mine = mine | inside
+        place = F.when(inside, F.greatest(commit, F.lit(first))).otherwise(place)
+    return mine, place
+
+
+def told_apart(end_position: str) -> str:
     """Return what of an END's position is the same when END comes again."""
-    return end_position[:-COMPONENT_WIDTH] if placed_by_rows(spec) else end_position
+    return end_position[:-COMPONENT_WIDTH] if _is_placed(end_position) else end_position
 
 
-def released_below(frontier: str, spec: PipelineSpec) -> str:
+def released_below(frontier: str) -> str:
     """Return the position below which every row's transaction was released.
 
     Args:
-        frontier: Position of the last END that was released.
-        spec: Pipeline settings; where rows tell the place of END, another transaction with the same
-            commit may follow.
+        frontier: Position of the last END that was released; where rows told its place, another
+            transaction with the same commit may follow.
     """
-    return frontier[:_COMMIT_WIDTH] if placed_by_rows(spec) else frontier
+    return frontier[:_COMMIT_WIDTH] if _is_placed(frontier) else frontier
+
+
+def _is_placed(end_position: str) -> bool:
+    return end_position.startswith(_ABOVE_ROWS, _COMMIT_WIDTH)
 
 
 _COMMIT_WIDTH = EPOCH_WIDTH + 1 + COMPONENT_WIDTH

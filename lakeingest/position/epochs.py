@@ -6,6 +6,12 @@ renamed binlog begins with file 1. Which epoch a transaction is in follows from 
 by a connector that went back over the seam, has the position that it had, and changes nothing. The
 rejected way is an offset per partition from which the new epoch holds: topics keep no order between
 one another, and what is delivered again behind that offset would look new.
+
+MySQL counts the transactions of one server once for each tag (``uuid:n``, ``uuid:tag:n``), and
+nothing in the numbers says how those stand to one another. The server writes them into one binlog,
+so from the first tag on its epoch is *in file order*: positions are made of file and offset. An
+epoch for each run of one tag is rejected: a server that uses a tag in every other transaction opens
+one with each, and every row is compared with all of them.
 """
 
 from __future__ import annotations
@@ -13,6 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakeingest.position.encoding import COMPONENT_WIDTH, EPOCH_WIDTH
+
+IN_FILE_ORDER = ":*"
+"""End of a domain that is a server's whole binlog, whatever its transactions are counted by."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,14 @@ class Epoch:
     lowest: int = 0
     highest: int | None = None
     end_offset: int = 0
+
+    @property
+    def in_file_order(self) -> bool:
+        """Whether its positions are places in a binlog, and not numbers of transactions.
+
+        It holds all transactions of its server that no earlier epoch has.
+        """
+        return self.domain.endswith(IN_FILE_ORDER)
 
     def holds(self, domain: str, number: int) -> bool:
         """Tell whether a transaction is in it."""

@@ -5,6 +5,10 @@ run of ENDs of another domain opens an epoch, unless it holds nothing but transa
 one already: then a connector went back and sends them again (recorded: ``mariadb-kill-replay``
 within a domain). Domains may return; their higher numbers are an epoch of their own then.
 
+A server's epoch in file order (``position/epochs.py``) is its last one. If another server takes
+over and the first one returns, its new transactions look like ones that come again: they lie below
+the frontier and the ledger does not know them, which stops the run.
+
 Plain Python over runs, of which there is one per seam: the rejected way, a running decision per END
 in Spark, is sequential anyway.
 """
@@ -14,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lakeingest.position.epochs import Epoch
+from lakeingest.position.epochs import IN_FILE_ORDER, Epoch
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,9 @@ def epochs_after(
         if not epochs:
             epochs.append(Epoch(base, run.domain, end_offset=run.end_offset))
         newest = epochs[-1]
+        binlog = f"{run.domain.removesuffix(IN_FILE_ORDER)}{IN_FILE_ORDER}"
+        if any(epoch.domain == binlog for epoch in epochs):
+            continue
         if run.domain == newest.domain:
             highest = max(highest, run.highest)
             continue
@@ -58,7 +65,7 @@ def epochs_after(
         first = max(ended) + 1 if ended else 0
         if run.highest < first:
             continue
-        epochs[-1] = replace(newest, highest=highest)
+        epochs[-1] = newest if newest.in_file_order else replace(newest, highest=highest)
         epochs.append(Epoch(newest.number + 1, run.domain, lowest=first, end_offset=run.end_offset))
         highest = run.highest
     return tuple(epochs)

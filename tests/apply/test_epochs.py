@@ -110,6 +110,52 @@ def test_servers_that_take_turns_are_refused(
         log.ingest(spark, lake)
 
 
+def tagged(log: WrittenLog, gtid: str, at: int, *rows: tuple[str, int, int]) -> None:
+    """Write a transaction at an offset of the binlog; rows are table, key and value."""
+    sent = [
+        Sent(
+            f"shop.{name}",
+            id_,
+            v,
+            {"db": "shop", "table": name, "gtid": gtid, "file": "b.000009", "pos": at + nth},
+        )
+        for nth, (name, id_, v) in enumerate(rows)
+    ]
+    log.transaction(gtid, *sent)
+
+
+def test_a_server_that_tags_every_other_transaction_opens_one_epoch(
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(epochs, "MAX_EPOCHS", 3)
+    log.ingest(spark, lake)
+    for number in range(1, 4):
+        tagged(log, f"{A}:billing:{number}", 1_000 * number, ("a", 1, -number), ("a", 2, number))
+        # Of tables that are not read, and so without rows.
+        tagged(log, f"{A}:audit:{90 - number}", 1_000 * number + 300)
+        tagged(log, f"{A}:{100 + number}", 1_000 * number + 500, ("a", 1, number))
+    log.ingest(spark, lake, commit_max_transactions="2")
+    now = {1: 3, 2: 3, 98: 98, 99: 99, 100: 100}
+    assert table(spark, lake, TABLE) == now
+    assert [domain for domain, _, _ in opened(spark, lake)] == [f"{A}:*"]
+    # The connector goes back before the first tag, and on.
+    commit(log, f"{A}:100", (1, 100), (100, 100))
+    for number in range(1, 4):
+        tagged(log, f"{A}:billing:{number}", 1_000 * number, ("a", 1, -number), ("a", 2, number))
+        tagged(log, f"{A}:audit:{90 - number}", 1_000 * number + 300)
+        tagged(log, f"{A}:{100 + number}", 1_000 * number + 500, ("a", 1, number))
+    tagged(log, f"{A}:audit:90", 9_000, ("a", 2, 9))
+    log.ingest(spark, lake)
+    assert table(spark, lake, TABLE) == now | {2: 9}
+    # Another server takes over; when the first one returns, its place cannot be told.
+    commit(log, f"{B}:1", (1, 10))
+    log.ingest(spark, lake)
+    assert table(spark, lake, TABLE) == now | {1: 10, 2: 9}
+    tagged(log, f"{A}:104", 10_000, ("a", 1, 11))
+    with pytest.raises(DataError, match="the source's log started over"):
+        log.ingest(spark, lake)
+
+
 @pytest.mark.soak
 def test_a_binlog_with_another_name_begins_anew_above_the_old_one(
     spark: SparkSession, tmp_path: Path, lake: Path

@@ -107,7 +107,7 @@ def test_rows_after_a_failover_lie_above_all_before_it(spark: SparkSession) -> N
     ("domain", "inside", "outside"),
     [
         (A, [f"{A}:1", f"{A}:10"], [f"{A}:tag:1", f"{B}:1", "0-1-1", A]),
-        (f"{A}:tag", [f"{A}:tag:1"], [f"{A}:1", f"{A}:tag2:1", f"{A}:other:1"]),
+        (f"{A}:*", [f"{A}:tag:1", f"{A}:other:1"], [f"{B}:tag:1", f"{B}:1", "0-1-1", A]),
         ("0", ["0-1-1", "0-2-1"], ["1-0-1", "00-1-1", f"{A}:0"]),
         (
             "file=a.b",
@@ -131,3 +131,31 @@ def test_the_cheap_check_of_a_domain_agrees_with_taking_the_id_apart(
         id_: id_ in inside for id_ in inside + outside
     }
     assert all(row["exact"] for row in rows if row["cheap"])
+
+
+def test_where_a_server_has_tags_its_transactions_lie_as_its_binlog_has_them(
+    spark: SparkSession,
+) -> None:
+    """Numbers of tags go their own ways; what came before the first tag keeps its place."""
+    epochs = (Epoch(0, A, highest=100), Epoch(1, f"{A}:*"))
+    events = [
+        binlog_event(gtid, gtid=gtid, file=file, pos=pos)
+        for gtid, file, pos in (
+            (f"{A}:99", "mysql-bin.000009", 900),
+            (f"{A}:100", "mysql-bin.000009", 990),
+            (f"{A}:billing:7", "mysql-bin.999999", 4),
+            (f"{A}:101", "mysql-bin.999999", 400),
+            (f"{A}:audit:3", "mysql-bin.1000000", 4),
+            (f"{A}:billing:8", "mysql-bin.1000000", 300),
+        )
+    ]
+    records = [Record("t", event, {"id": 1}, 0, n) for n, event in enumerate(events)]
+
+    def found(known: tuple[Epoch, ...]) -> list[str]:
+        rows = changes(decoded(spark, records), "mysql", 0, (), epochs=known)
+        return [row["position"] for row in rows.orderBy("offset").collect()]
+
+    in_file_order, by_number = found(epochs), found((Epoch(0, A),))
+    assert in_file_order == sorted(set(in_file_order))
+    assert in_file_order[:2] == by_number[:2]
+    assert by_number != sorted(by_number)

@@ -209,7 +209,7 @@ IDS = {
     "0-2-9": ("0", 9),
     "7-1-10": ("7", 10),
     f"{UUID}:10": (UUID, 10),
-    f"{UUID}:billing:10": (f"{UUID}:billing", 10),
+    f"{UUID}:billing:10": (f"{UUID}:*", 10),
     "file=mysql-bin.000003,pos=1234": ("file=mysql-bin", (3 << 40) + 1234),
     "file=mysql-bin.1000000,pos=4": ("file=mysql-bin", (1_000_000 << 40) + 4),
     "file=other.000003,pos=4": ("file=other", (3 << 40) + 4),

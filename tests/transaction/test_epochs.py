@@ -15,11 +15,16 @@ from lakeingest.transaction.epochs import Run, epochs_after, held_until
 
 
 def runs(*words: str) -> list[Run]:
-    """Read ``A1-9``: a run of domain A with these numbers; offsets count from 10, by 10."""
+    """Read ``A1-9``: a run of domain A with these numbers; offsets count from 10, by 10.
+
+    ``A*1-9`` is one of tags.
+    """
     found = []
     for place, word in enumerate(words, 1):
-        lowest, _, highest = word[1:].partition("-")
-        found.append(Run(word[0], int(lowest), int(highest or lowest), 10 * place))
+        name, tagged, numbers = word.rpartition("*") if "*" in word else (word[0], "", word[1:])
+        domain = f"{name}:*" if tagged else name
+        lowest, _, highest = numbers.partition("-")
+        found.append(Run(domain, int(lowest), int(highest or lowest), 10 * place))
     return found
 
 
@@ -49,6 +54,19 @@ CASES: dict[str, tuple[list[str], str]] = {
         ["A1-90", "B1-5", "A91-99", "A1-90", "B1-5", "A91-100"],
         "0:A0-90@10 1:B0-5@20 2:A91-@30",
     ),
+    "a server that uses tags in turns": (
+        ["A1-9", "A*1-2", "A10", "A*3", "A11-90", "A*1"],
+        "0:A0-9@10 1:A:*0-@20",
+    ),
+    "it goes back before its first tag": (
+        ["A1-9", "A*1-2", "A5-9", "A*1-2", "A10"],
+        "0:A0-9@10 1:A:*0-@20",
+    ),
+    "it begins with a tag": (["A*1", "A5-9", "A*2"], "0:A:*0-@10"),
+    "another one takes over from it, and the connector goes back over the seam": (
+        ["A1-9", "A*1", "A10", "B1-5", "A10", "A*1", "B1-7"],
+        "0:A0-9@10 1:A:*0-@20 2:B0-@40",
+    ),
     "servers that take turns": (
         ["A1", "B1", "A2", "B2"],
         "0:A0-1@10 1:B0-1@20 2:A2-2@30 3:B2-@40",
@@ -69,7 +87,9 @@ def test_epochs_are_the_same_however_the_log_is_cut_into_windows(name: str, cut:
     whole = runs(*words)
     first = epochs_after((), whole[:cut], 0, 0)
     newest = first[-1]
-    applied = max(run.highest for run in whole[:cut] if newest.holds(run.domain, run.highest))
+    applied = max(
+        (run.highest for run in whole[:cut] if newest.holds(run.domain, run.highest)), default=0
+    )
     assert shown(epochs_after(first, whole[cut:], 0, applied)) == expected
 
 
