@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from lakeingest.decode.avro_columns import side_columns, side_in_cells
+from lakeingest.decode.avro_columns import record_columns, side_columns, side_in_cells
 from lakeingest.decode.avro_rows import AvroRows, body_of, read_avro, tag_of
 from lakeingest.decode.avro_schema import READ, AvroSchema
 from lakeingest.decode.columns import Encodings, SourceColumn, merged
@@ -117,7 +117,8 @@ class AvroFormat:
         form = self.form.with_policy(samples.too_large or self.form.too_large)
         values, keys = self._known(samples.value_tags), self._known(samples.key_tags)
         versions = {tag: self.row_columns(schema, form) for tag, schema in values.items()}
-        columns = merged(versions.values())
+        of_keys = {tag: record_columns(one, one.tree, form) for tag, one in keys.items()}
+        columns = merged(versions, of_keys)
         names = {name: None for schema in keys.values() for name in schema.fields(schema.tree)}
         versions = {tag: found for tag, found in versions.items() if found}
         fields = tuple(column.name for column in columns)

@@ -104,6 +104,14 @@ class AvroRows:
         """See ``RowReader``; a record has the fields of its schema, no more and no less."""
         return tag_of(value).isin(*tags) if tags else F.lit(False)
 
+    def schema_of(self, value: Column, /) -> Column:
+        """See ``RowReader``."""
+        return tag_of(value)
+
+    def key_schema(self, key: Column, _: Column, /) -> Column:
+        """See ``RowReader``."""
+        return tag_of(key)
+
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
         """See ``RowReader``."""
         wanted = wire(columns, cells=self.cells)

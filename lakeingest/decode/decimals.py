@@ -36,6 +36,7 @@ VARIABLE_NAME = "variable decimal"
 UNSIGNED = "bigint unsigned"
 """Comment of a DECIMAL(20,0) that comes as ``bigint.unsigned.handling.mode=long`` writes it."""
 
+_OWN_SCALE = "own scale"
 _TEXT = StringType()
 _TOO_LARGE = (
     "declare the column with more digits, or as STRING (its comment names the wire's type), or set "
@@ -65,7 +66,7 @@ def decimal(precision: int, scale: int, mode: str = "precise") -> LogicalType:
         return LogicalType(spark, spark, name=name)
     if mode == "string":
         read = checked(name, lambda value: value.cast(spark), f"{_TOO_LARGE}; {_SPECIAL}")
-        return LogicalType(_TEXT, spark, read, name)
+        return LogicalType(_TEXT, spark, read, name, "digits")
     return _decimal(_TEXT, base64, precision, scale)
 
 
@@ -79,7 +80,7 @@ def _decimal(wire: DataType, octets: Octets, precision: int, scale: int) -> Logi
     decode = checked(
         name, lambda value: decimal_from_bytes(octets(value), precision, scale), _TOO_LARGE
     )
-    return LogicalType(wire, DecimalType(precision, scale), decode, name)
+    return LogicalType(wire, DecimalType(precision, scale), decode, name, f"scale {scale}")
 
 
 def large_decimal(scale: int) -> LogicalType:
@@ -95,7 +96,7 @@ def raw_large_decimal(scale: int) -> LogicalType:
 def _large(wire: DataType, octets: Octets, scale: int) -> LogicalType:
     decode = checked("decimal", lambda value: decimal_text(octets(value), F.lit(scale)))
     # Not "string": text as it is would be base64.
-    return LogicalType(wire, _TEXT, decode, f"decimal as text, scale {scale}")
+    return LogicalType(wire, _TEXT, decode, "decimal as text", f"scale {scale}")
 
 
 def variable_decimal(spark: DecimalType | None = None) -> LogicalType:
@@ -115,7 +116,7 @@ def _variable(wire: DataType, octets: Octets, spark: DecimalType | None) -> Logi
         return decimal_text(octets(value["value"]), value["scale"])
 
     if spark is None:
-        return LogicalType(parts, _TEXT, checked(VARIABLE_NAME, shown), VARIABLE_NAME)
+        return LogicalType(parts, _TEXT, checked(VARIABLE_NAME, shown), VARIABLE_NAME, _OWN_SCALE)
 
     def exact(value: Column) -> Column:
         more = value["scale"] - spark.scale
@@ -128,7 +129,7 @@ def _variable(wire: DataType, octets: Octets, spark: DecimalType | None) -> Logi
         return once(shown(value), cast)
 
     name = f"decimal({spark.precision},{spark.scale})"
-    return LogicalType(parts, spark, checked(name, exact, _TOO_LARGE), name)
+    return LogicalType(parts, spark, checked(name, exact, _TOO_LARGE), name, _OWN_SCALE)
 
 
 def unsigned() -> LogicalType:
@@ -140,4 +141,4 @@ def unsigned() -> LogicalType:
         missing = F.when(value < 0, wrapped).otherwise(F.lit(0).cast(spark))
         return (value.cast(spark) + missing).cast(spark)
 
-    return LogicalType(LongType(), spark, checked(UNSIGNED, convert), UNSIGNED)
+    return LogicalType(LongType(), spark, checked(UNSIGNED, convert), UNSIGNED, UNSIGNED)

@@ -40,6 +40,7 @@ from lakeingest.decode.logical_type import (
     plain,
 )
 from lakeingest.decode.octets import RAW, binary
+from lakeingest.decode.versions import joined, stored_as
 
 __all__ = [
     "AVRO",
@@ -210,6 +211,8 @@ def as_declared(carried: LogicalType, wanted: LogicalType) -> LogicalType | None
     Returns:
         Null where there is nothing special about the two.
     """
+    if carried.versions:
+        return _each_as_declared(carried, wanted)
     if wanted.name == decimals.UNSIGNED and carried.wire == wanted.wire:
         return wanted
     if carried.spark == wanted.spark:
@@ -221,3 +224,13 @@ def as_declared(carried: LogicalType, wanted: LogicalType) -> LogicalType | None
         large = {RAW.wire: AVRO.large, StringType(): JSON.large}.get(carried.wire)
         return large(carried.spark.scale) if large else None
     return None
+
+
+def _each_as_declared(carried: LogicalType, wanted: LogicalType) -> LogicalType | None:
+    """Return the same where the batch's records have several versions of the type."""
+    found = [(tags, kind, as_declared(kind, wanted)) for tags, kind in carried.versions]
+    if all(special is None for _, _, special in found):
+        return None
+    return joined(
+        [(tags, special or stored_as(kind, wanted.spark)) for tags, kind, special in found]
+    )

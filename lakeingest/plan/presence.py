@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.defaults import is_stand_in
+from lakeingest.decode.defaults import Default, is_stand_in
 from lakeingest.decode.row import Absences, Early
 from lakeingest.decode.wire import Shown
 from lakeingest.plan.evolution import SourceSchema
@@ -36,7 +36,7 @@ class Presence:
 
     left_out: frozenset[str] = frozenset()
     absences: Absences = field(default_factory=Absences)
-    fills: Mapping[str, str] = field(default_factory=dict)
+    fills: Mapping[str, Default] = field(default_factory=dict)
     stand_ins: tuple[str, ...] = ()
 
 
@@ -87,7 +87,7 @@ def _by_schema(
     left_out, stand_ins = set(), []
     dropped: dict[str, frozenset[bytes]] = {}
     early: dict[str, Early] = {}
-    fills: dict[str, str] = {}
+    fills: dict[str, Default] = {}
     for name in names:
         having = [tag for tag, columns in versions.items() if name in columns]
         lacking = frozenset(versions) - frozenset(having)
@@ -110,8 +110,9 @@ def _by_schema(
         if is_stand_in(first):
             stand_ins.append(name)
             continue
+        default = Default(first.default, having[0])
         if older:
-            early[name] = Early(older, first.default)
+            early[name] = Early(older, default)
         if exists:
-            fills[name] = first.default
+            fills[name] = default
     return Presence(frozenset(left_out), Absences(dropped, early), fills, tuple(stand_ins))
