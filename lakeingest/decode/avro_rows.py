@@ -20,7 +20,7 @@ from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from lakeingest.decode.avro_columns import record_columns
-from lakeingest.decode.avro_schema import READ, AvroSchema, reader_schema
+from lakeingest.decode.avro_schema import READ, AvroSchema, as_written, reader_schema
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.json_rows import wire
 from lakeingest.decode.logical import JSON, Form
@@ -59,14 +59,17 @@ def read_avro(
     """
     body = body_of(octets)
     # The nulls to begin with give the type, and the way out when no schema is known yet.
-    nothing = F.lit(None).cast(StructType([*wanted, StructField(READ, BooleanType())]))
-    read = F.when(octets.isNull(), nothing)
+    kind = StructType([*wanted, StructField(READ, BooleanType())])
+    read = F.when(octets.isNull(), F.lit(None).cast(kind))
     for tag, schema in schemas.items():
+        own = as_written(schema, wanted)
         options = {
             "mode": "FAILFAST" if strict else "PERMISSIVE",
-            "avroSchema": reader_schema(schema, wanted),
+            "avroSchema": reader_schema(schema, own),
         }
         of_schema = from_avro(body, schema.text, options)
+        if own != wanted:
+            of_schema = of_schema.cast(kind)
         read = read.when(tag_of(octets) == F.lit(tag), of_schema)
     unknown = F.raise_error(F.lit(f"{CONVERSION_FAILED}: a record of a schema that is not known"))
     # Strict: a null would pass for a row that was deleted.

@@ -33,6 +33,8 @@ from pyspark.sql.types import (
     LongType,
     MapType,
     ShortType,
+    StringType,
+    StructField,
     StructType,
 )
 
@@ -203,6 +205,46 @@ class _Reader:
             return kind["name"]
         self.defined.add(str(kind["name"]))
         return definition
+
+
+_NUMBERS: Mapping[str, DataType] = {
+    "int": IntegerType(),
+    "long": LongType(),
+    "float": FloatType(),
+    "double": DoubleType(),
+    "boolean": BooleanType(),
+}
+
+
+def as_written(schema: AvroSchema, wanted: StructType, kind: Any = None) -> StructType:
+    """Return ``wanted`` with the writer's type for each text that is none there.
+
+    Avro makes no text of a number, Spark does.
+
+    Args:
+        schema: What the record was written with.
+        wanted: What is read of it.
+        kind: The type that ``wanted`` is read of; null: the whole record.
+    """
+    known = schema.fields(schema.tree if kind is None else kind)
+
+    def own(item: StructField) -> StructField:
+        if item.name not in known:
+            return item
+        written = _as_written(schema, item.dataType, known[item.name]["type"])
+        return StructField(item.name, written, item.nullable)
+
+    return StructType(list(map(own, wanted)))
+
+
+def _as_written(schema: AvroSchema, wanted: DataType, kind: Any) -> DataType:
+    if isinstance(wanted, StructType):
+        return as_written(schema, wanted, kind)
+    present = schema.present(kind)
+    name = present["type"] if isinstance(present, dict) else present
+    if isinstance(wanted, StringType) and isinstance(name, str):
+        return _NUMBERS.get(name, wanted)
+    return wanted
 
 
 def reader_schema(schema: AvroSchema, wanted: StructType) -> str:
