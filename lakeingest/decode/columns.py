@@ -148,7 +148,7 @@ def _json_text(text: str) -> str:
     return re.sub(r"\\u00(..)", lambda found: found[0][:4] + found[1].upper(), escaped)
 
 
-_LARGE = re.compile(re.escape(DECIMAL) + r"\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_LARGE = re.compile(re.escape(DECIMAL) + r"\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
 
 
 def declared(schema: StructType, encodings: Encodings) -> tuple[SourceColumn, ...]:
