@@ -17,7 +17,14 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
-from pyspark.sql.types import BooleanType, StructField, StructType
+from pyspark.sql.types import (
+    AtomicType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    StructField,
+    StructType,
+)
 
 from lakeingest.decode.avro_columns import record_columns
 from lakeingest.decode.avro_schema import READ, AvroSchema, as_written, reader_schema
@@ -69,11 +76,27 @@ def read_avro(
         }
         of_schema = from_avro(body, schema.text, options)
         if own != wanted:
-            of_schema = of_schema.cast(kind)
+            read_so = StructType([*own, StructField(READ, BooleanType())])
+            of_schema = _as_wanted(of_schema, read_so, kind)
         read = read.when(tag_of(octets) == F.lit(tag), of_schema)
     unknown = F.raise_error(F.lit(f"{CONVERSION_FAILED}: a record of a schema that is not known"))
     # Strict: a null would pass for a row that was deleted.
     return read.otherwise(unknown) if strict else read
+
+
+def _as_wanted(value: Column, own: DataType, wanted: DataType) -> Column:
+    """Return a value as text where it is none: as JSON shows it."""
+    if own == wanted:
+        return value
+    if isinstance(own, StructType) and isinstance(wanted, StructType):
+        parts = (
+            _as_wanted(value.getField(one.name), one.dataType, other.dataType).alias(one.name)
+            for one, other in zip(own, wanted, strict=True)
+        )
+        return F.when(value.isNotNull(), F.struct(*parts))
+    if isinstance(own, AtomicType) and not isinstance(own, BinaryType):
+        return value.cast(wanted)
+    return F.get_json_object(F.to_json(F.struct(value.alias("value"))), "$.value")
 
 
 @dataclass(frozen=True)

@@ -207,19 +207,20 @@ class _Reader:
         return definition
 
 
-_NUMBERS: Mapping[str, DataType] = {
+_OF_AVRO: Mapping[str, DataType] = {
+    "boolean": BooleanType(),
     "int": IntegerType(),
     "long": LongType(),
     "float": FloatType(),
     "double": DoubleType(),
-    "boolean": BooleanType(),
+    "bytes": BinaryType(),
 }
 
 
 def as_written(schema: AvroSchema, wanted: StructType, kind: Any = None) -> StructType:
     """Return ``wanted`` with the writer's type for each text that is none there.
 
-    Avro makes no text of a number, Spark does.
+    Avro makes no text of a number or a record, Spark does.
 
     Args:
         schema: What the record was written with.
@@ -240,11 +241,21 @@ def as_written(schema: AvroSchema, wanted: StructType, kind: Any = None) -> Stru
 def _as_written(schema: AvroSchema, wanted: DataType, kind: Any) -> DataType:
     if isinstance(wanted, StructType):
         return as_written(schema, wanted, kind)
+    return _spark_of(schema, kind) if isinstance(wanted, StringType) else wanted
+
+
+def _spark_of(schema: AvroSchema, kind: Any) -> DataType:
+    """Return the type of a value as it was written; text of what has none of its own."""
     present = schema.present(kind)
     name = present["type"] if isinstance(present, dict) else present
-    if isinstance(wanted, StringType) and isinstance(name, str):
-        return _NUMBERS.get(name, wanted)
-    return wanted
+    if name == "record":
+        fields = schema.fields(present).items()
+        return StructType([StructField(n, _spark_of(schema, item["type"])) for n, item in fields])
+    if name == "array":
+        return ArrayType(_spark_of(schema, present["items"]))
+    if name == "map":
+        return MapType(StringType(), _spark_of(schema, present["values"]))
+    return _OF_AVRO.get(name, StringType()) if isinstance(name, str) else StringType()
 
 
 def reader_schema(schema: AvroSchema, wanted: StructType) -> str:

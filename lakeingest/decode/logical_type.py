@@ -32,7 +32,8 @@ class Site:
         infinite: What becomes of PostgreSQL's infinite times: ``fail``, ``null`` or ``edge``; of
             those in a key ``refuse``.
         schema: Names the schema of the value's record (binary): by it a type knows which of a
-            batch's versions of itself is meant (``versions.py``).
+            batch's versions of itself is meant (``versions.py``). Null: nothing tells; the type is
+            what it is stored as.
     """
 
     column: str = ""

@@ -158,7 +158,7 @@ def with_key(
     """Add struct ``name``: the key columns read from the record key in column ``key``."""
     read = reader.key(F.col("key"), key)
     schema = reader.key_schema(F.col("key"), F.col("value"))
-    return _with_struct(changes, read, key, name, schema, cells=reader.cells)
+    return _with_struct(changes, read, key, name, schema=schema, cells=reader.cells)
 
 
 def with_moved_from(
@@ -167,8 +167,7 @@ def with_moved_from(
     """Add struct ``name``: the key columns read from the header in column ``moved_from``."""
     shown = reader.header_columns(key)
     header, _ = unwrapped(F.col("moved_from").cast("binary"))
-    schema = reader.key_schema(F.col("key"), F.col("value"))
-    return _with_struct(changes, _HEADERS.key(header, shown), shown, name, schema)
+    return _with_struct(changes, _HEADERS.key(header, shown), shown, name)
 
 
 def _with_struct(
@@ -176,8 +175,8 @@ def _with_struct(
     read: Column,
     key: Sequence[SourceColumn],
     name: str,
-    schema: Column,
     *,
+    schema: Column | None = None,
     cells: bool = False,
 ) -> DataFrame:
     parsed = changes.withColumn("_key", read)

@@ -9,6 +9,9 @@ Only where the versions differ so: everything else is read in one way, as it is 
 one version. Two ways were rejected. A frame per version and their union would read and fold a batch
 once per version. The newest version's type for all of them is right for types that only grow, and
 gives other values without a word for the rest.
+
+Where not even the wire's types are the same (another ``time.precision.mode``), the field is read as
+text, and that as the version's type.
 """
 
 from __future__ import annotations
@@ -18,9 +21,17 @@ from dataclasses import replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, NumericType
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from lakeingest.decode.logical_type import LogicalType, Site, as_type, squeezed
+from lakeingest.decode.octets import base64
 from lakeingest.widening import widens
 
 Version = tuple[frozenset[bytes], LogicalType]
@@ -54,19 +65,36 @@ def _alike(one: LogicalType, kind: LogicalType) -> bool:
 def joined(versions: Sequence[Version]) -> LogicalType:
     """Return one type of several versions; the first says what it is stored as."""
     (_, kind), *others = versions
+    apart = any(version.wire != kind.wire for _, version in others)
+
+    def read(version: LogicalType, value: Column, site: Site) -> Column:
+        wire = _from_text(value, version.wire) if apart else value
+        return stored_as(version, kind.spark).convert(wire, site)
 
     def convert(value: Column, site: Site) -> Column:
-        own = kind.convert(value, site)
+        own = read(kind, value, site)
         if site.schema is None:
             return own
         chosen: Column | None = None
         for tags, version in others:
             mine = site.schema.isin(*sorted(tags))
-            stored = stored_as(version, kind.spark).convert(value, site)
+            stored = read(version, value, site)
             chosen = F.when(mine, stored) if chosen is None else chosen.when(mine, stored)
         return own if chosen is None else chosen.otherwise(own)
 
-    return replace(kind, convert=convert, versions=tuple(versions))
+    wire = StringType() if apart else kind.wire
+    return replace(kind, wire=wire, convert=convert, versions=tuple(versions))
+
+
+def _from_text(text: Column, wire: DataType) -> Column:
+    """Return what a reader makes of a field that it was told to read as text."""
+    if isinstance(wire, StringType):
+        return text
+    if isinstance(wire, BinaryType):
+        return base64(text)
+    whole = F.concat(F.lit('{"value":'), text, F.lit("}"))
+    read = F.from_json(whole, StructType([StructField("value", wire)]), {"mode": "FAILFAST"})
+    return read.getField("value")
 
 
 def stored_as(version: LogicalType, spark: DataType) -> LogicalType:

@@ -40,10 +40,16 @@ def many(items: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": items}
 
 
+def parts(name: str, **fields: str) -> dict[str, Any]:
+    described = [{"field": field, "type": kind} for field, kind in fields.items()]
+    return {"type": "struct", "name": name, "fields": described}
+
+
 def unscaled(value: int) -> bytes:
     return value.to_bytes(minimal_width(value), "big", signed=True)
 
 
+DAY = {"year": 2026, "month": 1, "day": 3}
 MILLIS, MICROS = named("int64", TIME + "Timestamp"), named("int64", TIME + "MicroTimestamp")
 AT, SHOWN_AT = 1767357000500, "2026-01-02 12:30:00.5"
 Told = tuple[dict[str, Any], Any]
@@ -70,6 +76,28 @@ CHANGED: dict[str, tuple[Told, Told, str, str]] = {
         "12:30:00.500001",
     ),
     "count": (({"type": "int32"}, -1), ({"type": "int64"}, 2**40), "-1", str(2**40)),
+    "mode": (
+        (MICROS, AT * 1000),
+        (named("string", TIME + "IsoTimestamp"), "2026-01-02T12:30:00.5Z"),
+        SHOWN_AT,
+        SHOWN_AT,
+    ),
+    "day": (
+        (named("int32", TIME + "Date"), 20455),
+        (parts(TIME + "StructuredDate", year="int32", month="int8", day="int8"), DAY),
+        "2026-01-02",
+        "2026-01-03",
+    ),
+    "any": (
+        (
+            parts("io.debezium.data.VariableScaleDecimal", scale="int32", value="bytes"),
+            {"scale": 1, "value": unscaled(150)},
+        ),
+        ({"type": "string"}, '{"a": 1}'),
+        "15.0",
+        '{"a": 1}',
+    ),
+    "digits": ((number(50, 2), unscaled(150)), ({"type": "string"}, "1.5"), "1.50", "1.5"),
     "note": (
         ({"type": "string"}, "a"),
         (named("string", "io.debezium.data.Json"), "{}"),
@@ -79,12 +107,16 @@ CHANGED: dict[str, tuple[Told, Told, str, str]] = {
 }
 """Type and value of a column in the first version and in the second; both in the lake, as text."""
 
-_AVRO = {"int32": "int", "int64": "long"}
+_AVRO = {"int8": "int", "int32": "int", "int64": "long"}
 
 
 def in_avro(spec: Mapping[str, Any]) -> Any:
     if spec["type"] == "array":
         return {"type": "array", "items": in_avro(spec["items"])}
+    if spec["type"] == "struct":
+        fields = [{"name": part["field"], "type": in_avro(part)} for part in spec["fields"]]
+        name = spec["name"]
+        return {"type": "record", "name": name, "connect.name": name, "fields": fields}
     kind = _AVRO.get(spec["type"], spec["type"])
     named_so = {"connect.name": spec["name"]} if "name" in spec else {}
     more = {"connect.parameters": spec["parameters"]} if "parameters" in spec else {}
@@ -92,6 +124,8 @@ def in_avro(spec: Mapping[str, Any]) -> Any:
 
 
 def in_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: in_json(item) for name, item in value.items()}
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 
