@@ -57,7 +57,9 @@ class SourceColumn:
 
 @dataclass(frozen=True)
 class Encodings:
-    """Connector settings that change the wire form but are not on the wire.
+    """What decoding must be told: how the connector writes what is not on the wire, and policies.
+
+    The policies stand here because a table may have its own, as it goes through the same places.
 
     Attributes:
         decimal: ``decimal.handling.mode``: precise, string or double.

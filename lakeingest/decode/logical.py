@@ -47,6 +47,7 @@ __all__ = [
     "CONVERSION_FAILED",
     "DECIMAL",
     "JSON",
+    "JSON_NUMERIC",
     "PRIMITIVES",
     "SEMANTIC",
     "Form",
@@ -160,21 +161,16 @@ class Form:
             return self.large(scale)
         return self.exact(precision, scale)
 
-    def with_policy(self, too_large: str, decimal_format: str = "BASE64") -> Form:
-        """Return the form under a pipeline's settings.
-
-        Args:
-            too_large: See the attribute.
-            decimal_format: JsonConverter's ``decimal.format``; Avro has none.
-        """
-        if decimal_format == "NUMERIC" and self.primitives is PRIMITIVES:
-            numeric = replace(self, exact=decimals.number, large=decimals.large_number)
-            return replace(numeric, too_large=too_large)
+    def with_policy(self, too_large: str) -> Form:
+        """Return the form under a policy for decimals that are too large."""
         return replace(self, too_large=too_large)
 
 
 JSON = Form(decimal, decimals.large_decimal, decimals.variable_decimal, pairs, PRIMITIVES, SEMANTIC)
 """JsonConverter's form: octets are base64 text."""
+
+JSON_NUMERIC = replace(JSON, exact=decimals.number, large=decimals.large_number)
+"""The same with ``decimal.format=NUMERIC``: decimals are numbers."""
 
 AVRO = Form(
     decimals.raw_decimal,

@@ -11,7 +11,7 @@ from pyspark.sql.types import DecimalType, StringType
 
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.decimals import unsigned, variable_decimal
-from lakeingest.decode.logical import JSON, LogicalType, decimal
+from lakeingest.decode.logical import JSON, JSON_NUMERIC, LogicalType, decimal
 from tests.decode.wire import decode_texts, event, minimal_width, unscaled
 
 EXACT = Context(prec=80)
@@ -83,7 +83,7 @@ def test_numbers_keep_every_digit_with_decimal_format_numeric(spark: SparkSessio
 def test_numbers_that_spark_would_round_stop_the_run(spark: SparkSession) -> None:
     text = '{"after":{"n":12345678901234567890.1234567890123456789}}'
     for policy, form in (("string", (60, 30)), ("string", (50, 40)), ("fail", (50, 40))):
-        column = SourceColumn("n", JSON.with_policy(policy, "NUMERIC").decimal(*form))
+        column = SourceColumn("n", JSON_NUMERIC.with_policy(policy).decimal(*form))
         assert decode_texts(spark, [column], ['{"after":{"n":null}}']) == [{"n": None}]
         with pytest.raises(Exception, match=r"column 'n'.*decimal\.format=BASE64"):
             decode_texts(spark, [column], [text])
