@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql.types import DataType
 
 from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.defaults import Default
 from lakeingest.decode.logical_type import squeezed
 from lakeingest.errors import DataError
 from lakeingest.plan.evolution import Change, Kind, Policies, Policy, SourceSchema, changes
@@ -85,7 +86,7 @@ class Evolution:
         kept = [c for c in columns if c.name not in left_out and not self._ignores(c.name)]
         return tuple(self._typed(column) for column in kept)
 
-    def fills(self, present: Presence) -> dict[str, str]:
+    def fills(self, present: Presence) -> dict[str, Default]:
         """Return the defaults that old rows get of columns that are taken in."""
         return {name: text for name, text in present.fills.items() if not self._ignores(name)}
 

@@ -32,7 +32,7 @@ from lakeingest.decode.json_format import (
     envelope_columns,
     flattened_columns,
 )
-from lakeingest.decode.logical import AVRO, JSON, Form
+from lakeingest.decode.logical import AVRO, JSON, JSON_NUMERIC, Form
 from lakeingest.decode.replaced_nulls import nullable_defaults, nullable_defaults_in_row
 from lakeingest.decode.wire import WireFormat
 from lakeingest.errors import ConfigError, DataError
@@ -194,8 +194,9 @@ def opened_schemas(spark: SparkSession, config: SourceConfig) -> Schemas:
     registry = open_registry(config, spark)
     flattened = config.envelope == "flattened"
     if registry is None:
-        form = JSON.with_policy(config.decimal_too_large, config.decimal_format)
-        return CarriedSchemas(form, flattened=flattened)
+        form = JSON_NUMERIC if config.decimal_format == "NUMERIC" else JSON
+        told = form.with_policy(config.decimal_too_large)
+        return CarriedSchemas(told, flattened=flattened)
     try:
         from_avro(F.lit(None).cast("binary"), '"string"')
     except TypeError:

@@ -76,11 +76,12 @@ def rising(ends: Sequence[SeenEnd]) -> Sequence[SeenEnd]:
         ends: In commit order, all behind the frontier.
     """
     highest = ""
+    seen: set[str] = set()
     for number, end in enumerate(ends):
-        if end.position >= highest:
-            highest = end.position
-        elif end.position not in {earlier.position for earlier in ends[:number]}:
+        if end.position < highest and end.position not in seen:
             return ends[:number]
+        highest = max(highest, end.position)
+        seen.add(end.position)
     return ends
 
 

@@ -1,6 +1,6 @@
 """What ``ExtractNewRecordState`` leaves of an envelope: fields beside the row's, by ``add.fields``.
 
-``source.lsn`` becomes ``__source_lsn``; from such fields the envelope's header is put together
+``source.lsn`` becomes ``__source_lsn``; from such fields the envelope's own are put together
 again, the same way for every record format. A column whose name begins so cannot be told from them.
 
 Source: Debezium's ``ExtractNewRecordState`` and ``ExtractNewRecordStateConfigDefinition``.
@@ -21,29 +21,29 @@ _PLACES = ("sequence", "commit_lsn", "gtid", "file", "commit_scn", "commit_time"
 """Fields of a source block one of which orders transactions; an LSN alone does not."""
 
 
-def flat(header: StructType) -> StructType:
-    """Return the fields that the transform makes of an envelope's header, and the bare ``op``."""
+def flat(envelope: StructType) -> StructType:
+    """Return the fields that the transform makes of an envelope's fields, and the bare ``op``."""
     fields: list[StructField] = []
-    for item in header:
+    for item in envelope:
         if isinstance(item.dataType, StructType):
             fields += [_added(f"{item.name}_{part.name}", part.dataType) for part in item.dataType]
         else:
             fields.append(_added(item.name, item.dataType))
-    return StructType([*fields, header["op"]])
+    return StructType([*fields, envelope["op"]])
 
 
-def envelopes_of(read: DataFrame, header: StructType, value: Column) -> DataFrame:
-    """Put envelopes together: ``shape.ENVELOPE``, and what else the header has.
+def envelopes_of(read: DataFrame, envelope: StructType, value: Column) -> DataFrame:
+    """Put envelopes together: ``shape.ENVELOPE``, and what else the envelope has.
 
     Args:
         read: Records with the fields of ``flat`` and ``malformed``: they could not be read.
-        header: What is read of an envelope.
+        envelope: What is read of an envelope.
         value: What goes on as the record's octets.
     """
     # The transform leaves what is no envelope of a row as it is: logical messages.
     untouched = F.col(ADDED_OP).isNull() & (F.col("op") == "m")
     row_is_there = F.col("value").isNotNull() & ~F.coalesce(untouched, F.lit(False))
-    broken = F.col("malformed") | (row_is_there & _says_too_little(header))
+    broken = F.col("malformed") | (row_is_there & _says_too_little(envelope))
     return read.select(
         "topic",
         "partition",
@@ -53,14 +53,14 @@ def envelopes_of(read: DataFrame, header: StructType, value: Column) -> DataFram
         "key",
         F.when(F.col("value").isNotNull(), value).alias("value"),
         F.when(untouched, F.col("op")).otherwise(F.col(ADDED_OP)).alias("op"),
-        *(_field(item).alias(item.name) for item in header if item.name != "op"),
+        *(_field(item).alias(item.name) for item in envelope if item.name != "op"),
         F.coalesce(broken, F.lit(False)).alias("malformed"),
     )
 
 
-def _says_too_little(header: StructType) -> Column:
+def _says_too_little(envelope: StructType) -> Column:
     """Condition: a row that could be any change, or could stand anywhere: broken, not foreign."""
-    source = header["source"].dataType
+    source = envelope["source"].dataType
     names = source.fieldNames() if isinstance(source, StructType) else []
     places = [F.col(f"{ADDED}source_{name}").cast("string") for name in _PLACES if name in names]
     streamed = F.col(f"{ADDED}transaction_id").isNotNull()

@@ -1,4 +1,4 @@
-"""Records of Confluent's Avro converter: header fields, transaction metadata, shape of a table.
+"""Records of Confluent's Avro converter: envelopes, transaction metadata, shape of a table.
 
 Which schemas a window's records were written with is known only when the records are read, and the
 registry is asked on the driver. So the format holds what is known so far: records of any other
@@ -18,11 +18,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from lakeingest.decode.avro_columns import side_columns, side_in_cells
+from lakeingest.decode.avro_columns import record_columns, side_columns, side_in_cells
 from lakeingest.decode.avro_rows import AvroRows, body_of, read_avro, tag_of
 from lakeingest.decode.avro_schema import READ, AvroSchema
 from lakeingest.decode.columns import Encodings, SourceColumn, merged
-from lakeingest.decode.header import TRANSACTION_METADATA, envelope_header
+from lakeingest.decode.envelope_fields import TRANSACTION_METADATA, envelope_fields
 from lakeingest.decode.logical import AVRO, JSON, Form
 from lakeingest.decode.replaced_nulls import nullable_defaults_in_avro
 from lakeingest.decode.wire import Samples, Shown
@@ -48,18 +48,18 @@ class AvroFormat:
         self, records: DataFrame, *, event: bool = False, source: StructType = SOURCE
     ) -> DataFrame:
         """See ``WireFormat``."""
-        header = envelope_header(event=event, source=source)
-        read = records.withColumn("_read", self._header(F.col("value"), header))
-        more = [name for name in header.fieldNames() if name not in ENVELOPE.fieldNames()]
+        fields = envelope_fields(event=event, source=source)
+        read = records.withColumn("_read", self._fields(F.col("value"), fields))
+        more = [name for name in fields.fieldNames() if name not in ENVELOPE.fieldNames()]
         return read.select(
             *records.columns,
-            *(F.col(f"_read.{name}") for name in header.fieldNames()),
+            *(F.col(f"_read.{name}") for name in fields.fieldNames()),
             _malformed(),
         ).select(*ENVELOPE.fieldNames(), *more)
 
     def transaction_metadata(self, records: DataFrame) -> DataFrame:
         """See ``WireFormat``."""
-        read = records.withColumn("_read", self._header(F.col("value"), TRANSACTION_METADATA))
+        read = records.withColumn("_read", self._fields(F.col("value"), TRANSACTION_METADATA))
         return read.select(
             "partition",
             "offset",
@@ -117,7 +117,8 @@ class AvroFormat:
         form = self.form.with_policy(samples.too_large or self.form.too_large)
         values, keys = self._known(samples.value_tags), self._known(samples.key_tags)
         versions = {tag: self.row_columns(schema, form) for tag, schema in values.items()}
-        columns = merged(versions.values())
+        of_keys = {tag: record_columns(one, one.tree, form) for tag, one in keys.items()}
+        columns = merged(versions, of_keys)
         names = {name: None for schema in keys.values() for name in schema.fields(schema.tree)}
         versions = {tag: found for tag, found in versions.items() if found}
         fields = tuple(column.name for column in columns)
@@ -148,7 +149,7 @@ class AvroFormat:
     def _known(self, tags: Collection[bytes]) -> dict[bytes, AvroSchema]:
         return {tag: self.schemas[tag] for tag in sorted(tags)}
 
-    def _header(self, value: Column, wanted: StructType) -> Column:
+    def _fields(self, value: Column, wanted: StructType) -> Column:
         return read_avro(value, dict(sorted(self.schemas.items())), wanted, strict=False)
 
 

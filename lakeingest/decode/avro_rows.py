@@ -17,10 +17,17 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
-from pyspark.sql.types import BooleanType, StructField, StructType
+from pyspark.sql.types import (
+    AtomicType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    StructField,
+    StructType,
+)
 
 from lakeingest.decode.avro_columns import record_columns
-from lakeingest.decode.avro_schema import READ, AvroSchema, reader_schema
+from lakeingest.decode.avro_schema import READ, AvroSchema, as_written, reader_schema
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.json_rows import wire
 from lakeingest.decode.logical import JSON, Form
@@ -59,18 +66,37 @@ def read_avro(
     """
     body = body_of(octets)
     # The nulls to begin with give the type, and the way out when no schema is known yet.
-    nothing = F.lit(None).cast(StructType([*wanted, StructField(READ, BooleanType())]))
-    read = F.when(octets.isNull(), nothing)
+    kind = StructType([*wanted, StructField(READ, BooleanType())])
+    read = F.when(octets.isNull(), F.lit(None).cast(kind))
     for tag, schema in schemas.items():
+        own = as_written(schema, wanted)
         options = {
             "mode": "FAILFAST" if strict else "PERMISSIVE",
-            "avroSchema": reader_schema(schema, wanted),
+            "avroSchema": reader_schema(schema, own),
         }
         of_schema = from_avro(body, schema.text, options)
+        if own != wanted:
+            read_so = StructType([*own, StructField(READ, BooleanType())])
+            of_schema = _as_wanted(of_schema, read_so, kind)
         read = read.when(tag_of(octets) == F.lit(tag), of_schema)
     unknown = F.raise_error(F.lit(f"{CONVERSION_FAILED}: a record of a schema that is not known"))
     # Strict: a null would pass for a row that was deleted.
     return read.otherwise(unknown) if strict else read
+
+
+def _as_wanted(value: Column, own: DataType, wanted: DataType) -> Column:
+    """Return a value as text where it is none: as JSON shows it."""
+    if own == wanted:
+        return value
+    if isinstance(own, StructType) and isinstance(wanted, StructType):
+        parts = (
+            _as_wanted(value.getField(one.name), one.dataType, other.dataType).alias(one.name)
+            for one, other in zip(own, wanted, strict=True)
+        )
+        return F.when(value.isNotNull(), F.struct(*parts))
+    if isinstance(own, AtomicType) and not isinstance(own, BinaryType):
+        return value.cast(wanted)
+    return F.get_json_object(F.to_json(F.struct(value.alias("value"))), "$.value")
 
 
 @dataclass(frozen=True)
@@ -103,6 +129,14 @@ class AvroRows:
     def lacks(self, value: Column, _: str, tags: Collection[bytes], /) -> Column:
         """See ``RowReader``; a record has the fields of its schema, no more and no less."""
         return tag_of(value).isin(*tags) if tags else F.lit(False)
+
+    def schema_of(self, value: Column, /) -> Column:
+        """See ``RowReader``."""
+        return tag_of(value)
+
+    def key_schema(self, key: Column, _: Column, /) -> Column:
+        """See ``RowReader``."""
+        return tag_of(key)
 
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
         """See ``RowReader``."""

@@ -33,6 +33,8 @@ from pyspark.sql.types import (
     LongType,
     MapType,
     ShortType,
+    StringType,
+    StructField,
     StructType,
 )
 
@@ -203,6 +205,57 @@ class _Reader:
             return kind["name"]
         self.defined.add(str(kind["name"]))
         return definition
+
+
+_OF_AVRO: Mapping[str, DataType] = {
+    "boolean": BooleanType(),
+    "int": IntegerType(),
+    "long": LongType(),
+    "float": FloatType(),
+    "double": DoubleType(),
+    "bytes": BinaryType(),
+}
+
+
+def as_written(schema: AvroSchema, wanted: StructType, kind: Any = None) -> StructType:
+    """Return ``wanted`` with the writer's type for each text that is none there.
+
+    Avro makes no text of a number or a record, Spark does.
+
+    Args:
+        schema: What the record was written with.
+        wanted: What is read of it.
+        kind: The type that ``wanted`` is read of; null: the whole record.
+    """
+    known = schema.fields(schema.tree if kind is None else kind)
+
+    def own(item: StructField) -> StructField:
+        if item.name not in known:
+            return item
+        written = _as_written(schema, item.dataType, known[item.name]["type"])
+        return StructField(item.name, written, item.nullable)
+
+    return StructType(list(map(own, wanted)))
+
+
+def _as_written(schema: AvroSchema, wanted: DataType, kind: Any) -> DataType:
+    if isinstance(wanted, StructType):
+        return as_written(schema, wanted, kind)
+    return _spark_of(schema, kind) if isinstance(wanted, StringType) else wanted
+
+
+def _spark_of(schema: AvroSchema, kind: Any) -> DataType:
+    """Return the type of a value as it was written; text of what has none of its own."""
+    present = schema.present(kind)
+    name = present["type"] if isinstance(present, dict) else present
+    if name == "record":
+        fields = schema.fields(present).items()
+        return StructType([StructField(n, _spark_of(schema, item["type"])) for n, item in fields])
+    if name == "array":
+        return ArrayType(_spark_of(schema, present["items"]))
+    if name == "map":
+        return MapType(StringType(), _spark_of(schema, present["values"]))
+    return _OF_AVRO.get(name, StringType()) if isinstance(name, str) else StringType()
 
 
 def reader_schema(schema: AvroSchema, wanted: StructType) -> str:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql.types import (
@@ -32,6 +32,7 @@ from pyspark.sql.types import (
 from lakeingest.decode import decimals, logical
 from lakeingest.decode.cell import opened
 from lakeingest.decode.logical import DECIMAL, JSON, PRIMITIVES, SEMANTIC, Form, LogicalType
+from lakeingest.decode.versions import of_versions
 from lakeingest.errors import ConfigError
 from lakeingest.widening import widens
 
@@ -56,7 +57,9 @@ class SourceColumn:
 
 @dataclass(frozen=True)
 class Encodings:
-    """Connector settings that change the wire form but are not on the wire.
+    """What decoding must be told: how the connector writes what is not on the wire, and policies.
+
+    The policies stand here because a table may have its own, as it goes through the same places.
 
     Attributes:
         decimal: ``decimal.handling.mode``: precise, string or double.
@@ -147,7 +150,7 @@ def _json_text(text: str) -> str:
     return re.sub(r"\\u00(..)", lambda found: found[0][:4] + found[1].upper(), escaped)
 
 
-_LARGE = re.compile(re.escape(DECIMAL) + r"\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_LARGE = re.compile(re.escape(DECIMAL) + r"\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
 
 
 def declared(schema: StructType, encodings: Encodings) -> tuple[SourceColumn, ...]:
@@ -292,12 +295,32 @@ def of_json(kinds: Mapping[str, str]) -> tuple[SourceColumn, ...]:
     return tuple(SourceColumn(name, PRIMITIVES[kind]) for name, kind in kinds.items())
 
 
-def merged(schemas: Iterable[Iterable[SourceColumn]]) -> tuple[SourceColumn, ...]:
-    """Union of the columns that records of different schema versions have, the widest type each."""
+Versions = Mapping[bytes, Iterable[SourceColumn]]
+"""Columns by what names their schema, in the order in which the schemas were made."""
+
+_NONE: Versions = {}
+
+
+def merged(versions: Versions, keys: Versions = _NONE) -> tuple[SourceColumn, ...]:
+    """Return all columns of a batch's schemas, the widest type each; see ``versions.py``.
+
+    Args:
+        versions: Columns of the rows.
+        keys: Columns of the record keys, where those have schemas of their own; of one that no row
+            has, nothing is returned.
+    """
     columns: dict[str, SourceColumn] = {}
-    for schema in schemas:
+    kinds: dict[str, dict[bytes, LogicalType]] = {}
+    for tag, schema in versions.items():
         for column in schema:
             old = columns.get(column.name)
             if old is None or widens(old.type.spark, column.type.spark):
                 columns[column.name] = column
-    return tuple(columns.values())
+            kinds.setdefault(column.name, {})[tag] = column.type
+    for tag, schema in keys.items():
+        for column in schema:
+            kinds.setdefault(column.name, {})[tag] = column.type
+    return tuple(
+        replace(column, type=of_versions(column.type, kinds[column.name]))
+        for column in columns.values()
+    )

@@ -26,6 +26,7 @@ def array(element: LogicalType) -> LogicalType:
         ArrayType(element.spark),
         same if element.convert is same else convert,
         f"array<{element.name}>",
+        element.form,
     )
 
 
@@ -40,6 +41,7 @@ def mapping(value: LogicalType) -> LogicalType:
         MapType(StringType(), value.spark),
         same if value.convert is same else convert,
         f"map<{value.name}>",
+        value.form,
     )
 
 
@@ -65,6 +67,7 @@ def pairs(key: LogicalType, value: LogicalType) -> LogicalType:
         MapType(key.spark, value.spark),
         convert,
         f"map<{key.name},{value.name}>",
+        f"{key.form}:{value.form}",
     )
 
 
@@ -80,6 +83,7 @@ def entries(key: LogicalType, value: LogicalType) -> LogicalType:
         MapType(key.spark, value.spark),
         convert,
         f"map<{key.name},{value.name}>",
+        f"{key.form}:{value.form}",
     )
 
 
@@ -95,4 +99,10 @@ def struct(fields: Mapping[str, LogicalType]) -> LogicalType:
         StructType([StructField(name, kind.spark) for name, kind in fields.items()]),
         convert,
         "struct",
+        _form(fields),
     )
+
+
+def _form(fields: Mapping[str, LogicalType]) -> str:
+    forms = [kind.form for kind in fields.values()]
+    return ",".join(forms) if any(forms) else ""

@@ -24,8 +24,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from lakeingest.decode.logical_type import LogicalType, checked
-from lakeingest.decode.number import decimal_from_bytes, decimal_text, once
+from lakeingest.decode.logical_type import LogicalType, Site, checked
+from lakeingest.decode.number import decimal_from_bytes, decimal_text, exactly
 from lakeingest.decode.octets import RAW, base64
 
 DIGITS = 38
@@ -36,6 +36,8 @@ VARIABLE_NAME = "variable decimal"
 UNSIGNED = "bigint unsigned"
 """Comment of a DECIMAL(20,0) that comes as ``bigint.unsigned.handling.mode=long`` writes it."""
 
+_SCALE = "scale "
+_OWN_SCALE = "own scale"
 _TEXT = StringType()
 _TOO_LARGE = (
     "declare the column with more digits, or as STRING (its comment names the wire's type), or set "
@@ -54,19 +56,66 @@ def decimal(precision: int, scale: int, mode: str = "precise") -> LogicalType:
     """Return ``decimal(precision, scale)`` for a ``decimal.handling.mode``, in JSON.
 
     Args:
-        precision: Digits, 1 to 38.
-        scale: Digits after the point.
+        precision: Digits.
+        scale: Digits after the point; see ``shape``.
         mode: ``precise`` (base64 bytes), ``string`` or ``double`` (JSON number, also what
             JsonConverter's ``decimal.format=NUMERIC`` writes).
     """
-    spark = DecimalType(precision, scale)
-    name = f"decimal({precision},{scale})"
+    spark = shape(precision, scale)
+    name = _name(spark)
     if mode == "double":
         return LogicalType(spark, spark, name=name)
     if mode == "string":
         read = checked(name, lambda value: value.cast(spark), f"{_TOO_LARGE}; {_SPECIAL}")
-        return LogicalType(_TEXT, spark, read, name)
+        return LogicalType(_TEXT, spark, read, name, "digits")
     return _decimal(_TEXT, base64, precision, scale)
+
+
+def shape(precision: int, scale: int) -> DecimalType:
+    """Return what the lake stores decimals of a source as, with 38 digits at most.
+
+    Args:
+        precision: Digits that the source keeps.
+        scale: Digits after the point. Negative: it rounds to hundreds or more (``NUMBER(5,-2)``
+            holds 1234500); above the precision: zeros follow the point (``NUMBER(3,5)``). Spark has
+            neither, but types with room for them.
+    """
+    digits = digits_of(precision, scale)
+    return DecimalType(min(digits, DIGITS), min(max(scale, 0), DIGITS))
+
+
+def digits_of(precision: int, scale: int) -> int:
+    """Return how many digits a decimal type must have that holds all of a source's."""
+    return max(precision, scale) if scale >= 0 else precision - scale
+
+
+def _name(spark: DecimalType) -> str:
+    return f"decimal({spark.precision},{spark.scale})"
+
+
+def number(precision: int, scale: int) -> LogicalType:
+    """Return ``Decimal`` as JsonConverter's ``decimal.format=NUMERIC`` writes it.
+
+    Spark's reader rounds a number with more digits after the point than its type has, and what it
+    reads as text goes through a double: one that may have more is refused.
+    """
+    return decimal(precision, scale, "double") if scale <= DIGITS else large_number(scale)
+
+
+def large_number(scale: int) -> LogicalType:
+    """Return a type for the same with any number of digits: a value stops the run."""
+
+    def convert(value: Column, site: Site) -> Column:
+        return F.when(value.isNotNull(), site.failed(_NO_TEXT, _IN_BYTES)).cast(_TEXT)
+
+    return LogicalType(_TEXT, _TEXT, convert, "decimal as text", f"number, {_SCALE}{scale}")
+
+
+_NO_TEXT = "Spark cannot read decimals of more than 38 digits from JSON numbers"
+_IN_BYTES = (
+    "set the converter's decimal.format=BASE64 and lakeingest.source.decimal.format=BASE64, or the "
+    "connector's decimal.handling.mode=string"
+)
 
 
 def raw_decimal(precision: int, scale: int) -> LogicalType:
@@ -75,11 +124,19 @@ def raw_decimal(precision: int, scale: int) -> LogicalType:
 
 
 def _decimal(wire: DataType, octets: Octets, precision: int, scale: int) -> LogicalType:
-    name = f"decimal({precision},{scale})"
-    decode = checked(
-        name, lambda value: decimal_from_bytes(octets(value), precision, scale), _TOO_LARGE
-    )
-    return LogicalType(wire, DecimalType(precision, scale), decode, name)
+    spark = shape(precision, scale)
+    name = _name(spark)
+
+    def read(value: Column) -> Column:
+        return decimal_from_bytes(octets(value), precision, scale, spark)
+
+    return LogicalType(wire, spark, checked(name, read, _TOO_LARGE), name, f"{_SCALE}{scale}")
+
+
+def wire_scale(kind: LogicalType) -> int | None:
+    """Return the scale of a ``Decimal`` whose bytes are on the wire; null of another type."""
+    told = kind.form.removeprefix(_SCALE)
+    return None if told == kind.form else int(told)
 
 
 def large_decimal(scale: int) -> LogicalType:
@@ -95,7 +152,7 @@ def raw_large_decimal(scale: int) -> LogicalType:
 def _large(wire: DataType, octets: Octets, scale: int) -> LogicalType:
     decode = checked("decimal", lambda value: decimal_text(octets(value), F.lit(scale)))
     # Not "string": text as it is would be base64.
-    return LogicalType(wire, _TEXT, decode, f"decimal as text, scale {scale}")
+    return LogicalType(wire, _TEXT, decode, "decimal as text", f"{_SCALE}{scale}")
 
 
 def variable_decimal(spark: DecimalType | None = None) -> LogicalType:
@@ -115,20 +172,13 @@ def _variable(wire: DataType, octets: Octets, spark: DecimalType | None) -> Logi
         return decimal_text(octets(value["value"]), value["scale"])
 
     if spark is None:
-        return LogicalType(parts, _TEXT, checked(VARIABLE_NAME, shown), VARIABLE_NAME)
+        return LogicalType(parts, _TEXT, checked(VARIABLE_NAME, shown), VARIABLE_NAME, _OWN_SCALE)
 
     def exact(value: Column) -> Column:
-        more = value["scale"] - spark.scale
+        return exactly(shown(value), value["scale"], spark)
 
-        def cast(text: Column) -> Column:
-            # The cast would round away what stands behind the declared digits.
-            rest = F.substr(text, F.length(text) - more + 1)
-            return F.when((more <= 0) | (F.translate(rest, "0", "") == ""), text.cast(spark))
-
-        return once(shown(value), cast)
-
-    name = f"decimal({spark.precision},{spark.scale})"
-    return LogicalType(parts, spark, checked(name, exact, _TOO_LARGE), name)
+    name = _name(spark)
+    return LogicalType(parts, spark, checked(name, exact, _TOO_LARGE), name, _OWN_SCALE)
 
 
 def unsigned() -> LogicalType:
@@ -140,4 +190,4 @@ def unsigned() -> LogicalType:
         missing = F.when(value < 0, wrapped).otherwise(F.lit(0).cast(spark))
         return (value.cast(spark) + missing).cast(spark)
 
-    return LogicalType(LongType(), spark, checked(UNSIGNED, convert), UNSIGNED)
+    return LogicalType(LongType(), spark, checked(UNSIGNED, convert), UNSIGNED, UNSIGNED)

@@ -12,6 +12,7 @@ Source: Debezium's ``PostgresDefaultValueConverter`` (placeholders of generated 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -34,14 +35,27 @@ def is_stand_in(column: SourceColumn) -> bool:
     return bool(value == _ZERO_UUID)
 
 
-def default_value(column: SourceColumn, default: str) -> Column:
+@dataclass(frozen=True)
+class Default:
+    """The default of a column that was added.
+
+    Attributes:
+        text: In JSON (``SourceColumn.default``).
+        schema: Names the schema that tells it: of the column's type then.
+    """
+
+    text: str
+    schema: bytes = b""
+
+
+def default_value(column: SourceColumn, default: Default) -> Column:
     """Return a default as a value of the lake.
 
     Args:
         column: Whose it is.
-        default: In JSON, as ``SourceColumn.default``; one that does not fit fails the job.
+        default: One that does not fit fails the job.
     """
     wire = StructType([StructField("value", column.type.wire)])
-    text = F.lit(f'{{"value":{default}}}')
+    text = F.lit(f'{{"value":{default.text}}}')
     read = F.from_json(text, wire, {"mode": "FAILFAST"}).getField("value")
-    return column.type.convert(read, Site(column.name))
+    return column.type.convert(read, Site(column.name, schema=F.lit(default.schema)))

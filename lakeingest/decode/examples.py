@@ -107,6 +107,14 @@ NUMBERS = (
     Example(
         "bigint unsigned in mode precise", _decimal(20, 0), "AP//////////", "18446744073709551615"
     ),
+    Example("Oracle NUMBER(5,-2)", _decimal(5, -2), "MDk=", "1234500"),
+    Example("NUMBER(3,5), numeric(3,5)", _decimal(3, 5), "ew==", "0.00123"),
+    Example(
+        "numeric(50,40), default",
+        _decimal(50, 40),
+        "B4XuENXaRtkA9DagAAAAAA==",
+        "0.00100000000000000000000000000000000000",
+    ),
     Example(
         "decimal(65,30), default", _decimal(65, 30), "DJ8snNBGdO3qQAAAAQ==", "1." + "0" * 29 + "1"
     ),

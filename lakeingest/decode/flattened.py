@@ -24,8 +24,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakeingest.decode.added_fields import ADDED, ADDED_OP, envelopes_of, flat
-from lakeingest.decode.header import envelope_header
-from lakeingest.decode.json_envelope import parsed, tagged, unwrapped
+from lakeingest.decode.envelope_fields import envelope_fields
+from lakeingest.decode.json_envelope import parsed, tagged, undescribed
 from lakeingest.decode.json_format import JsonFormat
 from lakeingest.shape import SOURCE
 
@@ -37,23 +37,11 @@ class FlattenedFormat(JsonFormat):
         self, records: DataFrame, *, event: bool = False, source: StructType = SOURCE
     ) -> DataFrame:
         """See ``WireFormat``."""
-        payload, schema = unwrapped(F.col("value"))
-        key, _ = unwrapped(F.col("key"))
-        bare = records.select(
-            "topic",
-            "partition",
-            "offset",
-            "timestamp",
-            "headers",
-            key.alias("key"),
-            payload.alias("value"),
-            schema.alias("_schema"),
-        )
-        header = envelope_header(event=event, source=source)
-        read = parsed(bare, flat(header))
+        fields = envelope_fields(event=event, source=source)
+        read = parsed(undescribed(records), flat(fields))
         side = F.when(F.col(ADDED_OP) == "d", "before").otherwise("after")
         row = F.concat(F.lit('{"'), side, F.lit('":'), F.col("value").cast("string"), F.lit("}"))
-        return envelopes_of(read, header, tagged(row, F.col("_schema")).cast("binary"))
+        return envelopes_of(read, fields, tagged(row, F.col("_schema")).cast("binary"))
 
     def row_fields(self, value: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the row's own fields."""

@@ -1,8 +1,8 @@
 """Rows that ``ExtractNewRecordState`` took out of their envelopes, in Avro.
 
-The record's schema is that of the row with the added fields in it. So the header is read of the
-record itself, and the row is the same record without them: nothing is written again, as JSON needs
-it. What a row is in an envelope, after a change or before a delete, its ``__op`` says.
+The record's schema is that of the row with the added fields in it. So the envelope's fields are
+read of the record itself, and the row is the same record without them: nothing is written again, as
+JSON needs it. What a row is in an envelope, after a change or before a delete, its ``__op`` says.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lakeingest.decode.avro_format import AvroFormat
 from lakeingest.decode.avro_rows import AvroRows, read_avro
 from lakeingest.decode.avro_schema import READ, AvroSchema
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.header import envelope_header
+from lakeingest.decode.envelope_fields import envelope_fields
 from lakeingest.decode.json_rows import wire
 from lakeingest.decode.logical import Form
 from lakeingest.shape import SOURCE
@@ -48,8 +48,8 @@ class FlattenedAvroFormat(AvroFormat):
         self, records: DataFrame, *, event: bool = False, source: StructType = SOURCE
     ) -> DataFrame:
         """See ``WireFormat``."""
-        header = envelope_header(event=event, source=source)
-        wanted = flat(header)
+        fields = envelope_fields(event=event, source=source)
+        wanted = flat(fields)
         # A row's own column ``op`` may be of any type: it is asked for only where no row is.
         own = StructType([wanted["op"]])
         added = StructType([item for item in wanted if item.name != "op"])
@@ -66,7 +66,7 @@ class FlattenedAvroFormat(AvroFormat):
             F.col("_other.op"),
             (value.isNotNull() & readable.isNull()).alias("malformed"),
         )
-        return envelopes_of(parsed, header, value)
+        return envelopes_of(parsed, fields, value)
 
     def _sorted(self) -> list[tuple[bytes, AvroSchema]]:
         return sorted(self.schemas.items(), key=itemgetter(0))

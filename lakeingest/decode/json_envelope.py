@@ -1,4 +1,4 @@
-"""JSON bytes to the envelope's header fields, for JsonConverter with and without schemas.
+"""JSON bytes to the envelope's own fields, for JsonConverter with and without schemas.
 
 One ``from_json`` reads only what routing, ordering and transactions need; ``before`` and ``after``
 are skipped by the parser and their text is carried on, so that the row decoder meets the original
@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from lakeingest.decode.header import TRANSACTION_METADATA, envelope_header
+from lakeingest.decode.envelope_fields import TRANSACTION_METADATA, envelope_fields
 from lakeingest.shape import SOURCE
 
 _CORRUPT = "_malformed"
@@ -62,6 +62,22 @@ def unwrapped(octets: Column) -> tuple[Column, Column]:
     present = F.when(payload != F.lit(b"null"), payload)
     schema = F.when(described, F.substr(off, F.lit(len(_SCHEMA) + 1)))
     return F.when(off.isNotNull(), present).otherwise(octets), schema
+
+
+def undescribed(records: DataFrame) -> DataFrame:
+    """Take the schemas off keys and values; the text of the values' is in column ``_schema``."""
+    payload, schema = unwrapped(F.col("value"))
+    key, _ = unwrapped(F.col("key"))
+    return records.select(
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "headers",
+        key.alias("key"),
+        payload.alias("value"),
+        schema.alias("_schema"),
+    )
 
 
 def tag_of_schema(schema: Column) -> Column:
@@ -119,21 +135,9 @@ def decode_envelope(
         event: Whether RFC-39's columns are wanted.
         source: What is read of the source block.
     """
-    payload, schema = unwrapped(F.col("value"))
-    key, _ = unwrapped(F.col("key"))
-    bare = records.select(
-        "topic",
-        "partition",
-        "offset",
-        "timestamp",
-        "headers",
-        key.alias("key"),
-        payload.alias("value"),
-        schema.alias("_schema"),
-    )
     text = _rows(F.col("value").cast("string"))
     whole = tagged(text, F.col("_schema")).cast("binary")
-    read = parsed(bare, envelope_header(event=event, source=source))
+    read = parsed(undescribed(records), envelope_fields(event=event, source=source))
     return read.withColumn("value", whole).drop("_schema")
 
 

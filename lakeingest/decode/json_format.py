@@ -118,14 +118,17 @@ class JsonFormat:
         versions = {
             tag: schema.under(samples.too_large) for tag, schema in in_order if schema.columns
         }
-        columns = merged(versions.values())
+        columns = merged(versions)
         cells = {schema.cells for _, schema in known if schema.columns}
         cells |= {told for value in values if (told := self._in_cells(value)) is not None}
+        key = _key_fields(samples)
+        # Octets that mean different keys in different versions do not tell keys apart.
+        bare = not any(column.type.versions for column in columns if column.name in key)
         return Shown(
             columns,
             tuple(fields),
-            _key_fields(samples),
-            JsonRows(cells=True in cells),
+            key,
+            JsonRows(cells=True in cells, bare_keys=bare),
             everywhere=frozenset.intersection(*rows) if rows else frozenset(),
             rows=bool(rows or versions),
             versions=versions,

@@ -38,11 +38,11 @@ class JsonRows:
 
     Attributes:
         cells: See ``RowReader``.
+        bare_keys: See ``RowReader``.
     """
 
     cells: bool = False
-
-    bare_keys = True
+    bare_keys: bool = True
 
     def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
         """See ``RowReader``."""
@@ -55,6 +55,14 @@ class JsonRows:
             return named_schema(value).isin(*tags)
         row = F.get_json_object(value.cast("string"), "$.after")
         return ~F.array_contains(F.json_object_keys(row), F.lit(name))
+
+    def schema_of(self, value: Column, /) -> Column:
+        """See ``RowReader``."""
+        return named_schema(value)
+
+    def key_schema(self, _: Column, value: Column, /) -> Column:
+        """See ``RowReader``; a key and its row were written by one version of the table."""
+        return named_schema(value)
 
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
         """See ``RowReader``."""

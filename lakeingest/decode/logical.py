@@ -40,12 +40,14 @@ from lakeingest.decode.logical_type import (
     plain,
 )
 from lakeingest.decode.octets import RAW, binary
+from lakeingest.decode.versions import joined, stored_as
 
 __all__ = [
     "AVRO",
     "CONVERSION_FAILED",
     "DECIMAL",
     "JSON",
+    "JSON_NUMERIC",
     "PRIMITIVES",
     "SEMANTIC",
     "Form",
@@ -64,7 +66,11 @@ DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
 
 def text(name: str = "string") -> LogicalType:
-    """Text as it is; a wire value of another JSON type is kept as its JSON text."""
+    """Text as it is.
+
+    A wire value of another JSON type is its JSON text, as Spark writes it: without blanks, and a
+    number that is no whole one by way of a double, which keeps 15 digits.
+    """
     return LogicalType(StringType(), StringType(), name=name)
 
 
@@ -126,7 +132,7 @@ class Form:
     """What differs between JSON and Avro on the wire: octets, small integers, maps.
 
     Attributes:
-        exact: ``(precision, scale)`` to Connect's ``Decimal`` of at most 38 digits.
+        exact: ``(precision, scale)`` to Connect's ``Decimal`` as a decimal of at most 38 digits.
         large: Scale to a ``Decimal`` of any number of digits, as text.
         variable: ``VariableScaleDecimal`` as a declared decimal.
         entries: Key and value to a map whose keys are not text.
@@ -148,32 +154,23 @@ class Form:
 
         Args:
             precision: Digits that the source allows.
-            scale: Digits after the point.
+            scale: Digits after the point; see ``decimals.shape``.
         """
-        fits = precision <= decimals.DIGITS and scale <= decimals.DIGITS
+        fits = decimals.digits_of(precision, scale) <= decimals.DIGITS
         if not fits and self.too_large == "string":
             return self.large(scale)
-        return self.exact(min(precision, decimals.DIGITS), min(scale, decimals.DIGITS))
+        return self.exact(precision, scale)
 
-    def with_policy(self, too_large: str, decimal_format: str = "BASE64") -> Form:
-        """Return the form under a pipeline's settings.
-
-        Args:
-            too_large: See the attribute.
-            decimal_format: JsonConverter's ``decimal.format``; Avro has none.
-        """
-        if decimal_format == "NUMERIC" and self.primitives is PRIMITIVES:
-            numeric = replace(self, exact=_number, large=lambda _: text("decimal as text"))
-            return replace(numeric, too_large=too_large)
+    def with_policy(self, too_large: str) -> Form:
+        """Return the form under a policy for decimals that are too large."""
         return replace(self, too_large=too_large)
-
-
-def _number(precision: int, scale: int) -> LogicalType:
-    return decimal(precision, scale, "double")
 
 
 JSON = Form(decimal, decimals.large_decimal, decimals.variable_decimal, pairs, PRIMITIVES, SEMANTIC)
 """JsonConverter's form: octets are base64 text."""
+
+JSON_NUMERIC = replace(JSON, exact=decimals.number, large=decimals.large_number)
+"""The same with ``decimal.format=NUMERIC``: decimals are numbers."""
 
 AVRO = Form(
     decimals.raw_decimal,
@@ -210,6 +207,8 @@ def as_declared(carried: LogicalType, wanted: LogicalType) -> LogicalType | None
     Returns:
         Null where there is nothing special about the two.
     """
+    if carried.versions:
+        return _each_as_declared(carried, wanted)
     if wanted.name == decimals.UNSIGNED and carried.wire == wanted.wire:
         return wanted
     if carried.spark == wanted.spark:
@@ -219,5 +218,16 @@ def as_declared(carried: LogicalType, wanted: LogicalType) -> LogicalType | None
         return (AVRO if raw else JSON).variable(wanted.spark)
     if isinstance(carried.spark, DecimalType) and isinstance(wanted.spark, StringType):
         large = {RAW.wire: AVRO.large, StringType(): JSON.large}.get(carried.wire)
-        return large(carried.spark.scale) if large else None
+        scale = decimals.wire_scale(carried)
+        return large(scale) if large is not None and scale is not None else None
     return None
+
+
+def _each_as_declared(carried: LogicalType, wanted: LogicalType) -> LogicalType | None:
+    """Return the same where the batch's records have several versions of the type."""
+    found = [(tags, kind, as_declared(kind, wanted)) for tags, kind in carried.versions]
+    if all(special is None for _, _, special in found):
+        return None
+    return joined(
+        [(tags, special or stored_as(kind, wanted.spark)) for tags, kind, special in found]
+    )

@@ -31,10 +31,14 @@ class Site:
         column: Name of its column, for messages.
         infinite: What becomes of PostgreSQL's infinite times: ``fail``, ``null`` or ``edge``; of
             those in a key ``refuse``.
+        schema: Names the schema of the value's record (binary): by it a type knows which of a
+            batch's versions of itself is meant (``versions.py``). Null: nothing tells; the type is
+            what it is stored as.
     """
 
     column: str = ""
     infinite: str = "fail"
+    schema: Column | None = field(default=None, compare=False)
 
     def refused(self, name: str, remedy: str = "") -> Column:
         """Return an expression that fails the job, because a value is none of its type.
@@ -97,21 +101,29 @@ class LogicalType:
         spark: Type of the target column.
         convert: ``(wire column, site) -> Column`` of type ``spark``.
         name: Semantic name, for messages and for telling placeholders.
+        form: What the wire's type does not tell of a value: its unit, scale or notation; empty: it
+            is what it looks like. Types of one wire and form are converted alike.
+        versions: What it is in each version of the schema (``versions.Version``), where a batch
+            has several that differ; ``convert`` minds them already.
     """
 
     wire: DataType
     spark: DataType
     convert: Convert = field(default=same, compare=False)
     name: str = ""
+    form: str = ""
+    versions: tuple[tuple[frozenset[bytes], LogicalType], ...] = ()
 
 
 def as_type(kind: LogicalType, spark: DataType) -> LogicalType:
     """Return the type whose values are stored as ``spark``, a type that holds all of them."""
     if kind.spark == spark:
         return kind
-    return replace(
-        kind, spark=spark, convert=lambda value, site: kind.convert(value, site).cast(spark)
-    )
+
+    def convert(value: Column, site: Site) -> Column:
+        return kind.convert(value, site).cast(spark)
+
+    return replace(kind, spark=spark, convert=convert, versions=())
 
 
 def squeezed(kind: LogicalType, spark: DataType) -> LogicalType:
@@ -127,4 +139,4 @@ def squeezed(kind: LogicalType, spark: DataType) -> LogicalType:
         fits = F.when(stored.cast(kind.spark) == value, stored)
         return F.coalesce(fits, F.when(wire.isNotNull(), site.refused(name)))
 
-    return replace(kind, spark=spark, convert=convert)
+    return replace(kind, spark=spark, convert=convert, versions=())

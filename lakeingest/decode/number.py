@@ -130,10 +130,38 @@ def _with_word(limbs: Column, word: Column) -> Column:
     return F.aggregate(limbs, nothing, step, finish)
 
 
-def decimal_from_bytes(data: Column, precision: int, scale: int) -> Column:
-    """Decode Connect ``Decimal`` bytes to ``decimal(precision, scale)``; null if too large."""
-    text = unscaled_text(data, wide=precision > 18)
-    return _scaled(text, F.lit(scale)).cast(DecimalType(precision, scale))
+def decimal_from_bytes(data: Column, precision: int, scale: int, spark: DecimalType) -> Column:
+    """Decode Connect ``Decimal`` bytes; null if too large, or finer than ``spark``.
+
+    Args:
+        data: The unscaled value.
+        precision: Digits of that.
+        scale: Digits after the point; negative: zeros before it.
+        spark: Type of the result.
+    """
+    if scale > spark.scale:
+        return exactly(decimal_text(data, F.lit(scale)), F.lit(scale), spark)
+    digits = unscaled_text(data, wide=precision > 18)
+    # Text with an exponent is exact and cheap: Spark casts '-150E-2' to decimal without rounding.
+    return F.concat(digits, F.lit(f"E{-scale}")).cast(spark)
+
+
+def exactly(text: Column, scale: Column, spark: DecimalType) -> Column:
+    """Return plain decimal text as ``spark``; null if too large, or finer than that.
+
+    Args:
+        text: What ``decimal_text`` gives.
+        scale: Digits after its point.
+        spark: Type of the result.
+    """
+    more = scale - spark.scale
+
+    def cast(text: Column) -> Column:
+        # The cast would round away what stands behind the digits of the type.
+        rest = F.substr(text, F.length(text) - more + 1)
+        return F.when((more <= 0) | (F.translate(rest, "0", "") == ""), text.cast(spark))
+
+    return once(text, cast)
 
 
 def decimal_text(data: Column, scale: Column) -> Column:
@@ -160,8 +188,3 @@ def _with_point(digits: Column, scale: Column) -> Column:
         .when(scale < 0, F.concat(digits, trailing))
         .otherwise(F.concat(sign, whole, F.lit("."), fraction))
     )
-
-
-def _scaled(digits: Column, scale: Column) -> Column:
-    # Text with an exponent is exact and cheap: Spark casts '-150E-2' to decimal without rounding.
-    return F.concat(digits, F.lit("E-"), scale.cast("string"))

@@ -31,4 +31,4 @@ _READERS: Mapping[str, Callable[[Column], Column]] = {
 def binary(mode: str = "bytes") -> LogicalType:
     """Return ``binary`` for a ``binary.handling.mode``, as text on the wire."""
     name = f"binary/{mode}"
-    return LogicalType(StringType(), BinaryType(), checked(name, _READERS[mode]), name)
+    return LogicalType(StringType(), BinaryType(), checked(name, _READERS[mode]), name, name)

@@ -11,6 +11,11 @@ in an update may be the value, or say that the value did not change (``ambiguous
 is the value, as in any other reader of these topics: to keep the older value would ignore every
 update that sets such a column to NULL, and to stop would stop at every row that has one. Who stores
 large values in such columns chooses ``keep``, or REPLICA IDENTITY FULL, which leaves no doubt.
+
+Of bytea in the base64 modes ``keep`` and ``fail`` know only columns that a DDL declares BINARY. A
+schema, carried or registered, calls them text, and so they are in the lake: the setting would have
+to hold for every column of text, whose NULL is a NULL. Declare such a column, or let the connector
+write ``binary.handling.mode=bytes``. Of arrays a schema says what they are.
 Unconstrained ``numeric`` is not among them: it is stored out of line from some 4,000 digits on, so
 that its NULL is practically always a NULL.
 """

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.decode.cell import left_out, value_in
 from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.defaults import default_value
+from lakeingest.decode.defaults import Default, default_value
 from lakeingest.decode.json_envelope import unwrapped
 from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.logical_type import Site
@@ -27,11 +27,11 @@ class Early:
 
     Attributes:
         tags: ``schema_tag`` of the schemas that do not have it yet.
-        default: What the column's rows from before have (``SourceColumn.default``).
+        default: What the column's rows from before have.
     """
 
     tags: frozenset[bytes]
-    default: str
+    default: Default
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,10 @@ def with_row(
         parsed = parsed.withColumn("_untold", untold(F.col("op"), F.col("moved_from"), sent))
     parsed = parsed.drop("_read")
     values, masks = [], []
+    schema = reader.schema_of(F.col("value"))
     for column in columns:
         field, told = _told(F.col("_wire"), column, encodings, reader)
-        site = Site(column.name, encodings.infinite)
+        site = Site(column.name, encodings.infinite, schema)
         absent = told if masked else None
         before = _before(column.name, absences, reader)
         if absent is not None and before is not None:
@@ -156,7 +157,8 @@ def with_key(
 ) -> DataFrame:
     """Add struct ``name``: the key columns read from the record key in column ``key``."""
     read = reader.key(F.col("key"), key)
-    return _with_struct(changes, read, key, name, cells=reader.cells)
+    schema = reader.key_schema(F.col("key"), F.col("value"))
+    return _with_struct(changes, read, key, name, schema=schema, cells=reader.cells)
 
 
 def with_moved_from(
@@ -174,6 +176,7 @@ def _with_struct(
     key: Sequence[SourceColumn],
     name: str,
     *,
+    schema: Column | None = None,
     cells: bool = False,
 ) -> DataFrame:
     parsed = changes.withColumn("_key", read)
@@ -181,7 +184,8 @@ def _with_struct(
     for column in key:
         field = F.col("_key").getField(column.name)
         wire = value_in(field) if cells else field
-        values.append(column.type.convert(wire, Site(column.name, "refuse")).alias(column.name))
+        site = Site(column.name, "refuse", schema)
+        values.append(column.type.convert(wire, site).alias(column.name))
     return parsed.withColumn(name, F.when(F.col("_key").isNotNull(), F.struct(*values))).drop(
         "_key"
     )

@@ -33,6 +33,7 @@ _DAY = ("year", "month", "day")
 _CLOCK = ("hour", "minute", "second", "nanos")
 _SPECIAL = StructField("specialValue", StringType())
 _SECOND = "INTERVAL '1' SECOND"
+_PARTS = "parts"
 
 
 def _numbers(*names: str) -> list[StructField]:
@@ -52,7 +53,7 @@ def _moment(
         )
         return F.when(infinite, meant).otherwise(ordinary(value, site))
 
-    return LogicalType(StructType([*_numbers(*fields), _SPECIAL]), spark, convert, name)
+    return LogicalType(StructType([*_numbers(*fields), _SPECIAL]), spark, convert, name, _PARTS)
 
 
 def _seconds(value: Column) -> Column:
@@ -136,14 +137,19 @@ STRUCTURED_ZONED_TIMESTAMP = _moment(
     TimestampType(), "zoned timestamp", (*_DAY, *_CLOCK, "offsetSeconds"), _zoned
 )
 STRUCTURED_TIME = LogicalType(
-    StructType(_numbers(*_CLOCK)), _TEXT, checked("time", _time), "structured time"
+    StructType(_numbers(*_CLOCK)), _TEXT, checked("time", _time), "structured time", _PARTS
 )
 STRUCTURED_ZONED_TIME = LogicalType(
     StructType(_numbers(*_CLOCK, "offsetSeconds")),
     _TEXT,
     checked("zoned time", _zoned_time),
     "structured zoned time",
+    _PARTS,
 )
 STRUCTURED_DURATION = LogicalType(
-    StructType(_numbers(*_SPANS)), _TEXT, checked("duration", _duration), "structured duration"
+    StructType(_numbers(*_SPANS)),
+    _TEXT,
+    checked("duration", _duration),
+    "structured duration",
+    _PARTS,
 )

@@ -200,15 +200,15 @@ def _zoned_moment(value: Column, site: Site) -> Column:
 _ZONED = "zoned timestamp"
 _LONG, _TEXT, _NTZ = LongType(), StringType(), TimestampNTZType()
 
-DATE = LogicalType(IntegerType(), DateType(), _DAYS, "date")
-MILLI_TIME = LogicalType(_LONG, _TEXT, _time_of_day(1_000), "time")
-MICRO_TIME = LogicalType(_LONG, _TEXT, _time_of_day(1_000_000), "time")
-NANO_TIME = LogicalType(_LONG, _TEXT, _time_of_day(1_000_000_000), "time")
-MILLI_TIMESTAMP = LogicalType(_LONG, _NTZ, _MILLIS, "timestamp")
-MICRO_TIMESTAMP = LogicalType(_LONG, _NTZ, _MICROS, "timestamp")
-NANO_TIMESTAMP = LogicalType(_LONG, _NTZ, _NANOS, "timestamp")
-ZONED_TIMESTAMP = LogicalType(_TEXT, TimestampType(), _zoned_moment, _ZONED)
-ISO_TIME = LogicalType(_TEXT, _TEXT, checked("time", _iso_time), "ISO time")
+DATE = LogicalType(IntegerType(), DateType(), _DAYS, "date", "days")
+MILLI_TIME = LogicalType(_LONG, _TEXT, _time_of_day(1_000), "time", "milliseconds")
+MICRO_TIME = LogicalType(_LONG, _TEXT, _time_of_day(1_000_000), "time", "microseconds")
+NANO_TIME = LogicalType(_LONG, _TEXT, _time_of_day(1_000_000_000), "time", "nanoseconds")
+MILLI_TIMESTAMP = LogicalType(_LONG, _NTZ, _MILLIS, "timestamp", "milliseconds")
+MICRO_TIMESTAMP = LogicalType(_LONG, _NTZ, _MICROS, "timestamp", "microseconds")
+NANO_TIMESTAMP = LogicalType(_LONG, _NTZ, _NANOS, "timestamp", "nanoseconds")
+ZONED_TIMESTAMP = LogicalType(_TEXT, TimestampType(), _zoned_moment, _ZONED, "ISO")
+ISO_TIME = LogicalType(_TEXT, _TEXT, checked("time", _iso_time), "ISO time", "ISO")
 ISO_DATE = LogicalType(
     _TEXT,
     DateType(),
@@ -220,6 +220,7 @@ ISO_DATE = LogicalType(
         lambda value: (value == "-5877611-06-22Z") | value.startswith("+292269055-12-"),
     ),
     "date",
+    "ISO",
 )
 ISO_TIMESTAMP = LogicalType(
     _TEXT,
@@ -232,4 +233,5 @@ ISO_TIMESTAMP = LogicalType(
         lambda value: value == "-290308-12-21T19:59:27.6Z",
     ),
     "timestamp",
+    "ISO",
 )

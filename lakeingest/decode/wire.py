@@ -54,6 +54,12 @@ class RowReader(Protocol):
             tags: ``schema_tag`` of the schemas without it; none: the record itself is looked into.
         """
 
+    def schema_of(self, value: Column, /) -> Column:
+        """Return what names the schema of a record's value (binary); null where nothing does."""
+
+    def key_schema(self, key: Column, value: Column, /) -> Column:
+        """Return what names the schema of a record key (binary), by the whole record."""
+
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
         """Read a record key: a struct like a row's; null where there is none."""
 

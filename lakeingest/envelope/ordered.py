@@ -16,7 +16,9 @@ from pyspark.sql import functions as F
 
 from lakeingest.position import component, position
 
-_DIGITS = r"^[0-9]{1,18}$"
+_DIGITS = r"^[0-9]{1,19}$"
+_LARGEST = 2**63 - 1
+"""Nanoseconds since 1970 have 19 digits, as many as this."""
 
 
 def ordered_position(epoch: Column, texts: Column) -> Column:
@@ -37,5 +39,7 @@ def ordered_position(epoch: Column, texts: Column) -> Column:
 
 def _component(text: Column) -> Column:
     micros = F.unix_micros(F.try_to_timestamp(text))
-    number = F.when(F.rlike(text, F.lit(_DIGITS)), text.cast("bigint")).otherwise(micros)
+    digits = F.when(F.rlike(text, F.lit(_DIGITS)), text).cast("decimal(19,0)")
+    whole = F.when(digits <= F.lit(_LARGEST), digits.cast("bigint"))
+    number = F.when(digits.isNotNull(), whole).otherwise(micros)
     return F.when(number >= 0, component(number))

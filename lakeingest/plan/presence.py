@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.defaults import is_stand_in
+from lakeingest.decode.defaults import Default, is_stand_in
 from lakeingest.decode.row import Absences, Early
 from lakeingest.decode.wire import Shown
 from lakeingest.plan.evolution import SourceSchema
@@ -38,7 +38,7 @@ class Presence:
 
     left_out: frozenset[str] = frozenset()
     absences: Absences = field(default_factory=Absences)
-    fills: Mapping[str, str] = field(default_factory=dict)
+    fills: Mapping[str, Default] = field(default_factory=dict)
     stand_ins: tuple[str, ...] = ()
     zeros: tuple[str, ...] = ()
     unfilled: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ def _by_schema(
     unfilled: list[str] = []
     dropped: dict[str, frozenset[bytes]] = {}
     early: dict[str, Early] = {}
-    fills: dict[str, str] = {}
+    fills: dict[str, Default] = {}
     for name in names:
         having = [tag for tag, columns in versions.items() if name in columns]
         lacking = frozenset(versions) - frozenset(having)
@@ -132,10 +132,11 @@ def _by_schema(
         elif is_stand_in(first):
             stand_ins.append(name)
             continue
+        value = Default(default, having[0])
         if older:
-            early[name] = Early(older, default)
+            early[name] = Early(older, value)
         if exists:
-            fills[name] = default
+            fills[name] = value
     return Presence(
         frozenset(left_out),
         Absences(dropped, early),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.defaults import Default
 from lakeingest.decode.json_format import JsonFormat
 from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.placeholder import ambiguous, can_be_unavailable
@@ -85,7 +86,7 @@ class TableSpec:
         keyless: What a row is where the source has no key; ``key`` is the row key's name then.
         absences: Columns that not all of the batch's records have.
         fills: Columns that this batch adds to the lake's table, with the default that the rows have
-            which are there already (``SourceColumn.default``).
+            which are there already.
         source: What the source's table looks like (``evolution.SourceSchema.to_json``); empty: the
             batch does not tell.
         encodings: The connector's settings with the table's own policies; null: the pipeline's.
@@ -99,7 +100,7 @@ class TableSpec:
     partition: tuple[str, ...] = ()
     keyless: Keyless | None = None
     absences: Absences = NONE_ABSENT
-    fills: Mapping[str, str] = field(default_factory=dict)
+    fills: Mapping[str, Default] = field(default_factory=dict)
     source: str = ""
     encodings: Encodings | None = None
 

@@ -21,7 +21,13 @@ from tests.source.folder import write_topic
 TABLE = "public.items"
 _PREFIX = "t"
 _NONE: Mapping[str, str] = {}
-_AVRO = {"int32": "int", "int64": "long", "string": "string", "boolean": "boolean"}
+_AVRO = {
+    "int32": "int",
+    "int64": "long",
+    "string": "string",
+    "boolean": "boolean",
+    "bytes": "bytes",
+}
 _METADATA = {
     "type": "record",
     "name": "TransactionMetadataValue",
@@ -166,10 +172,11 @@ class Log:
     def _value(self, columns: Sequence[Mapping[str, Any]], event: dict[str, Any]) -> Any:
         if self.form == "avro":
             return self._octets(envelope_schema(*map(_in_avro, columns)), event)
+        event = _in_json(event)
         if self.form == "json":
             return json.dumps(event, separators=(",", ":"))
         sides = [
-            {"type": "struct", "fields": list(columns), "optional": True, "field": side}
+            {"type": "struct", "fields": _in_json(list(columns)), "optional": True, "field": side}
             for side in ("before", "after")
         ]
         schema = {"type": "struct", "fields": sides, "name": f"{_PREFIX}.{TABLE}.Envelope"}
@@ -187,12 +194,26 @@ class Log:
         lines.append({"p": 0, "o": number, "ts": 1000 + number, "k": key, "v": value, "h": []})
 
 
+def _in_json(value: Any) -> Any:
+    """Return a value as JsonConverter writes it: octets are base64."""
+    if isinstance(value, dict):
+        return {name: _in_json(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_in_json(item) for item in value]
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+
 def _in_avro(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return a column as Confluent's converter does: a default's branch stands first."""
-    kind: Any = _AVRO[item["type"]]
+    kind: Any = {"type": _AVRO[item["type"]]}
+    for named in ("name", "parameters"):
+        if named in item:
+            kind[f"connect.{named}"] = item[named]
     told = {"default": item["default"]} if "default" in item else {}
+    if isinstance(told.get("default"), bytes):
+        told = {"default": told["default"].decode("latin-1")}
     if told:
-        kind = {"type": kind, "connect.default": item["default"]}
+        kind["connect.default"] = told["default"]
     if not item["optional"]:
         return {"name": item["field"], "type": kind, **told}
     return {

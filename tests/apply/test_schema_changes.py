@@ -219,3 +219,45 @@ def test_each_kind_of_change_can_be_made_to_stop(spark: SparkSession, tmp_path: 
         with pytest.raises(DataError, match=rf"lakeingest\.schema\.{kind}\) to evolve or ignore"):
             changed.run(spark, {f"schema.{kind}": "stop"})
     assert list(log.rows(spark)) == [1]
+
+
+def cents(unscaled: int) -> bytes:
+    return unscaled.to_bytes(3, "big")
+
+
+def price(precision: int, scale: int, default: int) -> dict[str, object]:
+    parameters = {"scale": str(scale), "connect.decimal.precision": str(precision)}
+    name = "org.apache.kafka.connect.data.Decimal"
+    return column("price", "bytes", name=name, parameters=parameters, default=cents(default))
+
+
+@FORMS
+def test_a_batch_with_two_scales_and_units_reads_each_record_and_default_by_its_own(
+    spark: SparkSession, tmp_path: Path, form: str
+) -> None:
+    log = Log(tmp_path, form)
+    log.commit((ID,), ("c", {"id": 1}))
+    log.run(spark)
+    millis, micros = (
+        column("at", "int64", name=f"io.debezium.time.{name}")
+        for name in ("Timestamp", "MicroTimestamp")
+    )
+    first, later = (ID, price(5, 2, 150), millis), (ID, price(7, 4, 20_000), micros)
+    log.commit((ID,), ("c", {"id": 2}))
+    log.commit(first, ("c", {"id": 3, "price": cents(250), "at": 1_767_357_000_500}))
+    log.commit(later, ("c", {"id": 4, "price": cents(25_001), "at": 1_767_357_000_500_001}))
+    log.run(spark)
+    log.commit(first, ("u", {"id": 4, "price": cents(350), "at": 1_767_357_000_500}))
+    log.commit(later, ("u", {"id": 3, "price": cents(35_001), "at": 1_767_357_000_500_001}))
+    log.commit(first, ("c", {"id": 5, "price": cents(450), "at": 1_767_357_000_500}))
+    log.run(spark)
+    shown = {
+        id_: (str(amount), str(at)) for id_, (amount, at) in log.rows(spark, "price", "at").items()
+    }
+    assert shown == {
+        1: ("1.5000", "None"),
+        2: ("1.5000", "None"),
+        3: ("3.5001", "2026-01-02 12:30:00.500001"),
+        4: ("3.5000", "2026-01-02 12:30:00.500000"),
+        5: ("4.5000", "2026-01-02 12:30:00.500000"),
+    }

@@ -12,7 +12,9 @@ from pyspark.sql import Row, SparkSession
 
 from lakeingest.decode.avro_format import AvroFormat
 from lakeingest.decode.avro_schema import AvroSchema
-from lakeingest.shape import ENVELOPE
+from lakeingest.plan.ordering import with_ordering_fields
+from lakeingest.plan.spec import Ordering
+from lakeingest.shape import ENVELOPE, SOURCE
 from tests.decode.avro import envelope_schema, event, record, tag
 from tests.envelope.records import Record, frame
 
@@ -63,6 +65,23 @@ def test_what_rfc_39_asks_for_is_read_where_it_is_wanted(spark: SparkSession) ->
         for name in ("name", "txId", "xmin"):
             assert row["source"][name] == body["source"][name]
     assert AvroFormat(KNOWN).envelopes(records).schema == ENVELOPE
+
+
+def test_numbers_that_order_rows_are_read_as_text(spark: SparkSession) -> None:
+    octets = [bytes.fromhex(line["v"]) for line in vectors() if line["v"]]
+    bodies = [body for body in map(decoded_by_fastavro, octets) if "op" in body]
+    values = [value for value in octets if "op" in decoded_by_fastavro(value)]
+    records = frame(spark, [Record("t", value, None, 0, at) for at, value in enumerate(values)])
+    names = ("txId", "ts_ns", "connector")
+    ordering = Ordering(tuple(f"source.{name}" for name in names))
+    source = with_ordering_fields(SOURCE, ordering)
+    found = AvroFormat(KNOWN).envelopes(records, source=source).orderBy("offset").collect()
+    for row, body in zip(found, bodies, strict=True):
+        assert not row["malformed"]
+        assert row["source"]["lsn"] == body["source"]["lsn"]
+        for name in names:
+            told = body["source"][name]
+            assert row["source"][name] == (None if told is None else str(told))
 
 
 def test_begin_and_end_of_real_transactions_are_read(spark: SparkSession) -> None:

@@ -15,6 +15,7 @@ from lakeingest.decode.avro_format import AvroFormat
 from lakeingest.decode.avro_schema import AvroSchema
 from lakeingest.decode.cell import are_cells, opened
 from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.defaults import Default
 from lakeingest.decode.flattened import FlattenedFormat
 from lakeingest.decode.json_envelope import decode_envelope, tagged
 from lakeingest.decode.json_format import (
@@ -95,7 +96,7 @@ def test_an_update_from_before_a_column_has_its_default_and_does_not_leave_it_ou
         for name, after in sent
     ]
     changes = spark.createDataFrame(texts, "op string, value binary").coalesce(1)
-    early = Absences(early={"bb": Early(frozenset({old.encode()}), '"web"')})
+    early = Absences(early={"bb": Early(frozenset({old.encode()}), Default('"web"'))})
     reader = JsonRows(cells=True)
     decoded = with_row(changes, COLUMNS, Encodings(), reader, masked=True, absences=early)
     day = "1970-01-01"

@@ -32,7 +32,16 @@ from lakeingest.decode.columns import (
 )
 from lakeingest.decode.decimals import unsigned
 from lakeingest.decode.json_format import envelope_columns
-from lakeingest.decode.logical import AVRO, JSON, PRIMITIVES, SEMANTIC, Form, as_declared, decimal
+from lakeingest.decode.logical import (
+    AVRO,
+    JSON,
+    JSON_NUMERIC,
+    PRIMITIVES,
+    SEMANTIC,
+    Form,
+    as_declared,
+    decimal,
+)
 from lakeingest.errors import ConfigError
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
@@ -174,7 +183,7 @@ def test_a_comment_says_what_a_declared_number_is_on_the_wire(name: str) -> None
 
 
 def test_decimals_of_the_converters_numeric_format_are_numbers() -> None:
-    form = JSON.with_policy("fail", "NUMERIC")
+    form = JSON_NUMERIC
     parameters = {"scale": "2", "connect.decimal.precision": "10"}
     spec = {"field": "n", "type": "bytes", "name": DECIMAL, "parameters": parameters}
     (column,) = from_connect([spec], form)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from decimal import Context, Decimal
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DecimalType, StringType
 
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.decimals import unsigned, variable_decimal
-from lakeingest.decode.logical import JSON, LogicalType, decimal
+from lakeingest.decode.logical import JSON, JSON_NUMERIC, LogicalType, decimal
 from tests.decode.wire import decode_texts, event, minimal_width, unscaled
 
 EXACT = Context(prec=80)
@@ -77,6 +78,48 @@ def test_numbers_keep_every_digit_with_decimal_format_numeric(spark: SparkSessio
     texts = ['{"after":{"n":' + digits + "}}" for digits in written]
     decoded = decode_texts(spark, [column], texts)
     assert [row["n"] for row in decoded] == [Decimal(digits) for digits in written]
+
+
+def test_numbers_that_spark_would_round_stop_the_run(spark: SparkSession) -> None:
+    text = '{"after":{"n":12345678901234567890.1234567890123456789}}'
+    for policy, form in (("string", (60, 30)), ("string", (50, 40)), ("fail", (50, 40))):
+        column = SourceColumn("n", JSON_NUMERIC.with_policy(policy).decimal(*form))
+        assert decode_texts(spark, [column], ['{"after":{"n":null}}']) == [{"n": None}]
+        with pytest.raises(Exception, match=r"column 'n'.*decimal\.format=BASE64"):
+            decode_texts(spark, [column], [text])
+
+
+SHAPES = {
+    (5, -2): (12345, DecimalType(7, 0), "1234500"),
+    (20, -2): (-(10**20 - 1), DecimalType(22, 0), f"-{10**20 - 1}00"),
+    (3, 5): (123, DecimalType(5, 5), "0.00123"),
+    (38, 38): (-1, DecimalType(38, 38), f"-0.{1:038}"),
+    (50, 40): (-(10**37), DecimalType(38, 38), f"-0.001{0:035}"),
+    (60, 50): (5 * 10**49, DecimalType(38, 38), f"0.5{0:037}"),
+    (65, 30): (-(10**30), DecimalType(38, 30), f"-1.{0:030}"),
+    (38, -3): (7, DecimalType(38, 0), "7000"),
+}
+"""Precision and scale at the source: an unscaled value, what the lake stores, the number."""
+
+
+def test_a_decimal_of_any_scale_is_stored_as_the_same_number(spark: SparkSession) -> None:
+    columns = [SourceColumn(f"c{at}", JSON.decimal(*form)) for at, form in enumerate(SHAPES)]
+    assert [column.type.spark for column in columns] == [kind for _, kind, _ in SHAPES.values()]
+    row = {f"c{at}": unscaled(value) for at, (value, _, _) in enumerate(SHAPES.values())}
+    (decoded,) = decode_texts(spark, columns, [event(row)])
+    assert list(decoded.values()) == [Decimal(text) for _, _, text in SHAPES.values()]
+
+
+@pytest.mark.parametrize(
+    ("form", "value"),
+    [((50, 40), 1), ((50, 40), 10**40), ((38, -3), 10**35), ((65, 30), 10**38)],
+)
+def test_a_decimal_that_38_digits_do_not_hold_stops_the_run(
+    spark: SparkSession, form: tuple[int, int], value: int
+) -> None:
+    column = SourceColumn("n", JSON.decimal(*form))
+    with pytest.raises(Exception, match=r"column 'n': a value is not a decimal\(38,"):
+        decode_texts(spark, [column], [event({"n": unscaled(value)})])
 
 
 def test_text_keeps_every_digit_with_decimal_handling_mode_string(spark: SparkSession) -> None:

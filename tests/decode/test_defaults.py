@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from lakeingest.decode.avro_columns import side_columns
 from lakeingest.decode.avro_schema import AvroSchema
 from lakeingest.decode.columns import SourceColumn, from_connect
-from lakeingest.decode.defaults import default_value, is_stand_in
+from lakeingest.decode.defaults import Default, default_value, is_stand_in
 from lakeingest.decode.logical import AVRO, JSON
 from tests.decode.avro import envelope_schema
 
@@ -72,7 +72,7 @@ def columns(request: pytest.FixtureRequest) -> tuple[SourceColumn, ...]:
 def test_a_default_is_read_as_a_value_of_its_column_is(
     spark: SparkSession, columns: tuple[SourceColumn, ...]
 ) -> None:
-    defaults = [default_value(column, column.default or "") for column in columns]
+    defaults = [default_value(column, Default(column.default or "")) for column in columns]
     (row,) = spark.range(1).select(*defaults).collect()
     assert tuple(row) == VALUES
     assert [is_stand_in(column) for column in columns] == [False] * len(columns)

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings, from_connect
-from lakeingest.decode.defaults import default_value
+from lakeingest.decode.defaults import Default, default_value
 from lakeingest.decode.logical import AVRO, JSON, Form
 from lakeingest.plan.implicit import implicit_value
 
@@ -39,7 +39,7 @@ def test_numbers_and_text_have_a_zero_that_can_be_read(spark: SparkSession, form
     for column in columns:
         zero = implicit_value(column, Encodings())
         assert zero is not None
-        read.append(default_value(column, zero).cast("string"))
+        read.append(default_value(column, Default(zero)).cast("string"))
     (row,) = spark.range(1).select(F.array(*read)).collect()
     assert row[0] == list(ZEROS)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.defaults import Default
 from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.logical import PRIMITIVES, SEMANTIC
 from lakeingest.decode.row import Absences, Early
@@ -17,6 +18,7 @@ WEB = SourceColumn("web", PRIMITIVES["string"], True, '"web"')
 ALL = (ID, A, B, WEB)
 V1, V2, V3 = b"1", b"2", b"3"
 NOTHING = Presence()
+DEFAULT = Default('"web"', V2)
 
 
 def described(**versions: Sequence[SourceColumn]) -> Shown:
@@ -78,8 +80,8 @@ def test_a_new_column_has_its_first_default_in_old_rows_and_in_older_records() -
     other = SourceColumn("web", PRIMITIVES["string"], True, '"other"')
     shown = described(v1=(ID, A), v2=(ID, A, WEB), v3=(ID, A, other))
     found = told(shown, ["id", "a"], (ID, A), (ID, A, WEB))
-    early = {"web": Early(frozenset({V1}), '"web"')}
-    assert found == Presence(absences=Absences(early=early), fills={"web": '"web"'})
+    early = {"web": Early(frozenset({V1}), DEFAULT)}
+    assert found == Presence(absences=Absences(early=early), fills={"web": DEFAULT})
     # There is no table yet, so no old row; but there may be older records.
     assert told(shown, None, None, (ID, A, WEB)) == Presence(absences=Absences(early=early))
     whole = described(v2=(ID, A, WEB))
@@ -90,12 +92,12 @@ def test_a_column_that_comes_and_goes_in_one_batch_is_dropped_in_the_later_recor
     shown = described(v1=(ID, A), v2=(ID, A, WEB), v3=(ID, A))
     found = told(shown, ["id", "a"], (ID, A), (ID, A, WEB))
     assert found.absences.dropped == {"web": frozenset({V3})}
-    assert found.absences.early == {"web": Early(frozenset({V1}), '"web"')}
+    assert found.absences.early == {"web": Early(frozenset({V1}), DEFAULT)}
 
 
 def test_a_column_that_was_declared_before_it_came_gets_its_default_too() -> None:
     found = told(described(v2=(ID, WEB)), ["id", "web"], (ID,), (ID, WEB))
-    assert found == Presence(fills={"web": '"web"'})
+    assert found == Presence(fills={"web": DEFAULT})
 
 
 def test_a_column_that_was_there_and_not_taken_in_gets_no_default() -> None:
@@ -119,9 +121,13 @@ def test_a_column_that_mysql_adds_not_null_has_its_zero_in_old_rows() -> None:
     now = (ID, A, COUNT, DAY)
     shown = described(v1=(ID, A), v2=now)
     found = told(shown, ["id", "a"], (ID, A), now, zero)
-    early = {"count": Early(frozenset({V1}), "0")}
+    nought = Default("0", V2)
+    early = {"count": Early(frozenset({V1}), nought)}
     assert found == Presence(
-        absences=Absences(early=early), fills={"count": "0"}, zeros=("count",), unfilled=("day",)
+        absences=Absences(early=early),
+        fills={"count": nought},
+        zeros=("count",),
+        unfilled=("day",),
     )
     # Nor is one that may be NULL, nor any of a database that does not add such columns.
     loose = SourceColumn("loose", PRIMITIVES["int32"], nullable=True)

@@ -6,7 +6,7 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField, Stru
 
 from lakeingest.shape import EVENT_SOURCE, SOURCE, TRANSACTION
 
-HEADER = StructType(
+FIELDS = StructType(
     [
         StructField("op", StringType()),
         StructField("source", SOURCE),
@@ -15,7 +15,7 @@ HEADER = StructType(
 )
 """Of an envelope. Source: Debezium's ``Envelope`` and ``SourceInfo``."""
 
-EVENT_HEADER = StructType(
+EVENT_FIELDS = StructType(
     [
         StructField("op", StringType()),
         StructField("source", EVENT_SOURCE),
@@ -26,7 +26,7 @@ EVENT_HEADER = StructType(
 """The same where RFC-39's columns are wanted; a field that is not read costs its skipping only."""
 
 
-def envelope_header(*, event: bool, source: StructType = SOURCE) -> StructType:
+def envelope_fields(*, event: bool, source: StructType = SOURCE) -> StructType:
     """Return what is read of an envelope.
 
     Args:
@@ -34,17 +34,17 @@ def envelope_header(*, event: bool, source: StructType = SOURCE) -> StructType:
             with some field more.
         source: What is read of the source block (``Family.source``).
     """
-    header = EVENT_HEADER if event else HEADER
+    fields = EVENT_FIELDS if event else FIELDS
     if source is SOURCE:
-        return header
+        return fields
     known = set(EVENT_SOURCE.fieldNames())
     more = [item for item in source if item.name not in known]
-    return _with_source(header, StructType([*EVENT_SOURCE, *more]) if event else source)
+    return _with_source(fields, StructType([*EVENT_SOURCE, *more]) if event else source)
 
 
-def _with_source(header: StructType, source: StructType) -> StructType:
-    fields = (StructField("source", source) if item.name == "source" else item for item in header)
-    return StructType(list(fields))
+def _with_source(fields: StructType, source: StructType) -> StructType:
+    changed = StructField("source", source)
+    return StructType([changed if item.name == "source" else item for item in fields])
 
 
 _COUNT = StructType(
