@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 from lakeingest.config.hudi_keys import HUDI_NAMES
 from lakeingest.config.keys import KEYS, TABLE_KEYS
 from lakeingest.config.model import PipelineConfig, SourceConfig, TargetConfig
@@ -19,13 +21,14 @@ def test_every_key_is_in_the_reference_with_its_meaning() -> None:
         assert f"`{name}`" in printed
 
 
+# As a sentence of its own, with a reason behind it.
+REASON = re.compile(r"(?:^|\. )(?:Default(?::| as)|If not given:?|Needed for) .{4}")
+
+
 def test_every_default_of_a_setting_has_a_reason() -> None:
     for key in (*KEYS, *TABLE_KEYS.values()):
-        assert (
-            "efault" in key.description
-            or "If not given" in key.description
-            or (key.model.model_fields[key.field].is_required() or key.name.endswith("path"))
-        ), key.name
+        required = key.model.model_fields[key.field].is_required()
+        assert required or REASON.search(key.description), key.name
 
 
 def test_every_field_of_the_model_has_a_key() -> None:
