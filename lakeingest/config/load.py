@@ -81,7 +81,8 @@ def load_properties(properties: Properties) -> PipelineConfig:
     values, registry_keys, kafka_keys = findings.values, findings.registry_keys, findings.kafka_keys
     of_hudi = values.pop(URL, None)
     kind = _kind(values, kafka_keys, findings)
-    _report_missing({*values, *properties.entries, *findings.meant}, kind, kafka_keys, findings)
+    present = {*values, *properties.entries, *findings.meant.values()}
+    _report_missing(present, kind, kafka_keys, findings)
     kafka_options = _kafka_options(kafka_keys, properties, kind, findings)
     if of_hudi is not None or URL in registry_keys:
         values.setdefault(keys.SOURCE_FORMAT.name, Value(URL, "avro"))
@@ -112,7 +113,7 @@ def _kind(values: Mapping[str, Value], kafka_keys: Sequence[str], findings: Sort
             f"{keys.SOURCE_PATH.name} and {BROKERS} are both set: "
             f"say which one is meant by {keys.SOURCE_KIND.name}=recorded or kafka"
         )
-    misspelt = BROKERS in findings.meant and not has_path
+    misspelt = BROKERS in findings.meant.values() and not has_path
     return "kafka" if has_brokers or misspelt else "recorded"
 
 
@@ -176,7 +177,7 @@ def _registry_options(
     settings = registry_settings(names, properties, of_hudi)
     findings.warnings.extend(settings.warnings)
     findings.problems.extend(settings.problems)
-    if of_hudi is None and URL not in (*names, *findings.meant):
+    if of_hudi is None and URL not in (*names, *findings.meant.values()):
         findings.problems.append(f"missing: {URL} (or {keys.SOURCE_FORMAT.name}=json)")
     return settings.options
 
@@ -231,7 +232,7 @@ def _config(
     pipeline["tables"] = _tables(values)
     _warn_of_idle_tables(pipeline["tables"], source, findings)
     _warn_of_idle_table_type(values, pipeline["tables"], findings)
-    pipeline["warnings"] = tuple(findings.warnings)
+    pipeline["warnings"] = tuple(dict.fromkeys(findings.warnings))
     return PipelineConfig.model_validate(pipeline)
 
 

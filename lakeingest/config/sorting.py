@@ -32,7 +32,7 @@ class Sorted(Said):
             name it.
         registry_keys: Keys of the registry.
         kafka_keys: Keys of the Kafka client.
-        meant: Keys that a misspelt one was probably meant to be.
+        meant: By misspelt key, the one that it was probably meant to be.
         hudi_options: Settings of Hudi's writer.
         likely: Those of the warnings that may be the cause of a problem.
     """
@@ -41,7 +41,7 @@ class Sorted(Said):
     registry_keys: list[str] = field(default_factory=list)
     kafka_keys: list[str] = field(default_factory=list)
     hudi_options: dict[str, Value] = field(default_factory=dict)
-    meant: set[str] = field(default_factory=set)
+    meant: dict[str, str] = field(default_factory=dict)
     likely: list[str] = field(default_factory=list)
 
 
@@ -86,7 +86,7 @@ def _refuse_strays(result: Sorted) -> None:
             meant = keys.meant_as_ours(name) or misspelt(name, known)
         if meant is not None:
             strays[name] = f"unknown key {name}; did you mean {meant}?"
-            result.meant.add(meant)
+            result.meant[name] = meant
         elif prefix is not None and name.startswith(f"{prefix.text}."):
             strays[name] = (
                 f"{name} is a key here, but begins as a topic does; to continue the list of the "

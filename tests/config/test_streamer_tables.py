@@ -136,7 +136,22 @@ def test_what_cannot_be_followed_in_one_file_names_that_file(folder: Path) -> No
 
 def test_what_cannot_be_followed_anywhere_is_said_once(folder: Path) -> None:
     add(folder, "common.properties", "hoodie.datasource.write.operation=insert")
-    assert problem(folder, "--run-bootstrap").count("--run-bootstrap") == 1
+    add(folder, "common.properties", "hoodie.clean.policy=KEEP_LATEST_FILE_VERSIONS")
+    said = problem(folder, "--run-bootstrap")
+    assert said.count("--run-bootstrap") == 1
+    assert said.count("hoodie.clean.policy can only be") == 1
+
+
+def test_what_is_misspelt_in_the_common_file_is_said_once_and_not_called_missing(
+    folder: Path,
+) -> None:
+    add(folder, "common.properties", "hoodie.bucket.index.num.bukets=8")
+    said = [text for text in pipeline(folder).warnings if "did you mean" in text]
+    assert [text.count("num.buckets?") for text in said] == [1]
+    common = folder / "common.properties"
+    common.write_text(common.read_text().replace("bootstrap.servers", "boostrap.servers"))
+    said = problem(folder).splitlines()
+    assert said[0].endswith("unknown key boostrap.servers; did you mean bootstrap.servers?")
 
 
 def test_two_tables_at_one_folder_are_refused(folder: Path) -> None:
