@@ -64,8 +64,9 @@ class SourceConfig(ValueSettings, OrderSettings):
     topics: tuple[Text, ...] = Field(
         default=(),
         description="Topics to ingest: names separated by commas, or one regular expression that "
-        "a whole topic name must match. Default: every data topic of the prefix, because a table "
-        "that is left out tears the transactions that touched it.",
+        "a whole topic name must match. All begin with the prefix; topics that a router renamed "
+        "are refused. Default: every data topic of the prefix, because a table that is left out "
+        "tears the transactions that touched it.",
     )
     topic_pattern: RegularExpression | None = Field(
         default=None, description="The regular expression, when `topics` was given as one."

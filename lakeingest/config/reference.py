@@ -55,10 +55,10 @@ _HUDI = """\
 Settings of a Hudi Streamer file (one topic, one table) that mean something here. A key of ours
 wins. Where tables are Hudi's, what concerns its files, index and table services is handed on to its
 writer (`hoodie.index.*`, `hoodie.bucket.*`, `hoodie.clean.*`, `hoodie.compact.*`,
-`hoodie.metadata.*`, `hoodie.write.lock.*` …); every other `hoodie.*` key has no effect and is named
-in a warning, as is one that is misspelt. `include=other.properties` reads another
-file first. `lakeingest hoodie-streamer` takes the streamer's own command line, each option for one
-of these keys; `lakeingest hoodie-multi-table-streamer` that for many tables, with
+`hoodie.metadata.*`, `hoodie.write.lock.*` …). Every other `hoodie.*` key has no effect and is named
+in a warning, as is one that looks misspelt. `include=other.properties` reads another file first.
+`lakeingest hoodie-streamer` takes the streamer's own command line, each option for one of these
+keys; `lakeingest hoodie-multi-table-streamer` that for many tables, with
 `hoodie.streamer.ingestion.tablesToBeIngested`, `….<database>.<table>.configFile` and
 `….targetBasePath`.
 
