@@ -27,6 +27,7 @@ from lakeingest.config import keys
 from lakeingest.config.complaints import complaints, error_about
 from lakeingest.config.fields import ConfigModel
 from lakeingest.config.foreign_names import kafka_names
+from lakeingest.config.idle import idle_tables
 from lakeingest.config.model import PipelineConfig, SourceConfig, TargetConfig
 from lakeingest.config.properties import Properties, Value, from_mapping, read_properties
 from lakeingest.config.redaction import is_secret_key, remember
@@ -230,10 +231,10 @@ def _config(
     }
     pipeline["schema_changes"] = _fields(SchemaChanges, values)
     pipeline["tables"] = _tables(values)
-    _warn_of_idle_tables(pipeline["tables"], source, findings)
     _warn_of_idle_table_type(values, pipeline["tables"], findings)
-    pipeline["warnings"] = tuple(dict.fromkeys(findings.warnings))
-    return PipelineConfig.model_validate(pipeline)
+    config = PipelineConfig.model_validate(pipeline)
+    warnings = dict.fromkeys([*findings.warnings, *idle_tables(config)])
+    return config.model_copy(update={"warnings": tuple(warnings)})
 
 
 def _fields(model: type[ConfigModel], values: Mapping[str, Value]) -> dict[str, Any]:
@@ -264,21 +265,6 @@ def _filled(given: Mapping[keys.Key, Value]) -> dict[str, Any]:
     }
     fields["referenced"] = {key.field for key, value in given.items() if value.referenced}
     return fields
-
-
-def _warn_of_idle_tables(
-    tables: Mapping[str, object], source: Mapping[str, Any], findings: Sorted
-) -> None:
-    """Warn of a declaration for a table that the listed topics do not hold: likely misspelt."""
-    topics = source.get("topics")
-    if not topics:
-        return
-    collections = [topic.removeprefix(f"{source.get('topic_prefix')}.") for topic in topics]
-    for collection in tables:
-        if collection not in collections:
-            near = keys.nearest(collection, collections)
-            hint = f"; did you mean {near}?" if near else ""
-            findings.warnings.append(f"table {collection} is not among the topics{hint}")
 
 
 def _warn_of_idle_table_type(

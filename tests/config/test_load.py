@@ -245,17 +245,39 @@ def test_a_pattern_that_is_none_names_its_key() -> None:
     assert "transaction" not in said
 
 
-def test_a_table_that_is_not_among_the_listed_topics_is_a_warning() -> None:
+@pytest.mark.parametrize(
+    ("topics", "hint"),
+    [("shop.public.orders", "; did you mean public.orders?"), ("shop.public.orders|x", "")],
+)
+def test_a_table_that_is_not_among_the_topics_is_a_warning(topics: str, hint: str) -> None:
+    filtered = "lakeingest.transaction.filtered.collections"
     config = load_config(
         {
             **RECORDED,
-            "lakeingest.source.topics": "shop.public.orders",
+            "lakeingest.source.topics": topics,
             "lakeingest.table.public.order.schema": "id INT",
+            "lakeingest.table.public.orders.schema": "id INT",
+            filtered: "public.oders, public.orders",
         }
     )
     assert config.warnings == (
-        "table public.order is not among the topics; did you mean public.orders?",
+        f"table public.order is not among the topics{hint}",
+        f"{filtered}: public.oders is not among the topics{hint}",
     )
+
+
+def test_topics_from_a_reference_are_not_suggested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKEINGEST_TEST_TOPICS", "shop.hunter2.orders")
+    monkeypatch.setenv("LAKEINGEST_TEST_FILTERED", "hunter2.carts")
+    config = load_config(
+        {
+            **RECORDED,
+            "lakeingest.source.topics": "${env:LAKEINGEST_TEST_TOPICS}",
+            "lakeingest.table.hunter.orders.schema": "id INT",
+            "lakeingest.transaction.filtered.collections": "${env:LAKEINGEST_TEST_FILTERED}",
+        }
+    )
+    assert config.warnings == ("table hunter.orders is not among the topics",)
 
 
 def test_brokers_without_a_kind_mean_kafka() -> None:
