@@ -33,7 +33,6 @@ from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.sink.contract import CommitNote, schema_token, token
-from lakeingest.sink.hudi_adopted import soft_deletes
 from lakeingest.sink.hudi_adoption import HudiAdoption
 from lakeingest.source.contract import Source, TopicPartition
 
@@ -163,6 +162,12 @@ def adopted_collections(config: PipelineConfig) -> list[str]:
 def refuse_settings(config: PipelineConfig, collections: Sequence[str]) -> None:
     """Stop where tables are to be adopted by a pipeline that cannot.
 
+    What the configuration alone says of it was checked when it was loaded.
+
+    Args:
+        config: The pipeline.
+        collections: Those whose topics exist.
+
     Raises:
         ConfigError: It cannot.
     """
@@ -170,15 +175,7 @@ def refuse_settings(config: PipelineConfig, collections: Sequence[str]) -> None:
     fault = None
     others = sorted({*collections} - {*wanted})
     unread = sorted({*wanted} - {*collections})
-    if config.source.connector != "postgresql":
-        fault = (
-            "only tables of PostgresDebeziumSource can be adopted: MySQL's are ordered by "
-            "`_event_seq` or binlog names as text, which is not the order of the log"
-        )
-    elif any(config.format_of(name) != "hudi" for name in wanted):
-        named = ", ".join(name for name in wanted if config.format_of(name) != "hudi")
-        fault = f"set lakeingest.table.<collection>.format=hudi for {named}"
-    elif unread:
+    if unread:
         fault = (
             f"no topic of {', '.join(unread)} is read, so it could not be gone on with. Correct "
             "the name, lakeingest.source.topic.prefix or lakeingest.source.topics"
@@ -192,5 +189,3 @@ def refuse_settings(config: PipelineConfig, collections: Sequence[str]) -> None:
     if fault is not None:
         message = f"lakeingest.table.<collection>.adopt: {fault}."
         raise ConfigError(message)
-    if not config.deletes_are_hard("hudi"):
-        raise soft_deletes(wanted[0])

@@ -51,7 +51,8 @@ def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
 
 
 def _opened_hudi(spark: SparkSession, config: PipelineConfig) -> HudiSink:
-    refuse_cleaning(config.target.hudi_options)
+    given = config.target.hudi_writer_options()
+    refuse_cleaning(given)
     return HudiSink(
         spark,
         config.folders,
@@ -59,7 +60,7 @@ def _opened_hudi(spark: SparkSession, config: PipelineConfig) -> HudiSink:
         config.metadata(),
         hard=config.deletes_are_hard("hudi"),
         null_missing=config.toast_missing == "null",
-        settings=HudiSettings(TableType(config.target.hudi_table_type), config.target.hudi_options),
+        settings=HudiSettings(TableType(config.target.hudi_table_type), given),
     )
 
 

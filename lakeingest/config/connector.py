@@ -41,21 +41,23 @@ EVENT_CONNECTORS = ("postgresql", "mysql", "mariadb", "yugabytedb")
 """Those for whose tables RFC-39 has columns."""
 
 
-def refuse_event_columns(connector: str, snapshot_again: str) -> None:
-    """Refuse RFC-39's columns where there are none, or where nothing fills them.
+def parts_of_a_collection(connector: str) -> int:
+    """Return of how many parts, with dots between, the name of a table is."""
+    return 3 if connector == "sqlserver" else 2
 
-    Raises:
-        ValueError: With these settings tables cannot have them.
-    """
+
+def event_column_problems(connector: str, snapshot_again: str) -> list[str]:
+    """Tell why RFC-39's columns cannot be: there are none, or nothing fills them."""
+    problems = []
     if connector not in EVENT_CONNECTORS:
-        message = (
+        problems.append(
             "lakeingest.metadata.columns=hudi: Hudi Streamer has no tables of a "
-            f"{connector} connector whose columns could be kept"
+            f"{connector} connector whose columns could be kept; set it to own, or remove it"
         )
-        raise ValueError(message)
     if snapshot_again != "stop":
-        message = (
+        problems.append(
             "lakeingest.source.snapshot.again=replace: rows that a new snapshot lacks are deleted "
-            "by no event, which lakeingest.metadata.columns=hudi could tell of"
+            "by no event, which lakeingest.metadata.columns=hudi could tell of; set one of the two "
+            "back to its default"
         )
-        raise ValueError(message)
+    return problems

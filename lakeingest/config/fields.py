@@ -11,8 +11,34 @@ from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from lakeingest.config.redaction import REDACTED
+
+
+class Problems(ValueError):  # noqa: N818 - pydantic tells it by ValueError, and it is several
+    """Several things that are wrong with a model, each of them a problem of its own.
+
+    Attributes:
+        said: What is wrong and what to do, each a sentence that names its keys.
+    """
+
+    def __init__(self, said: Iterable[str]) -> None:
+        """Keep what is wrong."""
+        self.said = tuple(said)
+        super().__init__("; ".join(self.said))
+
+
+def consequence(message: str) -> PydanticCustomError:
+    """Return the error of a model that lacks what ``load.py`` has named already.
+
+    Who makes a model himself is stopped by it; who wrote a file is not told twice.
+    """
+    return PydanticCustomError(CONSEQUENCE, "{said}", {"said": message})
+
+
+CONSEQUENCE = "consequence"
+"""Type of an error that follows from another one."""
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -26,7 +52,10 @@ def _regular_expression(pattern: str) -> str:
     try:
         re.compile(pattern)
     except re.error as error:
-        message = f"not a regular expression: {error.msg} at character {error.pos}"
+        message = (
+            f"not a regular expression: {error.msg} at character {error.pos}; write one that a "
+            "whole topic name matches, or names separated by commas"
+        )
         raise ValueError(message) from None
     return pattern
 

@@ -160,6 +160,6 @@ HUDI_KEYS: tuple[HudiKey, ...] = (
     KEY_GENERATOR,
     TRANSFORMER,
 )
-"""The settings of Hudi's streamer that mean something here; every other ``hoodie.*`` does not."""
+"""The settings of Hudi's streamer that mean something here; those of its writer are handed on."""
 
 HUDI_NAMES: frozenset[str] = frozenset(name for key in HUDI_KEYS for name in key.names)

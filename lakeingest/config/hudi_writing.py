@@ -51,6 +51,18 @@ _FOLDERS = "hoodie.datasource.write.hive_style_partitioning"
 # What the Debezium payload classes order by; our order by log position is the same, made total.
 _ORDERED_BY_POSITION = {"_event_lsn", "_event_seq", "_event_bin_file", "_event_pos", "_event_row"}
 
+_CLEANING = ("hoodie.clean.policy", "hoodie.cleaner.policy")
+_BY_COMMITS = "KEEP_LATEST_COMMITS"
+
+_WHOLE_NUMBERS = (
+    "hoodie.bucket.index.num.buckets",
+    "hoodie.clean.commits.retained",
+    "hoodie.cleaner.commits.retained",
+    "hoodie.keep.min.commits",
+    "hoodie.keep.max.commits",
+    "hoodie.compact.inline.max.delta.commits",
+)
+
 PAYLOAD_CONNECTORS = {
     "PostgresDebeziumAvroPayload": "postgresql",
     "MySqlDebeziumAvroPayload": "mysql",
@@ -101,6 +113,25 @@ def check(given: Mapping[HudiKey, Value], said: Said) -> None:
     for key, checked in _CHECKS.items():
         if key in given:
             checked(given[key], said)
+
+
+def check_writer(given: Mapping[str, Value], said: Said) -> None:
+    """Refuse settings of Hudi's writer with which a run could not write, or not be read.
+
+    Args:
+        given: Values by Hudi's key; only those that are handed on.
+        said: Gets what is to be said.
+    """
+    for key in _CLEANING:
+        if key in given and given[key].text != _BY_COMMITS:
+            said.problems.append(
+                f"{key} can only be {_BY_COMMITS}, because publications point to commits: set it, "
+                "and hoodie.clean.commits.retained to the number of commits that readers may still "
+                "need"
+            )
+    for key in _WHOLE_NUMBERS:
+        if key in given and not given[key].text.isdecimal():
+            said.problems.append(f"{key}: write a whole number")
 
 
 def _ordering(value: Value, said: Said) -> None:

@@ -7,7 +7,8 @@ file in one go, not key by key. The order of steps:
 2. sort the keys: ours, Hudi's, the registry's, and the rest, which belong to the Kafka client;
 3. translate what Hudi's keys mean here (our own keys win);
 4. name what is missing;
-5. validate through the models, and put their complaints in the words of the keys.
+5. validate through the models, also where something is wrong already, and put their complaints in
+   the words of the keys (``complaints.py``).
 
 Relative paths stay as they are, and so are relative to the working directory, like the path of the
 configuration file itself. Resolving them against the file's folder is rejected: the same file is
@@ -16,7 +17,6 @@ started from a notebook, where it may have no folder.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,22 +24,35 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from lakeingest.config import keys
+from lakeingest.config.complaints import complaints, error_about
 from lakeingest.config.fields import ConfigModel
+from lakeingest.config.foreign_names import kafka_names
+from lakeingest.config.idle import idle_tables
 from lakeingest.config.model import PipelineConfig, SourceConfig, TargetConfig
 from lakeingest.config.properties import Properties, Value, from_mapping, read_properties
 from lakeingest.config.redaction import is_secret_key, remember
 from lakeingest.config.registry import URL, registry_settings
 from lakeingest.config.schema_changes import SchemaChanges, TableSchemaChanges
 from lakeingest.config.sorting import Sorted, sort_keys
+from lakeingest.config.topic_names import are_names, items
 from lakeingest.errors import ConfigError
 
 BROKERS = "bootstrap.servers"
 
 _REQUIRED = (keys.PIPELINE_NAME, keys.CONNECTOR, keys.TOPIC_PREFIX, keys.TARGET_PATH)
-_TOPIC_NAMES = re.compile(r"[A-Za-z0-9._-]+(\s*,\s*[A-Za-z0-9._-]+)*")
 
 _ISOLATION = "isolation.level"
 _OFFSET_RESET = "auto.offset.reset"
+# An empty value of these says "none", or "do not check".
+_MAY_BE_EMPTY = frozenset(
+    {
+        "config.providers",
+        "interceptor.classes",
+        "metric.reporters",
+        "ssl.cipher.suites",
+        "ssl.endpoint.identification.algorithm",
+    }
+)
 
 
 def load_config(
@@ -69,7 +82,8 @@ def load_properties(properties: Properties) -> PipelineConfig:
     values, registry_keys, kafka_keys = findings.values, findings.registry_keys, findings.kafka_keys
     of_hudi = values.pop(URL, None)
     kind = _kind(values, kafka_keys, findings)
-    _report_missing({*values, *properties.entries}, kind, findings)
+    present = {*values, *properties.entries, *findings.meant.values()}
+    _report_missing(present, kind, kafka_keys, findings)
     kafka_options = _kafka_options(kafka_keys, properties, kind, findings)
     if of_hudi is not None or URL in registry_keys:
         values.setdefault(keys.SOURCE_FORMAT.name, Value(URL, "avro"))
@@ -79,12 +93,15 @@ def load_properties(properties: Properties) -> PipelineConfig:
         registry_options = _registry_options(registry_keys, properties, of_hudi, findings)
     else:
         _warn_of_idle_registry(registry_keys, of_hudi, kind, findings)
-    if findings.problems:
-        raise error_about(properties.origin, findings.problems)
     try:
-        return _config(values, kind, kafka_options, registry_options, findings)
+        config = _config(values, kind, kafka_options, registry_options, findings)
     except ValidationError as error:
-        raise error_about(properties.origin, _complaints(error, values)) from None
+        others = bool(findings.problems)
+        findings.problems.extend(complaints(error, values, others=others))
+        raise error_about(properties.origin, findings.problems, findings.likely) from None
+    if findings.problems:
+        raise error_about(properties.origin, findings.problems, findings.likely)
+    return config
 
 
 def _kind(values: Mapping[str, Value], kafka_keys: Sequence[str], findings: Sorted) -> str:
@@ -97,13 +114,19 @@ def _kind(values: Mapping[str, Value], kafka_keys: Sequence[str], findings: Sort
             f"{keys.SOURCE_PATH.name} and {BROKERS} are both set: "
             f"say which one is meant by {keys.SOURCE_KIND.name}=recorded or kafka"
         )
-    return "kafka" if has_brokers else "recorded"
+    misspelt = BROKERS in findings.meant.values() and not has_path
+    return "kafka" if has_brokers or misspelt else "recorded"
 
 
-def _report_missing(present: Collection[str], kind: str, findings: Sorted) -> None:
+def _report_missing(
+    present: Collection[str], kind: str, kafka_keys: Sequence[str], findings: Sorted
+) -> None:
     missing = [key.name for key in _REQUIRED if key.name not in present]
     if kind == "recorded" and keys.SOURCE_PATH.name not in present:
         missing.append(f"{keys.SOURCE_PATH.name} (or {BROKERS} for Kafka)")
+        unknown = _unknown(kafka_keys)
+        if unknown:
+            findings.likely.append(f"unknown, here and to Kafka's clients: {unknown}")
     if kind == "kafka" and BROKERS not in present:
         missing.append(BROKERS)
     if missing:
@@ -131,13 +154,22 @@ def _kafka_options(
             continue
         if is_secret_key(name):
             remember(value.text)
-        if name == _OFFSET_RESET:
+        if not value.text.strip(", ") and name not in _MAY_BE_EMPTY:
+            findings.problems.append(f"{name} has no value: give one or remove the key")
+        elif name == _OFFSET_RESET:
             _check_offset_reset(value, findings)
         else:
             options[name] = SecretStr(value.text)
+    unknown = _unknown(names)
+    if unknown:
+        findings.warnings.append(f"unknown to Kafka's clients, handed on as it is: {unknown}")
     if options[_ISOLATION].get_secret_value() == "read_uncommitted":
         findings.warnings.append(f"{_ISOLATION}=read_uncommitted: rolled-back records are read")
     return options
+
+
+def _unknown(names: Sequence[str]) -> str:
+    return ", ".join(sorted({*names} - kafka_names()))
 
 
 def _registry_options(
@@ -146,7 +178,7 @@ def _registry_options(
     settings = registry_settings(names, properties, of_hudi)
     findings.warnings.extend(settings.warnings)
     findings.problems.extend(settings.problems)
-    if of_hudi is None and URL not in names:
+    if of_hudi is None and URL not in (*names, *findings.meant.values()):
         findings.problems.append(f"missing: {URL} (or {keys.SOURCE_FORMAT.name}=json)")
     return settings.options
 
@@ -185,8 +217,7 @@ def _config(
     source["kafka_options"] = kafka_options
     source["registry_options"] = registry_options
     topics = values.get(keys.TOPICS.name)
-    # A list of plain names is also a regular expression; anything that is not one must be meant so.
-    if topics is not None and not _TOPIC_NAMES.fullmatch(topics.text.strip(", ")):
+    if topics is not None and not are_names(topics.text):
         source["topic_pattern"] = topics.text
         del source["topics"]
         source["referenced"] |= {"topic_pattern"} if topics.referenced else set()
@@ -196,13 +227,14 @@ def _config(
     pipeline["source"] = source
     pipeline["target"] = _fields(TargetConfig, values)
     pipeline["target"]["hudi_options"] = {
-        name: value.text for name, value in findings.hudi_options.items()
+        name: SecretStr(value.text) for name, value in findings.hudi_options.items()
     }
     pipeline["schema_changes"] = _fields(SchemaChanges, values)
     pipeline["tables"] = _tables(values)
-    _warn_of_idle_tables(pipeline["tables"], source, findings)
-    pipeline["warnings"] = tuple(findings.warnings)
-    return PipelineConfig.model_validate(pipeline)
+    _warn_of_idle_table_type(values, pipeline["tables"], findings)
+    config = PipelineConfig.model_validate(pipeline)
+    warnings = dict.fromkeys([*findings.warnings, *idle_tables(config)])
+    return config.model_copy(update={"warnings": tuple(warnings)})
 
 
 def _fields(model: type[ConfigModel], values: Mapping[str, Value]) -> dict[str, Any]:
@@ -229,80 +261,22 @@ def _table(given: Mapping[keys.Key, Value]) -> dict[str, Any]:
 def _filled(given: Mapping[keys.Key, Value]) -> dict[str, Any]:
     """Return model fields from values, with the names of those that came from references."""
     fields: dict[str, Any] = {
-        key.field: _items(value.text) if key.is_list else value.text for key, value in given.items()
+        key.field: items(value.text) if key.is_list else value.text for key, value in given.items()
     }
     fields["referenced"] = {key.field for key, value in given.items() if value.referenced}
     return fields
 
 
-def _items(text: str) -> tuple[str, ...]:
-    return tuple(item.strip() for item in text.split(",") if item.strip())
-
-
-def _warn_of_idle_tables(
-    tables: Mapping[str, object], source: Mapping[str, Any], findings: Sorted
+def _warn_of_idle_table_type(
+    values: Mapping[str, Value], tables: Mapping[str, Mapping[str, Any]], findings: Sorted
 ) -> None:
-    """Warn of a declaration for a table that the listed topics do not hold: likely misspelt."""
-    topics = source.get("topics")
-    if not topics:
+    """Warn of a type of Hudi tables where there are none; Hudi's own files may say it anyway."""
+    name = keys.HUDI_TABLE_TYPE.name
+    given, target = values.get(name), values.get(keys.TARGET_FORMAT.name)
+    formats = [table.get("format") for table in tables.values()]
+    if given is None or given.key != name or "hudi" in (target and target.text, *formats):
         return
-    collections = [topic.removeprefix(f"{source['topic_prefix']}.") for topic in topics]
-    for collection in tables:
-        if collection not in collections:
-            near = keys.nearest(collection, collections)
-            hint = f"; did you mean {near}?" if near else ""
-            findings.warnings.append(f"table {collection} is not among the topics{hint}")
-
-
-def _complaints(error: ValidationError, values: Mapping[str, Value]) -> list[str]:
-    """Put the models' complaints in the words of the keys, without any referenced value."""
-    complaints = []
-    for detail in error.errors(include_url=False, include_context=False, include_input=False):
-        if detail["type"] == "default_factory_not_called":
-            continue  # A consequence of another complaint, not one of its own.
-        path = tuple(str(part) for part in detail["loc"])
-        said = detail["msg"].removeprefix("Value error, ")
-        if not path:
-            complaints.append(said)  # About several keys, which it names.
-            continue
-        name = _key_at(path)
-        value = values.get(name)
-        said = said.replace("Input should be", "should be").replace("String should", "should")
-        if value is None:
-            complaints.append(f"{name}: {said}")
-        elif value.referenced:
-            complaints.append(f"{value.key} (its value is not shown): {said}")
-        else:
-            complaints.append(f"{value.key}={value.text}: {said}")
-    return complaints
-
-
-def _key_at(path: tuple[str, ...]) -> str:
-    """Return the key that fills the field at a place in the models."""
-    if path[0] == "tables":
-        collection, field_name = path[1], path[-1]
-        of_changes = path[2] == "schema_changes"
-        for key in keys.TABLE_KEYS.values():
-            if key.field == field_name and of_changes == (key.model is TableSchemaChanges):
-                return key.name.replace(keys.COLLECTION, collection)
-    models: dict[str, type[ConfigModel]] = {
-        "source": SourceConfig,
-        "target": TargetConfig,
-        "schema_changes": SchemaChanges,
-    }
-    model = models.get(path[0], PipelineConfig)
-    field_name = path[0] if model is PipelineConfig else path[1] if len(path) > 1 else ""
-    if field_name == "topic_pattern":
-        field_name = "topics"
-    for key in keys.KEYS:
-        if key.model is model and key.field == field_name:
-            return key.name
-    return ".".join(path)
-
-
-def error_about(origin: str, problems: Sequence[str]) -> ConfigError:
-    """Return the one error that names all that is wrong with what was read."""
-    if len(problems) == 1:
-        return ConfigError(f"{origin}: {problems[0]}")
-    listed = "".join(f"\n  - {problem}" for problem in problems)
-    return ConfigError(f"{origin}: {len(problems)} problems{listed}")
+    findings.warnings.append(
+        f"{name} has no effect: no table is Hudi's; set {keys.TARGET_FORMAT.name}=hudi if they "
+        "are to be"
+    )

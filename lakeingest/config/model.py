@@ -15,13 +15,23 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 
-from lakeingest.config.connector import Connector, refuse_event_columns
-from lakeingest.config.fields import ConfigModel, FolderPath, Identifier, RegularExpression, Text
-from lakeingest.config.order_settings import OrderSettings, refuse_order
+from lakeingest.config.connector import Connector
+from lakeingest.config.consistent import contradictions
+from lakeingest.config.fields import (
+    ConfigModel,
+    FolderPath,
+    Identifier,
+    Problems,
+    RegularExpression,
+    Text,
+    consequence,
+)
+from lakeingest.config.order_settings import OrderSettings
 from lakeingest.config.schema_changes import KINDS, SchemaChanges
 from lakeingest.config.table import TableConfig
+from lakeingest.config.topic_names import refuse_other_names
 from lakeingest.config.value_settings import DoubtfulValues, ValueSettings, value_policies
 from lakeingest.folders import LakeFolders
 
@@ -54,8 +64,9 @@ class SourceConfig(ValueSettings, OrderSettings):
     topics: tuple[Text, ...] = Field(
         default=(),
         description="Topics to ingest: names separated by commas, or one regular expression that "
-        "a whole topic name must match. Default: every data topic of the prefix, because a table "
-        "that is left out tears the transactions that touched it.",
+        "a whole topic name must match. All begin with the prefix; topics that a router renamed "
+        "are refused. Default: every data topic of the prefix, because a table that is left out "
+        "tears the transactions that touched it.",
     )
     topic_pattern: RegularExpression | None = Field(
         default=None, description="The regular expression, when `topics` was given as one."
@@ -109,28 +120,30 @@ class SourceConfig(ValueSettings, OrderSettings):
         "some rows, looks the same.",
     )
 
+    @field_validator("topics")
+    @classmethod
+    def _topics_are_of_the_prefix(
+        cls, topics: tuple[str, ...], info: ValidationInfo
+    ) -> tuple[str, ...]:
+        refuse_other_names(topics, info.data.get("topic_prefix"), info.data["referenced"])
+        return topics
+
     @model_validator(mode="after")
     def _kind_has_what_it_needs(self) -> SourceConfig:
-        if self.kind == "recorded" and self.path is None:
-            message = "a recorded source needs a path"
-            raise ValueError(message)
-        if self.kind == "kafka" and "bootstrap.servers" not in self.kafka_options:
-            message = "a Kafka source needs bootstrap.servers"
-            raise ValueError(message)
-        if self.transaction_mode == "none" and self.snapshot_again == "replace":
-            message = "lakeingest.source.snapshot.again=replace needs whole transactions"
-            raise ValueError(message)
         url = self.registry_options.get("schema.registry.url")
-        if self.kind == "kafka" and self.format == "avro" and url is None:
+        if self.kind == "recorded" and self.path is None:
+            message = "a recorded source needs lakeingest.source.path"
+        elif self.kind == "kafka" and "bootstrap.servers" not in self.kafka_options:
+            message = "a Kafka source needs bootstrap.servers"
+        elif self.kind == "kafka" and self.format == "avro" and url is None:
             message = "Avro from Kafka needs schema.registry.url"
-            raise ValueError(message)
-        if url is not None and "@" in url.get_secret_value():
+        elif url is not None and "@" in url.get_secret_value():
             message = "user and password belong into schema.registry.basic.auth.user.info"
-            raise ValueError(message)
-        if self.topics and self.topic_pattern is not None:
+        elif self.topics and self.topic_pattern is not None:
             message = "topics and a topic pattern exclude each other"
-            raise ValueError(message)
-        return self
+        else:
+            return self
+        raise consequence(message)
 
     @property
     def ends_topic(self) -> str | None:
@@ -171,16 +184,21 @@ class TargetConfig(ConfigModel):
         "same however large the table is; `COPY_ON_WRITE`: rewrites files, for cheaper reading. "
         "Fixed when a table is made.",
     )
-    hudi_options: Mapping[str, str] = Field(
+    hudi_options: Mapping[str, SecretStr] = Field(
         default_factory=dict,
-        description="Settings of Hudi's writer, `hoodie.*`, as they stand in the file.",
+        description="Settings of Hudi's writer, `hoodie.*`, as they stand in the file; that of a "
+        "lock may be a password.",
     )
     delta_commit: Literal["direct", "public"] = Field(
         default="direct",
-        description="How small batches are committed to Delta. Default: in a Delta transaction of "
-        "our own, where engine and table allow it, which is twice as fast; `public`: by MERGE and "
-        "append alone.",
+        description="How small batches are committed to Delta, publications too (the ledger is a "
+        "Delta table whatever the others are). Default: in a Delta transaction of our own, where "
+        "engine and table allow it, which is twice as fast; `public`: by MERGE and append alone.",
     )
+
+    def hudi_writer_options(self) -> dict[str, str]:
+        """Return the settings of Hudi's writer in plain text: for the writer, never for logs."""
+        return {key: value.get_secret_value() for key, value in self.hudi_options.items()}
 
 
 class PipelineConfig(DoubtfulValues):
@@ -281,23 +299,10 @@ class PipelineConfig(DoubtfulValues):
         return LakeFolders(self.target.path, paths)
 
     @model_validator(mode="after")
-    def _folders_are_apart(self) -> PipelineConfig:
-        problems = self.folders.problems()
+    def _parts_agree(self) -> PipelineConfig:
+        problems = contradictions(self)
         if problems:
-            raise ValueError("; ".join(problems))
-        return self
-
-    @model_validator(mode="after")
-    def _order_is_known(self) -> PipelineConfig:
-        own = [name for table in self.tables.values() for name in table.ordering_columns]
-        whole = self._has_event_columns or self.commit_max_transactions is not None
-        refuse_order(self.source, self.source.connector, own, needs_whole=whole)
-        return self
-
-    @model_validator(mode="after")
-    def _event_columns_exist(self) -> PipelineConfig:
-        if self._has_event_columns:
-            refuse_event_columns(self.source.connector, self.source.snapshot_again)
+            raise Problems(problems)
         return self
 
     def format_of(self, collection: str) -> str:
@@ -312,10 +317,10 @@ class PipelineConfig(DoubtfulValues):
         """
         if "deletes" in self.model_fields_set:
             return self.deletes == "hard"
-        return self._has_event_columns and format_ == "hudi"
+        return self.has_event_columns and format_ == "hudi"
 
     @property
-    def _has_event_columns(self) -> bool:
+    def has_event_columns(self) -> bool:
         """Whether tables have RFC-39's columns: adopted ones do, and old values must not stay."""
         adopted = any(table.adopt for table in self.tables.values())
         return self.metadata_columns == "hudi" or adopted
@@ -326,7 +331,7 @@ class PipelineConfig(DoubtfulValues):
         from lakeingest.event_columns import BY_CONNECTOR
         from lakeingest.shape import MetadataColumns
 
-        event = BY_CONNECTOR[self.source.connector] if self._has_event_columns else ()
+        event = BY_CONNECTOR[self.source.connector] if self.has_event_columns else ()
         return MetadataColumns(self.metadata_prefix, [item.name for item in event])
 
     def formats(self) -> set[str]:

@@ -43,19 +43,16 @@ class OrderSettings(ConfigModel):
     )
 
 
-def refuse_order(
+def order_problems(
     settings: OrderSettings, connector: str, of_tables: Sequence[str], *, needs_whole: bool
-) -> None:
-    """Refuse what has no order, or asks for transactions where there are none.
+) -> list[str]:
+    """Tell what has no order, or asks for transactions where there are none.
 
     Args:
         settings: The source's.
         connector: It decides what a position is.
         of_tables: Ordering columns of tables of their own.
         needs_whole: Whether something is set that only whole transactions give.
-
-    Raises:
-        ValueError: With all that is wrong.
     """
     problems = []
     columns = [*settings.ordering_columns, *of_tables]
@@ -70,7 +67,7 @@ def refuse_order(
         if columns:
             problems.append(
                 "ordering columns need lakeingest.transaction.mode=none: transactions are in the "
-                "order of their commits"
+                "order of their commits. Remove the columns, or give up whole transactions"
             )
     else:
         if connector in _EPOCHS_BY_ENDS and not settings.ordering_columns:
@@ -82,15 +79,15 @@ def refuse_order(
         if connector in _PARTIAL_ROWS and not all(_in_source_block(name) for name in columns):
             problems.append(
                 "an update of YugabyteDB's need not name a column: only fields of the source block "
-                "(source.…) can order its rows"
+                "(source.…) can order its rows; name one of these"
             )
         if needs_whole:
             problems.append(
                 "lakeingest.table.*.adopt, lakeingest.metadata.columns=hudi and "
-                "lakeingest.commit.max.transactions need lakeingest.transaction.mode=metadata"
+                "lakeingest.commit.max.transactions need lakeingest.transaction.mode=metadata; set "
+                "it, or remove them"
             )
-    if problems:
-        raise ValueError("; ".join(problems))
+    return problems
 
 
 def _in_source_block(name: str) -> bool:

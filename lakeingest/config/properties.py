@@ -7,16 +7,18 @@ different language.
 References (``${env:NAME}``, ``${file:/path}``) are resolved only when a value is used. Resolving
 them while reading is rejected: a key that has no effect here would then stop the run because of an
 environment variable that only the old pipeline needed. A value that held a reference is marked, and
-neither it nor the text behind the reference is ever shown.
+neither it nor the text behind the reference is ever shown. What else begins with ``${`` is an
+error: another tool's reference, or a broken one, would be taken for the value itself (a folder of
+the name ``${HOME}``, a password that no broker knows).
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import javaproperties
 
@@ -24,8 +26,12 @@ from lakeingest.config.redaction import remember
 from lakeingest.errors import ConfigError, UsageError
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z]+):([^}]*)\}")
+_BEGIN = "${"
+_KINDS = "${env:NAME} and ${file:/path}"
 _LOCAL = re.compile(r"^file:/+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+# Java takes the backslash for that of an escaped blank.
+_BLANKS_BEHIND_BACKSLASH = re.compile(r"(?<!\\)((?:\\\\)*\\)[ \t\f]+\r?$")
 _INCLUDE = "include"
 _IN_A_FOLDER = "pipeline.properties"
 
@@ -82,7 +88,8 @@ class Properties:
         """Return the value of ``key`` with its references resolved.
 
         Raises:
-            ConfigError: A reference points to nothing; names the key and every place looked at.
+            ConfigError: A reference points to nothing, or is none; names the key and every place
+            looked at.
         """
         entry = self.entries[key]
         return _resolve(entry)
@@ -109,9 +116,30 @@ class Properties:
 
 
 def from_mapping(mapping: Mapping[str, str]) -> Properties:
-    """Return a mapping as properties, for callers that hold their configuration in a notebook."""
+    """Return a mapping as properties, for callers that hold their configuration in a notebook.
+
+    Numbers and paths are taken as well as texts.
+
+    Raises:
+        ConfigError: A key is no text, or its value is none of these; the message names each.
+    """
+    problems = [
+        f"{key}: its value is of type {type(value).__name__}; write a text"
+        if isinstance(key, str)
+        else f"the key {key!r} is no text"
+        for key, value in mapping.items()
+        if not isinstance(key, str) or not _is_text(value)
+    ]
+    if problems:
+        message = f"the given mapping: {'; '.join(problems)}"
+        raise ConfigError(message)
     entries = {key: Entry(key, str(text), "the mapping") for key, text in mapping.items()}
     return Properties("the given mapping", entries)
+
+
+def _is_text(value: object) -> bool:
+    # True is an int, but written as Python writes it, it is no setting's value.
+    return isinstance(value, str | int | float | PurePath) and not isinstance(value, bool)
 
 
 def read_properties(path: str | Path) -> Properties:
@@ -172,28 +200,56 @@ def _parse(text: str, origin: str, including: tuple[Path, ...]) -> Properties:
     entries: dict[str, Entry] = {}
     lines: dict[str, int] = {}
     warnings: list[str] = []
+    text, problems = _continued(text, origin)
+    for line, element in _key_values(text, origin):
+        key = element.key
+        if key == _INCLUDE:
+            included = _included(element.value.strip(), including)
+            entries |= included.entries
+            warnings += included.warnings
+            problems += included.problems
+            continue
+        if key in lines:
+            warnings.append(
+                f"{origin}: {key} is there twice, in lines {lines[key]} and {line}; "
+                f"the last one counts"
+            )
+        entries[key] = Entry(key, element.value, f"line {line}")
+        lines[key] = line
+    return Properties(origin, entries, tuple(warnings), tuple(problems))
+
+
+def _key_values(text: str, origin: str) -> Iterator[tuple[int, javaproperties.KeyValue]]:
+    """Yield keys and values, each with the number of its first line."""
     line = 1
     try:
         for element in javaproperties.parse(text):
             if isinstance(element, javaproperties.KeyValue):
-                key = element.key
-                if key == _INCLUDE:
-                    included = _included(element.value.strip(), including)
-                    entries |= included.entries
-                    warnings += included.warnings
-                else:
-                    if key in lines:
-                        warnings.append(
-                            f"{origin}: {key} is there twice, in lines {lines[key]} and {line}; "
-                            f"the last one counts"
-                        )
-                    entries[key] = Entry(key, element.value, f"line {line}")
-                    lines[key] = line
+                yield line, element
             line += element.source.count("\n")
     except javaproperties.InvalidUEscapeError:
         message = f"{origin}, line {line}: \\u must be followed by four hexadecimal digits"
         raise ConfigError(message) from None
-    return Properties(origin, entries, tuple(warnings))
+
+
+def _continued(text: str, origin: str) -> tuple[str, list[str]]:
+    """Continue the lines that blanks behind their backslash keep from it, and name each.
+
+    Java ends such a value there and takes the rest for another key. It is continued all the same,
+    so that nothing is said about that key, which nobody wrote.
+    """
+    lines = text.split("\n")
+    problems = []
+    for first, element in _key_values(text, origin):
+        for number, line in enumerate(element.source.split("\n"), start=first):
+            found = _BLANKS_BEHIND_BACKSLASH.search(line)
+            if found is not None:
+                lines[number - 1] = line[: found.end(1)]
+                problems.append(
+                    f"{origin}, line {number}: blanks behind the backslash at its end, so that it "
+                    f"does not go on in the next line; remove the blanks"
+                )
+    return "\n".join(lines), problems
 
 
 def _included(path: str, including: tuple[Path, ...]) -> Properties:
@@ -202,7 +258,15 @@ def _included(path: str, including: tuple[Path, ...]) -> Properties:
 
 
 def _resolve(entry: Entry) -> Value:
-    referenced = entry.referenced
+    if entry.referenced:  # Resolved already; what a secret holds is no reference.
+        return Value(entry.key, entry.text.strip(), referenced=True)
+    if _BEGIN in _REFERENCE.sub("", entry.text):
+        message = (
+            f"{entry.key} ({entry.origin}): {_BEGIN} begins a reference, and this is none; there "
+            f"are {_KINDS}. A value that holds {_BEGIN} itself can come by either"
+        )
+        raise ConfigError(message)
+    referenced = False
 
     def replacement(match: re.Match[str]) -> str:
         nonlocal referenced
@@ -232,5 +296,5 @@ def _referenced_text(entry: Entry, kind: str, name: str) -> str:
         except UnicodeDecodeError:
             message = f"{where}: {Path(name).absolute()} is not text in UTF-8"
             raise ConfigError(message) from None
-    message = f"{where}: ${{{kind}:…}} is unknown; there are ${{env:NAME}} and ${{file:/path}}"
+    message = f"{where}: ${{{kind}:…}} is unknown; there are {_KINDS}"
     raise ConfigError(message)

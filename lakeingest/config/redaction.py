@@ -13,15 +13,24 @@ it came from.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+
+from lakeingest.jaas import jaas_options, unquoted
 
 REDACTED = "**********"
 """What is shown in place of a secret."""
 
 _SECRET_KEY = re.compile(
-    r"password|passphrase|secret|jaas|token|credential|private|[._-]key$",
+    # Not those whose key is another thing's: a lock's, a partition's, a record's.
+    r"password|passphrase|secret|jaas|token|credential|private|(?<!lock|cord|tion)[._-]key$",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r'"([^"]+)"')
+# What a login names besides its secrets; blanked out, it would hide the cause of the error.
+_SHOWN = re.compile(
+    r"user(name)?|clientid|scope|keytab|principal|servicename|use\w+|storekey",
+    re.IGNORECASE,
+)
 
 # Shorter texts occur in ordinary words, so blanking them out would make messages unreadable and
 # would tell by its holes what the secret was.
@@ -38,12 +47,22 @@ def is_secret_key(key: str) -> bool:
 def remember(secret: str) -> None:
     """Have ``secret`` blanked out by every later ``scrub``.
 
-    The quoted parts of a JAAS line are remembered on their own as well: a login error quotes the
-    password without the line around it.
+    The secrets in a JAAS line are remembered on their own as well, however they are quoted there: a
+    login error repeats the password without the line around it.
     """
-    for text in (secret, *_QUOTED.findall(secret)):
+    for text in (secret, *_inside(secret)):
         if len(text) >= _SHORTEST:
             _known.add(text)
+
+
+def _inside(secret: str) -> Iterator[str]:
+    options = jaas_options(secret)
+    for name, value in options:
+        if not _SHOWN.fullmatch(name) and value.lower() not in {"true", "false"}:
+            # Either form may be quoted by others: as it was written, and as it is sent.
+            yield from {value.strip("\"'"), unquoted(value)}
+    if not options:
+        yield from _QUOTED.findall(secret)
 
 
 def scrub(text: str) -> str:

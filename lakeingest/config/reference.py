@@ -18,7 +18,7 @@ end of a line continues it, a backslash in a value is written `\\\\`). `--set ke
 setting of the file. Relative paths are relative to the working directory.
 
 `${env:NAME}` and `${file:/path}` in a value are replaced by an environment variable or by the text
-of a file; such values, passwords and keys are never shown.
+of a file; such values, passwords and keys are never shown. Any other `${` is an error.
 
 A collection is named as in Debezium's transaction metadata: `public.orders` on PostgreSQL,
 `shop.orders` on MySQL and MariaDB. That is the topic without its prefix.
@@ -28,7 +28,8 @@ _KAFKA = """\
 ## Kafka client
 
 Every key that belongs to no other part of this page is handed to the Kafka client as it is:
-`bootstrap.servers` (needed for Kafka), `security.protocol`, `sasl.*`, `ssl.*` …
+`bootstrap.servers` (needed for Kafka), `security.protocol`, `sasl.*`, `ssl.*` … One that Kafka's
+clients do not know is a warning; one that is only misspelt (`sasl.jass.config`) is an error.
 
 - `isolation.level` is `read_committed` by default, so that rolled-back records are not read.
 - `auto.offset.reset` can only be `earliest`: a pipeline starts at the beginning of its topics, and
@@ -52,9 +53,12 @@ _HUDI = """\
 ## Hudi Streamer
 
 Settings of a Hudi Streamer file (one topic, one table) that mean something here. A key of ours
-wins; any other `hoodie.*` key is listed once as a warning. `include=other.properties` reads another
-file first. `lakeingest hoodie-streamer` takes the streamer's own command line, each option for one
-of these keys; `lakeingest hoodie-multi-table-streamer` that for many tables, with
+wins. Where tables are Hudi's, what concerns its files, index and table services is handed on to its
+writer (`hoodie.index.*`, `hoodie.bucket.*`, `hoodie.clean.*`, `hoodie.compact.*`,
+`hoodie.metadata.*`, `hoodie.write.lock.*` …). Every other `hoodie.*` key has no effect and is named
+in a warning, as is one that looks misspelt. `include=other.properties` reads another file first.
+`lakeingest hoodie-streamer` takes the streamer's own command line, each option for one of these
+keys; `lakeingest hoodie-multi-table-streamer` that for many tables, with
 `hoodie.streamer.ingestion.tablesToBeIngested`, `….<database>.<table>.configFile` and
 `….targetBasePath`.
 

@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 from lakeingest.config.keys import REGISTRY, REGISTRY_URL, nearest
 from lakeingest.config.properties import Properties, Value
-from lakeingest.config.redaction import remember
+from lakeingest.config.redaction import is_secret_key, remember
 from lakeingest.errors import ConfigError
 
 PREFIX, URL = REGISTRY, REGISTRY_URL
@@ -134,6 +134,8 @@ def _values(
         except ConfigError as error:
             result.problems.append(str(error))
             continue
+        if is_secret_key(name):
+            remember(value.text)
         if not value.text:
             result.problems.append(f"{name} has no value: give one or remove the key")
         elif short not in values:

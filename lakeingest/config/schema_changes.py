@@ -22,7 +22,8 @@ class SchemaChanges(ConfigModel):
     added: Choice = Field(
         default="evolve",
         description="A column that is new: `evolve` adds it, with its DEFAULT in old rows where "
-        "the records' schema tells it; `ignore` leaves it out. Default: nothing is lost.",
+        "the records' schema tells it; `ignore` leaves it out of the lake; `stop`, here and below, "
+        "ends the run before anything of the batch is published. Default: nothing is lost.",
     )
     dropped: Choice = Field(
         default="evolve",
@@ -32,7 +33,7 @@ class SchemaChanges(ConfigModel):
     widened: Choice = Field(
         default="evolve",
         description="A type that holds more (INT to BIGINT): `evolve` widens the lake's column; "
-        "`ignore` keeps it, and a value that does not fit stops the run. Default: nothing is lost.",
+        "`ignore` keeps it, and a value that does not fit ends the run. Default: nothing is lost.",
     )
     narrowed: Choice = Field(
         default="evolve",
@@ -42,21 +43,23 @@ class SchemaChanges(ConfigModel):
     retyped: Unlikely = Field(
         default="stop",
         description="A type that neither holds the old one's values nor is held by it (INT to "
-        "TEXT): `ignore` keeps the lake's, and a value that it cannot hold stops the run. "
-        "Default: somebody must say what the column is from now on.",
+        "TEXT): `ignore` keeps the lake's, and a value that it cannot hold ends the run; there is "
+        "no `evolve`. Default: somebody must say what the column is from now on.",
     )
     reordered: Choice = Field(
         default="evolve",
-        description="Another order of columns: the lake keeps its own. Default: columns go by "
-        "name.",
+        description="Another order of columns: the lake keeps its own, with `evolve` and `ignore` "
+        "alike. Default: columns go by name.",
     )
     nullability: Choice = Field(
         default="evolve",
-        description="NOT NULL set or dropped. Default: the lake's columns take NULL anyhow.",
+        description="NOT NULL set or dropped: nothing is done, with `evolve` and `ignore` alike. "
+        "Default: the lake's columns take NULL anyhow.",
     )
     default: Choice = Field(
         default="evolve",
-        description="Another DEFAULT. Default: it concerns rows that come later, which carry it.",
+        description="Another DEFAULT: nothing is done, with `evolve` and `ignore` alike. Default: "
+        "it concerns rows that come later, which carry it.",
     )
 
 

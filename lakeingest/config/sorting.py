@@ -1,7 +1,8 @@
 """Whose keys are they: ours, Hudi's, the registry's, or else the Kafka client's.
 
 A key that begins with ``lakeingest.`` must be known. Any other is handed on by its beginning, and
-one that nobody knows goes to the Kafka client, unless it looks like a misspelt one of ours.
+one that nobody knows goes to the Kafka client, unless it looks like a misspelt one of ours, Hudi's,
+the registry's or the client's own, or is a topic that got among the keys.
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lakeingest.config import keys
+from lakeingest.config.foreign_names import hudi_names, kafka_names, misspelt
 from lakeingest.config.hudi import translate
 from lakeingest.config.hudi_keys import HUDI_NAMES
-from lakeingest.config.hudi_writing import Said, is_of_writer
+from lakeingest.config.hudi_writing import Said, check_writer, is_of_writer
 from lakeingest.config.properties import Properties, Value
-from lakeingest.config.registry import is_registry_key
+from lakeingest.config.redaction import is_secret_key, remember
+from lakeingest.config.registry import NATIVE, PREFIX, is_registry_key
 from lakeingest.errors import ConfigError
+
+# Spark and Connect put one of these before the client's settings.
+_CLIENTS = ("kafka", "consumer")
 
 
 @dataclass
@@ -26,13 +32,17 @@ class Sorted(Said):
             name it.
         registry_keys: Keys of the registry.
         kafka_keys: Keys of the Kafka client.
+        meant: By misspelt key, the one that it was probably meant to be.
         hudi_options: Settings of Hudi's writer.
+        likely: Those of the warnings that may be the cause of a problem.
     """
 
     values: dict[str, Value] = field(default_factory=dict)
     registry_keys: list[str] = field(default_factory=list)
     kafka_keys: list[str] = field(default_factory=list)
     hudi_options: dict[str, Value] = field(default_factory=dict)
+    meant: dict[str, str] = field(default_factory=dict)
+    likely: list[str] = field(default_factory=list)
 
 
 def sort_keys(properties: Properties) -> Sorted:
@@ -51,17 +61,39 @@ def sort_keys(properties: Properties) -> Sorted:
         elif is_registry_key(name):
             result.registry_keys.append(name)
         else:
-            meant = keys.meant_as_ours(name)
-            if meant is None:
-                result.kafka_keys.append(name)
-            else:
-                result.problems.append(f"unknown key {name}; did you mean {meant}?")
+            result.kafka_keys.append(name)
     translation = translate(hudis, ours)
     result.problems.extend(translation.problems)
     result.warnings.extend(translation.warnings)
     result.values = {**translation.values, **ours}
+    _refuse_strays(result)
     _sort_hudis(hudi_keys, ours, properties, result)
     return result
+
+
+def _refuse_strays(result: Sorted) -> None:
+    """Take out of the Kafka client's keys what nobody can have meant as one."""
+    prefix = result.values.get(keys.TOPIC_PREFIX.name)
+    known = {*kafka_names(), *hudi_names(), *(f"{PREFIX}{name}" for name in NATIVE)}
+    strays = {}
+    for name in result.kafka_keys:
+        if name in known:
+            continue
+        client, _, bare = name.partition(".")
+        if client in _CLIENTS and bare in known:
+            meant: str | None = bare
+        else:
+            meant = keys.meant_as_ours(name) or misspelt(name, known)
+        if meant is not None:
+            strays[name] = f"unknown key {name}; did you mean {meant}?"
+            result.meant[name] = meant
+        elif prefix is not None and name.startswith(f"{prefix.text}."):
+            strays[name] = (
+                f"{name} is a key here, but begins as a topic does; to continue the list of the "
+                f"line before, end that with a comma and a backslash, and no blank behind it"
+            )
+    result.problems.extend(strays.values())
+    result.kafka_keys = [name for name in result.kafka_keys if name not in strays]
 
 
 def _sort_hudis(
@@ -70,10 +102,22 @@ def _sort_hudis(
     has_hudi_tables = any(
         name.endswith(".format") and value.text == "hudi" for name, value in ours.items()
     )
-    of_writer = [name for name in names if has_hudi_tables and is_of_writer(name)]
-    for name in of_writer:
-        _take(name, None, result.hudi_options, properties, result)
-    without_effect = sorted({*names} - {*of_writer})
+    without_effect = []
+    for name in sorted(names):
+        of_writer = has_hudi_tables and is_of_writer(name)
+        meant = misspelt(name, hudi_names())
+        if of_writer:
+            _take(name, None, result.hudi_options, properties, result)
+        elif meant is None:
+            without_effect.append(name)
+        if meant is not None:
+            what = "unknown to Hudi, handed on as it is" if of_writer else "without effect here"
+            result.likely.append(f"{what}: {name}; did you mean {meant}?")
+    for name, value in result.hudi_options.items():
+        if is_secret_key(name):
+            remember(value.text)
+    check_writer(result.hudi_options, result)
+    result.warnings.extend(result.likely)
     if without_effect:
         result.warnings.append(f"without effect here: {', '.join(without_effect)}")
 
@@ -89,7 +133,7 @@ def _take(
     except ConfigError as error:
         result.problems.append(str(error))
         return
-    if value.text:
+    if value.text.strip(", "):
         into[name] = value
     elif name not in HUDI_NAMES:  # Hudi takes an empty value for none.
         result.problems.append(f"{name} has no value: give one or remove the key")

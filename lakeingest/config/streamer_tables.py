@@ -171,7 +171,7 @@ def _pipeline_wide(table: _Table) -> dict[str, Entry]:
         name: Entry(value.key, value.text, table.file, value.referenced)
         for name, value in found.values.items()
     }
-    names = (*found.registry_keys, *found.kafka_keys, *found.hudi_options)
+    names = (*found.registry_keys, *found.kafka_keys, *found.hudi_options, *found.meant)
     entries |= {name: raw[name] for name in names if name not in _OF_NO_ACCOUNT}
     return entries
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 
 from lakeingest.errors import ConfigError
+from lakeingest.jaas import jaas_options, unquoted
 
 _SECRET = re.compile(r"password|secret|jaas|token$|\.pem$|\.key$|keystore\.key|certificate")
 # Known to librdkafka only; Java's client would warn about each of them.
@@ -57,7 +58,6 @@ _LOGIN_MODULES = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 _JAAS = re.compile(r"\s*(?P<module>[\w.$]+)\s+\w+\s*(?P<options>.*?);?\s*", re.DOTALL)
-_JAAS_OPTION = re.compile(r"""([\w.-]+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;]+)""")
 # Which option of which login module is which setting of librdkafka.
 _JAAS_TO_DRIVER = {
     "PlainLoginModule": {"username": "sasl.username", "password": "sasl.password"},
@@ -152,9 +152,9 @@ def _read_jaas(jaas: str, own: Mapping[str, str], driver: MutableMapping[str, st
             "or a client certificate, for lakeingest."
         )
         raise ConfigError(message)
-    for option, value in _JAAS_OPTION.findall(parsed["options"]):
+    for option, value in jaas_options(parsed["options"]):
         if option in names:
-            driver.setdefault(names[option], _unquoted(value))
+            driver.setdefault(names[option], unquoted(value))
     if module == "OAuthBearerLoginModule":
         driver["sasl.oauthbearer.method"] = "oidc"
 
@@ -226,9 +226,3 @@ def _no_equal(key: str, kind: str, instead: str) -> ConfigError:
 def _quoted(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-def _unquoted(value: str) -> str:
-    if value[:1] in {'"', "'"}:
-        return re.sub(r"\\(.)", r"\1", value[1:-1])
-    return value

@@ -5,6 +5,10 @@ take in the transaction topic, the schema-change topic and heartbeats, whose rec
 of rows, and a listed topic with a typing error would be an empty frame instead of an error. Here
 the names are settled once, before a range is planned, by the same rule for every kind of source.
 
+Topics that do not begin with the prefix are refused, listed or matched by a pattern: which tables a
+transaction touched, and which a lake holds, is told by the topics' names without the prefix, so
+that a topic renamed on its way would switch counting off without a word.
+
 What is never a data topic: the transaction topic; the bare ``<prefix>`` (the schema changes of
 MySQL, MariaDB, SQL Server and Oracle connectors); names that start with ``__`` (Kafka's own and
 Debezium's heartbeats, ``__debezium-heartbeat.<prefix>``).
@@ -13,7 +17,7 @@ Debezium's heartbeats, ``__debezium-heartbeat.<prefix>``).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -21,6 +25,9 @@ from lakeingest.errors import ConfigError, UnavailableError
 
 INTERNAL = "__"
 """Start of the names of topics that Kafka and Debezium keep for themselves."""
+
+_SHOWN = 3
+"""Names of topics that a message shows."""
 
 
 class MissingTopicError(UnavailableError):
@@ -32,8 +39,8 @@ def nearest(name: str, existing: Iterable[str]) -> str:
     names = sorted(topic for topic in existing if not topic.startswith(INTERNAL))
     if not names:
         return "no topic exists there"
-    close = get_close_matches(name, names, n=3, cutoff=0.5)
-    shown = close or names[:3]
+    close = get_close_matches(name, names, n=_SHOWN, cutoff=0.5)
+    shown = close or names[:_SHOWN]
     more = "" if close or len(names) <= len(shown) else f" and {len(names) - len(shown)} more"
     listed = ", ".join(repr(topic) for topic in shown)
     return f"{'nearest' if close else 'existing'}: {listed}{more}"
@@ -44,7 +51,8 @@ class TopicRule:
     """What the configuration says about topics.
 
     Attributes:
-        prefix: Debezium's ``topic.prefix``; may be empty when topics or a pattern are given.
+        prefix: Debezium's ``topic.prefix``; every data topic begins with it. May be empty when
+            topics or a pattern are given.
         listed: Topics that must exist. With them or a pattern the prefix selects nothing.
         pattern: Regular expression that must match the whole name of a topic.
         transaction_topic: The topic of BEGIN and END; never a data topic.
@@ -63,7 +71,8 @@ class TopicRule:
             where: The source as it stands in a message, such as ``broker kafka:9092``.
 
         Raises:
-            ConfigError: The pattern is no regular expression, or nothing selects topics.
+            ConfigError: The pattern is no regular expression, nothing selects topics, or one of
+                them does not begin with the prefix.
             UnavailableError: A listed topic does not exist, or no topic is selected at all.
         """
         for name in self.listed:
@@ -79,7 +88,20 @@ class TopicRule:
                 "topic prefix, list or pattern, and that the connector has written its first event."
             )
             raise UnavailableError(message)
+        self._refuse_outside(sorted(chosen))
         return tuple(sorted(chosen))
+
+    def _refuse_outside(self, chosen: Sequence[str]) -> None:
+        outside = [topic for topic in chosen if not topic.startswith(f"{self.prefix}.")]
+        if self.prefix and outside:
+            more = f" and {len(outside) - _SHOWN} more" if len(outside) > _SHOWN else ""
+            message = (
+                f"Topics outside the topic prefix '{self.prefix}' are selected: "
+                f"{', '.join(outside[:_SHOWN])}{more}. Narrow lakeingest.source.topics to topics "
+                f"that begin with '{self.prefix}.'. Topics that a router renamed are not "
+                "supported: BEGIN and END count rows by the names that the connector gave."
+            )
+            raise ConfigError(message)
 
     def _selected(self, topic: str) -> bool:
         if topic.startswith(INTERNAL) or topic == self.prefix:

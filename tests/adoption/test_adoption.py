@@ -191,14 +191,11 @@ def test_a_table_is_not_touched_where_it_cannot_be_adopted_or_need_not_be(
     refused(
         DataError, "rows of the Hudi table .* hold Debezium's placeholder", toast_missing="fail"
     )
-    refused(ConfigError, "Set lakeingest.deletes=hard", deletes="soft")
-    refused(ConfigError, "is of topic 'other'", **{f"{of_table}_checkpoint": "other,0:1"})
     refused(
         ConfigError,
         "not finished the initial",
         **{f"{of_table}_checkpoint": f"{old.topic},0:1,1:1,2:1"},
     )
-    refused(ConfigError, "has the form topic", **{f"{of_table}_checkpoint": "20260101"})
     given = properties_of(run, target)
     del given["lakeingest.table.public.documents.adopt"]
     config = load_config(write_properties(tmp_path / "p.properties", given))

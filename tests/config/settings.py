@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+
+from lakeingest.errors import ConfigError
+
+SECRET = "hunter2"
+"""Part of every secret in these tests; no message may hold it."""
+
 RECORDED = {
     "lakeingest.pipeline.name": "shop",
     "lakeingest.source.kind": "recorded",
@@ -32,3 +41,12 @@ HUDI_STREAMER = {
     "bootstrap.servers": "broker:9092",
     "auto.offset.reset": "earliest",
 }
+
+
+def problem_of(load: Callable[..., object], *arguments: object) -> str:
+    """Return what is said of a configuration that cannot be loaded."""
+    with pytest.raises(ConfigError) as error:
+        load(*arguments)
+    said = str(error.value)
+    assert SECRET not in said
+    return said

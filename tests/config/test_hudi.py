@@ -187,4 +187,4 @@ def test_a_partition_field_without_partitions_is_a_warning() -> None:
 def test_how_folders_are_named_is_handed_on_to_hudi() -> None:
     style = "hoodie.datasource.write.hive_style_partitioning"
     settings = {**HUDI_STREAMER, "lakeingest.target.format": "hudi", style: "false"}
-    assert load_config(settings).target.hudi_options == {style: "false"}
+    assert load_config(settings).target.hudi_writer_options() == {style: "false"}

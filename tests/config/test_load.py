@@ -1,21 +1,19 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from lakeingest.config import PipelineConfig, TableConfig, load_config
+from lakeingest.config.connector import Connector
 from lakeingest.demo import demo_folder
-from lakeingest.errors import ConfigError
 from lakeingest.event_columns import BINLOG, POSTGRESQL
-from tests.config.settings import KAFKA, RECORDED
+from tests.config.settings import KAFKA, RECORDED, problem_of
 
-
-def problem(settings: dict[str, str]) -> str:
-    with pytest.raises(ConfigError) as error:
-        load_config(settings)
-    return str(error.value)
+problem = partial(problem_of, load_config)
 
 
 def test_a_small_configuration_has_all_the_defaults() -> None:
@@ -104,6 +102,43 @@ def test_everything_wrong_is_reported_at_once() -> None:
     assert "lakeingest.commit.max.transactions=0" in said
 
 
+def test_problems_of_every_kind_are_named_together_and_each_once() -> None:
+    settings = {
+        **RECORDED,
+        "lakeingest.delets": "hard",
+        "lakeingest.deletes": "x",
+        "lakeingest.target.path": "${env:LAKEINGEST_TEST_NOT_SET}",
+        "lakeingest.source.topics": " , ",
+        "lakeingest.table.public.orders.format": "iceberg",
+    }
+    del settings["lakeingest.pipeline.name"]
+    said = problem(settings).splitlines()
+    assert sorted(said[1:]) == [
+        "  - lakeingest.deletes=x: should be 'soft' or 'hard'",
+        "  - lakeingest.source.topics has no value: give one or remove the key",
+        "  - lakeingest.table.public.orders.format=iceberg: should be 'delta' or 'hudi'",
+        "  - lakeingest.target.path (the mapping): the environment variable "
+        "LAKEINGEST_TEST_NOT_SET is not set",
+        "  - missing: lakeingest.pipeline.name",
+        "  - unknown key lakeingest.delets; did you mean lakeingest.deletes?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("missing", "named"),
+    [
+        ("lakeingest.source.topic.prefix", "missing: lakeingest.source.topic.prefix"),
+        ("lakeingest.source.path", "missing: lakeingest.source.path (or bootstrap.servers for"),
+        ("lakeingest.source.connector", "missing: lakeingest.source.connector"),
+    ],
+)
+def test_what_is_missing_is_named_once(missing: str, named: str) -> None:
+    settings = {key: text for key, text in RECORDED.items() if key != missing}
+    said = problem({**settings, "lakeingest.source.topics": "shop.public.orders"})
+    assert said.startswith(f"the given mapping: {named}")
+    assert "problems" not in said
+
+
 def test_an_unresolvable_reference_is_not_called_missing_as_well() -> None:
     said = problem({**RECORDED, "lakeingest.target.path": "${env:LAKEINGEST_TEST_NOT_SET}"})
     assert "LAKEINGEST_TEST_NOT_SET is not set" in said
@@ -133,17 +168,57 @@ def test_a_table_has_the_targets_format_unless_it_is_given_one() -> None:
 def test_settings_of_hudis_writer_reach_hudi_tables_and_no_others() -> None:
     given = {"hoodie.bucket.index.num.buckets": "16", "hoodie.spark.sql.whatever": "1"}
     config = load_config({**RECORDED, **given, "lakeingest.target.format": "hudi"})
-    assert config.target.hudi_options == {"hoodie.bucket.index.num.buckets": "16"}
+    assert config.target.hudi_writer_options() == {"hoodie.bucket.index.num.buckets": "16"}
     assert config.warnings == ("without effect here: hoodie.spark.sql.whatever",)
     on_delta = load_config({**RECORDED, **given})
     assert on_delta.target.hudi_options == {}
     assert on_delta.warnings == (f"without effect here: {', '.join(given)}",)
 
 
-@pytest.mark.parametrize("text", ["", "   "])
-def test_a_key_without_a_value_is_an_error(text: str) -> None:
-    key = "lakeingest.table.public.orders.schema"
-    assert f"{key} has no value" in problem({**RECORDED, key: text})
+@pytest.mark.parametrize("text", ["", "   ", ",", " , ,"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "lakeingest.table.public.orders.schema",
+        "lakeingest.table.public.orders.key",
+        "lakeingest.source.topics",
+        "lakeingest.transaction.filtered.collections",
+        "bootstrap.servers",
+        "sasl.jaas.config",
+    ],
+)
+def test_a_key_without_a_value_is_an_error(key: str, text: str) -> None:
+    assert problem({**KAFKA, key: text}) == (
+        f"the given mapping: {key} has no value: give one or remove the key"
+    )
+
+
+def test_a_setting_of_the_kafka_client_whose_empty_value_means_none_is_handed_on() -> None:
+    key = "ssl.endpoint.identification.algorithm"
+    assert load_config({**KAFKA, key: ""}).source.kafka_client_options()[key] == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({None: "a"}, "the key None is no text"),
+        ({7: "a"}, "the key 7 is no text"),
+        ({"sasl.password": SecretStr("hunter2")}, "sasl.password: its value is of type SecretStr"),
+        ({"lakeingest.deletes": None}, "lakeingest.deletes: its value is of type NoneType"),
+        ({"lakeingest.deletes": True}, "lakeingest.deletes: its value is of type bool"),
+    ],
+)
+def test_what_is_no_text_in_a_mapping_is_refused_by_its_key(
+    settings: dict[Any, Any], said: str
+) -> None:
+    given: dict[Any, Any] = {**KAFKA, **settings}
+    assert said in problem(given)
+
+
+def test_a_number_and_a_path_in_a_mapping_are_read_as_they_are_written(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"lakeingest.batch.max.events": 7, "lakeingest.target.path": tmp_path}
+    config = load_config({**RECORDED, **given})
+    assert (config.batch_max_events, config.target.path) == (7, str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -151,6 +226,7 @@ def test_a_key_without_a_value_is_an_error(text: str) -> None:
     [
         ("shop.public.orders", ("shop.public.orders",), None),
         ("shop.public.a, shop.public.b,", ("shop.public.a", "shop.public.b"), None),
+        ("shop.public.a,, shop.public.b", ("shop.public.a", "shop.public.b"), None),
         (r"shop\.public\..*", (), r"shop\.public\..*"),
         ("shop.public.(a|b)", (), "shop.public.(a|b)"),
         ("shop.public.x{1,2}", (), "shop.public.x{1,2}"),
@@ -169,17 +245,39 @@ def test_a_pattern_that_is_none_names_its_key() -> None:
     assert "transaction" not in said
 
 
-def test_a_table_that_is_not_among_the_listed_topics_is_a_warning() -> None:
+@pytest.mark.parametrize(
+    ("topics", "hint"),
+    [("shop.public.orders", "; did you mean public.orders?"), ("shop.public.orders|x", "")],
+)
+def test_a_table_that_is_not_among_the_topics_is_a_warning(topics: str, hint: str) -> None:
+    filtered = "lakeingest.transaction.filtered.collections"
     config = load_config(
         {
             **RECORDED,
-            "lakeingest.source.topics": "shop.public.orders",
+            "lakeingest.source.topics": topics,
             "lakeingest.table.public.order.schema": "id INT",
+            "lakeingest.table.public.orders.schema": "id INT",
+            filtered: "public.oders, public.orders",
         }
     )
     assert config.warnings == (
-        "table public.order is not among the topics; did you mean public.orders?",
+        f"table public.order is not among the topics{hint}",
+        f"{filtered}: public.oders is not among the topics{hint}",
     )
+
+
+def test_topics_from_a_reference_are_not_suggested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKEINGEST_TEST_TOPICS", "shop.hunter2.orders")
+    monkeypatch.setenv("LAKEINGEST_TEST_FILTERED", "hunter2.carts")
+    config = load_config(
+        {
+            **RECORDED,
+            "lakeingest.source.topics": "${env:LAKEINGEST_TEST_TOPICS}",
+            "lakeingest.table.hunter.orders.schema": "id INT",
+            "lakeingest.transaction.filtered.collections": "${env:LAKEINGEST_TEST_FILTERED}",
+        }
+    )
+    assert config.warnings == ("table hunter.orders is not among the topics",)
 
 
 def test_brokers_without_a_kind_mean_kafka() -> None:
@@ -269,9 +367,10 @@ def test_rfc_39s_columns_are_the_connectors_and_keep_their_names() -> None:
     assert load_config(RECORDED).metadata().event == ()
 
 
-@pytest.mark.parametrize("connector", ["sqlserver", "oracle", "db2", "yugabytedb", "mariadb"])
+@pytest.mark.parametrize("connector", get_args(get_args(Connector)[0]))
 def test_every_connector_whose_order_is_known_can_be_named(connector: str) -> None:
-    config = load_config({**RECORDED, "lakeingest.source.connector": connector})
+    mode = {"lakeingest.transaction.mode": "none"} if connector == "yugabytedb-grpc" else {}
+    config = load_config({**RECORDED, "lakeingest.source.connector": connector, **mode})
     assert config.source.connector == connector
 
 

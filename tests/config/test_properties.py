@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lakeingest.config.properties import from_mapping, read_properties
+from lakeingest.config.properties import Entry, from_mapping, read_properties
 from lakeingest.errors import ConfigError, UsageError
 
 
@@ -96,12 +97,42 @@ def test_a_reference_of_a_value_that_nobody_uses_is_not_resolved() -> None:
         ("${env:LAKEINGEST_TEST_NOT_SET}", "LAKEINGEST_TEST_NOT_SET"),
         ("${file:/nowhere/secret}", "/nowhere/secret"),
         ("${vault:kv/shop}", "${env:NAME}"),
+        ("${SHOP_JAAS}", "${env:NAME}"),
+        ("${HOME}/lake", "${env:NAME}"),
+        ("${env:HOME", "${env:NAME}"),
+        ("${env:PATH} and ${", "${env:NAME}"),
     ],
 )
 def test_a_reference_to_nothing_names_the_key_and_what_it_pointed_to(text: str, named: str) -> None:
     with pytest.raises(ConfigError, match="sasl.password") as error:
         from_mapping({"sasl.password": text}).value("sasl.password")
     assert named in str(error.value)
+
+
+def test_what_a_reference_stands_for_may_look_like_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKEINGEST_TEST_SECRET", "a${env:HOME")
+    (tmp_path / "secret").write_text("b${HOME}", encoding="utf-8")
+    properties = from_mapping({"a": f"${{env:LAKEINGEST_TEST_SECRET}}${{file:{tmp_path}/secret}}"})
+    value = properties.value("a")
+    assert value.text == "a${env:HOMEb${HOME}"
+    again = Entry(value.key, value.text, "another file", value.referenced)
+    assert replace(properties, entries={"a": again}).value("a").text == value.text
+
+
+def test_blanks_between_a_backslash_and_the_end_of_a_line_are_a_problem(tmp_path: Path) -> None:
+    lines = ["include=base.properties", "a=1,\\ ", "  2,\\\t", "  3", "# \\ ", "b=C:\\\\ ", "c=1"]
+    (tmp_path / "base.properties").write_text("d=1\\ \n 2\n")
+    properties = read_properties(written(tmp_path, "\n".join(lines)))
+    places = [said.partition(": ")[0].rpartition("/")[2] for said in properties.problems]
+    assert places == [
+        "pipeline.properties, line 2",
+        "pipeline.properties, line 3",
+        "base.properties, line 1",
+    ]
+    assert properties.value("a").text == "1,2,3"
+    assert properties.value("b").text == "C:\\"
 
 
 def test_an_included_file_counts_in_its_place_and_lies_beside_the_one_that_names_it(

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from lakeingest.config import load_config
+from lakeingest.config import load_config, redaction
 from lakeingest.config.redaction import REDACTED, is_secret_key, scrub
 from lakeingest.errors import ConfigError
 from tests.config.settings import KAFKA, RECORDED
@@ -34,6 +35,106 @@ def test_secrets_are_in_no_representation(
         assert "hidden" not in shown(part)
         assert "hunter2" not in shown(part)
     assert REDACTED in repr(config.target)
+
+
+BASE = {**KAFKA, "lakeingest.target.format": "hudi"}
+AVRO = {**BASE, "schema.registry.url": "http://registry:8081"}
+LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required username=app password="
+PLACES = {
+    "jaas-double": (BASE, "sasl.jaas.config", f'{LOGIN}"hunter2-1";', "hunter2-1"),
+    "jaas-single": (BASE, "sasl.jaas.config", f"{LOGIN}'hunter2-2';", "hunter2-2"),
+    "jaas-bare": (BASE, "sasl.jaas.config", f"{LOGIN}hunter2-3;", "hunter2-3"),
+    "jaas-escaped": (BASE, "sasl.jaas.config", f'{LOGIN}"hunter2\\"-4";', 'hunter2"-4'),
+    "jaas-client": (BASE, "sasl.jaas.config", "x.Y required clientSecret=hunter2-5;", "hunter2-5"),
+    "kafka": (BASE, "sasl.password", "hunter2-6", "hunter2-6"),
+    "store": (BASE, "ssl.truststore.password", "hunter2-7", "hunter2-7"),
+    "lock": (BASE, "hoodie.write.lock.zookeeper.password", "hunter2-8", "hunter2-8"),
+    "callback": (BASE, "hoodie.metadata.callback.api.key", "hunter2-9", "hunter2-9"),
+    "registry-user": (AVRO, "basic.auth.user.info", "app:hunter2-10", "hunter2-10"),
+    "registry-token": (AVRO, "bearer.auth.token", "hunter2-11", "hunter2-11"),
+    "registry-key": (AVRO, "schema.registry.ssl.key.password", "hunter2-12", "hunter2-12"),
+    "registry-url": (BASE, "schema.registry.url", "http://u:hunter2-13@r", "hunter2-13"),
+    "hudis-registry": (
+        BASE,
+        "hoodie.streamer.schemaprovider.registry.url",
+        "http://u:hunter2-14@r/subjects/x",
+        "hunter2-14",
+    ),
+}
+"""Settings, a key with a secret value besides, and the secret in it."""
+
+
+@pytest.mark.parametrize(("settings", "key", "value", "secret"), PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize("by", ["mapping", "override", "file", "env", "secret file"])
+def test_a_secret_is_shown_nowhere_wherever_it_stands(
+    settings: dict[str, str],
+    key: str,
+    value: str,
+    secret: str,
+    by: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(redaction, "_known", set())
+    (tmp_path / "secret").write_text(value, "utf-8")
+    monkeypatch.setenv("LAKEINGEST_TEST_SECRET", value)
+    if key == "schema.registry.ssl.key.password":
+        settings = {**settings, "schema.registry.ssl.certificate.location": "me.pem"}
+    form = {"env": "${env:LAKEINGEST_TEST_SECRET}", "secret file": f"${{file:{tmp_path}/secret}}"}
+    text = form.get(by, value)
+    given = {**settings} if by == "override" else {**settings, key: text}
+    file = tmp_path / "shop.properties"
+    lines = [f"{name}={said}".replace("\\", "\\\\") for name, said in given.items()]
+    file.write_text("\n".join(lines), "utf-8")
+    source = file if by == "file" else given
+    overrides = [f"{key}={value}"] if by == "override" else []
+    config = load_config(source, overrides)
+    parts = (config.source, config.target, config.tables, config.warnings)
+    options = (config.source.kafka_options, config.source.registry_options)
+    for part in (config, *parts, *options, config.target.hudi_options):
+        assert "hunter2" not in repr(part)
+        assert "hunter2" not in str(part)
+    assert "hunter2" not in scrub(f"refused: '{secret}' is wrong")
+    with pytest.raises(ConfigError) as error:
+        load_config(source, [*overrides, "lakeingest.deletes=x", "lakeingest.unknown=1"])
+    assert "hunter2" not in str(error.value)
+
+
+OURS = {
+    "lakeingest.pipeline.name": "hunter2",
+    "lakeingest.source.topics": "shop.hunter2.orders",
+    "lakeingest.source.topic.prefix": "hunter2",
+    "lakeingest.transaction.topic": "hunter2",
+    "lakeingest.target.path": "s3://hunter2/lake",
+    "lakeingest.metadata.prefix": "hunter2",
+    "lakeingest.table.public.orders.schema": "hunter2 INT",
+    "lakeingest.table.public.orders.key": "hunter2",
+    "lakeingest.table.public.orders.path": "hunter2",
+    "lakeingest.transaction.filtered.collections": "public.hunter2",
+}
+
+
+@pytest.mark.parametrize("key", OURS)
+def test_a_value_of_ours_from_a_reference_is_shown_nowhere(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKEINGEST_TEST_SECRET", OURS[key])
+    config = load_config({**RECORDED, key: "${env:LAKEINGEST_TEST_SECRET}"})
+    assert "hunter2" not in repr(config)
+    assert "hunter2" not in str(config)
+
+
+def test_what_a_login_names_besides_its_password_stays_readable() -> None:
+    options = "useKeyTab=true username='orders' password='hunter2-shown' serviceName=kafka"
+    load_config({**KAFKA, "sasl.jaas.config": f"x.LoginModule required {options};"})
+    said = "kafka: user orders may not log in: true"
+    assert scrub(said) == said
+
+
+def test_the_key_of_a_lock_is_no_secret() -> None:
+    key = "hoodie.write.lock.zookeeper.lock_key"
+    assert not is_secret_key(key)
+    assert is_secret_key("hoodie.write.lock.zookeeper.password")
 
 
 def test_a_referenced_value_that_does_not_fit_is_not_in_the_error(

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import re
+
+import pytest
+
+from lakeingest.config import load_config
 from lakeingest.config.hudi_keys import HUDI_NAMES
 from lakeingest.config.keys import KEYS, TABLE_KEYS
 from lakeingest.config.model import PipelineConfig, SourceConfig, TargetConfig
 from lakeingest.config.reference import reference
 from lakeingest.config.schema_changes import SchemaChanges, TableSchemaChanges
 from lakeingest.config.table import TableConfig
+from tests.config.settings import RECORDED
 
 _MODELS = (PipelineConfig, SourceConfig, TargetConfig, TableConfig)
 
@@ -19,13 +25,30 @@ def test_every_key_is_in_the_reference_with_its_meaning() -> None:
         assert f"`{name}`" in printed
 
 
+def test_the_reference_says_which_of_hudis_settings_are_handed_on() -> None:
+    families = re.findall(r"`(hoodie\.[a-z.]+\.)\*`", reference())
+    assert len(families) > 4
+    for family in families:
+        key = f"{family}x"
+        config = load_config({**RECORDED, "lakeingest.target.format": "hudi", key: "1"})
+        assert config.target.hudi_writer_options() == {key: "1"}
+
+
+@pytest.mark.parametrize("key", ["lakeingest.schema", "lakeingest.table.<collection>.schema"])
+def test_the_reference_offers_only_what_can_be_chosen(key: str) -> None:
+    printed = reference()
+    assert f"| `{key}.retyped` | `ignore` \\| `stop` |" in printed
+    assert f"| `{key}.added` | `evolve` \\| `ignore` \\| `stop` |" in printed
+
+
+# As a sentence of its own, with a reason behind it.
+REASON = re.compile(r"(?:^|\. )(?:Default(?::| as)|If not given:?|Needed for) .{4}")
+
+
 def test_every_default_of_a_setting_has_a_reason() -> None:
     for key in (*KEYS, *TABLE_KEYS.values()):
-        assert (
-            "efault" in key.description
-            or "If not given" in key.description
-            or (key.model.model_fields[key.field].is_required() or key.name.endswith("path"))
-        ), key.name
+        required = key.model.model_fields[key.field].is_required()
+        assert required or REASON.search(key.description), key.name
 
 
 def test_every_field_of_the_model_has_a_key() -> None:

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from pydantic import SecretStr, ValidationError
 
 from lakeingest.config import SourceConfig, load_config
 from lakeingest.config.redaction import scrub
+from lakeingest.config.reference import reference
 from lakeingest.config.registry import NATIVE
-from lakeingest.errors import ConfigError
-from tests.config.settings import HUDI_STREAMER, KAFKA, RECORDED
+from tests.config.settings import HUDI_STREAMER, KAFKA, RECORDED, problem_of
 
 URL = "schema.registry.url"
 AVRO = {**KAFKA, URL: "http://registry:8081"}
@@ -21,11 +23,7 @@ def options(settings: dict[str, str]) -> dict[str, str]:
     return {key: value.get_secret_value() for key, value in found.items()}
 
 
-def problem(settings: dict[str, str]) -> str:
-    with pytest.raises(ConfigError) as error:
-        load_config(settings)
-    assert "hunter2" not in str(error.value)
-    return str(error.value)
+problem = partial(problem_of, load_config)
 
 
 def test_a_registry_means_avro_and_none_means_json() -> None:
@@ -249,5 +247,9 @@ def test_the_same_registry_named_twice_is_no_warning_and_another_is() -> None:
     assert load_config(settings).warnings == (f"{HUDI} has no effect: {URL} is set",)
 
 
-def test_every_setting_of_the_client_is_named_by_its_meaning() -> None:
-    assert all(said.endswith(".") for said in NATIVE.values())
+def test_every_setting_of_the_client_is_in_the_reference_with_its_meaning() -> None:
+    printed = reference()
+    for name, said in NATIVE.items():
+        assert f"| `schema.registry.{name}` | {said} |" in printed
+        # More than the words of the name.
+        assert {*said.lower().split()} - {*name.split(".")}

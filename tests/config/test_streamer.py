@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from lakeingest.cli.streamer_arguments import read_arguments
 from lakeingest.config import PipelineConfig
 from lakeingest.config.streamer import CommandLine, streamer_config
 from lakeingest.config.streamer_options import OPTIONS
-from lakeingest.errors import ConfigError, UsageError
+from lakeingest.errors import UsageError
+from tests.config.settings import problem_of
 
 # In the style of Hudi's own example for Debezium and PostgreSQL.
 COMMAND = """
@@ -46,10 +48,7 @@ def pipeline(more: str = "") -> PipelineConfig:
     return streamer_config(typed(f"{COMMAND} {more}"))
 
 
-def problem(more: str) -> str:
-    with pytest.raises(ConfigError) as error:
-        pipeline(more)
-    return str(error.value)
+problem = partial(problem_of, pipeline)
 
 
 def test_the_example_of_the_documentation_is_a_whole_pipeline_without_a_warning() -> None:
@@ -149,6 +148,9 @@ def test_what_would_give_another_table_is_refused_by_the_name_that_was_typed(
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     assert "3 problems" in problem("--op INSERT --run-bootstrap --checkpoint nonsense")
+    said = problem("--table-type MOR --op INSERT")
+    assert "2 problems" in said
+    assert "--table-type=MOR: should be 'COPY_ON_WRITE' or 'MERGE_ON_READ'" in said
 
 
 @pytest.mark.parametrize(

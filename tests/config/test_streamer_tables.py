@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from lakeingest.cli.streamer_arguments import read_arguments
 from lakeingest.config import PipelineConfig
 from lakeingest.config.streamer_tables import MULTI_TABLE_OPTIONS, multi_table_config
-from lakeingest.errors import ConfigError, UsageError
+from lakeingest.errors import UsageError
+from tests.config.settings import problem_of
 
 COMMON = """
 hoodie.deltastreamer.ingestion.tablesToBeIngested=shop.orders,shop.carts
@@ -63,11 +65,7 @@ def pipeline(folder: Path, more: str = "") -> PipelineConfig:
     return multi_table_config(typed)
 
 
-def problem(folder: Path) -> str:
-    with pytest.raises(ConfigError) as error:
-        pipeline(folder)
-    assert "hunter2" not in str(error.value)
-    return str(error.value)
+problem = partial(problem_of, pipeline)
 
 
 def add(folder: Path, file: str, line: str) -> None:
@@ -84,7 +82,7 @@ def test_all_tables_are_one_pipeline_with_one_ledger(folder: Path) -> None:
     assert config.source.format == "avro"
     assert config.ledger_path == "s3://lake/all/_lakeingest/ledger"
     assert config.formats() == {"hudi"}
-    assert config.target.hudi_options == {"hoodie.upsert.shuffle.parallelism": "4"}
+    assert config.target.hudi_writer_options() == {"hoodie.upsert.shuffle.parallelism": "4"}
     assert config.source.registry_options["schema.registry.url"].get_secret_value() == (
         "http://registry:8081"
     )
@@ -138,9 +136,22 @@ def test_what_cannot_be_followed_in_one_file_names_that_file(folder: Path) -> No
 
 def test_what_cannot_be_followed_anywhere_is_said_once(folder: Path) -> None:
     add(folder, "common.properties", "hoodie.datasource.write.operation=insert")
-    with pytest.raises(ConfigError) as error:
-        pipeline(folder, "--run-bootstrap")
-    assert str(error.value).count("--run-bootstrap") == 1
+    add(folder, "common.properties", "hoodie.clean.policy=KEEP_LATEST_FILE_VERSIONS")
+    said = problem(folder, "--run-bootstrap")
+    assert said.count("--run-bootstrap") == 1
+    assert said.count("hoodie.clean.policy can only be") == 1
+
+
+def test_what_is_misspelt_in_the_common_file_is_said_once_and_not_called_missing(
+    folder: Path,
+) -> None:
+    add(folder, "common.properties", "hoodie.bucket.index.num.bukets=8")
+    said = [text for text in pipeline(folder).warnings if "did you mean" in text]
+    assert [text.count("num.buckets?") for text in said] == [1]
+    common = folder / "common.properties"
+    common.write_text(common.read_text().replace("bootstrap.servers", "boostrap.servers"))
+    said = problem(folder).splitlines()
+    assert said[0].endswith("unknown key boostrap.servers; did you mean bootstrap.servers?")
 
 
 def test_two_tables_at_one_folder_are_refused(folder: Path) -> None:

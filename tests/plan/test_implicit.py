@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings, from_connect
 from lakeingest.decode.defaults import Default, default_value
-from lakeingest.decode.logical import AVRO, JSON, Form
+from lakeingest.decode.logical import AVRO, JSON, JSON_NUMERIC, Form
 from lakeingest.plan.implicit import implicit_value
 
 _MONEY = {"scale": "2", "connect.decimal.precision": "10"}
@@ -32,7 +32,7 @@ UNKNOWN: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("form", [JSON, AVRO, JSON.with_policy("fail", "NUMERIC")])
+@pytest.mark.parametrize("form", [JSON, AVRO, JSON_NUMERIC])
 def test_numbers_and_text_have_a_zero_that_can_be_read(spark: SparkSession, form: Form) -> None:
     columns = from_connect([{"field": shown, **item} for shown, item in ZEROS.items()], form)
     read = []

@@ -15,6 +15,7 @@ EXISTING = {
     "shop.transaction",
     "shopping.public.orders",
 }
+OTHERS = {"other.public.orders", "shopping.public.orders"}
 
 
 def rule(
@@ -28,21 +29,26 @@ def test_prefix_selects_data_topics_and_neither_transactions_nor_schema_changes(
 
 
 def test_pattern_must_match_the_whole_name() -> None:
-    assert rule(pattern=r".*\.orders").select(EXISTING, "here") == (
-        "other.public.orders",
-        "shop.public.orders",
-        "shopping.public.orders",
-    )
     assert rule(pattern=r"shop\.public\.o.*").select(EXISTING, "here") == ("shop.public.orders",)
+    assert rule(pattern=r"shop.*\.carts").select(EXISTING, "here") == ("shop.public.carts",)
 
 
 def test_pattern_that_matches_everything_leaves_out_what_is_no_data() -> None:
-    assert rule(pattern=".*").select(EXISTING, "here") == (
-        "other.public.orders",
+    assert rule(pattern=".*").select({*EXISTING} - OTHERS, "here") == (
         "shop.public.carts",
         "shop.public.orders",
-        "shopping.public.orders",
     )
+
+
+@pytest.mark.parametrize(
+    "outside",
+    [rule(pattern=".*"), rule(pattern=r".*\.orders"), rule(listed=tuple(sorted(OTHERS)))],
+)
+def test_topics_outside_the_prefix_are_refused_by_name(outside: TopicRule) -> None:
+    with pytest.raises(ConfigError, match=r"'shop' are selected: other\.public\.orders, shopping"):
+        outside.select(EXISTING, "here")
+    anything = TopicRule("", outside.listed, outside.pattern, "shop.transaction")
+    assert {*anything.select(EXISTING, "here")} >= OTHERS
 
 
 def test_listed_topics_are_the_only_ones() -> None:

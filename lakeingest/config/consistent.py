@@ -1,0 +1,132 @@
+"""What contradicts itself between the parts of a pipeline's configuration.
+
+Each part is right on its own, and a run would find out sooner or later; most of it only after Spark
+has started and the source was asked. All contradictions are returned at once, each with what to
+set, and each names its keys: none of them is about one value alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakeingest.config.checkpoint import Checkpoint
+from lakeingest.config.connector import event_column_problems, parts_of_a_collection
+from lakeingest.config.order_settings import order_problems
+from lakeingest.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakeingest.config.model import PipelineConfig
+
+_TABLE = "lakeingest.table."
+
+
+def contradictions(config: PipelineConfig) -> list[str]:
+    """Return what is wrong between the parts of ``config``, and what to do about each."""
+    source = config.source
+    own = [name for table in config.tables.values() for name in table.ordering_columns]
+    whole = config.has_event_columns or config.commit_max_transactions is not None
+    problems = [
+        *config.folders.problems(),
+        *_names(config),
+        *order_problems(source, source.connector, own, needs_whole=whole),
+        *_adoption(config),
+        *_checkpoints(config),
+    ]
+    if source.snapshot_again == "replace" and source.transaction_mode == "none":
+        problems.append(
+            "lakeingest.source.snapshot.again=replace needs whole transactions: set "
+            "lakeingest.transaction.mode=metadata, or leave snapshot.again at stop"
+        )
+    if config.has_event_columns:
+        problems += event_column_problems(source.connector, source.snapshot_again)
+    return problems
+
+
+def _names(config: PipelineConfig) -> Iterator[str]:
+    """Find collections that are named by their topic, with its prefix."""
+    for name in config.tables:
+        bare = _without_prefix(name, config)
+        if bare is not None:
+            yield (
+                f"{_TABLE}{name}.*: a table is named without the topic prefix; write "
+                f"{_TABLE}{bare}.*"
+            )
+    for name in config.uncounted_collections:
+        bare = _without_prefix(name, config)
+        if bare is not None:
+            hidden = "uncounted_collections" in config.referenced
+            named = "one" if hidden else f"write {bare}: {name}"
+            yield (
+                f"lakeingest.transaction.filtered.collections: {named} begins with the topic "
+                "prefix, which the names in END do not"
+            )
+
+
+def _without_prefix(name: str, config: PipelineConfig) -> str | None:
+    """Return the collection that a topic's name holds; null: the name is a collection's own.
+
+    A database may have the name of the prefix (``shop.orders`` of topic ``shop.shop.orders``): it
+    is by its number of parts that a topic's name is told from it.
+    """
+    source = config.source
+    prefix = f"{source.topic_prefix}."
+    if not name.startswith(prefix) or f"{prefix}{name}" in source.topics:
+        return None
+    bare = name.removeprefix(prefix)
+    return bare if bare.count(".") + 1 >= parts_of_a_collection(source.connector) else None
+
+
+def _adoption(config: PipelineConfig) -> Iterator[str]:
+    """Find what keeps tables from being adopted, as far as the configuration alone says it."""
+    wanted = sorted(name for name, table in config.tables.items() if table.adopt is not None)
+    if not wanted:
+        return
+    setting = f"{_TABLE}<collection>.adopt"
+    if config.source.connector != "postgresql":
+        yield (
+            f"{setting}: only tables of PostgresDebeziumSource can be adopted: MySQL's are ordered "
+            "by `_event_seq` or binlog names as text, which is not the order of the log. Remove "
+            "it, and load them into another lakeingest.target.path"
+        )
+    others = [name for name in wanted if config.format_of(name) != "hudi"]
+    if others:
+        yield (
+            f"{setting}: Hudi Streamer wrote tables of Hudi; set {_TABLE}<collection>.format=hudi "
+            f"for {', '.join(others)}"
+        )
+    unread = [name for name in wanted if not config.source.selects(name)]
+    if unread:
+        yield (
+            f"{setting}: no topic of {', '.join(unread)} is read, so it could not be gone on with. "
+            "Correct the name, lakeingest.source.topic.prefix or lakeingest.source.topics"
+        )
+    if not config.deletes_are_hard("hudi"):
+        yield (
+            f"{setting}: Hudi removes a deleted row from tables of Hudi Streamer's for good. Set "
+            "lakeingest.deletes=hard, which keeps the positions of deleted rows in a table beside"
+        )
+
+
+def _checkpoints(config: PipelineConfig) -> Iterator[str]:
+    for name, table in config.tables.items():
+        if table.checkpoint is None:
+            continue
+        setting = f"{_TABLE}{name}.checkpoint"
+        if table.adopt is None:
+            yield (
+                f"{setting} goes with a table that is adopted: add {_TABLE}{name}"
+                ".adopt=hudi-streamer, or remove it"
+            )
+        try:
+            found = Checkpoint.parse(table.checkpoint).topic
+        except ConfigError as error:
+            yield f"{setting}: {error}"
+            continue
+        topic = f"{config.source.topic_prefix}.{name}"
+        if found != topic:
+            yield (
+                f"{setting} is of another topic than {name}, whose changes are read from "
+                f"<prefix>.{name}. Correct it, lakeingest.source.topic.prefix or the table's name"
+            )

@@ -1,0 +1,190 @@
+"""Settings that are right one by one, and wrong together."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import pytest
+from pydantic import SecretStr, ValidationError
+
+from lakeingest.config import SourceConfig, load_config
+from tests.config.settings import HUDI_STREAMER, KAFKA, RECORDED, problem_of
+
+problem = partial(problem_of, load_config)
+
+TOPICS = "lakeingest.source.topics"
+ADOPTED = {
+    **KAFKA,
+    "lakeingest.target.format": "hudi",
+    "lakeingest.table.public.orders.adopt": "hudi-streamer",
+}
+CHECKPOINT = "lakeingest.table.public.orders.checkpoint"
+
+
+@pytest.mark.parametrize("mode", ["metadata", "none"])
+def test_topics_outside_the_prefix_are_refused_by_name(mode: str) -> None:
+    settings = {**RECORDED, "lakeingest.transaction.mode": mode}
+    said = problem({**settings, TOPICS: "crm.public.orders, orders, shop.public.carts, shopping.x"})
+    assert "('shop.'), which crm.public.orders, orders, shopping.x lack" in said
+    assert "take the router out" in said
+    assert load_config({**settings, TOPICS: "shop.public.carts"}).warnings == ()
+
+
+def test_topics_from_a_reference_are_refused_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKEINGEST_TEST_TOPICS", "hunter2.public.orders")
+    said = problem({**RECORDED, TOPICS: "${env:LAKEINGEST_TEST_TOPICS}"})
+    assert "(its value is not shown): a topic begins with" in said
+
+
+def test_a_model_refuses_topics_outside_the_prefix() -> None:
+    with pytest.raises(ValidationError, match="take the router out"):
+        SourceConfig.model_validate(
+            {
+                "kind": "kafka",
+                "connector": "mysql",
+                "topic_prefix": "shop",
+                "topics": ("orders",),
+                "kafka_options": {"bootstrap.servers": SecretStr("b:1")},
+            }
+        )
+
+
+def test_the_topic_of_a_streamer_file_begins_with_the_prefix_that_is_given() -> None:
+    for prefix in ("eu", "eu.shop"):
+        given = {**HUDI_STREAMER, "lakeingest.source.topic.prefix": prefix}
+        assert load_config(given).source.topics == ("eu.shop.public.orders",)
+    given["lakeingest.source.topic.prefix"] = "us"
+    assert "hoodie.streamer.source.kafka.topic=eu.shop.public.orders: a topic begins" in problem(
+        given
+    )
+
+
+@pytest.mark.parametrize(
+    ("prefix", "connector", "named", "right"),
+    [
+        ("shop", "postgresql", "shop.public.orders", "public.orders"),
+        ("eu.shop", "mysql", "eu.shop.sales.orders", "sales.orders"),
+        ("shop", "sqlserver", "shop.db.dbo.orders", "db.dbo.orders"),
+        # A database of the prefix's name.
+        ("shop", "mysql", "shop.orders", None),
+        ("shop", "sqlserver", "shop.dbo.orders", None),
+    ],
+)
+def test_a_table_is_named_without_the_prefix(
+    prefix: str, connector: str, named: str, right: str | None
+) -> None:
+    filtered = "lakeingest.transaction.filtered.collections"
+    settings = {
+        **RECORDED,
+        "lakeingest.source.topic.prefix": prefix,
+        "lakeingest.source.connector": connector,
+        f"lakeingest.table.{named}.key": "id",
+        filtered: named,
+    }
+    if right is None:
+        assert load_config(settings).warnings == ()
+        return
+    said = problem(settings)
+    assert f"lakeingest.table.{named}.*: a table is named without the topic prefix" in said
+    assert f"write lakeingest.table.{right}.*" in said
+    assert f"{filtered}: write {right}: {named} begins with the topic prefix" in said
+
+
+def test_filtered_collections_from_a_reference_are_refused_unseen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LAKEINGEST_TEST_FILTERED", "shop.hunter2.orders")
+    filtered = "lakeingest.transaction.filtered.collections"
+    said = problem({**RECORDED, filtered: "${env:LAKEINGEST_TEST_FILTERED}"})
+    assert f"{filtered}: one begins with the topic prefix" in said
+
+
+def test_a_table_whose_own_name_begins_like_the_prefix_is_taken_where_its_topic_is_listed() -> None:
+    listed = {TOPICS: "shop.shop.public.orders", "lakeingest.table.shop.public.orders.key": "id"}
+    assert load_config({**RECORDED, **listed}).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({CHECKPOINT: "zzz"}, f"{CHECKPOINT}: A checkpoint has the form topic,0:10,1:20"),
+        ({CHECKPOINT: "shop.public.carts,0:1"}, f"{CHECKPOINT} is of another topic"),
+        (
+            {"lakeingest.target.format": "delta"},
+            r"set lakeingest\.table\.<collection>\.format=hudi for public\.orders",
+        ),
+        ({"lakeingest.deletes": "soft"}, "Set lakeingest.deletes=hard"),
+        ({TOPICS: "shop.public.carts"}, r"no topic of public\.orders is read"),
+        ({"lakeingest.source.connector": "mysql"}, "only tables of PostgresDebeziumSource"),
+    ],
+)
+def test_an_adoption_that_cannot_be_is_refused_before_anything_runs(
+    more: dict[str, str], said: str
+) -> None:
+    assert re.search(said, problem({**ADOPTED, **more}))
+    load_config({**ADOPTED, CHECKPOINT: "shop.public.orders,0:1"})
+
+
+def test_a_checkpoint_goes_with_an_adopted_table() -> None:
+    said = problem({**RECORDED, CHECKPOINT: "shop.public.orders,0:1"})
+    assert f"{CHECKPOINT} goes with a table that is adopted" in said
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS"}, "can only be KEEP_LATEST_COMMITS"),
+        ({"hoodie.cleaner.policy": "KEEP_LATEST_BY_HOURS"}, "can only be KEEP_LATEST_COMMITS"),
+        ({"hoodie.bucket.index.num.buckets": "x"}, "num.buckets: write a whole number"),
+        ({"hoodie.clean.commits.retained": "1.5"}, "retained: write a whole number"),
+    ],
+)
+def test_settings_of_hudis_writer_that_cannot_be_are_refused_where_it_writes(
+    more: dict[str, str], said: str
+) -> None:
+    assert said in problem({**RECORDED, "lakeingest.target.format": "hudi", **more})
+    load_config({**RECORDED, **more})
+
+
+def test_a_type_of_hudi_tables_where_there_are_none_is_a_warning() -> None:
+    kind = {"lakeingest.hudi.table.type": "COPY_ON_WRITE"}
+    (warning,) = load_config({**RECORDED, **kind}).warnings
+    assert warning.startswith("lakeingest.hudi.table.type has no effect")
+    for formats in ("lakeingest.target.format", "lakeingest.table.public.orders.format"):
+        assert load_config({**RECORDED, **kind, formats: "hudi"}).warnings == ()
+
+
+def test_all_contradictions_are_named_at_once() -> None:
+    said = problem(
+        {
+            **ADOPTED,
+            "lakeingest.deletes": "soft",
+            "lakeingest.commit.max.transactions": "5",
+            "lakeingest.transaction.mode": "none",
+            "lakeingest.source.snapshot.again": "replace",
+            "lakeingest.table.public.orders.path": "same",
+            "lakeingest.table.public.carts.path": "same",
+            CHECKPOINT: "zzz",
+        }
+    )
+    assert "6 problems" in said
+    assert "source:" not in said
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"lakeingest.batch.max.events": "many"}, "=many: write a whole number"),
+        ({"lakeingest.batch.max.events": "1.5"}, "=1.5: write a whole number"),
+        ({"lakeingest.batch.max.events": "0"}, "=0: write a whole number from 1 on"),
+        ({"lakeingest.metadata.prefix": "1-"}, "=1-: write letters, digits and _, and no digit"),
+        ({TOPICS: "shop.(a"}, "write one that a whole topic name matches"),
+        ({"lakeingest.deletes": "firm"}, "=firm: should be 'soft' or 'hard'"),
+    ],
+)
+def test_a_value_that_does_not_fit_says_what_to_write(more: dict[str, str], said: str) -> None:
+    told = problem({**RECORDED, **more})
+    assert said in told
+    assert "nput should" not in told
+    assert "tring should" not in told
