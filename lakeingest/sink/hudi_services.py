@@ -4,9 +4,11 @@ A publication points to a commit of each table, and a cleaner that passed it mak
 published snapshot unreadable (``Cleaner cleaned up the timestamp of interest``; a savepoint does
 not help, measured). A cleaner counts commits and knows nothing of publications: the commits that
 only shut out older writers count for it, and so do compactions, so a run that is started again and
-again would use up any number of them. So the number that the user gives is taken for commits of
-rows, and what it counts besides is added before each write. Cleaning by hours or by versions of
-files has no such number and is refused: a table may rest for days while a publication points to it.
+again would use up any number of them; so would a table whose part of a batch lands each time while
+another table's fails. So the number that the user gives is taken for batches, and what it counts
+besides is added before each write. Cleaning by hours or by versions of files has no such number and
+is refused: a table may rest for days while a publication points to it. (Hudi infers these policies
+from their numbers alone; with ours beside them it would clean by commits, without a word.)
 
 Rejected: cleaning by a call of our own after a publication. It would be exact, but a second way to
 do what users of Hudi configure, schedule and watch by other means.
@@ -30,6 +32,11 @@ _CLEAN = "hoodie.clean.automatic"
 _ARCHIVE = "hoodie.archive.automatic"
 _POLICY = ("hoodie.clean.policy", "hoodie.cleaner.policy")
 _RETAINED = ("hoodie.clean.commits.retained", "hoodie.cleaner.commits.retained")
+_RETAINED_OTHERWISE = tuple(
+    f"hoodie.{service}.{kind}.retained"
+    for kind in ("hours", "fileversions")
+    for service in ("clean", "cleaner")
+)
 _KEEP_LEAST, _KEEP_MOST = "hoodie.keep.min.commits", "hoodie.keep.max.commits"
 _BY_COMMITS = "KEEP_LATEST_COMMITS"
 
@@ -40,7 +47,7 @@ _HUDIS_KEPT = 10
 _HUDIS_BUCKETS = "256"
 
 LEAST_RETAINED = 3
-"""Commits of rows: the published one, and the two by which a table may be ahead of the ledger."""
+"""Batches: the published one, and the two by which a table may be ahead of the ledger."""
 
 
 def refuse_cleaning(given: Mapping[str, str]) -> None:
@@ -55,6 +62,16 @@ def refuse_cleaning(given: Mapping[str, str]) -> None:
                 f"{key}={given[key]}: only {_BY_COMMITS} is supported, because publications point "
                 f"to commits. Set it, and {_RETAINED[0]} to the number of commits that readers may "
                 "still need."
+            )
+            raise ConfigError(message)
+    if any(key in given for key in _POLICY):
+        return
+    for key in _RETAINED_OTHERWISE:
+        if key in given:
+            message = (
+                f"{key}: old files are cleaned by commits alone, because publications point to "
+                f"commits. Remove it, and set {_RETAINED[0]} to the number of commits that readers "
+                "may still need."
             )
             raise ConfigError(message)
 
@@ -121,18 +138,19 @@ def refuse_other_layout(collection: str, was: str, wanted: str) -> None:
         raise ConfigError(message)
 
 
-def _commits_down_to(rows: int, found: Iterable[Commit]) -> int:
-    """Return how many commits there are from the newest to the n-th newest that brought rows."""
+def _commits_down_to(batches: int, found: Iterable[Commit]) -> int:
+    """Return how many commits there are from the newest one to the n-th newest batch's last."""
     number = 0
+    seen: set[int] = set()
     for commit in found:
         number += 1
         note = CommitNote.from_json(commit.metadata)
         if note is not None and not note.fences:
-            rows -= 1
-        if rows == 0:
+            seen.add(note.batch)
+        if len(seen) == batches:
             break
     # A young table has fewer; what it lacks is added, as commits to come.
-    return number + rows
+    return number + batches - len(seen)
 
 
 def _is_on(given: Mapping[str, str], key: str) -> bool:
