@@ -151,12 +151,17 @@ def adopted_options(properties: Mapping[str, str], given: Mapping[str, str]) -> 
 
 
 def decided_by_lsn(rows: DataFrame, names: MetadataColumns) -> DataFrame:
-    """Give rows what the table decides by; rows without a position keep what they have."""
+    """Give rows what the table decides by; rows without a position keep what they have.
+
+    Never less than they have: a row that nothing has touched since the table was adopted has the
+    position of the adoption, whose last component is no LSN, and one that is written for another
+    reason (a new column's default) would be dropped by Hudi without a word.
+    """
     digits = F.conv(F.substring(names.position, -COMPONENT_WIDTH, COMPONENT_WIDTH), 16, 10)
     lsn = digits.cast("bigint").cast(rows.schema[ORDERING].dataType)
     old = F.when(named(OPERATION) != "d", named(OPERATION))
     operation: Column = F.when(F.col(names.deleted), "d").otherwise(F.coalesce(old, F.lit("u")))
-    return rows.withColumns({ORDERING: F.coalesce(lsn, named(ORDERING)), OPERATION: operation})
+    return rows.withColumns({ORDERING: F.greatest(lsn, named(ORDERING)), OPERATION: operation})
 
 
 def without_placeholders(rows: DataFrame, placeholder: str) -> tuple[DataFrame, Column]:

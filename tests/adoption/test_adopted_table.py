@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from lakeingest.engine.hudi_streamer import newest_checkpoint, table_properties
 from lakeingest.engine.hudi_table import READ_OPTIONS
 from lakeingest.errors import ConfigError
 from lakeingest.folders import LakeFolders
+from lakeingest.position import after
 from lakeingest.sink.contract import CommitNote, TableState, schema_token, token
 from lakeingest.sink.hudi import HudiSink
 from lakeingest.sink.hudi_adoption import HudiAdoption
@@ -23,7 +26,8 @@ from tests.sink.lake import COLLECTION, NAMES, PIPELINE, Lake, Payload, at, dele
 pytestmark = pytest.mark.slow
 
 DDL = "id BIGINT, n INT, body STRING"
-ADOPTED_AT = at(100)
+ADOPTED_AT = after(0, 100, 0)
+"""As it is above an END: what comes last is no LSN of a row."""
 
 
 FIRST = [(key, key, f"body {key}", 10, "c") for key in (1, 2, 3)]
@@ -121,6 +125,19 @@ def test_rows_of_the_old_writer_and_of_ours_are_one_table(
     after = table_properties(spark, path)
     assert {key: after.get(key) for key in kept} == kept
     assert newest_checkpoint(spark, path) == f"t1.{COLLECTION},0:1"
+
+
+def test_rows_of_the_old_writer_get_the_default_of_a_new_column(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Hudi would drop them as late: their position of ours ends with no LSN."""
+    streamed(spark, str(tmp_path / COLLECTION), "MERGE_ON_READ", FIRST)
+    lake, _ = adopted(spark, tmp_path)
+    more = f"{DDL}, more STRING"
+    changes = lake.changeset(Payload(1, 101, {"n": 9, "more": "new"}), ddl=more)
+    changes = replace(changes, fills={"more": F.lit("old")})
+    lake.state = lake.sink.apply(changes, lake.note(1), lake.state)
+    assert lake.live("n", "more") == {1: (9, "new"), 2: (2, "old"), 3: (3, "old")}
 
 
 def test_an_adopted_table_is_refused_with_soft_deletes_and_beside_hudi_streamer(
