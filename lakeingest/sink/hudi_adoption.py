@@ -22,6 +22,7 @@ from lakeingest.engine.hudi_streamer import newest_checkpoint, table_properties
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import CommitNote, TableState
+from lakeingest.sink.foreign_files import refuse_tombstones
 from lakeingest.sink.hudi import HudiSink
 from lakeingest.sink.hudi_adopted import (
     OPERATION,
@@ -90,11 +91,13 @@ class HudiAdoption:
         """See that the table can be adopted.
 
         Raises:
-            ConfigError: It merges by other rules, or has not the columns of Hudi Streamer.
+            ConfigError: It merges by other rules, has not the columns of Hudi Streamer, or
+                tombstones of an earlier adoption lie beside it.
             DataError: It holds placeholders, and they may not become NULL.
         """
         path = self._sink.path(collection)
         refuse_unlike(collection, table_properties(self._spark, path))
+        refuse_tombstones(self._spark, path)
         present = self._unadopted(collection).read(None)
         absent = [name for name in (ORDERING, OPERATION) if name not in present.columns]
         if absent:
