@@ -8,7 +8,8 @@ no lower LSN because PostgreSQL locks a row until its transaction is over, and a
 takes the one that comes in (measured, 1.2.0: versions 6, 8 and 9, both table types; it upgrades the
 first two to 9 with the first commit, which older readers of Hudi cannot read).
 
-The index is Hudi's default or the user's, never our buckets: the rows do not lie by them, so they
+It is written as any table of ours but for its files (``hudi_options.WRITING``). The index is Hudi's
+default or the user's, never our buckets: the rows do not lie by them, so they
 would be written a second time. The metadata table is left as the user has it for the same reason:
 the table may have one, and switching it off would remove it.
 
@@ -24,11 +25,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.engine.commit import Commit
-from lakeingest.engine.hudi_table import METADATA_PREFIX
 from lakeingest.errors import ConfigError
 from lakeingest.named import named
 from lakeingest.position import COMPONENT_WIDTH
 from lakeingest.shape import MetadataColumns
+from lakeingest.sink.hudi_options import ALWAYS_OURS, WRITING
+from lakeingest.sink.hudi_partition import partition_options
 
 ORDERING = "_event_lsn"
 OPERATION = "_change_operation_type"
@@ -37,25 +39,6 @@ _PAYLOAD = "PostgresDebeziumAvroPayload"
 _PAYLOAD_KEYS = ("hoodie.table.legacy.payload.class", "hoodie.compaction.payload.class")
 _MARK = "hoodie.record.merge.property.hoodie.payload.delete."
 _UNPARTITIONED = {"NON_PARTITION", "org.apache.hudi.keygen.NonpartitionedKeyGenerator"}
-
-_ALWAYS = {
-    # As for our own tables; the reasons are in ``hudi_options``.
-    "hoodie.embed.timeline.server": "false",
-    "hoodie.write.markers.type": "DIRECT",
-    "hoodie.combine.before.upsert": "false",
-    "hoodie.combine.before.insert": "false",
-    "hoodie.clean.automatic": "false",
-    "hoodie.archive.automatic": "false",
-    "hoodie.datasource.compaction.async.enable": "false",
-    "hoodie.compact.inline": "false",
-    "hoodie.write.set.null.for.missing.columns": "true",
-    "hoodie.upsert.shuffle.parallelism": "2",
-    "hoodie.insert.shuffle.parallelism": "2",
-    "hoodie.datasource.write.keygenerator.class": (
-        "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
-    ),
-    "hoodie.datasource.write.commitmeta.key.prefix": METADATA_PREFIX,
-}
 
 
 def refuse_unlike(collection: str, properties: Mapping[str, str]) -> None:
@@ -142,12 +125,13 @@ def adopted_options(properties: Mapping[str, str], given: Mapping[str, str]) -> 
         given: The user's.
     """
     ours = {
-        **_ALWAYS,
+        **ALWAYS_OURS,
         "hoodie.table.name": properties["hoodie.table.name"],
         "hoodie.datasource.write.table.type": properties["hoodie.table.type"],
         "hoodie.datasource.write.recordkey.field": ",".join(key_fields(properties)),
+        **partition_options(key_fields(properties), ()),
     }
-    return {**ours, **given}
+    return {**WRITING, **given, **ours}
 
 
 def decided_by_lsn(rows: DataFrame, names: MetadataColumns) -> DataFrame:

@@ -211,6 +211,18 @@ def test_cleaning_leaves_what_a_publication_points_to_however_often_a_run_was_st
     assert instants(Path(hudi_lake.sink.path(COLLECTION)), "clean") > 0
 
 
+def test_a_compaction_that_fails_does_not_fail_the_commit_that_has_landed(
+    hudi_lake: Lake,
+) -> None:
+    """Compaction is of merge-on-read tables; with copy-on-write the setting has no effect."""
+    none = {"hoodie.compaction.strategy": "no.such.Strategy"}
+    hudi_lake.restart(given={**COMPACTED, **none})
+    hudi_lake.apply(insert(1, 1, n=1))
+    state = hudi_lake.apply(Payload(1, 2, {"n": 2}))
+    assert hudi_lake.sink.state(COLLECTION) == state
+    assert hudi_lake.live() == {1: (2,)}
+
+
 def test_another_number_of_buckets_is_refused_where_hudi_would_write_rows_twice(
     hudi_lake: Lake,
 ) -> None:
