@@ -27,6 +27,7 @@ from collections.abc import Iterable, Mapping
 from lakeingest.engine.commit import Commit
 from lakeingest.errors import ConfigError
 from lakeingest.sink.contract import CommitNote
+from lakeingest.sink.hudi_unfinished import refuse_never
 
 _CLEAN = "hoodie.clean.automatic"
 _ARCHIVE = "hoodie.archive.automatic"
@@ -44,7 +45,8 @@ _HUDIS_RETAINED = 10
 _HUDIS_KEPT = 10
 """Hudi's defaults; its timeline keeps so many commits more than the cleaner does."""
 
-_HUDIS_BUCKETS = "256"
+HUDIS_BUCKETS = "256"
+"""Hudi's default."""
 
 LEAST_RETAINED = 3
 """Batches: the published one, and the two by which a table may be ahead of the ledger."""
@@ -56,6 +58,7 @@ def refuse_cleaning(given: Mapping[str, str]) -> None:
     Raises:
         ConfigError: There is one.
     """
+    refuse_never(given)
     for key in _POLICY:
         if given.get(key, _BY_COMMITS) != _BY_COMMITS:
             message = (
@@ -115,7 +118,7 @@ def _index(options: Mapping[str, str]) -> str:
         return "found by looking"
     engine = options.get("hoodie.index.bucket.engine", "SIMPLE").upper()
     # Consistent hashing changes its number of buckets by itself.
-    buckets = options.get("hoodie.bucket.index.num.buckets", _HUDIS_BUCKETS)
+    buckets = options.get("hoodie.bucket.index.num.buckets", HUDIS_BUCKETS)
     buckets = "" if engine != "SIMPLE" else buckets
     fields = options.get("hoodie.bucket.index.hash.field", "")
     return " ".join(part for part in ("bucket", engine, buckets, fields) if part)

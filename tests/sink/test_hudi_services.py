@@ -8,6 +8,7 @@ from lakeingest.engine.commit import Commit
 from lakeingest.errors import ConfigError
 from lakeingest.sink.contract import CommitNote, fence_token, token
 from lakeingest.sink.hudi_services import LEAST_RETAINED, refuse_cleaning, retention
+from lakeingest.sink.hudi_unfinished import is_left_unfinished
 
 CLEANED = {"hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
 
@@ -47,3 +48,26 @@ def test_cleaning_by_anything_but_commits_is_refused_and_not_turned_into_it(
         refuse_cleaning({key: "24"})
     # Hudi follows it only where no policy is named.
     refuse_cleaning({key: "24", "hoodie.clean.policy": "KEEP_LATEST_COMMITS"})
+
+
+def test_a_policy_that_keeps_unfinished_commits_is_refused() -> None:
+    key = "hoodie.clean.failed.writes.policy"
+    with pytest.raises(ConfigError, match=f"{key}=NEVER"):
+        refuse_cleaning({key: "NEVER"})
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        ({}, False),
+        ({"hoodie.write.concurrency.mode": "single_writer"}, False),
+        ({"hoodie.write.concurrency.mode": "optimistic_concurrency_control"}, True),
+        ({"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"}, True),
+        ({"hoodie.cleaner.policy.failed.writes": "LAZY"}, True),
+        ({"hoodie.clean.failed.writes.policy": "EAGER"}, False),
+    ],
+)
+def test_unfinished_commits_are_looked_for_only_where_hudi_leaves_them(
+    given: dict[str, str], left: bool
+) -> None:
+    assert is_left_unfinished(given) is left
