@@ -19,7 +19,8 @@ table anew from its rows (a copy of all data, and the table's history is gone).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -31,6 +32,7 @@ from lakeingest.position import COMPONENT_WIDTH
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.hudi_options import ALWAYS_OURS, WRITING
 from lakeingest.sink.hudi_partition import partition_options
+from lakeingest.sink.hudi_services import HUDIS_BUCKETS
 
 ORDERING = "_event_lsn"
 OPERATION = "_change_operation_type"
@@ -38,6 +40,11 @@ OPERATION = "_change_operation_type"
 _PAYLOAD = "PostgresDebeziumAvroPayload"
 _PAYLOAD_KEYS = ("hoodie.table.legacy.payload.class", "hoodie.compaction.payload.class")
 _MARK = "hoodie.record.merge.property.hoodie.payload.delete."
+_INDEX, _BUCKETS = "hoodie.index.type", "hoodie.bucket.index.num.buckets"
+_BUCKET = re.compile("000[0-9]{5}-")
+"""How the file of a bucket is named: by its number, in eight digits. Others begin with eight random
+hexadecimal digits, of which one in forty thousand looks the same."""
+
 _UNPARTITIONED = {"NON_PARTITION", "org.apache.hudi.keygen.NonpartitionedKeyGenerator"}
 
 
@@ -73,6 +80,44 @@ def refuse_unlike(collection: str, properties: Mapping[str, str]) -> None:
             f"The Hudi table of '{collection}' cannot be adopted: {fault}. It was not touched. "
             f"Take lakeingest.table.{collection}.adopt out and load the table anew under another "
             "lakeingest.target.path."
+        )
+        raise ConfigError(message)
+
+
+def refuse_other_index(collection: str, files: Sequence[str], options: Mapping[str, str]) -> None:
+    """Stop where rows would be looked for in other files than those in which they lie.
+
+    A table does not say what its index is, and with another one Hudi writes rows a second time.
+
+    Args:
+        collection: The source table.
+        files: Identifiers of some of the table's files.
+        options: Those of our writes to it.
+
+    Raises:
+        ConfigError: The index is another one, as far as the files' names tell.
+    """
+    numbers = [int(file[:8]) for file in files if _BUCKET.match(file)]
+    by_bucket = options.get(_INDEX, "").upper() == "BUCKET"
+    simple = options.get("hoodie.index.bucket.engine", "SIMPLE").upper() == "SIMPLE"
+    given = int(options.get(_BUCKETS, HUDIS_BUCKETS))
+    fault = None
+    if not files:
+        return
+    if len(numbers) == len(files):
+        if not (by_bucket and simple):
+            fault = (
+                f"its rows lie in buckets. Set {_INDEX}=BUCKET and {_BUCKETS}, both as Hudi "
+                "Streamer had them"
+            )
+        elif max(numbers) >= given:
+            fault = f"it has a bucket {max(numbers)}. Set {_BUCKETS} as Hudi Streamer had it"
+    elif by_bucket and simple:
+        fault = f"its rows do not lie in buckets. Set {_INDEX} as Hudi Streamer had it"
+    if fault is not None:
+        message = (
+            f"The Hudi table of '{collection}' cannot be adopted with these settings: {fault}; "
+            "with another index rows would be there twice. It was not touched."
         )
         raise ConfigError(message)
 

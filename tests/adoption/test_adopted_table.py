@@ -36,9 +36,13 @@ SECOND = [(1, 11, PLACEHOLDER, 20, "u"), (3, 3, None, 21, "d"), (4, 4, PLACEHOLD
 
 
 def streamed(
-    spark: SparkSession, path: str, table_type: str, *commits: Sequence[tuple[object, ...]]
+    spark: SparkSession,
+    path: str,
+    table_type: str,
+    *commits: Sequence[tuple[object, ...]],
+    **more: str,
 ) -> None:
-    """Write commits as Hudi Streamer does."""
+    """Write commits as Hudi Streamer does; ``more``: further options, dots as underscores."""
     for number, rows in enumerate(commits):
         columns = f"{DDL}, _event_lsn BIGINT, _change_operation_type STRING"
         options = {
@@ -54,13 +58,15 @@ def streamed(
             "hoodie.write.set.null.for.missing.columns": "true",
             "hoodie.datasource.write.commitmeta.key.prefix": CHECKPOINT[9],
             CHECKPOINT[9]: f"t1.{COLLECTION},0:{number}",
+            **{name.replace("_", "."): value for name, value in more.items()},
         }
         frame = spark.createDataFrame(rows, columns)
         frame.write.format("hudi").options(**options).mode("append").save(path)
 
 
-def adopted(spark: SparkSession, root: Path) -> tuple[Lake, HudiAdoption]:
-    """Return the table as one of ours."""
+def adopted(spark: SparkSession, root: Path, **more: str) -> tuple[Lake, HudiAdoption]:
+    """Return the table as one of ours; ``more``: options as in ``streamed``."""
+    given = {name.replace("_", "."): value for name, value in more.items()}
 
     def new(**_: object) -> HudiSink:
         return HudiSink(
@@ -70,7 +76,7 @@ def adopted(spark: SparkSession, root: Path) -> tuple[Lake, HudiAdoption]:
             NAMES,
             hard=True,
             null_missing=True,
-            settings=HudiSettings(),
+            settings=HudiSettings(given=given),
         )
 
     lake = Lake(spark, new, {})
@@ -138,6 +144,20 @@ def test_rows_of_the_old_writer_get_the_default_of_a_new_column(
     changes = replace(changes, fills={"more": F.lit("old")})
     lake.state = lake.sink.apply(changes, lake.note(1), lake.state)
     assert lake.live("n", "more") == {1: (9, "new"), 2: (2, "old"), 3: (3, "old")}
+
+
+def test_a_table_in_buckets_is_not_adopted_without_being_told_of_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Hudi's own index looks into base files only: all rows in logs would be written twice."""
+    path = str(tmp_path / COLLECTION)
+    buckets = {"hoodie_index_type": "BUCKET", "hoodie_bucket_index_num_buckets": "2"}
+    streamed(spark, path, "MERGE_ON_READ", FIRST, **buckets)
+    with pytest.raises(ConfigError, match=r"Set hoodie\.index\.type=BUCKET"):
+        adopted(spark, tmp_path)
+    lake, _ = adopted(spark, tmp_path, **buckets)
+    lake.apply(Payload(1, 101, {"n": 9}), ddl=DDL)
+    assert lake.live() == {1: (9,), 2: (2,), 3: (3,)}
 
 
 def test_an_adopted_table_is_refused_with_soft_deletes_and_beside_hudi_streamer(
