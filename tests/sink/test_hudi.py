@@ -216,7 +216,7 @@ def test_cleaning_leaves_what_a_publication_points_to_however_often_a_run_was_st
 def test_a_compaction_that_fails_does_not_fail_the_commit_that_has_landed(
     hudi_lake: Lake,
 ) -> None:
-    """Compaction is of merge-on-read tables; with copy-on-write the setting has no effect."""
+    """Of a copy-on-write table any does: Hudi knows compaction for merge-on-read alone."""
     none = {"hoodie.compaction.strategy": "no.such.Strategy"}
     hudi_lake.restart(given={**COMPACTED, **none})
     hudi_lake.apply(insert(1, 1, n=1))
