@@ -12,7 +12,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.hudi_table import commits, opened_table
+from lakeingest.engine.hudi_table import commits, java, opened_table
 
 
 def table_properties(spark: SparkSession, path: str) -> dict[str, str]:
@@ -25,6 +25,22 @@ def table_properties(spark: SparkSession, path: str) -> dict[str, str]:
 def newest_checkpoint(spark: SparkSession, path: str) -> str | None:
     """Return the checkpoint of the newest commit that has one; null where none has."""
     return next((found.checkpoint for found in commits(spark, path) if found.checkpoint), None)
+
+
+def newest_file_ids(spark: SparkSession, path: str) -> list[str]:
+    """Return the identifiers of the files that the newest commit with any has written."""
+    jvm, _ = java(spark)
+    timeline = opened_table(spark, path).getActiveTimeline().getCommitsTimeline()
+    completed = timeline.filterCompletedInstants()
+    instants = completed.getInstantsOrderedByCompletionTime().collect(
+        jvm.java.util.stream.Collectors.toList()
+    )
+    for index in range(instants.size() - 1, -1, -1):
+        commit = completed.readCommitMetadata(instants.get(index))
+        found = [str(file) for file in commit.getFileIdAndRelativePaths()]
+        if found:
+            return sorted(found)
+    return []
 
 
 def with_positions(frame: DataFrame, position: str, deleted: str, adopted_at: str) -> DataFrame:

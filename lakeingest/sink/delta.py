@@ -111,7 +111,8 @@ class DeltaSink:
     def refuse_foreign_files(self, collection: str) -> None:
         """Stop at a folder with data that no Delta log explains (Parquet, Hudi, Iceberg).
 
-        Only before the first claim: later such files are what a killed first commit left behind.
+        Only before the first claim: later such files, and tombstones beside them, are what a killed
+        first commit left behind.
         """
         path = self.path(collection)
         if is_delta_table(self._spark, path):

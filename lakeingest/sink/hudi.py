@@ -108,7 +108,11 @@ class HudiSink:
         return TableState(version, note)
 
     def refuse_foreign_files(self, collection: str) -> None:
-        """Stop at a folder with data that no Hudi timeline explains (Parquet, Delta, Iceberg)."""
+        """Stop at a folder with data that no Hudi timeline explains (Parquet, Delta, Iceberg).
+
+        And at tombstones beside it: only before the first claim, for later ones may be those of a
+        first commit that was killed before the table's own.
+        """
         if is_hudi_table(self._spark, self.path(collection)):
             return
         refuse_files(self._spark, self.path(collection), "Hudi")

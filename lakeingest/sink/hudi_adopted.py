@@ -8,7 +8,8 @@ no lower LSN because PostgreSQL locks a row until its transaction is over, and a
 takes the one that comes in (measured, 1.2.0: versions 6, 8 and 9, both table types; it upgrades the
 first two to 9 with the first commit, which older readers of Hudi cannot read).
 
-The index is Hudi's default or the user's, never our buckets: the rows do not lie by them, so they
+It is written as any table of ours but for its files (``hudi_options.WRITING``). The index is Hudi's
+default or the user's, never our buckets: the rows do not lie by them, so they
 would be written a second time. The metadata table is left as the user has it for the same reason:
 the table may have one, and switching it off would remove it.
 
@@ -18,17 +19,20 @@ table anew from its rows (a copy of all data, and the table's history is gone).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.engine.commit import Commit
-from lakeingest.engine.hudi_table import METADATA_PREFIX
 from lakeingest.errors import ConfigError
 from lakeingest.named import named
 from lakeingest.position import COMPONENT_WIDTH
 from lakeingest.shape import MetadataColumns
+from lakeingest.sink.hudi_options import ALWAYS_OURS, WRITING
+from lakeingest.sink.hudi_partition import partition_options
+from lakeingest.sink.hudi_services import HUDIS_BUCKETS
 
 ORDERING = "_event_lsn"
 OPERATION = "_change_operation_type"
@@ -36,26 +40,12 @@ OPERATION = "_change_operation_type"
 _PAYLOAD = "PostgresDebeziumAvroPayload"
 _PAYLOAD_KEYS = ("hoodie.table.legacy.payload.class", "hoodie.compaction.payload.class")
 _MARK = "hoodie.record.merge.property.hoodie.payload.delete."
-_UNPARTITIONED = {"NON_PARTITION", "org.apache.hudi.keygen.NonpartitionedKeyGenerator"}
+_INDEX, _BUCKETS = "hoodie.index.type", "hoodie.bucket.index.num.buckets"
+_BUCKET = re.compile("000[0-9]{5}-")
+"""How the file of a bucket is named: by its number, in eight digits. Others begin with eight random
+hexadecimal digits, of which one in forty thousand looks the same."""
 
-_ALWAYS = {
-    # As for our own tables; the reasons are in ``hudi_options``.
-    "hoodie.embed.timeline.server": "false",
-    "hoodie.write.markers.type": "DIRECT",
-    "hoodie.combine.before.upsert": "false",
-    "hoodie.combine.before.insert": "false",
-    "hoodie.clean.automatic": "false",
-    "hoodie.archive.automatic": "false",
-    "hoodie.datasource.compaction.async.enable": "false",
-    "hoodie.compact.inline": "false",
-    "hoodie.write.set.null.for.missing.columns": "true",
-    "hoodie.upsert.shuffle.parallelism": "2",
-    "hoodie.insert.shuffle.parallelism": "2",
-    "hoodie.datasource.write.keygenerator.class": (
-        "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
-    ),
-    "hoodie.datasource.write.commitmeta.key.prefix": METADATA_PREFIX,
-}
+_UNPARTITIONED = {"NON_PARTITION", "org.apache.hudi.keygen.NonpartitionedKeyGenerator"}
 
 
 def refuse_unlike(collection: str, properties: Mapping[str, str]) -> None:
@@ -90,6 +80,44 @@ def refuse_unlike(collection: str, properties: Mapping[str, str]) -> None:
             f"The Hudi table of '{collection}' cannot be adopted: {fault}. It was not touched. "
             f"Take lakeingest.table.{collection}.adopt out and load the table anew under another "
             "lakeingest.target.path."
+        )
+        raise ConfigError(message)
+
+
+def refuse_other_index(collection: str, files: Sequence[str], options: Mapping[str, str]) -> None:
+    """Stop where rows would be looked for in other files than those in which they lie.
+
+    A table does not say what its index is, and with another one Hudi writes rows a second time.
+
+    Args:
+        collection: The source table.
+        files: Identifiers of some of the table's files.
+        options: Those of our writes to it.
+
+    Raises:
+        ConfigError: The index is another one, as far as the files' names tell.
+    """
+    numbers = [int(file[:8]) for file in files if _BUCKET.match(file)]
+    by_bucket = options.get(_INDEX, "").upper() == "BUCKET"
+    simple = options.get("hoodie.index.bucket.engine", "SIMPLE").upper() == "SIMPLE"
+    given = int(options.get(_BUCKETS, HUDIS_BUCKETS))
+    fault = None
+    if not files:
+        return
+    if len(numbers) == len(files):
+        if not (by_bucket and simple):
+            fault = (
+                f"its rows lie in buckets. Set {_INDEX}=BUCKET and {_BUCKETS}, both as Hudi "
+                "Streamer had them"
+            )
+        elif max(numbers) >= given:
+            fault = f"it has a bucket {max(numbers)}. Set {_BUCKETS} as Hudi Streamer had it"
+    elif by_bucket and simple:
+        fault = f"its rows do not lie in buckets. Set {_INDEX} as Hudi Streamer had it"
+    if fault is not None:
+        message = (
+            f"The Hudi table of '{collection}' cannot be adopted with these settings: {fault}; "
+            "with another index rows would be there twice. It was not touched."
         )
         raise ConfigError(message)
 
@@ -142,21 +170,27 @@ def adopted_options(properties: Mapping[str, str], given: Mapping[str, str]) -> 
         given: The user's.
     """
     ours = {
-        **_ALWAYS,
+        **ALWAYS_OURS,
         "hoodie.table.name": properties["hoodie.table.name"],
         "hoodie.datasource.write.table.type": properties["hoodie.table.type"],
         "hoodie.datasource.write.recordkey.field": ",".join(key_fields(properties)),
+        **partition_options(key_fields(properties), ()),
     }
-    return {**ours, **given}
+    return {**WRITING, **given, **ours}
 
 
 def decided_by_lsn(rows: DataFrame, names: MetadataColumns) -> DataFrame:
-    """Give rows what the table decides by; rows without a position keep what they have."""
+    """Give rows what the table decides by; rows without a position keep what they have.
+
+    Never less than they have: a row that nothing has touched since the table was adopted has the
+    position of the adoption, whose last component is no LSN, and one that is written for another
+    reason (a new column's default) would be dropped by Hudi without a word.
+    """
     digits = F.conv(F.substring(names.position, -COMPONENT_WIDTH, COMPONENT_WIDTH), 16, 10)
     lsn = digits.cast("bigint").cast(rows.schema[ORDERING].dataType)
     old = F.when(named(OPERATION) != "d", named(OPERATION))
     operation: Column = F.when(F.col(names.deleted), "d").otherwise(F.coalesce(old, F.lit("u")))
-    return rows.withColumns({ORDERING: F.coalesce(lsn, named(ORDERING)), OPERATION: operation})
+    return rows.withColumns({ORDERING: F.greatest(lsn, named(ORDERING)), OPERATION: operation})
 
 
 def without_placeholders(rows: DataFrame, placeholder: str) -> tuple[DataFrame, Column]:

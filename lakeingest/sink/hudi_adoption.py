@@ -18,15 +18,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine.held import held
-from lakeingest.engine.hudi_streamer import newest_checkpoint, table_properties
+from lakeingest.engine.hudi_streamer import newest_checkpoint, newest_file_ids, table_properties
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import CommitNote, TableState
+from lakeingest.sink.foreign_files import refuse_tombstones
 from lakeingest.sink.hudi import HudiSink
 from lakeingest.sink.hudi_adopted import (
     OPERATION,
     ORDERING,
+    adopted_options,
     key_fields,
+    refuse_other_index,
     refuse_unlike,
     without_placeholders,
 )
@@ -90,11 +93,16 @@ class HudiAdoption:
         """See that the table can be adopted.
 
         Raises:
-            ConfigError: It merges by other rules, or has not the columns of Hudi Streamer.
+            ConfigError: It merges by other rules, has another index than the settings say, has not
+                the columns of Hudi Streamer, or tombstones of an earlier adoption lie beside it.
             DataError: It holds placeholders, and they may not become NULL.
         """
         path = self._sink.path(collection)
-        refuse_unlike(collection, table_properties(self._spark, path))
+        properties = table_properties(self._spark, path)
+        refuse_unlike(collection, properties)
+        options = adopted_options(properties, self._sink.table(collection).settings.given)
+        refuse_other_index(collection, newest_file_ids(self._spark, path), options)
+        refuse_tombstones(self._spark, path)
         present = self._unadopted(collection).read(None)
         absent = [name for name in (ORDERING, OPERATION) if name not in present.columns]
         if absent:

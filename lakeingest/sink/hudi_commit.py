@@ -31,6 +31,7 @@ from lakeingest.sink.hudi_adopted import adopted_options, decided_by_lsn, refuse
 from lakeingest.sink.hudi_keys import record_key, with_record_key
 from lakeingest.sink.hudi_options import HudiSettings, commit_options, write_options
 from lakeingest.sink.hudi_services import layout, refuse_other_layout, retention
+from lakeingest.sink.hudi_unfinished import is_left_unfinished, settle
 
 _CONCURRENT = (
     "HoodieWriteConflictException",
@@ -110,6 +111,7 @@ class HudiTable:
 
         Raises:
             FencedError: A later writer has the table, or committed meanwhile.
+            TransientError: What would be published could not be read, see ``hudi_unfinished``.
         """
         version, found = self.newest_note()
         if version is not None and found is not None and found.token >= note.token:
@@ -119,6 +121,8 @@ class HudiTable:
         prepared, options = self._as_adopted(rows) if note.adopted_at else self._as_ours(rows, note)
         note = replace(note, layout=layout(options))
         refuse_other_layout(note.collection, found.layout if found else "", note.layout)
+        if is_left_unfinished(options) and is_hudi_table(self.spark, self.path):
+            settle(self.spark, self.path, note.collection, options)
         options |= retention(self.settings.given, self._commits()) | commit_options(note)
         writer = prepared.write.format("hudi").options(**options)
         with _rivals_fence(note.collection):

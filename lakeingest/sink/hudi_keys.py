@@ -71,7 +71,8 @@ def record_key(schema: StructType, key: Sequence[str], own: str) -> tuple[str, .
 def with_record_key(rows: DataFrame, key: Sequence[str], columns: tuple[str, ...]) -> DataFrame:
     """Add the column that ``record_key`` asks for, if any.
 
-    Binary columns are written in hexadecimal, all others as Spark casts them to text.
+    Binary columns are written in hexadecimal, all others as Spark casts them to text: a moment as
+    it is called in the session's zone, which is UTC in every run (``apply.run.run_session``).
     """
     if columns == tuple(key):
         return rows

@@ -4,6 +4,10 @@ Hudi's defaults are made for few large commits. Ours are small, one after anothe
 decided before it is written, so that what is left for the engine is to put rows into files. Figures
 are of 100 rows into 10,000, on two cores (defaults: COW 1.2 s, MOR 0.85 s; with these 0.31 and
 0.23 s).
+
+How files are written is the user's, and comes before ours. What a row is, what its key is and which
+of two rows is the newer one is not, whatever the configuration lets through: it is laid over what
+the user gives.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from enum import Enum
 from lakeingest.engine.hudi_table import METADATA_KEY, METADATA_PREFIX
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import CommitNote
-from lakeingest.sink.hudi_partition import partition_options
+from lakeingest.sink.hudi_partition import folder_names, partition_options
 
 
 class TableType(Enum):
@@ -31,14 +35,41 @@ class HudiSettings:
 
     Attributes:
         table_type: Fixed when a table is made.
-        given: Options of the user's own (``hoodie.*``); they come before ours.
+        given: Options of the user's own (``hoodie.*``) for files, index and table services.
     """
 
     table_type: TableType = TableType.MERGE_ON_READ
     given: Mapping[str, str] = field(default_factory=dict)
 
 
-_ALWAYS = {
+WRITING = {
+    # A web server in the driver for each write.
+    "hoodie.embed.timeline.server": "false",
+    "hoodie.write.markers.type": "DIRECT",
+    "hoodie.upsert.shuffle.parallelism": "2",
+    "hoodie.insert.shuffle.parallelism": "2",
+    # A changeset has one row per key.
+    "hoodie.combine.before.upsert": "false",
+    "hoodie.combine.before.insert": "false",
+    # What a publication points to must stay readable; Delta's VACUUM is the user's, too.
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+    "hoodie.datasource.compaction.async.enable": "false",
+    "hoodie.compact.inline": "false",
+    # By then the commit has landed: an error would stop the run with the table ahead of the ledger,
+    # and the next commit has the service tried again.
+    "hoodie.fail.writes.on.inline.table.service.exception": "false",
+}
+"""How any table is written, our own and those of Hudi Streamer's making."""
+
+ALWAYS_OURS = {
+    # Types are compared by us, before (``schema_change.py``): Hudi takes a string for an int.
+    "hoodie.write.set.null.for.missing.columns": "true",
+    "hoodie.datasource.write.commitmeta.key.prefix": METADATA_PREFIX,
+}
+"""What no setting of the user's changes, in any table."""
+
+_OWN_FILES = {
     # A hash of the key tells the file: no look-up (3 jobs instead of 6), and it needs no metadata.
     "hoodie.index.type": "BUCKET",
     "hoodie.index.bucket.engine": "SIMPLE",
@@ -51,20 +82,8 @@ _ALWAYS = {
     "hoodie.parquet.bloom.filter.enabled": "false",
     # Half the size of snappy's for the same work; gzip, the default, costs an eighth more.
     "hoodie.parquet.compression.codec": "zstd",
-    # A web server in the driver for each write.
-    "hoodie.embed.timeline.server": "false",
-    "hoodie.write.markers.type": "DIRECT",
-    # A changeset has one row per key.
-    "hoodie.combine.before.upsert": "false",
-    "hoodie.combine.before.insert": "false",
-    # What a publication points to must stay readable; Delta's VACUUM is the user's, too.
-    "hoodie.clean.automatic": "false",
-    "hoodie.archive.automatic": "false",
-    "hoodie.datasource.compaction.async.enable": "false",
-    "hoodie.compact.inline": "false",
-    # Types are compared by us, before (``schema_change.py``): Hudi takes a string for an int.
-    "hoodie.write.set.null.for.missing.columns": "true",
 }
+"""How the files of a table that we made lie."""
 
 
 def write_options(
@@ -86,10 +105,8 @@ def write_options(
         hard: Whether a deleted row is removed from the files.
         partition: Its partition columns.
     """
-    parallel = {f"hoodie.{kind}.shuffle.parallelism": "2" for kind in ("upsert", "insert")}
     ours = {
-        **_ALWAYS,
-        **parallel,
+        **ALWAYS_OURS,
         "hoodie.table.name": name,
         "hoodie.datasource.write.table.type": settings.table_type.value,
         "hoodie.datasource.write.recordkey.field": ",".join(key),
@@ -97,12 +114,12 @@ def write_options(
         # The second guard: whatever we have overlooked, the engine keeps the higher position.
         "hoodie.table.ordering.fields": names.position,
         "hoodie.write.record.merge.mode": "EVENT_TIME_ORDERING",
-        "hoodie.datasource.write.commitmeta.key.prefix": METADATA_PREFIX,
     }
     if hard:
         ours["hoodie.payload.delete.field"] = names.deleted
         ours["hoodie.payload.delete.marker"] = "true"
-    return {**ours, **settings.given}
+    files = {**WRITING, **_OWN_FILES, **folder_names(partition)}
+    return {**files, **settings.given, **ours}
 
 
 def commit_options(note: CommitNote) -> dict[str, str]:

@@ -45,7 +45,7 @@ def may_move(key: Sequence[str], partition: Sequence[str]) -> bool:
 
 
 def partition_options(key: Sequence[str], partition: Sequence[str]) -> dict[str, str]:
-    """Return how Hudi is told of a table's partitions.
+    """Return how Hudi is told of a table's partitions; the user has no say in it.
 
     Args:
         key: The record key's columns.
@@ -59,8 +59,13 @@ def partition_options(key: Sequence[str], partition: Sequence[str]) -> dict[str,
     }
     if partition:
         options["hoodie.datasource.write.partitionpath.field"] = ",".join(partition)
-        options |= {_ESCAPED: "true", _HIVE_STYLE: "true"}
+        options[_ESCAPED] = "true"
     return options
+
+
+def folder_names(partition: Sequence[str]) -> dict[str, str]:
+    """Return how a partition's folders are named, unless the user says otherwise."""
+    return {_HIVE_STYLE: "true"} if partition else {}
 
 
 def refuse_settings(

@@ -4,9 +4,11 @@ A publication points to a commit of each table, and a cleaner that passed it mak
 published snapshot unreadable (``Cleaner cleaned up the timestamp of interest``; a savepoint does
 not help, measured). A cleaner counts commits and knows nothing of publications: the commits that
 only shut out older writers count for it, and so do compactions, so a run that is started again and
-again would use up any number of them. So the number that the user gives is taken for commits of
-rows, and what it counts besides is added before each write. Cleaning by hours or by versions of
-files has no such number and is refused: a table may rest for days while a publication points to it.
+again would use up any number of them; so would a table whose part of a batch lands each time while
+another table's fails. So the number that the user gives is taken for batches, and what it counts
+besides is added before each write. Cleaning by hours or by versions of files has no such number and
+is refused: a table may rest for days while a publication points to it. (Hudi infers these policies
+from their numbers alone; with ours beside them it would clean by commits, without a word.)
 
 Rejected: cleaning by a call of our own after a publication. It would be exact, but a second way to
 do what users of Hudi configure, schedule and watch by other means.
@@ -25,11 +27,17 @@ from collections.abc import Iterable, Mapping
 from lakeingest.engine.commit import Commit
 from lakeingest.errors import ConfigError
 from lakeingest.sink.contract import CommitNote
+from lakeingest.sink.hudi_unfinished import refuse_never
 
 _CLEAN = "hoodie.clean.automatic"
 _ARCHIVE = "hoodie.archive.automatic"
 _POLICY = ("hoodie.clean.policy", "hoodie.cleaner.policy")
 _RETAINED = ("hoodie.clean.commits.retained", "hoodie.cleaner.commits.retained")
+_RETAINED_OTHERWISE = tuple(
+    f"hoodie.{service}.{kind}.retained"
+    for kind in ("hours", "fileversions")
+    for service in ("clean", "cleaner")
+)
 _KEEP_LEAST, _KEEP_MOST = "hoodie.keep.min.commits", "hoodie.keep.max.commits"
 _BY_COMMITS = "KEEP_LATEST_COMMITS"
 
@@ -37,10 +45,11 @@ _HUDIS_RETAINED = 10
 _HUDIS_KEPT = 10
 """Hudi's defaults; its timeline keeps so many commits more than the cleaner does."""
 
-_HUDIS_BUCKETS = "256"
+HUDIS_BUCKETS = "256"
+"""Hudi's default."""
 
 LEAST_RETAINED = 3
-"""Commits of rows: the published one, and the two by which a table may be ahead of the ledger."""
+"""Batches: the published one, and the two by which a table may be ahead of the ledger."""
 
 
 def refuse_cleaning(given: Mapping[str, str]) -> None:
@@ -49,12 +58,23 @@ def refuse_cleaning(given: Mapping[str, str]) -> None:
     Raises:
         ConfigError: There is one.
     """
+    refuse_never(given)
     for key in _POLICY:
         if given.get(key, _BY_COMMITS) != _BY_COMMITS:
             message = (
                 f"{key}={given[key]}: only {_BY_COMMITS} is supported, because publications point "
                 f"to commits. Set it, and {_RETAINED[0]} to the number of commits that readers may "
                 "still need."
+            )
+            raise ConfigError(message)
+    if any(key in given for key in _POLICY):
+        return
+    for key in _RETAINED_OTHERWISE:
+        if key in given:
+            message = (
+                f"{key}: old files are cleaned by commits alone, because publications point to "
+                f"commits. Remove it, and set {_RETAINED[0]} to the number of commits that readers "
+                "may still need."
             )
             raise ConfigError(message)
 
@@ -98,7 +118,7 @@ def _index(options: Mapping[str, str]) -> str:
         return "found by looking"
     engine = options.get("hoodie.index.bucket.engine", "SIMPLE").upper()
     # Consistent hashing changes its number of buckets by itself.
-    buckets = options.get("hoodie.bucket.index.num.buckets", _HUDIS_BUCKETS)
+    buckets = options.get("hoodie.bucket.index.num.buckets", HUDIS_BUCKETS)
     buckets = "" if engine != "SIMPLE" else buckets
     fields = options.get("hoodie.bucket.index.hash.field", "")
     return " ".join(part for part in ("bucket", engine, buckets, fields) if part)
@@ -121,18 +141,19 @@ def refuse_other_layout(collection: str, was: str, wanted: str) -> None:
         raise ConfigError(message)
 
 
-def _commits_down_to(rows: int, found: Iterable[Commit]) -> int:
-    """Return how many commits there are from the newest to the n-th newest that brought rows."""
+def _commits_down_to(batches: int, found: Iterable[Commit]) -> int:
+    """Return how many commits there are from the newest one to the n-th newest batch's last."""
     number = 0
+    seen: set[int] = set()
     for commit in found:
         number += 1
         note = CommitNote.from_json(commit.metadata)
         if note is not None and not note.fences:
-            rows -= 1
-        if rows == 0:
+            seen.add(note.batch)
+        if len(seen) == batches:
             break
     # A young table has fewer; what it lacks is added, as commits to come.
-    return number + rows
+    return number + batches - len(seen)
 
 
 def _is_on(given: Mapping[str, str], key: str) -> bool:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from lakeingest.engine.hudi_streamer import newest_checkpoint, table_properties
 from lakeingest.engine.hudi_table import READ_OPTIONS
 from lakeingest.errors import ConfigError
 from lakeingest.folders import LakeFolders
+from lakeingest.position import after
 from lakeingest.sink.contract import CommitNote, TableState, schema_token, token
 from lakeingest.sink.hudi import HudiSink
 from lakeingest.sink.hudi_adoption import HudiAdoption
@@ -23,7 +26,8 @@ from tests.sink.lake import COLLECTION, NAMES, PIPELINE, Lake, Payload, at, dele
 pytestmark = pytest.mark.slow
 
 DDL = "id BIGINT, n INT, body STRING"
-ADOPTED_AT = at(100)
+ADOPTED_AT = after(0, 100, 0)
+"""As it is above an END: what comes last is no LSN of a row."""
 
 
 FIRST = [(key, key, f"body {key}", 10, "c") for key in (1, 2, 3)]
@@ -32,9 +36,13 @@ SECOND = [(1, 11, PLACEHOLDER, 20, "u"), (3, 3, None, 21, "d"), (4, 4, PLACEHOLD
 
 
 def streamed(
-    spark: SparkSession, path: str, table_type: str, *commits: Sequence[tuple[object, ...]]
+    spark: SparkSession,
+    path: str,
+    table_type: str,
+    *commits: Sequence[tuple[object, ...]],
+    **more: str,
 ) -> None:
-    """Write commits as Hudi Streamer does."""
+    """Write commits as Hudi Streamer does; ``more``: further options, dots as underscores."""
     for number, rows in enumerate(commits):
         columns = f"{DDL}, _event_lsn BIGINT, _change_operation_type STRING"
         options = {
@@ -50,13 +58,15 @@ def streamed(
             "hoodie.write.set.null.for.missing.columns": "true",
             "hoodie.datasource.write.commitmeta.key.prefix": CHECKPOINT[9],
             CHECKPOINT[9]: f"t1.{COLLECTION},0:{number}",
+            **{name.replace("_", "."): value for name, value in more.items()},
         }
         frame = spark.createDataFrame(rows, columns)
         frame.write.format("hudi").options(**options).mode("append").save(path)
 
 
-def adopted(spark: SparkSession, root: Path) -> tuple[Lake, HudiAdoption]:
-    """Return the table as one of ours."""
+def adopted(spark: SparkSession, root: Path, **more: str) -> tuple[Lake, HudiAdoption]:
+    """Return the table as one of ours; ``more``: options as in ``streamed``."""
+    given = {name.replace("_", "."): value for name, value in more.items()}
 
     def new(**_: object) -> HudiSink:
         return HudiSink(
@@ -66,7 +76,7 @@ def adopted(spark: SparkSession, root: Path) -> tuple[Lake, HudiAdoption]:
             NAMES,
             hard=True,
             null_missing=True,
-            settings=HudiSettings(),
+            settings=HudiSettings(given=given),
         )
 
     lake = Lake(spark, new, {})
@@ -121,6 +131,33 @@ def test_rows_of_the_old_writer_and_of_ours_are_one_table(
     after = table_properties(spark, path)
     assert {key: after.get(key) for key in kept} == kept
     assert newest_checkpoint(spark, path) == f"t1.{COLLECTION},0:1"
+
+
+def test_rows_of_the_old_writer_get_the_default_of_a_new_column(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Hudi would drop them as late: their position of ours ends with no LSN."""
+    streamed(spark, str(tmp_path / COLLECTION), "MERGE_ON_READ", FIRST)
+    lake, _ = adopted(spark, tmp_path)
+    more = f"{DDL}, more STRING"
+    changes = lake.changeset(Payload(1, 101, {"n": 9, "more": "new"}), ddl=more)
+    changes = replace(changes, fills={"more": F.lit("old")})
+    lake.state = lake.sink.apply(changes, lake.note(1), lake.state)
+    assert lake.live("n", "more") == {1: (9, "new"), 2: (2, "old"), 3: (3, "old")}
+
+
+def test_a_table_in_buckets_is_not_adopted_without_being_told_of_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Hudi's own index looks into base files only: all rows in logs would be written twice."""
+    path = str(tmp_path / COLLECTION)
+    buckets = {"hoodie_index_type": "BUCKET", "hoodie_bucket_index_num_buckets": "2"}
+    streamed(spark, path, "MERGE_ON_READ", FIRST, **buckets)
+    with pytest.raises(ConfigError, match=r"Set hoodie\.index\.type=BUCKET"):
+        adopted(spark, tmp_path)
+    lake, _ = adopted(spark, tmp_path, **buckets)
+    lake.apply(Payload(1, 101, {"n": 9}), ddl=DDL)
+    assert lake.live() == {1: (9,), 2: (2,), 3: (3,)}
 
 
 def test_an_adopted_table_is_refused_with_soft_deletes_and_beside_hudi_streamer(

@@ -17,7 +17,7 @@ from lakeingest.errors import ConfigError, DataError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
 from lakeingest.sink.contract import CommitNote, TableState, schema_token, token
-from lakeingest.sink.hudi_adopted import adopted_options, refuse_unlike
+from lakeingest.sink.hudi_adopted import adopted_options, refuse_other_index, refuse_unlike
 from lakeingest.sink.hudi_services import layout
 from tests.recordings.configure import write_properties
 
@@ -85,6 +85,38 @@ def test_an_adopted_table_keeps_its_own_layout_unless_the_user_says_more() -> No
     assert layout(options) == "found by looking"
     given = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "8"}
     assert layout(adopted_options(V9, given)) == "bucket SIMPLE 8"
+
+
+IN_BUCKETS = ["00000000-aaaa-0", "00000012-aaaa-0"]
+ANYWHERE = ["00000000-aaaa-0", "3f2504e0-aaaa-0"]
+BY_BUCKET = {"hoodie.index.type": "bucket", "hoodie.bucket.index.num.buckets": "13"}
+CONSISTENT = {**BY_BUCKET, "hoodie.index.bucket.engine": "CONSISTENT_HASHING"}
+
+
+@pytest.mark.parametrize(
+    ("files", "given"),
+    [(IN_BUCKETS, BY_BUCKET), (ANYWHERE, {}), (ANYWHERE, CONSISTENT), ([], BY_BUCKET), ([], {})],
+)
+def test_an_index_that_the_files_names_do_not_contradict_is_taken(
+    files: list[str], given: dict[str, str]
+) -> None:
+    refuse_other_index("public.docs", files, adopted_options(V9, given))
+
+
+@pytest.mark.parametrize(
+    ("files", "given", "said"),
+    [
+        (IN_BUCKETS, {}, r"hoodie\.index\.type=BUCKET and hoodie\.bucket\.index\.num\.buckets"),
+        (IN_BUCKETS, CONSISTENT, "rows lie in buckets"),
+        (IN_BUCKETS, {**BY_BUCKET, "hoodie.bucket.index.num.buckets": "12"}, "has a bucket 12"),
+        (ANYWHERE, BY_BUCKET, "rows do not lie in buckets"),
+    ],
+)
+def test_an_index_under_which_rows_would_be_there_twice_is_refused(
+    files: list[str], given: dict[str, str], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        refuse_other_index("public.docs", files, adopted_options(V9, given))
 
 
 def config(folder: Path, **more: str) -> PipelineConfig:

@@ -37,7 +37,7 @@ class Sent:
     """
 
     collection: str
-    id: int
+    id: int | str
     v: int | None
     source: Mapping[str, Any]
     op: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +44,23 @@ def test_the_first_commit_creates_the_table_and_carries_its_note(lakes: Lakes) -
     assert lake.sink.state(COLLECTION) == state
     assert state.note.end_offset == lake.note(1).end_offset
     assert lake.sink.path(COLLECTION).endswith(COLLECTION)
+
+
+def test_tombstones_that_were_left_beside_a_deleted_table_are_named_before_it_is_made_anew(
+    lakes: Lakes,
+) -> None:
+    """They carry higher tokens than the new lake's first writers, who would be fenced for ever."""
+    lake = lakes(hard=True, paths={COLLECTION: "."})
+    lake.apply(insert(1, 1, n=1))
+    lake.apply(delete(1, 2))
+    lake.sink.refuse_foreign_files(COLLECTION)
+    path = lake.sink.path(COLLECTION)
+    shutil.rmtree(path)
+    lake.restart()
+    with pytest.raises(ConfigError, match=f"'{path}__tombstones' holds.*Delete that folder"):
+        lake.sink.refuse_foreign_files(COLLECTION)
+    shutil.rmtree(f"{path}__tombstones")
+    lake.sink.refuse_foreign_files(COLLECTION)
 
 
 def test_an_upsert_updates_known_keys_and_inserts_new_ones_in_one_commit(lakes: Lakes) -> None:

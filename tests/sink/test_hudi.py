@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -12,7 +14,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine.hudi_table import HUDI_COLUMNS, READ_OPTIONS
-from lakeingest.errors import ConfigError, FencedError
+from lakeingest.errors import ConfigError, FencedError, TransientError
 from lakeingest.shape import LEDGER_FOLDER
 from lakeingest.sink.hudi_options import HudiSettings, write_options
 from lakeingest.sink.hudi_services import LEAST_RETAINED
@@ -199,12 +201,58 @@ def test_cleaning_leaves_what_a_publication_points_to_however_often_a_run_was_st
     for n in range(1, 7):
         published = hudi_lake.apply(Payload(1, n, {"n": n}))
     fenced = published
-    for writer in range(2, 7):
+    for writer in range(2, 6):
         fenced = hudi_lake.sink.fence(fenced, writer, f"run {writer}")
     ahead = changeset(hudi_lake.spark, [Payload(1, 7, {"n": 7})])
-    hudi_lake.sink.apply(ahead, hudi_lake.note(7, writer=6, run="run 6"), fenced)
+    for writer in range(6, 10):
+        # Another table's part of the batch fails each time.
+        run = f"run {writer}"
+        fenced = hudi_lake.sink.fence(fenced, writer, run)
+        fenced = hudi_lake.sink.apply(ahead, hudi_lake.note(7, writer=writer, run=run), fenced)
     assert hudi_lake.live(version=published.version) == {1: (6,)}
     assert instants(Path(hudi_lake.sink.path(COLLECTION)), "clean") > 0
+
+
+def test_a_compaction_that_fails_does_not_fail_the_commit_that_has_landed(
+    hudi_lake: Lake,
+) -> None:
+    """Of a copy-on-write table any does: Hudi knows compaction for merge-on-read alone."""
+    none = {"hoodie.compaction.strategy": "no.such.Strategy"}
+    hudi_lake.restart(given={**COMPACTED, **none})
+    hudi_lake.apply(insert(1, 1, n=1))
+    state = hudi_lake.apply(Payload(1, 2, {"n": 2}))
+    assert hudi_lake.sink.state(COLLECTION) == state
+    assert hudi_lake.live() == {1: (2,)}
+
+
+SEVERAL_WRITERS = {
+    "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+    "hoodie.write.lock.provider": ("org.apache.hudi.client.transaction.lock.InProcessLockProvider"),
+}
+
+
+def test_a_commit_that_a_killed_writer_left_does_not_bar_what_is_published_later(
+    hudi_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Among several writers Hudi rolls it back in its cleaner only, which is off."""
+    hudi_lake.restart(given=SEVERAL_WRITERS)
+    before = hudi_lake.apply(insert(1, 1, n=1))
+    folder = Path(hudi_lake.sink.path(COLLECTION)) / ".hoodie"
+    action = "deltacommit" if table_type_of(hudi_lake) == "MERGE_ON_READ" else "commit"
+    left = folder / "timeline" / f"{before.version}.{action}.requested"
+    left.touch()
+    beat = folder / ".heartbeat" / str(before.version)
+    beat.touch()
+    os.utime(beat, (time.time() + 3600,) * 2)
+    with monkeypatch.context() as impatient:
+        impatient.setattr("lakeingest.sink.hudi_unfinished._MARGIN_SECONDS", -3600)
+        with pytest.raises(TransientError, match="Another writer's commit"):
+            hudi_lake.apply(Payload(1, 2, {"n": 2}))
+    assert hudi_lake.sink.state(COLLECTION) == before
+    os.utime(beat, (time.time() - 3600,) * 2)
+    published = hudi_lake.apply(Payload(1, 2, {"n": 2}))
+    assert hudi_lake.live(version=published.version) == {1: (2,)}
+    assert not left.exists()
 
 
 def test_another_number_of_buckets_is_refused_where_hudi_would_write_rows_twice(

@@ -1,0 +1,65 @@
+"""Which of Hudi's options are the user's, and which are ours whatever the user says."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakeingest.sink.hudi_adopted import adopted_options
+from lakeingest.sink.hudi_options import HudiSettings, write_options
+from tests.sink.lake import NAMES
+
+STREAMED = {
+    "hoodie.table.name": "docs",
+    "hoodie.table.type": "MERGE_ON_READ",
+    "hoodie.table.recordkey.fields": "id",
+}
+
+WHAT_A_ROW_IS = (
+    "hoodie.table.name",
+    "hoodie.datasource.write.table.type",
+    "hoodie.datasource.write.recordkey.field",
+    "hoodie.datasource.write.keygenerator.class",
+    "hoodie.datasource.write.commitmeta.key.prefix",
+    "hoodie.write.set.null.for.missing.columns",
+)
+OF_OUR_TABLES = (
+    "hoodie.datasource.write.partitionpath.field",
+    "hoodie.datasource.write.partitionpath.urlencode",
+    "hoodie.table.ordering.fields",
+    "hoodie.write.record.merge.mode",
+    "hoodie.payload.delete.field",
+    "hoodie.payload.delete.marker",
+)
+
+
+def own(given: dict[str, str]) -> dict[str, str]:
+    """Return the options of a table of ours."""
+    settings = HudiSettings(given=given)
+    return write_options(settings, "docs", ("id",), NAMES, hard=True, partition=("day",))
+
+
+@pytest.mark.parametrize("name", [*WHAT_A_ROW_IS, *OF_OUR_TABLES])
+def test_what_a_row_is_cannot_be_given_for_a_table_of_ours(name: str) -> None:
+    assert own({name: "another"})[name] == own({})[name] != "another"
+
+
+@pytest.mark.parametrize("name", WHAT_A_ROW_IS)
+def test_what_a_row_is_cannot_be_given_for_an_adopted_table(name: str) -> None:
+    mine = adopted_options(STREAMED, {name: "another"})
+    assert mine[name] == adopted_options(STREAMED, {})[name] != "another"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hoodie.index.type",
+        "hoodie.clean.automatic",
+        "hoodie.parquet.compression.codec",
+        "hoodie.upsert.shuffle.parallelism",
+        "hoodie.datasource.write.hive_style_partitioning",
+        "hoodie.fail.writes.on.inline.table.service.exception",
+    ],
+)
+def test_how_files_are_written_is_the_users_in_any_table(name: str) -> None:
+    assert own({name: "another"})[name] == "another"
+    assert adopted_options(STREAMED, {name: "another"})[name] == "another"

@@ -1,0 +1,73 @@
+"""What Hudi's table services are told, by the user's settings and the commits that are there."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakeingest.engine.commit import Commit
+from lakeingest.errors import ConfigError
+from lakeingest.sink.contract import CommitNote, fence_token, token
+from lakeingest.sink.hudi_services import LEAST_RETAINED, refuse_cleaning, retention
+from lakeingest.sink.hudi_unfinished import is_left_unfinished
+
+CLEANED = {"hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
+
+
+def commit(version: int, writer: int, batch: int, *, fence: bool = False) -> Commit:
+    """Return a commit of a writer: of a batch's rows, or one that only shuts out others."""
+    of = fence_token(writer, 0) if fence else token(writer, batch)
+    note = CommitNote("shop", "public.a", f"run {writer}", of, batch, batch, "x")
+    return Commit(version, note.to_json(), None)
+
+
+def retained(newest_first: list[Commit]) -> int:
+    """Return how many commits the next write leaves."""
+    return int(retention(CLEANED, newest_first)["hoodie.clean.commits.retained"])
+
+
+def test_however_often_a_batch_is_tried_again_the_published_one_before_it_stays() -> None:
+    """Another table's part of the batch fails each time, so this one has it again and again."""
+    published = [commit(batch, 1, batch) for batch in range(1, 6)]
+    tried = []
+    for writer in range(2, 30):
+        tried.append(commit(10 * writer, writer, 5, fence=True))
+        tried.append(commit(10 * writer + 1, writer, 6))
+    found = [*tried[::-1], *published[::-1]]
+    # Batches 6, 5 and 4, of which 6 has two commits of each of 28 runs, and the one to come.
+    assert retained(found) == 2 * 28 + 2 + 1
+    assert retained(published[::-1]) == LEAST_RETAINED + 1
+
+
+@pytest.mark.parametrize("kind", ["hours", "fileversions"])
+@pytest.mark.parametrize("service", ["clean", "cleaner"])
+def test_cleaning_by_anything_but_commits_is_refused_and_not_turned_into_it(
+    service: str, kind: str
+) -> None:
+    key = f"hoodie.{service}.{kind}.retained"
+    with pytest.raises(ConfigError, match=rf"{key}.*hoodie\.clean\.commits\.retained"):
+        refuse_cleaning({key: "24"})
+    # Hudi follows it only where no policy is named.
+    refuse_cleaning({key: "24", "hoodie.clean.policy": "KEEP_LATEST_COMMITS"})
+
+
+def test_a_policy_that_keeps_unfinished_commits_is_refused() -> None:
+    key = "hoodie.clean.failed.writes.policy"
+    with pytest.raises(ConfigError, match=f"{key}=NEVER"):
+        refuse_cleaning({key: "NEVER"})
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        ({}, False),
+        ({"hoodie.write.concurrency.mode": "single_writer"}, False),
+        ({"hoodie.write.concurrency.mode": "optimistic_concurrency_control"}, True),
+        ({"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"}, True),
+        ({"hoodie.cleaner.policy.failed.writes": "LAZY"}, True),
+        ({"hoodie.clean.failed.writes.policy": "EAGER"}, False),
+    ],
+)
+def test_unfinished_commits_are_looked_for_only_where_hudi_leaves_them(
+    given: dict[str, str], left: bool
+) -> None:
+    assert is_left_unfinished(given) is left
