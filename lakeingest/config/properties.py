@@ -1,8 +1,7 @@
 """A ``.properties`` file, ``--set`` overrides, and references to the environment and to files.
 
-The format is Java's, because the files of a Hudi Streamer pipeline are: continuation lines, escapes
-and the three separators must mean the same here as there. Python's ``configparser`` reads a
-different language.
+The language is Java's; the files of Hudi's streamer are read as Hudi reads them
+(``property_lines.py``).
 
 References (``${env:NAME}``, ``${file:/path}``) are resolved only when a value is used. Resolving
 them while reading is rejected: a key that has no effect here would then stop the run because of an
@@ -16,12 +15,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-import javaproperties
-
+from lakeingest.config.property_lines import Dialect, java_lines
 from lakeingest.config.redaction import remember
 from lakeingest.errors import ConfigError, UsageError
 
@@ -30,8 +28,6 @@ _BEGIN = "${"
 _KINDS = "${env:NAME} and ${file:/path}"
 _LOCAL = re.compile(r"^file:/+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-# Java takes the backslash for that of an escaped blank.
-_BLANKS_BEHIND_BACKSLASH = re.compile(r"(?<!\\)((?:\\\\)*\\)[ \t\f]+\r?$")
 _INCLUDE = "include"
 _IN_A_FOLDER = "pipeline.properties"
 
@@ -142,8 +138,12 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str | int | float | PurePath) and not isinstance(value, bool)
 
 
-def read_properties(path: str | Path) -> Properties:
+def read_properties(path: str | Path, dialect: Dialect = java_lines) -> Properties:
     """Read a ``.properties`` file in UTF-8.
+
+    Args:
+        path: The file.
+        dialect: The language that it and what it includes are written in.
 
     Looked at, in this order: the path as it is (relative to the working directory), the path with
     ``.properties`` appended, and ``pipeline.properties`` in the folder of that name. A key
@@ -153,7 +153,7 @@ def read_properties(path: str | Path) -> Properties:
         ConfigError: None of them is a file (the message lists them), it cannot be read, or it
             includes itself.
     """
-    return _read(_find(local_path(path)), str(path), ())
+    return _read(_find(local_path(path)), str(path), (), dialect)
 
 
 def local_path(path: str | Path) -> Path:
@@ -169,13 +169,13 @@ def local_path(path: str | Path) -> Path:
     return Path(text)
 
 
-def _read(found: Path, origin: str, including: tuple[Path, ...]) -> Properties:
+def _read(found: Path, origin: str, including: tuple[Path, ...], dialect: Dialect) -> Properties:
     if found.absolute() in including:
         message = f"{found} includes itself, by itself or by what it includes"
         raise ConfigError(message)
     try:
         with found.open(encoding="utf-8-sig") as stream:
-            return _parse(stream.read(), origin, (*including, found.absolute()))
+            return _parse(stream.read(), origin, (*including, found.absolute()), dialect)
     except UnicodeDecodeError as error:
         message = f"{found} is not in UTF-8 (byte {error.start}): save it as UTF-8"
         raise ConfigError(message) from None
@@ -196,65 +196,32 @@ def _find(path: Path) -> Path:
     raise ConfigError(message)
 
 
-def _parse(text: str, origin: str, including: tuple[Path, ...]) -> Properties:
+def _parse(text: str, origin: str, including: tuple[Path, ...], dialect: Dialect) -> Properties:
     entries: dict[str, Entry] = {}
     lines: dict[str, int] = {}
     warnings: list[str] = []
-    text, problems = _continued(text, origin)
-    for line, element in _key_values(text, origin):
-        key = element.key
+    found, problems = dialect(text, origin)
+    for line in found:
+        key = line.key
         if key == _INCLUDE:
-            included = _included(element.value.strip(), including)
+            included = _included(line.text.strip(), including, dialect)
             entries |= included.entries
             warnings += included.warnings
             problems += included.problems
             continue
         if key in lines:
             warnings.append(
-                f"{origin}: {key} is there twice, in lines {lines[key]} and {line}; "
+                f"{origin}: {key} is there twice, in lines {lines[key]} and {line.number}; "
                 f"the last one counts"
             )
-        entries[key] = Entry(key, element.value, f"line {line}")
-        lines[key] = line
+        entries[key] = Entry(key, line.text, f"line {line.number}")
+        lines[key] = line.number
     return Properties(origin, entries, tuple(warnings), tuple(problems))
 
 
-def _key_values(text: str, origin: str) -> Iterator[tuple[int, javaproperties.KeyValue]]:
-    """Yield keys and values, each with the number of its first line."""
-    line = 1
-    try:
-        for element in javaproperties.parse(text):
-            if isinstance(element, javaproperties.KeyValue):
-                yield line, element
-            line += element.source.count("\n")
-    except javaproperties.InvalidUEscapeError:
-        message = f"{origin}, line {line}: \\u must be followed by four hexadecimal digits"
-        raise ConfigError(message) from None
-
-
-def _continued(text: str, origin: str) -> tuple[str, list[str]]:
-    """Continue the lines that blanks behind their backslash keep from it, and name each.
-
-    Java ends such a value there and takes the rest for another key. It is continued all the same,
-    so that nothing is said about that key, which nobody wrote.
-    """
-    lines = text.split("\n")
-    problems = []
-    for first, element in _key_values(text, origin):
-        for number, line in enumerate(element.source.split("\n"), start=first):
-            found = _BLANKS_BEHIND_BACKSLASH.search(line)
-            if found is not None:
-                lines[number - 1] = line[: found.end(1)]
-                problems.append(
-                    f"{origin}, line {number}: blanks behind the backslash at its end, so that it "
-                    f"does not go on in the next line; remove the blanks"
-                )
-    return "\n".join(lines), problems
-
-
-def _included(path: str, including: tuple[Path, ...]) -> Properties:
+def _included(path: str, including: tuple[Path, ...], dialect: Dialect) -> Properties:
     other = including[-1].parent / local_path(path)
-    return _read(_find(other), str(other), including)
+    return _read(_find(other), str(other), including, dialect)
 
 
 def _resolve(entry: Entry) -> Value:

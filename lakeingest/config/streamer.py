@@ -15,6 +15,7 @@ from lakeingest.config.checkpoint import Checkpoint
 from lakeingest.config.load import load_properties
 from lakeingest.config.model import PipelineConfig
 from lakeingest.config.properties import Entry, Properties, from_mapping, read_properties
+from lakeingest.config.property_lines import hudi_lines
 from lakeingest.config.streamer_options import (
     BASE_PATH,
     CHECKPOINT,
@@ -70,7 +71,7 @@ def refuse_missing(typed: CommandLine, required: Iterable[Option]) -> None:
 
 def settings_of(typed: CommandLine) -> Properties:
     """Return the file with ``--hoodie-conf`` laid over it."""
-    given = from_mapping({}) if typed.props is None else read_properties(typed.props)
+    given = from_mapping({}) if typed.props is None else read_properties(typed.props, hudi_lines)
     return replace(given.overridden(typed.conf, "--hoodie-conf"), origin="the command line")
 
 

@@ -21,6 +21,7 @@ from lakeingest.config.hudi import one_collection
 from lakeingest.config.load import load_properties
 from lakeingest.config.model import PipelineConfig
 from lakeingest.config.properties import Entry, Properties, read_properties
+from lakeingest.config.property_lines import hudi_lines
 from lakeingest.config.sorting import Sorted, sort_keys
 from lakeingest.config.streamer import CommandLine, refuse_missing, with_options
 from lakeingest.config.streamer_options import BASE_PATH, OPTIONS, PROPS, TABLE, TABLE_TYPE, Option
@@ -79,7 +80,7 @@ def multi_table_config(typed: CommandLine) -> PipelineConfig:
     if typed.props is None:
         problem = f"missing: {PROPS.name}"
         raise UsageError(problem)
-    common = read_properties(typed.props)
+    common = read_properties(typed.props, hudi_lines)
     tables = [_table(name, common, typed) for name in _names(common, typed.props)]
     merged = _merged(tables)
     problems = [*_said(tables, lambda found: found.problems), *merged.problems]
@@ -107,7 +108,7 @@ def _table(name: str, common: Properties, typed: CommandLine) -> _Table:
         (common.value(key).text for key in named if key in common.entries),
         f"{folder}/{database}_{table}_config.properties",
     )
-    own = read_properties(file)
+    own = read_properties(file, hudi_lines)
     settings = replace(own, entries={**common.entries, **own.entries})
     settings = with_options(settings.overridden(typed.conf, "--hoodie-conf"), typed)
     return _settled(_Table(name, file, settings, Sorted()), f"{database}/{table}", typed)
