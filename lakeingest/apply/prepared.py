@@ -155,6 +155,8 @@ def _part(
     table = book.spec(collection, shares, mine, previous)
     if table.doubtful(book.encodings(collection)):
         shares = [share.doubted() for share in shares]
+    if table.key_in_value:
+        shares = [share.any_moved() for share in shares]
     floor = max([share.floor for share in shares] + ([previous.note.floor] if previous else []))
     undecoded = folds_undecoded(shares, table, floor)
     foreseen = book.foreseen(table, previous)

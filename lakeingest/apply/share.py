@@ -72,6 +72,10 @@ class Share:
         """Return the share of a table where any row may leave a column out without a mark."""
         return replace(self, masked=self.rows, moved=self.relocated)
 
+    def any_moved(self) -> Share:
+        """Return the share of a table of which an update, too, may change the key."""
+        return replace(self, moved=self.masked)
+
 
 def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
     """Summarise a window whose changes have their ``batch`` (``plan.window.in_batches``)."""

@@ -1,8 +1,17 @@
-"""The changes of one table and batch to merge payloads: stages two and five, joined."""
+"""The changes of one table and batch to merge payloads: stages two and five, joined.
+
+A key that a user declares need not be the record's key, so Debezium sends no pair when its value
+changes, but one update. It is taken apart here, as keyless rows are: else the row would stay under
+its old key, too. What the key was, only ``before`` says; an update without it may or may not have
+changed the key, so it stops the run. To believe that declared keys never change would be wrong in
+silence for whoever declares one that does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -76,10 +85,7 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
         absences=table.absences,
     )
     if table.key_in_value:
-        names = [_there(name).alias(name) for name in table.key]
-        decoded = decoded.withColumn("key_row", F.struct(*names))
-        empty = decoded.schema["key_row"].dataType
-        decoded = decoded.withColumn("moved_from_row", F.lit(None).cast(empty))
+        decoded = _with_declared_key(decoded, table, spec)
     else:
         decoded = with_key(decoded, table.key_columns(), "key_row", table.reader)
         decoded = with_moved_from(decoded, table.key_columns(), "moved_from_row", table.reader)
@@ -89,14 +95,69 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     )
 
 
+def _with_declared_key(decoded: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
+    """Read the key from the row, and take an update that changes it apart in two changes."""
+    key = F.struct(*(_there(name, table.key).alias(name) for name in table.key))
+    keyed = decoded.withColumn("key_row", key).withColumnsRenamed(_SET_ASIDE)
+    before = with_row(
+        keyed,
+        table.key_columns(),
+        table.encodings_in(spec),
+        table.reader,
+        masked=True,
+        sides=("before",),
+    )
+    old = F.when(F.col("op") == "u", F.struct(*(_before(name).alias(name) for name in table.key)))
+    unkeyed = F.lit(None).cast(keyed.schema["key_row"].dataType)
+    parts = before.withColumn("_old", F.coalesce(old, unkeyed)).withColumn(
+        "_part",
+        F.explode(
+            F.when(
+                (F.col("op") == "u") & ~F.col("_old").eqNullSafe(F.col("key_row")),
+                F.array(_part("d", "_old", unkeyed), _part("c", "key_row", F.col("_old"))),
+            ).otherwise(F.array(_part(F.col("op"), "key_row", unkeyed)))
+        ),
+    )
+    gone = F.col("_part.op") == "d"
+    return (
+        parts.withColumn("op", F.col("_part.op"))
+        .withColumn("key_row", F.col("_part.key_row"))
+        .withColumn("moved_from_row", F.col("_part.moved_from_row"))
+        .withColumn("row", F.when(~gone, F.col("_row")))
+        .withColumn("unavailable", F.when(~gone, F.col("_unavailable")))
+    )
+
+
+def _part(op: Column | str, key: str, moved_from: Column) -> Column:
+    op = F.lit(op) if isinstance(op, str) else op
+    return F.struct(op.alias("op"), F.col(key).alias("key_row"), moved_from.alias("moved_from_row"))
+
+
+_SET_ASIDE = {"row": "_row", "unavailable": "_unavailable"}
 _WHOLE = "declare the record key's columns as its key, or set REPLICA IDENTITY FULL"
 
 
-def _there(name: str) -> Column:
+def _there(name: str, key: Sequence[str]) -> Column:
     """Return a key column of ``row``; one that is left out fails the job."""
     missing = F.coalesce(F.array_contains("unavailable", name), F.lit(False))
     failed = Site(name).failed("an update leaves this column of the key out", _WHOLE)
-    return F.when(missing, failed).otherwise(F.col("row").getField(name))
+    # Without REPLICA IDENTITY FULL a delete has the record's key, and NULL for all else.
+    untold = reduce(and_, (F.col("row").getField(part).isNull() for part in key))
+    unsaid = Site(name).failed("a delete does not say what this column of the key was", _WHOLE)
+    return (
+        F.when(missing, failed)
+        .when((F.col("op") == "d") & untold, unsaid)
+        .otherwise(F.col("row").getField(name))
+    )
+
+
+def _before(name: str) -> Column:
+    """Return a key column of an update's row before it; one that is not told fails the job."""
+    told = F.col("row").isNotNull() & ~F.coalesce(
+        F.array_contains("unavailable", name), F.lit(False)
+    )
+    failed = Site(name).failed("an update does not say what this column of the key was", _WHOLE)
+    return F.when(told, F.col("row").getField(name)).otherwise(failed)
 
 
 def payload_of_partial_rows(decoded: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:

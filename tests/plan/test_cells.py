@@ -37,10 +37,12 @@ def payload(spark: SparkSession, table: TableSpec, after: Any, before: Any = Non
 
 def test_a_declared_key_that_an_update_leaves_out_fails(spark: SparkSession) -> None:
     table = TableSpec("public.a", COLUMNS, ("b",), True, JsonRows(cells=True))
-    (found,) = payload(spark, table, cells(a=1, b=2))
+    (found,) = payload(spark, table, cells(a=1, b=2), cells(a=0, b=2))
     assert (found["a"], found["b"]) == (1, 2)
     with pytest.raises(Exception, match=r"column 'b': an update leaves this column of the key out"):
-        payload(spark, table, cells(a=1))
+        payload(spark, table, cells(a=1), cells(a=0, b=2))
+    with pytest.raises(Exception, match=r"column 'b': an update does not say what this column"):
+        payload(spark, table, cells(a=1, b=2), cells(a=0))
 
 
 @pytest.mark.parametrize("sides", [(cells(a=1), cells(a=0, b=2)), (cells(a=1, b=2), cells(a=0))])
