@@ -10,7 +10,13 @@ connector, which repeats all of them or none.
 
 The key is a hash of the row as JSON, because a column of any type may be part of it, NULL too.
 ``before`` must be whole: PostgreSQL takes no update of a table without a key unless its REPLICA
-IDENTITY is FULL, MySQL's and MariaDB's row images are whole by default.
+IDENTITY is FULL, MySQL's and MariaDB's row images are whole by default. Where a connector leaves a
+value out (Oracle's LOBs, SQL Server's ``(max)`` types), nobody knows what the row was or is.
+
+What a transaction does to a row is counted, not looked up at its last event: ``v = v + 1`` over 1
+and 2 makes a 2 and then takes one away, and there is a 2 as before. Whoever made the last of them,
+the row is there; else as many taken as made leave it as it was. Rows that no transaction holds
+together (``transaction.mode=none``) are each on their own, and such a statement loses a row there.
 """
 
 from __future__ import annotations
@@ -18,8 +24,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from lakeingest.decode.logical_type import CONVERSION_FAILED
 from lakeingest.decode.row import with_row
 from lakeingest.event_columns import EVENT
+from lakeingest.payload.fold import carried_event
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 
 NO_ROW_BEFORE = "LAKEINGEST_NO_ROW_BEFORE"
@@ -52,29 +60,80 @@ def keyless_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
         key = _hash(F.col("position"), _json("row"), _number())
         return _shaped(placed, table, key, F.col("op"))
     both = _decoded(after, table, spec, "before").withColumnRenamed("row", "_before")
-    gone = F.when(F.col("op").isin("u", "d"), F.struct(F.lit("d").alias("op"), _before()))
+    # One that changes nothing neither makes a row nor takes one away.
+    same = (F.col("op") == "u") & F.coalesce(_json("_before") == _json("_after"), F.lit(False))
+    gone = F.when(F.col("op").isin("u", "d") & ~same, _part("d", -1, _before()))
     come = F.when(
         F.col("op") != "d",
-        F.struct(
-            F.when(F.col("op") == "r", "r").otherwise("c").alias("op"), F.col("_after").alias("row")
-        ),
+        F.when(same, _part("c", 0, F.col("_after")))
+        .when(F.col("op") == "r", _part("r", 1, F.col("_after")))
+        .otherwise(_part("c", 1, F.col("_after"))),
     )
-    # An update that changes nothing would take its own row away.
-    same = F.coalesce(_json("_before") == _json("_after"), F.lit(False))
-    parts = F.array_compact(F.array(F.when(~same, gone), come))
-    apart = both.withColumn("_part", F.explode(parts)).withColumn("row", F.col("_part.row"))
-    return _shaped(apart, table, _hash(_json("row")), F.col("_part.op"))
+    parts = F.array_compact(F.array(gone, come))
+    apart = both.withColumn("_part", F.explode(parts))
+    for name in ("op", "row", "made"):
+        apart = apart.withColumn(name, F.col("_part").getField(name))
+    net = _net(apart.withColumn("row_key", _hash(_json("row"))))
+    return _shaped(net, table, F.col("row_key"), F.col("op"))
+
+
+def _part(op: str, made: int, row: Column) -> Column:
+    return F.struct(F.lit(op).alias("op"), F.lit(made).alias("made"), row.alias("row"))
+
+
+def _net(apart: DataFrame) -> DataFrame:
+    """Keep of what a transaction does to each row one change, or none.
+
+    An event that came again counts once: it has the same place, and within one life of the
+    connector the same identity.
+
+    Args:
+        apart: Changes with ``row_key`` (a hash of ``row``) and ``made`` (1, 0 or -1 rows).
+    """
+    event = carried_event(apart)
+    within = F.coalesce("transaction_key", "position")
+    # The counts below need no shuffle of their own.
+    together = apart.withColumn("within", within).repartition("row_key")
+    alike = ("within", "row_key", "position", "op", "made")
+    in_one_life = together.groupBy(*alike, "incarnation").agg(
+        F.size(F.collect_set("identity")).alias("times"),
+        F.first(F.struct("row", *event)).alias("last"),
+    )
+    once = in_one_life.groupBy(*alike).agg(
+        F.max("times").alias("times"), F.first("last").alias("last")
+    )
+    newest = F.struct("position", F.col("op") != "d")
+    counted = once.groupBy("within", "row_key").agg(
+        F.sum(F.col("made") * F.col("times")).alias("made"),
+        F.max_by("op", newest).alias("last_op"),
+        F.max_by("op", F.when(F.col("op") != "d", F.col("position"))).alias("come"),
+        F.max_by("last", newest).alias("last"),
+        F.max("position").alias("position"),
+    )
+    there = (F.col("last_op") != "d") | (F.col("made") > 0)
+    told = counted.where(there | (F.col("made") < 0))
+    op = F.when(there, F.col("come")).otherwise(F.lit("d"))
+    return told.select("row_key", op.alias("op"), "position", "last.*")
 
 
 def _decoded(rows: DataFrame, table: TableSpec, spec: PipelineSpec, side: str) -> DataFrame:
-    cells = table.reader.cells
     encodings = table.encodings_in(spec)
-    read = with_row(rows, table.columns, encodings, table.reader, masked=cells, sides=(side,))
-    if not cells:
-        return read
-    missing = F.raise_error(F.lit(NO_ROW_BEFORE))
-    row = F.when(F.col("unavailable").isNotNull(), missing).otherwise(F.col("row"))
+    read = with_row(rows, table.columns, encodings, table.reader, masked=True, sides=(side,))
+    missing = F.raise_error(F.lit(NO_ROW_BEFORE) if table.reader.cells else _left_out())
+    partial = F.col("op").isin("u", "d") & F.col("unavailable").isNotNull()
+    row = F.when(partial, missing).otherwise(F.col("row"))
     return read.withColumn("row", row).drop("unavailable")
+
+
+def _left_out() -> Column:
+    """Return the message of a row that is not whole, as ``Site.failed`` words it."""
+    column = F.get("unavailable", F.lit(0))
+    before = F.lit(f"{CONVERSION_FAILED}: column '")
+    return F.concat(before, column, F.lit(f"': {_PARTIAL}; {_REMEDY}"))
+
+
+_PARTIAL = "a change leaves a value out, and without a key a row is all that is in it"
+_REMEDY = "give the table a primary key, or leave the column out (column.exclude.list)"
 
 
 def _before() -> Column:

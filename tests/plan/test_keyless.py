@@ -9,9 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, StructType, TimestampNTZType
 
+from lakeingest.apply.spark_errors import explained
 from lakeingest.decode.columns import Encodings, declared
 from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.envelope import changes
+from lakeingest.errors import DataError
 from lakeingest.plan.keyless import NO_ROW_BEFORE, NOT_AN_INSERT
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.plan.table import decoded_rows, payload_of_partial_rows
@@ -26,6 +28,14 @@ def event(op: str, row: Any, before: Any = None, *, lsn: int = 110, order: int =
     whole = postgresql_event(op=op, lsn=lsn, before=100)
     whole["transaction"]["total_order"] = order
     return {**whole, "before": before, "after": row}
+
+
+def in_transaction(one: Any, xid: int) -> Any:
+    return {**one, "transaction": {**one["transaction"], "id": f"{xid}:1"}}
+
+
+def numbered(number: int) -> dict[str, Any]:
+    return {**ROW, "n": number}
 
 
 def payloads(
@@ -81,7 +91,53 @@ def test_a_row_that_is_inserted_changed_back_and_forth_and_deleted_is_gone(
         event("u", ROW, new, lsn=130),
         event("d", None, ROW, lsn=140),
     ]
-    assert {row[2] for row in payloads(spark, Keyless.FULL_ROW, events)} == {True}
+    # In one transaction nothing happened to either row; in four, each is gone at the end.
+    assert payloads(spark, Keyless.FULL_ROW, events) == []
+    apart = [in_transaction(one, xid) for xid, one in enumerate(events)]
+    assert [row[2] for row in payloads(spark, Keyless.FULL_ROW, apart)] == [True, True]
+
+
+@pytest.mark.parametrize("lives", [("one",), ("one", "two", "one")])
+def test_rows_that_a_statement_passes_on_to_one_another_stay(
+    spark: SparkSession, lives: tuple[str, ...]
+) -> None:
+    # UPDATE t SET n = n + 1 over 1 and 2: there is a 2 before and after it.
+    events = [
+        event("u", numbered(2), numbered(1), lsn=110, order=1),
+        event("u", numbered(3), numbered(2), lsn=120, order=2),
+    ]
+    found = payloads(spark, Keyless.FULL_ROW, events, lives=lives)
+    assert found == [(3, None, False), (None, None, True)]
+
+
+def test_a_row_that_its_transaction_makes_once_more_than_it_takes_it_away_is_there(
+    spark: SparkSession,
+) -> None:
+    made = [event("c", ROW, lsn=110, order=1), event("c", ROW, lsn=110, order=2)]
+    taken = event("d", None, ROW, lsn=120, order=3)
+    assert payloads(spark, Keyless.FULL_ROW, [*made, taken]) == [(1, None, False)]
+    assert payloads(spark, Keyless.FULL_ROW, [made[0], taken]) == []
+
+
+def test_a_row_that_is_made_last_is_there_whatever_was_taken_away_before(
+    spark: SparkSession,
+) -> None:
+    events = [
+        event("d", None, ROW, lsn=110, order=1),
+        event("d", None, ROW, lsn=120, order=2),
+        event("c", ROW, lsn=130, order=3),
+    ]
+    assert payloads(spark, Keyless.FULL_ROW, events) == [(1, None, False)]
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_placeholder_is_no_part_of_a_row_without_a_key(spark: SparkSession, side: str) -> None:
+    # Oracle's LOBs, SQL Server's (max) types.
+    sides = {"before": {**ROW, "t": "old"}, "after": {**ROW, "t": "new"}}
+    sides[side]["t"] = SPEC.encodings.placeholder
+    expected = "Table 'public.a', column 't': a change leaves a value out.*Give the table a primary"
+    with pytest.raises(DataError, match=expected), explained("public.a"):
+        payloads(spark, Keyless.FULL_ROW, [event("u", sides["after"], sides["before"])])
 
 
 @pytest.mark.parametrize("op", ["u", "d"])
