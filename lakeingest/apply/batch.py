@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from lakeingest.apply.changeset import changeset
+from lakeingest.apply.changeset import asks_lake, changeset
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.frontier import frontier_after
 from lakeingest.apply.lake import LakeState
@@ -159,7 +159,7 @@ class BatchWriter:
         """Commit one table's part; returns its state and the number of its merge payloads."""
         collection = part.table.collection
         previous = state.tables.get(collection)
-        moved = any(share.moved for share in part.shares)
+        asks = not part.undecoded and asks_lake(part.shares, part.table)
         with explained(collection):
             payloads, count = changeset(
                 part.changes,
@@ -167,7 +167,7 @@ class BatchWriter:
                 part.table,
                 self.spec,
                 part.floor,
-                self.sink.read(collection, previous.version) if previous and moved else None,
+                self.sink.read(collection, previous.version) if previous and asks else None,
                 batch.winners if part.undecoded else None,
             )
             schema = part.table.source or (previous.note.schema if previous else "")

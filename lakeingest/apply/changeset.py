@@ -12,11 +12,13 @@ from lakeingest.apply.winners import Winners, key_counts
 from lakeingest.decode.defaults import default_value
 from lakeingest.engine.held import held
 from lakeingest.event_columns import GONE, OPERATION
-from lakeingest.payload import moves
+from lakeingest.payload import moves, passing
 from lakeingest.payload.fold import FIRST_OP
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.plan.table import (
     decoded_rows,
+    keys_passed,
+    old_keys_told,
     payload_of_partial_rows,
     payload_of_whole_rows,
     payload_of_winners,
@@ -33,6 +35,18 @@ def folds_undecoded(shares: Sequence[Share], table: TableSpec, floor: str) -> bo
     masked = table.partial or any(share.masked for share in shares)
     swept = any(share.low <= floor for share in shares if share.low)
     return not (masked or table.key_in_value or not table.reader.bare_keys or swept)
+
+
+def rows_pass(rows: DataFrame, shares: Sequence[Share]) -> bool:
+    """Tell whether rows may have passed one another at a record key (``payload/passing.py``)."""
+    return any(share.relocated for share in shares) and not keys_passed(rows).isEmpty()
+
+
+def asks_lake(shares: Sequence[Share], table: TableSpec) -> bool:
+    """Tell whether a changeset that is not folded undecoded may have to ask the table."""
+    if table.key_in_value:
+        return table.keyless is None
+    return any(share.moved or share.relocated for share in shares)
 
 
 def changeset(
@@ -52,8 +66,8 @@ def changeset(
         table: Columns and key.
         spec: Pipeline settings.
         floor: Position of the newest truncate so far, this batch's included; empty: none.
-        lake: The table as it is now, for values that moved to another key; null if it is new, or
-            if no key was moved.
+        lake: The table as it is now, for rows that moved to another key; null if it is new, or
+            if ``asks_lake`` does not.
         winners: The batch's winners, where ``folds_undecoded`` and they are known.
 
     Returns:
@@ -66,8 +80,8 @@ def changeset(
         return _changeset(payload, shares, table, spec, keys, inserted), keys
     masked = table.partial or any(share.masked for share in shares)
     rows = rows_above(changes, floor)
-    if masked or table.key_in_value:
-        payload = _partial(rows, shares, table, spec, lake)
+    if masked or table.key_in_value or any(share.relocated for share in shares):
+        payload = _partial(rows, shares, table, spec, floor, lake)
     else:
         payload = payload_of_whole_rows(rows, table, spec)
     frame = held(payload)
@@ -81,13 +95,20 @@ def _partial(
     shares: Sequence[Share],
     table: TableSpec,
     spec: PipelineSpec,
+    floor: str,
     lake: DataFrame | None,
 ) -> DataFrame:
     decoded = decoded_rows(rows, table, spec)
-    if not any(share.moved for share in shares):
-        return payload_of_partial_rows(decoded, table, spec)
-    if any(share.unpaired for share in shares):
+    moved = any(share.moved for share in shares)
+    if moved and (not old_keys_told(table) or any(share.unpaired for share in shares)):
         decoded = moves.paired(decoded)
+    if spec.whole and asks_lake(shares, table):
+        decoded = held(decoded)
+        keys = held(passing.passed(decoded, "key_row", F.col("moved")))
+        if not keys.isEmpty():
+            decoded = passing.in_order(decoded, keys, lake, table.key, floor, spec.names)
+    if not moved:
+        return payload_of_partial_rows(decoded, table, spec)
     decoded = held(decoded)
     payload = held(payload_of_partial_rows(decoded, table, spec))
     return _with_moved(payload, decoded, table, spec, lake)
@@ -142,6 +163,8 @@ def _with_moved(
     """Follow primary-key changes until nothing more of them is in the batch, then to the lake."""
     fillable = table.fillable(table.encodings_in(spec))
     pending = moves.links(payload, table.key, fillable)
+    if spec.whole and lake is not None:
+        pending = moves.not_stored(pending, lake, table.key, spec.names)
     ended = pending.where(F.col("ended"))
     while True:
         pending = held(moves.hop(pending, decoded, fillable))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.changeset import folds_undecoded
+from lakeingest.apply.changeset import folds_undecoded, rows_pass
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.share import Share
 from lakeingest.apply.side_by_side import side_by_side
@@ -120,7 +120,7 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
 
     def part(collection: str) -> TablePart:
         with explained(collection):
-            return _part(changes, collection, by_table[collection], state, book)
+            return _part(changes, collection, by_table[collection], state, book, window.whole)
 
     parts = tuple(side_by_side(part, touched))
     text = [part.table.collection for part in parts if part.undecoded]
@@ -149,15 +149,16 @@ def _part(
     shares: Sequence[Share],
     state: LakeState,
     book: TableBook,
+    whole: bool,
 ) -> TablePart:
     previous = state.tables.get(collection)
     mine = changes.where(F.col("collection") == collection)
     table = book.spec(collection, shares, mine, previous)
     if table.doubtful(book.encodings(collection)):
         shares = [share.doubted() for share in shares]
-    if table.key_in_value:
+    if table.key_in_value and table.keyless is None:
         shares = [share.any_moved() for share in shares]
     floor = max([share.floor for share in shares] + ([previous.note.floor] if previous else []))
-    undecoded = folds_undecoded(shares, table, floor)
+    undecoded = folds_undecoded(shares, table, floor) and not (whole and rows_pass(mine, shares))
     foreseen = book.foreseen(table, previous)
     return TablePart(table, tuple(shares), mine, floor, undecoded, foreseen)

@@ -12,13 +12,18 @@ from lakeingest.decode.cell import left_out, value_in
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.defaults import Default, default_value
 from lakeingest.decode.json_envelope import unwrapped
-from lakeingest.decode.json_rows import JsonRows
+from lakeingest.decode.json_rows import wire
 from lakeingest.decode.logical_type import Site
 from lakeingest.decode.placeholder import UNTOLD, ambiguous, unavailable, untold
 from lakeingest.decode.wire import RowReader
 
-_HEADERS = JsonRows()
-"""Debezium's headers go through Connect's header converter: JSON, whatever the records are."""
+_TOLD_BY_HEADERS = frozenset(
+    ("boolean", "int8", "int16", "int32", "int64", "string", "io.debezium.data.Uuid")
+)
+"""Types that every header converter of Connect writes in one way."""
+
+_AS_WRITTEN = {"mode": "FAILFAST", "allowUnquotedControlChars": "true"}
+"""``SimpleHeaderConverter`` escapes quotes and backslashes, nothing else."""
 
 
 @dataclass(frozen=True)
@@ -164,10 +169,27 @@ def with_key(
 def with_moved_from(
     changes: DataFrame, key: Sequence[SourceColumn], name: str, reader: RowReader
 ) -> DataFrame:
-    """Add struct ``name``: the key columns read from the header in column ``moved_from``."""
+    """Add struct ``name``: the key columns read from the header in column ``moved_from``.
+
+    Debezium's headers go through Connect's header converter: JSON, whatever the records are. Only
+    for keys that ``header_tells``; of others it is null.
+    """
     shown = reader.header_columns(key)
     header, _ = unwrapped(F.col("moved_from").cast("binary"))
-    return _with_struct(changes, _HEADERS.key(header, shown), shown, name)
+    if not header_tells(key, reader):
+        header = F.lit(None).cast("binary")
+    read = F.from_json(header.cast("string"), wire(shown), _AS_WRITTEN)
+    return _with_struct(changes, read, shown, name)
+
+
+def header_tells(key: Sequence[SourceColumn], reader: RowReader) -> bool:
+    """Tell whether a header's text says what a key is.
+
+    Connect's default converter of headers writes a decimal as a bare number and a date as a date,
+    ``JsonConverter`` the one as base64 and the other as a number of days; which of them it was, no
+    text tells: ``1234`` is base64, too.
+    """
+    return not reader.cells and all(column.type.name in _TOLD_BY_HEADERS for column in key)
 
 
 def _with_struct(

@@ -26,8 +26,8 @@ from lakeingest.named import named
 from lakeingest.position import missing_below, present_entries
 from lakeingest.shape import MetadataColumns
 
-FIRST_OP = "_first_op"
-LINK = "_link"
+FIRST_OP = "__lakeingest_first_op"
+LINK = "__lakeingest_link"
 
 
 def fold_records(changes: DataFrame, *groups: str) -> DataFrame:
@@ -92,17 +92,17 @@ def fold_rows(
 
     Args:
         decoded: ``key_row``, ``op``, ``position``, ``row``, ``unavailable``, ``moved_from_row``
-            (the old key of a primary-key change, else null); ``event`` where the tables have
-            RFC-39's columns.
+            (the old key of a primary-key change, else null), ``below`` (below which place the row
+            had that key); ``event`` where the tables have RFC-39's columns.
         columns: The table's column names.
         key: Names of its key columns.
         fillable: Names of the columns that can be unavailable.
         names: Names of the metadata columns.
 
     Returns:
-        Merge payloads: the columns, the metadata columns, ``_first_op`` and ``_link``: where the
-        columns that stay missing are to be looked for (struct ``key_row``, ``position``), null
-        where no primary-key change stands behind them.
+        Merge payloads: the columns, the metadata columns, ``FIRST_OP`` and ``LINK``: where the
+        columns that stay missing are to be looked for (struct ``key_row``, ``position`` of the
+        move, ``below``), null where no primary-key change stands behind them.
     """
     aggregates = [
         F.max_by(F.struct("op", "row", *carried_event(decoded)), F.col("position")).alias("_last"),
@@ -139,7 +139,8 @@ def evidence(fillable: Sequence[str]) -> list[Column]:
     """Aggregates over changes of one key: what is known of each column, and since when.
 
     Gives ``_found_<n>`` (struct value, position of the newest value), ``_deleted_at`` and
-    ``_moved`` (struct key_row, position of the newest primary-key change with values left out).
+    ``_moved`` (struct key_row, position, below of the newest primary-key change with values left
+    out).
     """
     position = F.col("position")
     has_row = F.col("op") != "d"
@@ -147,7 +148,7 @@ def evidence(fillable: Sequence[str]) -> list[Column]:
     aggregates = [
         F.max(F.when(~has_row, position)).alias("_deleted_at"),
         F.max_by(
-            F.struct(F.col("moved_from_row").alias("key_row"), position),
+            F.struct(F.col("moved_from_row").alias("key_row"), position, "below"),
             F.when(F.col("moved_from_row").isNotNull() & (F.size(left_out) > 0), position),
         ).alias("_moved"),
     ]

@@ -2,11 +2,12 @@
 
 Debezium sends a key change as delete(old) and create(new) at one place of the log, and the create
 has placeholders for unchanged TOAST values: its value is the old key's, as it was just below that
-place. The create names the old key in a header; where a transform took the headers off, the delete
-at the same place names it (``paired``). The old key may itself have been moved there in the same
-batch (chains and swaps), so the look-up is a hop that is repeated while it finds another move. Then
-the table's rows of all keys on the way are asked, not only of the last: a move that comes again is
-in the table already, and the key that it came from is there no more.
+place. The create names the old key in a header; where a transform took the headers off, or where
+their text does not tell one key from another (``decode.row.header_tells``), the delete at the same
+place names it (``paired``), which is in the same transaction. The old key may itself have been
+moved there in the same batch (chains and swaps), so the look-up is a hop that is repeated while it
+finds another move. Then the table's rows of all keys on the way are asked, not only of the last: a
+move that comes again is in the table already, and the key that it came from is there no more.
 
 Limit, stated: the fill reads the old key's state as far as it is known when the batch is applied.
 Transactions are released in commit order, so it is all there; only a mode that applies older,
@@ -26,15 +27,21 @@ from lakeingest.payload.fold import LINK, evidence, found, found_value
 from lakeingest.position import inherited, is_missing, missing_below
 from lakeingest.shape import MetadataColumns
 
+_OURS = "__lakeingest_"
+"""Begins the names of columns that stand beside a source's, which may have any other name."""
+
+_KEY, _NEW_KEY, _MOVED_AT = f"{_OURS}key", f"{_OURS}new_key", f"{_OURS}moved_at"
+
 
 def _slot(name: str) -> str:
-    return f"_slot_{name}"
+    return f"{_OURS}slot_{name}"
 
 
 def paired(decoded: DataFrame) -> DataFrame:
     """Give creates that leave values out the key of the delete at their place of the log.
 
     Rows of one COPY share a place, too, but none of them is a delete, and none leaves a value out.
+    Where there are several deletes, none is chosen: a missing value is noticed, a wrong one is not.
 
     Args:
         decoded: As ``fold.fold_rows`` takes it.
@@ -45,7 +52,8 @@ def paired(decoded: DataFrame) -> DataFrame:
     deletes = decoded.where(F.col("op") == "d").select(
         F.col("position").alias("_at"), F.col("key_row").alias("_old")
     )
-    old = deletes.groupBy("_at").agg(F.first("_old").alias("_old"))
+    alone = F.when(F.min("_old") == F.max("_old"), F.min("_old"))
+    old = deletes.groupBy("_at").agg(alone.alias("_old"))
     lonely = (
         (F.col("op") == "c") & F.col("unavailable").isNotNull() & F.col("moved_from_row").isNull()
     )
@@ -60,18 +68,19 @@ def links(payload: DataFrame, key: Sequence[str], fillable: Sequence[str]) -> Da
     Returns:
         ``new_key`` and ``at_key`` (structs), ``moved_at`` and ``below`` (positions), ``way`` (array
         of struct at_key, since, below: keys that had the row, and between which positions),
-        ``ended`` (boolean: nothing more in this batch), and a ``_slot_<column>`` (struct value,
-        position) per fillable column, null while it is not found.
+        ``ended`` (boolean: nothing more in this batch), and a slot (struct value, position) per
+        fillable column, null while it is not found.
     """
     moved = payload.where(F.col(LINK).isNotNull())
     empty = [F.lit(None).cast(_slot_type(payload, name)).alias(_slot(name)) for name in fillable]
     old, position = F.col(f"{LINK}.key_row"), F.col(f"{LINK}.position")
-    first = F.array(_stretch(old, F.lit(""), position))
+    below = F.col(f"{LINK}.below")
+    first = F.array(_stretch(old, F.lit(""), below))
     return moved.select(
         F.struct(*all_named(key)).alias("new_key"),
         old.alias("at_key"),
         position.alias("moved_at"),
-        position.alias("below"),
+        below.alias("below"),
         F.slice(first, 1, 0).alias("way"),
         F.lit(False).alias("ended"),
         *empty,
@@ -87,18 +96,37 @@ def _slot_type(payload: DataFrame, name: str) -> StructType:
     return StructType([value, StructField("position", StringType())])
 
 
+def not_stored(
+    pending: DataFrame, table: DataFrame, key: Sequence[str], names: MetadataColumns
+) -> DataFrame:
+    """Leave key changes out that have come again: the table has what they moved.
+
+    Their old key may have had other rows since, and only part of its changes may be here.
+    """
+    rows = table.select(F.struct(*all_named(key)).alias("_k"), F.col(names.position).alias("_p"))
+    there = (F.col("new_key") == F.col("_k")) & (F.col("_p") >= F.col("moved_at"))
+    return pending.join(rows, there, "left_anti")
+
+
 def hop(pending: DataFrame, decoded: DataFrame, fillable: Sequence[str]) -> DataFrame:
     """Look once for each pending row's old key among the batch's changes below the move.
 
     Columns as ``links``; a row whose old key was itself moved there goes on from that key, one
     for which the batch has no further move is ``ended``.
     """
-    held = ["at_key", "moved_at", "below", "way", *(_slot(name) for name in fillable)]
+    held = ["at_key", "moved_at", "_under", "way", *(_slot(name) for name in fillable)]
     changes = decoded.select(
-        F.col("key_row").alias("_k"), "op", "position", "row", "unavailable", "moved_from_row"
+        F.col("key_row").alias("_k"),
+        "op",
+        "position",
+        "row",
+        "unavailable",
+        "moved_from_row",
+        "below",
     )
-    joined = pending.join(
-        changes, (F.col("at_key") == F.col("_k")) & (F.col("position") < F.col("below")), "left"
+    asked = pending.withColumnRenamed("below", "_under")
+    joined = asked.join(
+        changes, (F.col("at_key") == F.col("_k")) & (F.col("position") < F.col("_under")), "left"
     )
     seen = joined.groupBy("new_key").agg(
         *(F.first(named(name)).alias(name) for name in held), *evidence(fillable)
@@ -110,13 +138,13 @@ def hop(pending: DataFrame, decoded: DataFrame, fillable: Sequence[str]) -> Data
         for name in fillable
     ]
     since = F.when(goes_on, moved_at).otherwise(F.lit(""))
-    stretch = _stretch(F.col("at_key"), since, F.col("below"))
+    stretch = _stretch(F.col("at_key"), since, F.col("_under"))
     return seen.select(
         "new_key",
         F.concat(F.col("way"), F.array(stretch)).alias("way"),
         F.when(goes_on, F.col("_moved.key_row")).otherwise(F.col("at_key")).alias("at_key"),
         "moved_at",
-        F.when(goes_on, moved_at).otherwise(F.col("below")).alias("below"),
+        F.when(goes_on, F.col("_moved.below")).otherwise(F.col("_under")).alias("below"),
         (~goes_on).alias("ended"),
         *slots,
     )
@@ -132,7 +160,7 @@ def from_table(
     """Fill what the batch did not know from the table's rows of the old keys.
 
     Returns:
-        ``new_key``, ``moved_at`` and a ``_slot_<column>`` per fillable column.
+        ``new_key``, ``moved_at`` and a slot per fillable column.
     """
     rows = table.where(~F.col(names.deleted)).select(
         F.struct(*all_named(key)).alias("_k"),
@@ -180,8 +208,9 @@ def with_moved(
     names: MetadataColumns,
 ) -> DataFrame:
     """Put the values found by ``from_table`` into their payloads."""
-    joined = payload.withColumn("_k", F.struct(*all_named(key))).join(
-        resolved, F.col("_k") == F.col("new_key"), "left"
+    ours = resolved.withColumnsRenamed({"new_key": _NEW_KEY, "moved_at": _MOVED_AT})
+    joined = payload.withColumn(_KEY, F.struct(*all_named(key))).join(
+        ours, F.col(_KEY) == F.col(_NEW_KEY), "left"
     )
     positions = F.col(names.column_positions)
 
@@ -197,7 +226,7 @@ def with_moved(
         F.array(
             *(
                 F.when(
-                    wanted(name), inherited(F.col("moved_at"), named(_slot(name))["position"])
+                    wanted(name), inherited(F.col(_MOVED_AT), named(_slot(name))["position"])
                 ).otherwise(F.element_at(positions, name))
                 for name in fillable
             )

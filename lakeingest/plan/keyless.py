@@ -152,6 +152,7 @@ def _shaped(rows: DataFrame, table: TableSpec, key: Column, op: Column) -> DataF
         "row",
         F.lit(None).cast("array<string>").alias("unavailable"),
         F.lit(None).cast(empty).alias("moved_from_row"),
+        F.col("position").alias("below"),
         *event,
     )
 

@@ -17,8 +17,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.decode.logical_type import Site
-from lakeingest.decode.row import with_key, with_moved_from, with_row
-from lakeingest.payload import fold
+from lakeingest.decode.row import header_tells, with_key, with_moved_from, with_row
+from lakeingest.payload import fold, passing
 from lakeingest.plan.keyless import keyless_rows
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.shape import Kind
@@ -72,7 +72,11 @@ def _payload(winners: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFr
 
 
 def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
-    """Decode every change, with its mask of unavailable columns and the key it moved from."""
+    """Decode every change, with its mask of unavailable columns and the key it moved from.
+
+    Returns:
+        ``fold.fold_rows``'s columns and ``passing.WITHIN``.
+    """
     if table.keyless is not None:
         return keyless_rows(rows, table, spec)
     decoded = with_row(
@@ -89,10 +93,30 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     else:
         decoded = with_key(decoded, table.key_columns(), "key_row", table.reader)
         decoded = with_moved_from(decoded, table.key_columns(), "moved_from_row", table.reader)
-    event = fold.carried_event(rows)
+    moved = F.coalesce(F.col("moved_from"), F.lit("")) != ""
     return decoded.select(
-        "key_row", "op", "position", "row", "unavailable", "moved_from_row", *event
+        "key_row",
+        "op",
+        "position",
+        "row",
+        "unavailable",
+        "moved_from_row",
+        F.col("position").alias("below"),
+        passing.within().alias(passing.WITHIN),
+        (moved | F.col("moved_from_row").isNotNull()).alias("moved"),
+        *fold.carried_event(rows),
     )
+
+
+def old_keys_told(table: TableSpec) -> bool:
+    """Tell whether ``decoded_rows`` says of each key change what the old key was."""
+    return table.key_in_value or header_tells(table.key_columns(), table.reader)
+
+
+def keys_passed(rows: DataFrame) -> DataFrame:
+    """Find the record keys that rows may have passed one another at; see ``passing.passed``."""
+    changes = rows.withColumn(passing.WITHIN, passing.within())
+    return passing.passed(changes, "key", F.col("moved_from").isNotNull())
 
 
 def _with_declared_key(decoded: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:

@@ -55,7 +55,7 @@ from lakeingest.sink.schema_change import (
 from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
 from lakeingest.sink.tombstones import buried, buried_matters, without_buried
 
-_INTERNAL = ("_first_op", "_link")
+_INTERNAL = ("__lakeingest_first_op", "__lakeingest_link")
 _FENCE_ATTEMPTS = 10
 
 

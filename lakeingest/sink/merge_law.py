@@ -31,7 +31,7 @@ from lakeingest.sink.contract import Changeset
 MISSING_VALUE = "LAKEINGEST_MISSING_VALUE"
 """Start of the message of a write that met an unavailable value with nothing before it."""
 
-_FIRST_OP = "_first_op"
+_FIRST_OP = "__lakeingest_first_op"
 """A changeset's column: operation of the key's first change in the batch."""
 
 SMALL_BYTES = 16 * 1024 * 1024

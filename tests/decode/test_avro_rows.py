@@ -241,9 +241,10 @@ def test_keys_of_several_schemas_are_read_each_by_its_own(spark: SparkSession) -
 
 
 def test_the_old_key_in_a_header_is_read_as_json(spark: SparkSession) -> None:
-    schema = {"type": "record", "name": "Key", "fields": [{"name": "n", "type": amount(10, 2)}]}
+    small = {"type": "int", "connect.type": "int16"}
+    schema = {"type": "record", "name": "Key", "fields": [{"name": "n", "type": small}]}
     parsed = AvroSchema.parse(json.dumps(schema))
     key: tuple[SourceColumn, ...] = record_columns(parsed, parsed.tree, AVRO)
-    frame = spark.createDataFrame([('{"n":"AJY="}',)], "moved_from string")
+    frame = spark.createDataFrame([('{"n":7}',)], "moved_from string")
     moved = with_moved_from(frame, key, "row", AvroRows({}, {tag(1): parsed}))
-    assert str(moved.collect()[0]["row"]["n"]) == "1.50"
+    assert moved.collect()[0]["row"]["n"] == 7

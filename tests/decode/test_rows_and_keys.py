@@ -11,8 +11,9 @@ from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import PRIMITIVES
+from lakeingest.decode.logical import JSON, PRIMITIVES, binary
 from lakeingest.decode.row import with_key, with_moved_from, with_row
+from lakeingest.decode.temporal import DATE
 
 INT, TEXT = PRIMITIVES["int32"], PRIMITIVES["string"]
 COLUMNS = [SourceColumn("id", INT), SourceColumn("v", TEXT), SourceColumn("odd.name", TEXT)]
@@ -60,6 +61,25 @@ def test_the_key_a_row_moved_from_is_read_with_a_schema_and_without(spark: Spark
     keyed = with_moved_from(frame.coalesce(1), COLUMNS[:2], "key_row", JsonRows())
     found = [r["key_row"] and tuple(r["key_row"]) for r in keyed.orderBy("_index").collect()]
     assert found == [(1, "x"), (1, "x"), None]
+
+
+def test_the_old_key_is_read_as_the_default_converter_of_headers_writes_it(
+    spark: SparkSession,
+) -> None:
+    # SimpleHeaderConverter: a quote and a backslash are escaped, a line's end is not.
+    text = '{"v":"two\nlines \\"and\\" \\\\","id":-7}'
+    frame = spark.createDataFrame([(text,)], "moved_from string")
+    keyed = with_moved_from(frame, COLUMNS[:2], "key_row", JsonRows())
+    assert tuple(keyed.collect()[0]["key_row"]) == (-7, 'two\nlines "and" \\')
+
+
+def test_a_header_whose_text_may_mean_two_keys_is_not_believed(spark: SparkSession) -> None:
+    # A number, base64 of one, a date as the default converter writes it.
+    texts = [('{"n":1234}',), ('{"n":"1234"}',), ('{"n":2026-01-02}',)]
+    frame = spark.createDataFrame(texts, "moved_from string")
+    for kind in (JSON.exact(20, 0), DATE, binary()):
+        keyed = with_moved_from(frame, [SourceColumn("n", kind)], "key_row", JsonRows())
+        assert keyed.where("key_row IS NOT NULL").isEmpty()
 
 
 def test_a_key_column_named_schema_is_no_schema(spark: SparkSession) -> None:

@@ -25,6 +25,7 @@ class Tables(Protocol):
         null_missing: bool = False,
         direct: bool = True,
         ddl: str = DDL,
+        whole: bool = False,
     ) -> Callable[[], Ingest]:
         """Return a maker of tables, each in a folder of its own."""
 
@@ -40,11 +41,12 @@ def tables(spark: SparkSession, tmp_path: Path) -> Tables:
         null_missing: bool = False,
         direct: bool = True,
         ddl: str = DDL,
+        whole: bool = False,
     ) -> Callable[[], Ingest]:
         def new() -> Ingest:
             root = tmp_path / f"lake{next(numbers)}"
             sink = delta_sink(spark, root, hard=hard, null_missing=null_missing, direct=direct)
-            return Ingest(spark, sink, ddl=ddl)
+            return Ingest(spark, sink, ddl=ddl, whole=whole)
 
         return new
 

@@ -2,8 +2,9 @@
 
 A *case* is one history with its delivery: which events arrive in which round. All cases of a
 property share one table, told apart by the first key column, so hundreds cost a few Spark jobs.
-Positions are (cut, statement), so different cases have equal positions for different keys, as the
-rows of one COPY have. Every case is made from ``Random(seed)`` of its own and can be made again.
+Positions are (cut, statement, pair of events), so different cases have equal positions for
+different keys, as the rows of one COPY have. Every case is made from ``Random(seed)`` of its own
+and can be made again.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tests.law.oracle import (
     Insert,
     Move,
     Row,
+    Shift,
     SourceTable,
     Statement,
     Truncate,
@@ -87,9 +89,10 @@ class Case:
         """Return the number of statements that are left."""
         return sum(statement is not None for statement in self.statements)
 
-    def position(self, number: int, *, snapshot: bool = False) -> str:
-        """Return the place of a statement in the source's log."""
-        text = after(0, self.cuts[number] + 1, number + 1)
+    def position(self, item: Item, *, snapshot: bool = False) -> str:
+        """Return the place of an event in the source's log; halves of a key change share it."""
+        number, part = item
+        text = after(0, self.cuts[number] + 1, number + 1, part // 2)
         return f"{text[:4]}0{text[5:]}" if snapshot else text
 
     def changes(self, history: int, number: int) -> Iterator[Change]:
@@ -98,7 +101,9 @@ class Case:
         for item in self.rounds[number]:
             event = sent.get(item)
             if event is not None:
-                yield from change(history, event, self.position(item[0], snapshot=event.snapshot))
+                position = self.position(item, snapshot=event.snapshot)
+                cut = None if event.snapshot else str(self.cuts[item[0]])
+                yield from change(history, event, position, cut)
 
     def described(self) -> str:
         """Return the case as text for a failure's message."""
@@ -123,9 +128,12 @@ class Change:
     value: bytes | None
     moved_from: str | None = None
     may_be_masked: bool = False
+    transaction_key: str | None = None
 
 
-def change(history: int, event: Event, position: str) -> Iterator[Change]:
+def change(
+    history: int, event: Event, position: str, transaction: str | None = None
+) -> Iterator[Change]:
     """Return an event as ``envelope/change.py`` would, and the null record after a delete."""
     key = None if event.id is None else _key(history, event.id)
     row = None if event.after is None else {"h": history, "id": event.id, **_wire(event.after)}
@@ -136,7 +144,7 @@ def change(history: int, event: Event, position: str) -> Iterator[Change]:
     masked = event.op in ("c", "u") and any(mark in value for mark in Encodings().json_marks())
     moved_from = None if event.moved_from is None else _key(history, event.moved_from)
     octets = None if key is None else key.encode()
-    yield Change(kind, event.op, position, octets, value.encode(), moved_from, masked)
+    yield Change(kind, event.op, position, octets, value.encode(), moved_from, masked, transaction)
     if event.op == "d":
         yield Change(Kind.NULL_RECORD, None, None, octets, None)
 
@@ -157,14 +165,30 @@ def _wire(row: Mapping[str, object]) -> dict[str, object]:
 
 
 def random_history(
-    rng: Random, length: int, *, masked_moves: bool, truncate_at: int | None = None
+    rng: Random,
+    length: int,
+    *,
+    masked_moves: bool,
+    truncate_at: int | None = None,
+    shifts: bool = False,
 ) -> tuple[Statement, ...]:
-    """Return ``length`` statements on three keys; the values of each are its own."""
+    """Return ``length`` statements on three keys; the values of each are its own.
+
+    Args:
+        rng: Chance.
+        length: Number of statements.
+        masked_moves: Whether changed keys leave values out.
+        truncate_at: Which of them is a truncate, if any.
+        shifts: Whether rows may pass one another within a statement.
+    """
     statements: list[Statement] = []
     while len(statements) < length:
         number = len(statements)
         if number == truncate_at:
             statements.append(Truncate())
+            continue
+        if shifts and rng.random() < _SHIFTS:
+            statements.append(_shift(rng))
             continue
         one, two = rng.sample((1, 2, 3), 2)
         chosen = rng.random()
@@ -189,6 +213,23 @@ def random_history(
     return tuple(statements)
 
 
+def _shift(rng: Random) -> Shift:
+    """Return a statement like ``SET id = id + 1``, a swap, or any other new order of the keys."""
+    keys = rng.sample((1, 2, 3, _SPARE), rng.choice((2, 3, 4)))
+    news = keys[1:] + (keys[:1] if rng.random() < 0.5 else [])
+    moves = [
+        Move(old, new, {}, frozenset(rng.sample(TOASTED, rng.choice((0, 0, 1, 3)))))
+        for old, new in zip(keys, news, strict=False)
+    ]
+    rng.shuffle(moves)
+    return Shift(tuple(moves))
+
+
+_SHIFTS = 0.25
+_MOST_EVENTS = 8
+"""Of a statement that changes several keys."""
+
+
 def _crosses(truncate_at: int | None, number: int) -> bool:
     return truncate_at is not None and number < truncate_at < number + 3
 
@@ -203,7 +244,7 @@ def _values(rng: Random, number: int, names: Sequence[str]) -> dict[str, object]
     return {name: None if rng.random() < 0.15 else made[name] for name in names}
 
 
-def in_order(seed: int, rounds: int, *, truncate: bool = False) -> Case:
+def in_order(seed: int, rounds: int, *, truncate: bool = False, shifts: bool = False) -> Case:
     """Return a case whose rounds follow the source, with repetitions of all kinds in between.
 
     Each round may also hold a replay of the cuts just before it (a crash, then batches cut
@@ -213,7 +254,11 @@ def in_order(seed: int, rounds: int, *, truncate: bool = False) -> Case:
     length = rng.randint(4, 14)
     truncate_at = 6 if truncate else None
     statements = random_history(
-        rng, max(length, 9) if truncate else length, masked_moves=True, truncate_at=truncate_at
+        rng,
+        max(length, 9) if truncate else length,
+        masked_moves=True,
+        truncate_at=truncate_at,
+        shifts=shifts,
     )
     cuts = _cuts(rng, len(statements), rounds, truncate_at)
     items = _items(statements)
@@ -252,7 +297,11 @@ def any_order(seed: int, rounds: int, *, truncate: bool = False) -> Case:
 
 
 def _items(statements: Sequence[Statement]) -> list[Item]:
-    return [(number, part) for number in range(len(statements)) for part in (0, 1)]
+    return [
+        (number, part)
+        for number, statement in enumerate(statements)
+        for part in range(_MOST_EVENTS if isinstance(statement, Shift) else 2)
+    ]
 
 
 def _cuts(rng: Random, length: int, rounds: int, truncate_at: int | None) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from lakeingest.apply.changeset import changeset, folds_undecoded
+from lakeingest.apply.changeset import changeset, folds_undecoded, rows_pass
 from lakeingest.apply.share import Share, shares
 from lakeingest.apply.winners import winners
 from lakeingest.decode.columns import Encodings, declared
@@ -50,13 +50,27 @@ class Ingest:
     """One table and the batches that go into it, one after another."""
 
     def __init__(
-        self, spark: SparkSession, sink: Sink, *, ddl: str = DDL, key: tuple[str, ...] = KEY
+        self,
+        spark: SparkSession,
+        sink: Sink,
+        *,
+        ddl: str = DDL,
+        key: tuple[str, ...] = KEY,
+        whole: bool = False,
     ) -> None:
-        """Bind to a sink; ``ddl`` are the table's columns as the source has them now."""
+        """Bind to a sink.
+
+        Args:
+            spark: Session.
+            sink: Where the table is.
+            ddl: The table's columns as the source has them now.
+            key: Of the table.
+            whole: Whether transactions come whole and in the order of their commits.
+        """
         self.sink = sink
         self.state: TableState | None = None
         self._spark = spark
-        self._spec = PipelineSpec("postgresql", Encodings())
+        self._spec = PipelineSpec("postgresql", Encodings(), whole=whole)
         self._key = key
         self._batch = 0
         self.table = self.columns(ddl)
@@ -124,6 +138,7 @@ class Ingest:
         )
         floor = max(floors, default="")
         as_text = folds_undecoded(mine, self.table, floor)
+        as_text = as_text and not (self._spec.whole and rows_pass(changes, mine))
         folded = winners(changes, [COLLECTION]) if as_text else None
         payloads, _ = changeset(changes, mine, self.table, self._spec, floor, lake, folded)
         self.state = self.sink.apply(payloads, note, previous)

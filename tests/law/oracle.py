@@ -9,7 +9,7 @@ history, which makes shrinking simple.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -55,6 +55,13 @@ class Move:
 
 
 @dataclass(frozen=True)
+class Shift:
+    """One statement that changes several keys, checked when all are changed: rows may pass."""
+
+    moves: tuple[Move, ...]
+
+
+@dataclass(frozen=True)
 class Delete:
     """A row goes."""
 
@@ -66,7 +73,7 @@ class Truncate:
     """All rows go."""
 
 
-Statement = Insert | Update | Move | Delete | Truncate
+Statement = Insert | Update | Move | Shift | Delete | Truncate
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,8 @@ class SourceTable:
                 after = self._changed(key, statement)
                 rows[new] = rows.pop(key)
                 return [Event("d", key), Event("c", new, after, moved_from=key)]
+            case Shift(moves=moves):
+                return self._shifted([move for move in moves if move.id in rows])
             case Delete(id=key) if key in rows:
                 del rows[key]
                 return [Event("d", key)]
@@ -109,6 +118,21 @@ class SourceTable:
                 return [Event("t")]
             case _:
                 return []
+
+    def _shifted(self, moves: Sequence[Move]) -> list[Event]:
+        rows = self.rows
+        taken = set(rows) - {move.id for move in moves}
+        if len({move.to for move in moves} - taken) < len(moves):
+            return []
+        sent = []
+        for move in moves:
+            sent += [
+                Event("d", move.id),
+                Event("c", move.to, self._changed(move.id, move), move.id),
+            ]
+        gone = {move.to: rows.pop(move.id) for move in moves}
+        rows.update(gone)
+        return sent
 
     def _changed(self, key: int, statement: Update | Move) -> Row:
         old = self.rows[key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from lakeingest.position import after
 from tests.law.history import Change, change
@@ -12,9 +12,15 @@ from tests.law.oracle import SourceTable, Statement
 class Steps:
     """A source whose statements are numbered from 1, in its order."""
 
-    def __init__(self, *statements: Statement) -> None:
-        """Execute all statements at once; their events wait for ``sent``."""
+    def __init__(self, *statements: Statement, together: Collection[int] = ()) -> None:
+        """Execute all statements at once; their events wait for ``sent``.
+
+        Args:
+            *statements: Each is a transaction of its own.
+            together: But not these, which are one.
+        """
         self.source = SourceTable()
+        self._together = together
         self._events = [self.source.execute(statement) for statement in statements]
 
     def sent(self, *numbers: int) -> list[Change]:
@@ -22,14 +28,17 @@ class Steps:
         return [
             item
             for number in numbers
-            for event in self._events[number - 1]
-            for item in change(0, event, position(number))
+            for part, event in enumerate(self._events[number - 1])
+            for item in change(0, event, position(number, part // 2), self._transaction(number))
         ]
 
+    def _transaction(self, number: int) -> str:
+        return "together" if number in self._together else str(number)
 
-def position(number: int) -> str:
-    """Return the position of a statement."""
-    return after(0, 1, number)
+
+def position(number: int, pair: int = 0) -> str:
+    """Return the position of a statement, or of a further key that it changes."""
+    return after(0, 1, number, pair)
 
 
 def all_of(*batches: Iterable[Change]) -> list[Change]:

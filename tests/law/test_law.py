@@ -27,8 +27,8 @@ DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
 def test_every_batch_leaves_the_rows_of_the_source_whatever_is_repeated(
     tables: Tables, hard: bool
 ) -> None:
-    cases = [in_order(seed, ROUNDS) for seed in range(HISTORIES)]
-    check(tables(hard=hard), cases)
+    cases = [in_order(seed, ROUNDS, shifts=True) for seed in range(HISTORIES)]
+    check(tables(hard=hard, whole=True), cases)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply import changeset
-from lakeingest.payload import fold, moves
+from lakeingest.payload import fold, moves, passing
 from lakeingest.plan.table import rows_above
 from lakeingest.sink import delta, merge_law
 from lakeingest.sink.contract import Changeset
@@ -19,7 +19,7 @@ from lakeingest.sink.merge_law import Clause, MergeLaw
 from tests.law.conftest import Tables
 from tests.law.history import any_order, in_order
 from tests.law.judge import live, wrong_cases
-from tests.law.oracle import Insert, Move, Update
+from tests.law.oracle import Insert, Move, Shift, Update
 from tests.law.steps import Steps
 
 # Real Delta commits, some seconds each.
@@ -94,6 +94,16 @@ def test_the_oracle_notices_when_a_chain_of_key_changes_is_followed_only_once(
     monkeypatch.setattr(moves, "hop", lambda *args: hop(*args).withColumn("ended", F.lit(True)))
     steps = Steps(Insert(1, {"body": "first"}), Move(1, 2), Move(2, 3))
     table = tables(null_missing=True)()
+    table.one(steps.sent(1, 2, 3))
+    assert live(table) != {0: steps.source.rows}
+
+
+def test_the_oracle_notices_when_rows_that_pass_one_another_are_taken_by_position(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passing, "in_order", lambda decoded, *_: decoded)
+    steps = Steps(Insert(1, {"n": 1}), Insert(2, {"n": 2}), Shift((Move(1, 2), Move(2, 3))))
+    table = tables(whole=True)()
     table.one(steps.sent(1, 2, 3))
     assert live(table) != {0: steps.source.rows}
 

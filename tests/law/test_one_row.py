@@ -12,7 +12,7 @@ from tests.law.conftest import Tables
 from tests.law.history import COLLECTION
 from tests.law.ingest import Ingest
 from tests.law.judge import live
-from tests.law.oracle import Delete, Insert, Move, Row, Truncate, Update
+from tests.law.oracle import Delete, Insert, Move, Row, Shift, Truncate, Update
 from tests.law.steps import Steps, position
 
 # Real Delta commits, some seconds each.
@@ -143,6 +143,54 @@ def test_a_swap_of_keys_carries_the_values_that_its_events_leave_out(
     apart.one(steps.sent(1, 2))
     apart.one(steps.sent(3, 4, 5))
     assert rows(apart) == steps.source.rows
+
+
+@DELETES
+@pytest.mark.parametrize("apart", [False, True], ids=["one batch", "two batches"])
+def test_rows_that_pass_one_another_within_a_statement_all_stay(
+    tables: Tables, hard: bool, apart: bool
+) -> None:
+    two: Row = {"n": 2, "body": "second", "blob": b"second", "tags": ["second"]}
+    up, swap = Shift((Move(1, 2), Move(2, 3))), Shift((Move(2, 3), Move(3, 2)))
+    steps = Steps(Insert(1, FULL), Insert(2, two), up, swap)
+    table = tables(hard=hard, whole=True)()
+    for batch in ((1, 2), (3,), (4,)) if apart else ((1, 2, 3, 4),):
+        table.one(steps.sent(*batch))
+    assert rows(table) == steps.source.rows == {2: two, 3: FULL}
+    once = everything(table)
+    table.one(steps.sent(3, 4))
+    assert everything(table) == once
+
+
+def test_a_row_that_goes_on_to_a_third_key_in_its_transaction_leaves_the_second_one(
+    tables: Tables,
+) -> None:
+    # The same events of key 2 as where a statement adds one to keys 1 and 2.
+    steps = Steps(Insert(1, FULL), Move(1, 2), Move(2, 3), together=(2, 3))
+    table = tables(whole=True)()
+    table.one(steps.sent(1))
+    table.one(steps.sent(2, 3))
+    assert rows(table) == steps.source.rows == {3: FULL}
+
+
+def test_a_source_may_name_its_columns_as_our_frames_do(tables: Tables) -> None:
+    names = (
+        "key op position row event unavailable moved_from_row below within moved key_row value "
+        "new_key at_key moved_at way ended since _k _p _m _at _old _from _to _sent _turn _under "
+        "_first_op _link _slot_body _found_body _moved _deleted_at _last batch end_offset"
+    )
+    more = "".join(f", {name} STRING" for name in names.split())
+    up = Shift((Move(1, 2), Move(2, 3)))
+    steps = Steps(
+        Insert(1, FULL), Insert(2, FULL), up, Update(2, {"n": 7}), Move(2, 1), Truncate(), Delete(3)
+    )
+    table = tables(whole=True, ddl=f"h BIGINT, id BIGINT{more}, n BIGINT, body STRING")()
+    for number in (1, 2, 3, 4, 5):
+        table.one(steps.sent(number))
+    left = table.head().where(~F.col("_deleted")).select("id", "n", "body").collect()
+    assert sorted(map(tuple, left)) == [(1, 7, "first"), (3, 1, "first")]
+    table.one(steps.sent(6))
+    assert table.head().where(~F.col("_deleted")).isEmpty()
 
 
 def test_a_repeated_key_change_does_not_take_the_values_of_the_old_keys_next_row(

@@ -237,7 +237,7 @@ def test_both_folds_give_payloads_of_one_shape(records: DataFrame) -> None:
         return [
             (field.name, field.dataType.simpleString())
             for field in built.schema
-            if field.name != "_link"
+            if field.name != "__lakeingest_link"
         ]
 
     assert types(whole) == types(partial)

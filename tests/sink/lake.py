@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine import delta_log, hudi_table
+from lakeingest.payload.fold import FIRST_OP, LINK
 from lakeingest.position import after
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, Sink, TableState, token
@@ -144,7 +145,7 @@ def changeset(
         given = tuple(values.get(name) for name in columns)
         rows.append((*given, at(item.position), item.values is None, older, item.first, None))
     meta = f"{NAMES.position} STRING, {NAMES.deleted} BOOLEAN, "
-    meta += f"{NAMES.column_positions} MAP<STRING,STRING>, _first_op STRING, _link STRING"
+    meta += f"{NAMES.column_positions} MAP<STRING,STRING>, {FIRST_OP} STRING, {LINK} STRING"
     positions = [at(item.position) for item in payloads]
     return Changeset(
         frame=spark.createDataFrame(rows, f"{ddl}, {meta}"),

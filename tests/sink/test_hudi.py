@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.engine.hudi_table import HUDI_COLUMNS, READ_OPTIONS
 from lakeingest.errors import ConfigError, FencedError, TransientError
+from lakeingest.payload.fold import FIRST_OP, LINK
 from lakeingest.shape import LEDGER_FOLDER
 from lakeingest.sink.hudi_options import HudiSettings, write_options
 from lakeingest.sink.hudi_services import LEAST_RETAINED
@@ -50,7 +51,7 @@ def test_keys_of_text_are_told_apart_whatever_is_in_them(hudi_lake: Lake) -> Non
     keys = [("x,b:y", "z"), ("x", "y,b:z"), ("", ""), ('"', ",")]
     rows = [(a, b, at) for at, (a, b) in enumerate(keys)]
     meta = f"{NAMES.position} STRING, {NAMES.deleted} BOOLEAN, "
-    meta += f"{NAMES.column_positions} MAP<STRING,STRING>, _first_op STRING, _link STRING"
+    meta += f"{NAMES.column_positions} MAP<STRING,STRING>, {FIRST_OP} STRING, {LINK} STRING"
     for position in ("1", "2"):
         frame = hudi_lake.spark.createDataFrame(
             [(*row, position, False, None, "c", None) for row in rows], f"{ddl}, {meta}"

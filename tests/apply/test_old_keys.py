@@ -1,0 +1,54 @@
+"""Values that a key change leaves out, where the header's text does not tell the old key."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.apply.changeset import changeset
+from lakeingest.apply.share import shares
+from lakeingest.decode.columns import Encodings, declared
+from lakeingest.decode.json_envelope import decode_envelope
+from lakeingest.envelope import changes
+from lakeingest.plan.spec import PipelineSpec, TableSpec
+from tests.envelope.records import Record, frame, postgresql_event
+
+SPEC = PipelineSpec("postgresql", Encodings())
+
+
+def octets(number: int) -> str:
+    return base64.b64encode(number.to_bytes(3, "big")).decode()
+
+
+def sent(op: str, number: int, lsn: int, text: str | None = None, **headers: Any) -> Record:
+    row = {"id": octets(number), "t": text}
+    event = postgresql_event(op=op, lsn=lsn, before=100)
+    sides = {"before": row if op == "d" else None, "after": None if op == "d" else row}
+    return Record("t.public.a", {**event, **sides}, {"id": octets(number)}, 0, lsn, headers)
+
+
+@pytest.mark.parametrize("header", ['{"id":1234}', '{"id":"AATS"}'], ids=["plain", "JsonConverter"])
+def test_a_key_change_of_a_decimal_key_finds_its_values_by_the_delete_beside_it(
+    spark: SparkSession, header: str
+) -> None:
+    records = [
+        sent("c", 1234, 110, "of 1234"),
+        sent("c", int.from_bytes(base64.b64decode("1234"), "big"), 120, "of another"),
+        sent("d", 1234, 130, **{"__debezium.newkey": '{"id":7}'}),
+        sent("c", 7, 130, SPEC.encodings.placeholder, **{"__debezium.oldkey": header}),
+    ]
+    marks = tuple(mark.encode() for mark in SPEC.encodings.json_marks())
+    found = changes(decode_envelope(frame(spark, records)), "postgresql", 0, marks)
+    found = found.withColumn("batch", F.lit(1))
+    schema = spark.createDataFrame([], "id DECIMAL(20,0), t STRING").schema
+    table = TableSpec("public.a", declared(schema, SPEC.encodings), ("id",))
+    made, _ = changeset(found, shares(found, SPEC.format), table, SPEC, "", None)
+    rows = made.frame.where(f"NOT {SPEC.names.deleted}").select("id", "t").collect()
+    assert {int(row["id"]): row["t"] for row in rows} == {
+        int.from_bytes(base64.b64decode("1234"), "big"): "of another",
+        7: "of 1234",
+    }
