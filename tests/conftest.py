@@ -9,11 +9,14 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from lakeingest.session import session
+from tests.reader.small_lake import small_lake
 from tests.young_jvm import compile_quickly
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
+__all__ = ["small_lake"]
 
 compile_quickly()
 

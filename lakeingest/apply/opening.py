@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.config.model import PipelineConfig
 from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.session import require_hudi
 from lakeingest.shape import LEDGER_FOLDER
 from lakeingest.sink.contract import Sink
 from lakeingest.sink.delta import DeltaSink
@@ -31,8 +32,18 @@ def opened_ledger(spark: SparkSession, config: PipelineConfig, run: str) -> Delt
     )
 
 
+def storage_of(config: PipelineConfig) -> tuple[str, ...]:
+    """Return the folders that a pipeline works in: the lake's, and a recording's."""
+    recording = config.source.path if config.source.kind == "recorded" else None
+    return (config.target.path, recording) if recording else (config.target.path,)
+
+
 def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
-    """Return what writes the tables, whatever their formats."""
+    """Return what writes the tables, whatever their formats.
+
+    Raises:
+        ConfigError: A table is Hudi's, and the session is not made for those.
+    """
     folders, names = config.folders, config.metadata()
     null_missing = config.toast_missing == "null"
     delta = DeltaSink(
@@ -51,6 +62,7 @@ def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
 
 
 def _opened_hudi(spark: SparkSession, config: PipelineConfig) -> HudiSink:
+    require_hudi(spark, write=True)
     given = config.target.hudi_writer_options()
     refuse_cleaning(given)
     return HudiSink(

@@ -28,10 +28,12 @@ def history(
     """List the publications, oldest first; a limit keeps the latest ones."""
     pipeline = opened_config(config, settings)
     spark = opened_spark(f"lakeingest history {pipeline.name}", pipeline)
+    from lakeingest.engine.storage_errors import storage
     from lakeingest.reader import open_lake
 
-    publications = open_lake(spark, pipeline.target.path, pipeline.metadata_prefix).history()
-    write_rows(latest(publications, row_limit(limit, output)), output, None)
+    with storage(pipeline.target.path):
+        publications = open_lake(spark, pipeline.target.path, pipeline.metadata_prefix).history()
+        write_rows(latest(publications, row_limit(limit, output)), output, None)
 
 
 def latest(publications: DataFrame, limit: int | None) -> DataFrame:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,9 +23,6 @@ if TYPE_CHECKING:
 
     from lakeingest.config import PipelineConfig
 
-_TRANSACTION = "tx:"
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-
 
 def show(
     config: ConfigArgument,
@@ -44,8 +39,9 @@ def show(
         str | None,
         typer.Option(
             metavar="BATCH|TX|TIME",
-            help="A batch number, a transaction id (tx:753 if it is a bare number), or an ISO "
-            "time (UTC unless it names a zone). Default: the latest publication.",
+            help="A batch number, a source transaction's id (tx:753 if it is a bare number, such "
+            "as PostgreSQL's xid), or an ISO time (UTC unless it names a zone). Default: the "
+            "latest publication.",
             show_default=False,
         ),
     ] = None,
@@ -59,42 +55,37 @@ def show(
     pipeline = opened_config(config, settings)
     moment = parse_as_of(as_of)
     spark = opened_spark(f"lakeingest show {pipeline.name}", pipeline)
-    frame = published_rows(spark, pipeline, table, moment, metadata=metadata)
-    write_rows(frame, output, row_limit(limit, output))
+    from lakeingest.engine.storage_errors import storage
+
+    with storage(pipeline.target.path):
+        frame = published_rows(spark, pipeline, table, moment, metadata=metadata)
+        write_rows(frame, output, row_limit(limit, output))
 
 
-def parse_as_of(text: str | None) -> int | str | datetime | None:
-    """Return what ``--as-of`` names: a batch, a transaction id, or an instant.
+def parse_as_of(text: str | None) -> int | str | None:
+    """Return ``--as-of`` as the reader takes it.
 
-    A bare number is a batch, because that is what ``history`` lists; a transaction id that is a
-    bare number is written ``tx:753``. A time without a zone is in UTC.
+    A bare number is a batch, because that is what ``history`` lists; the rest is the reader's to
+    understand, and asked of it here, before Spark starts.
 
     Raises:
         UsageError: The text begins like a date and is not one.
     """
+    from lakeingest.reader.as_of import understood
+
     if text is None:
         return None
-    text = text.strip()
-    if text.startswith(_TRANSACTION):
-        return text.removeprefix(_TRANSACTION)
-    if text.isdecimal():
+    if text.strip().isdecimal():
         return int(text)
-    if not _DATE.match(text):
-        return text
-    try:
-        # Python 3.10 does not read the `Z`.
-        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        problem = f"--as-of {text} is no ISO time; for a transaction id write {_TRANSACTION}{text}"
-        raise UsageError(problem) from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    understood(text)
+    return text
 
 
 def published_rows(
     spark: SparkSession,
     config: PipelineConfig,
     table: str,
-    as_of: int | str | datetime | None,
+    as_of: int | str | None,
     *,
     metadata: bool,
 ) -> DataFrame:

@@ -8,22 +8,24 @@ heads instead would see one table a batch ahead of another.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine import hudi_table
 from lakeingest.engine.commit import Commit
 from lakeingest.engine.delta_log import commits, is_delta_table
 from lakeingest.engine.hudi_streamer import with_positions
+from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import ConfigError, UsageError
 from lakeingest.folders import LakeFolders
+from lakeingest.reader.as_of import AsOf, SourceTransaction, understood
+from lakeingest.session import require_hudi
 from lakeingest.shape import LEDGER, LEDGER_FOLDER, MetadataColumns
-
-AsOf = int | str | datetime | None
 
 
 class Snapshot:
@@ -65,6 +67,7 @@ class Snapshot:
 
         Raises:
             UsageError: The snapshot has no such table.
+            ConfigError: It is a Hudi table, and the session has no Hudi.
         """
         versions = self.versions
         if name not in versions:
@@ -103,7 +106,10 @@ class Snapshot:
         return commits(self._spark, path)
 
     def _is_hudi(self, name: str) -> bool:
-        return hudi_table.is_hudi_table(self._spark, self._folders.table(name))
+        found = hudi_table.is_hudi_table(self._spark, self._folders.table(name))
+        if found:
+            require_hudi(self._spark, write=False)
+        return found
 
     def create_views(self, prefix: str = "") -> list[str]:
         """Make a temporary view per table; dots in names become underscores.
@@ -126,13 +132,16 @@ class Lake:
         """Open a lake.
 
         Raises:
-            ConfigError: There is no ledger at ``path``.
+            ConfigError: There is no ledger at ``path``, or no file system for it in Spark.
+            AccessError, UnavailableError: The storage refuses access or is away.
         """
         self._spark = spark
         self._root = path.rstrip("/")
         self._names = MetadataColumns(metadata_prefix)
         self._ledger = f"{self._root}/{LEDGER_FOLDER}"
-        if not is_delta_table(spark, self._ledger):
+        with storage(self._root):
+            found = is_delta_table(spark, self._ledger)
+        if not found:
             message = (
                 f"There is no lake at '{path}' (looked for {LEDGER_FOLDER} below it). Run the "
                 "pipeline first, or correct lakeingest.target.path."
@@ -215,30 +224,39 @@ class Lake:
         """Fix a snapshot.
 
         Args:
-            as_of: Null: the newest. A number: that batch. A time (``datetime`` or ISO text): the
-                newest publication up to then. Other text: the publication of that transaction id.
+            as_of: Null: the newest. A number: that batch. A ``datetime``, or text that begins with
+                an ISO date: the newest publication up to then, in UTC unless it names a zone. Other
+                text: the publication that holds the source transaction of that id; ``tx:`` before
+                it says so where it could be taken for a time. PostgreSQL's id is ``xid:lsn``; the
+                xid alone will do, and of several transactions that had it the newest counts.
 
         Raises:
+            AccessError, UnavailableError: The lake's storage refuses access or is away.
             UsageError: There is no such publication.
         """
-        publications = self._rows("publication")
-        if as_of is None:
-            chosen = publications
-        elif isinstance(as_of, int) or (isinstance(as_of, str) and as_of.isdigit()):
-            chosen = publications.where(F.col("batch") == int(as_of))
-        elif (moment := _moment(as_of)) is not None:
-            chosen = publications.where(F.col("at") <= F.lit(moment))
-        else:
-            batch = self._rows("transaction").where(F.col("transaction_id") == as_of)
-            chosen = publications.join(batch.select("batch").distinct(), "batch")
-        order = F.col("batch").desc()
-        row = chosen.orderBy(order).select("batch", "tables", "paths").first()
-        if row is None:
-            known = "nothing is published yet" if as_of is None else f"nothing as of '{as_of}'"
-            message = f"No such snapshot: {known}. See `lakeingest history`."
-            raise UsageError(message)
-        newest = row if as_of is None else publications.orderBy(order).select("paths").first()
+        wanted = None if as_of is None else understood(as_of)
+        with storage(self._root):
+            publications = self._rows("publication")
+            order = F.col("batch").desc()
+            chosen = self._chosen(publications, wanted).orderBy(order)
+            row = chosen.select("batch", "tables", "paths").first()
+            if row is None:
+                raise UsageError(_unknown(wanted))
+            newest = row if as_of is None else publications.orderBy(order).select("paths").first()
         return Snapshot(self._spark, self._folders(newest), row, self._names)
+
+    def _chosen(
+        self, publications: DataFrame, wanted: int | datetime | SourceTransaction | None
+    ) -> DataFrame:
+        """Return the publications of which the newest one is meant."""
+        if wanted is None:
+            return publications
+        if isinstance(wanted, int):
+            return publications.where(F.col("batch") == wanted)
+        if isinstance(wanted, datetime):
+            return publications.where(F.col("at") <= F.lit(wanted))
+        holding = self._rows("transaction").where(_is_transaction(wanted.id))
+        return publications.join(holding.select("batch").distinct(), "batch")
 
     def snapshots(self) -> list[Snapshot]:
         """Return all publications, oldest first: for audits.
@@ -263,14 +281,35 @@ class Lake:
         return self.snapshot().key(name)
 
 
-def _moment(as_of: str | datetime) -> datetime | None:
-    if isinstance(as_of, datetime):
-        return as_of if as_of.tzinfo else as_of.replace(tzinfo=timezone.utc)
-    try:
-        parsed = datetime.fromisoformat(as_of.replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)
+def _is_transaction(id_: str) -> Column:
+    """Condition over the ledger's transactions: this one, or one of this xid."""
+    own = F.col("transaction_id")
+    if re.fullmatch("[0-9]+", id_) is None:
+        return own == id_
+    return (own == id_) | own.rlike(f"^{id_}:[0-9]+$")
+
+
+def _unknown(wanted: int | datetime | SourceTransaction | None) -> str:
+    listed = "lake.history() (`lakeingest history`) lists the publications"
+    if wanted is None:
+        return "Nothing is published yet: run the pipeline first."
+    if isinstance(wanted, int):
+        return f"There is no publication {wanted}; {listed}."
+    if isinstance(wanted, datetime):
+        return f"Nothing was published up to {wanted.isoformat()}; {listed}."
+    return (
+        f"No publication holds a source transaction '{wanted.id}'; lake.transactions() lists those "
+        f"there are.{_hint(wanted.id)}"
+    )
+
+
+def _hint(id_: str) -> str:
+    if re.fullmatch("[0-9]+", id_):
+        return f" A batch is asked for by a number: as_of={id_}."
+    if re.fullmatch("[0-9]+:[0-9]+", id_):
+        xid = id_.partition(":")[0]
+        return f" Each record of a transaction has another LSN: ask for the xid alone, 'tx:{xid}'."
+    return ""
 
 
 def open_lake(spark: SparkSession, path: str, metadata_prefix: str = "_") -> Lake:

@@ -65,7 +65,9 @@ def session(
     if active is None and (_DATABRICKS in os.environ or _LAUNCHED_BY_SPARK_SUBMIT in os.environ):
         active = SparkSession.builder.appName(app_name).getOrCreate()
     if active is not None:
-        return _with_hudi(_with_delta(active)) if hudi else _with_delta(active)
+        if hudi:
+            require_hudi(active, write=True)
+        return _with_delta(active)
     builder = SparkSession.builder.appName(app_name)
     return _start(builder, master, cores, extra or {}, kafka=kafka, hudi=hudi, brief=brief)
 
@@ -87,23 +89,41 @@ def _with_delta(spark: SparkSession) -> SparkSession:
     return spark
 
 
-def _with_hudi(spark: SparkSession) -> SparkSession:
-    """Refuse a session that cannot write Hudi tables, or could not write some of their rows."""
+def require_hudi(spark: SparkSession, *, write: bool) -> None:
+    """Refuse a session that cannot read Hudi tables, or cannot write them or some of their rows.
+
+    Args:
+        spark: The session.
+        write: Whether it is to write; Hudi's jar alone is enough to read (measured, Hudi 1.2).
+
+    Raises:
+        ConfigError: Names each setting that is missing, and the jar if it is.
+    """
     from lakeingest.session.settings import HUDI
 
     missing = [
         f"{setting.key}={setting.value}"
-        for setting in HUDI
+        for setting in (HUDI if write else ())
         if setting.value.rpartition(",")[2] not in (spark.conf.get(setting.key, None) or "")
     ]
+    if not _has_class(spark, "org.apache.hudi.DefaultSource"):
+        missing.append("the Hudi bundle on its class path")
     if missing:
         message = (
-            f"the running Spark session is not made for Hudi tables: start it with "
-            f"{', '.join(missing)} and the Hudi bundle on its class path, or stop it and let "
-            "lakeingest start one"
+            f"the running Spark session is not made for Hudi tables; it lacks "
+            f"{', '.join(missing)}. Start it with these, or stop it and open one by "
+            "lakeingest.session(hudi=True)"
         )
         raise ConfigError(message)
-    return spark
+
+
+def _has_class(spark: SparkSession, name: str) -> bool:
+    """Tell whether the driver knows a class; yes where it cannot be asked (Spark Connect)."""
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is None:
+        return True
+    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    return loader.getResource(f"{name.replace('.', '/')}.class") is not None
 
 
 def _start(

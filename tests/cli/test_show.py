@@ -1,105 +1,104 @@
+"""Rows and publications of a real lake on stdout."""
+
 from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass
-from types import ModuleType
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from lakeingest.cli.main import execute
+from tests.reader.small_lake import LINES, NOTES, SmallLake
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-
-@dataclass
-class Lake:
-    """A published lake of two tables, one of them without a key, that notes what it was asked."""
-
-    spark: SparkSession
-    asked_as_of: object = None
-
-    def snapshot(self, as_of: object = None) -> Lake:
-        self.asked_as_of = as_of
-        return self
-
-    def tables(self) -> list[str]:
-        return ["public.lines", "public.notes"]
-
-    def key(self, name: str) -> tuple[str, ...]:
-        return ("order.id", "line") if name == "public.lines" else ()
-
-    def table(self, name: str, metadata: bool = False) -> DataFrame:
-        if name == "public.notes":
-            return self.spark.sql("SELECT 'n' AS note")
-        values = "(10, 1, 'c'), (9, 2, NULL), (9, 1, '')"
-        rows = self.spark.sql(f"SELECT * FROM VALUES {values} AS t(`order.id`, line, sku)")
-        return rows.selectExpr("*", "'p' AS _position") if metadata else rows
-
-    def history(self) -> DataFrame:
-        return self.spark.sql("SELECT 199 - id AS batch FROM range(200)")
+Show = Callable[..., list[str]]
 
 
 @pytest.fixture
-def lake(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Lake:
-    """The lake that every ``open_lake`` opens."""
-    lake = Lake(spark)
-    reader = ModuleType("lakeingest.reader")
-    reader.open_lake = lambda _spark, path, _prefix="": lake if path == "lake" else None  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "lakeingest.reader", reader)
-    return lake
+def arguments(configuration: str, small_lake: SmallLake) -> list[str]:
+    """A configuration whose lake is there."""
+    return [configuration, "--set", f"lakeingest.target.path={small_lake.path}"]
 
 
-def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
-    assert execute(list(arguments)) == 0
-    return capsys.readouterr().out.splitlines()
+@pytest.fixture
+def shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> Show:
+    """Runs a command that succeeds, and returns the lines of its stdout."""
+
+    def run(command: str, *more: str) -> list[str]:
+        assert execute([command, *arguments, *more]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    return run
 
 
-def test_rows_are_ordered_by_the_whole_key(
-    configuration: str, lake: Lake, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = shown(capsys, "show", configuration, "public.lines", "--output", "csv")
+def test_rows_are_ordered_by_the_whole_key(shown: Show) -> None:
+    lines = shown("show", LINES, "--output", "csv", "--as-of", "1")
     assert lines == ["order.id,line,sku", '9,1,""', "9,2,\\N", "10,1,c"]
-    assert lake.asked_as_of is None
+    assert shown("show", LINES, "-o", "csv") == ["order.id,line,sku", '9,1,""', "10,1,d"]
 
 
-def test_metadata_columns_are_shown_when_asked_for(
-    configuration: str, lake: Lake, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["show", configuration, "public.lines", "--metadata", "--as-of", "7"]
-    lines = shown(capsys, *arguments, "--output", "json", "--limit", "1")
-    assert lines == ['{"order.id":9,"line":1,"sku":"","_position":"p"}']
-    assert lake.asked_as_of == 7
+def test_metadata_columns_are_shown_when_asked_for(shown: Show) -> None:
+    lines = shown("show", LINES, "--metadata", "--output", "csv", "--limit", "2")
+    assert lines[0] == "order.id,line,sku,_position,_deleted,_column_positions"
+    assert [line.split(",")[:2] for line in lines[1:]] == [["9", "1"], ["9", "2"]]
+    assert lines[2].split(",")[4] == "true"
 
 
-def test_a_table_without_a_key_can_be_shown(
-    configuration: str, lake: Lake, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert shown(capsys, "show", configuration, "public.notes", "-o", "csv") == ["note", "n"]
-    assert lake.tables()
+def test_a_table_without_a_key_can_be_shown(shown: Show) -> None:
+    assert shown("show", NOTES, "-o", "csv") == ["note", "n"]
 
 
 @pytest.mark.parametrize(
-    ("table", "hint"), [("public.line", "did you mean public.lines?"), ("x", "there are: public.")]
+    ("as_of", "last"),
+    [("2", "10,1,d"), ("tx:753:1000", "10,1,c"), ("754:2000", "10,1,d"), ("tx:754", "10,1,d")],
+)
+def test_as_of_takes_a_batch_or_a_transaction(shown: Show, as_of: str, last: str) -> None:
+    lines = shown("show", LINES, "-o", "csv", "--as-of", as_of)
+    assert (len(lines), lines[-1]) == (4, last)
+
+
+@pytest.mark.parametrize(
+    ("as_of", "told"),
+    [
+        ("tx:1", "No publication holds a source transaction '1'; lake.transactions()"),
+        ("753000", "There is no publication 753000; lake.history() (`lakeingest history`)"),
+        ("1999-01-01", "Nothing was published up to 1999-01-01"),
+    ],
+)
+def test_a_moment_that_is_not_there_is_a_usage_error_that_says_where_they_are_listed(
+    arguments: list[str], as_of: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["show", *arguments, LINES, "--as-of", as_of]) == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("table", "hint"), [("public.line", f"did you mean {LINES}?"), ("x", f"there are: {LINES}")]
 )
 def test_an_unknown_table_is_a_usage_error_with_a_hint(
-    table: str, hint: str, configuration: str, lake: Lake, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], table: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert execute(["show", configuration, table]) == 2
-    assert hint in capsys.readouterr().err
-    assert lake.tables()
+    assert execute(["show", *arguments, table]) == 2
+    captured = capsys.readouterr()
+    assert hint in captured.err
+    assert captured.out == ""
 
 
-def test_history_is_oldest_first_and_a_limit_keeps_the_latest(
-    configuration: str, lake: Lake, capsys: pytest.CaptureFixture[str]
+def test_history_is_oldest_first_and_a_limit_keeps_the_latest(shown: Show) -> None:
+    def batches(lines: list[str]) -> list[str]:
+        return [line.partition(",")[0] for line in lines]
+
+    assert batches(shown("history", "--output", "csv")) == ["batch", "1", "2", "3"]
+    assert batches(shown("history", "--output", "csv", "--limit", "2")) == ["batch", "2", "3"]
+
+
+def test_a_lake_that_is_not_there_is_a_matter_of_configuration(
+    configuration: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert lake.history().count() == 200
-    lines = shown(capsys, "history", configuration, "--output", "csv")
-    assert lines == ["batch", *(str(batch) for batch in range(200))]
-    lines = shown(capsys, "history", configuration, "--limit", "2")
-    assert lines == ["batch", "-----", "198", "199"]
+    nowhere = f"lakeingest.target.path={tmp_path}"
+    assert execute(["show", configuration, LINES, "--set", nowhere]) == 78
+    assert "There is no lake at" in capsys.readouterr().err
 
 
 def test_a_reader_that_closes_the_pipe_ends_the_command_quietly() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from lakeingest.errors import ConfigError
-from lakeingest.session import _with_delta, _with_hudi, session
+from lakeingest.session import _with_delta, require_hudi, session
 from lakeingest.session.settings import HUDI, LOG_CONFIGURATION, settings
 
 if TYPE_CHECKING:
@@ -66,15 +66,23 @@ def test_a_provided_session_without_delta_is_refused(monkeypatch: pytest.MonkeyP
     assert _with_delta(provided) is provided
 
 
-def test_a_provided_session_without_hudi_is_told_what_it_lacks(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert _with_hudi(spark) is spark
+def test_a_session_that_is_not_made_for_hudi_is_told_what_it_lacks(spark: SparkSession) -> None:
+    require_hudi(spark, write=True)
+    key = "spark.hadoop.parquet.avro.write-old-list-structure"
+    lacking = spark.newSession()
+    lacking.conf.set(key, "true")
+    lacks = rf"it lacks {key}=false\. .* lakeingest\.session\(hudi=True\)"
+    with pytest.raises(ConfigError, match=lacks):
+        require_hudi(lacking, write=True)
+    require_hudi(lacking, write=False)
+
+
+def test_a_provided_session_without_kryo_is_told_so() -> None:
     kryo = "spark.serializer=org.apache.spark.serializer.KryoSerializer"
     lacking = {setting.key: setting.value for setting in HUDI} | {"spark.serializer": "java"}
     conf = SimpleNamespace(get=lambda key, _default: lacking.get(key))
-    with pytest.raises(ConfigError, match=f"start it with {kryo} and the Hudi bundle"):
-        _with_hudi(cast("SparkSession", SimpleNamespace(conf=conf)))
+    with pytest.raises(ConfigError, match=f"it lacks {kryo}. Start"):
+        require_hudi(cast("SparkSession", SimpleNamespace(conf=conf)), write=True)
 
 
 def test_without_pyspark_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,153 @@
+"""Failures of the storage that lake and recordings lie in, as errors of ours.
+
+Adapter: the exception and its causes are asked for in the JVM, and told by their classes.
+Rejected: to search the text of the error. That of a failed task quotes rows, and a row may hold any
+words. Only where one class stands for many failures (S3's own exceptions, those of files) is the
+text of that very exception looked at; it never reaches a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError
+
+from lakeingest.errors import AccessError, ConfigError, LakeingestError, UnavailableError
+
+_REFUSED = frozenset(
+    {
+        "java.nio.file.AccessDeniedException",
+        "java.security.AccessControlException",
+        "org.apache.hadoop.security.AccessControlException",
+        "org.apache.hadoop.security.authorize.AuthorizationException",
+    }
+)
+_AWAY = frozenset(
+    {
+        "java.net.ConnectException",
+        "java.net.NoRouteToHostException",
+        "java.net.SocketTimeoutException",
+        "java.net.UnknownHostException",
+    }
+)
+_REFUSED_IN_TEXT = {
+    # A folder that may not be written, or lies below a file: Java says no more than that.
+    "DeltaIOException": ("[DELTA_CANNOT_CREATE_LOG_PATH]",),
+    # Platforms rename the packages of what they shade.
+    "AmazonS3Exception": ("Status Code: 403", "Error Code: AccessDenied"),
+    "S3Exception": ("Status Code: 403",),
+    "FileNotFoundException": ("(Permission denied)",),
+}
+_NO_FILE_SYSTEM = "org.apache.hadoop.fs.UnsupportedFileSystemException"
+_NOT_STORAGE = ("org.apache.kafka.", "org.apache.spark.shuffle.")
+"""Kafka's brokers, and nodes of Spark, that cannot be reached are no storage."""
+
+_DEEPEST = 32
+
+
+@dataclass(frozen=True)
+class _Thrown:
+    """A Java exception: the names of its class and of those above it, and its own text."""
+
+    classes: tuple[str, ...]
+    text: str
+
+    @property
+    def name(self) -> str:
+        return self.classes[0]
+
+    @property
+    def refused(self) -> bool:
+        parts = _REFUSED_IN_TEXT.get(self.name.rpartition(".")[2], ())
+        return not _REFUSED.isdisjoint(self.classes) or any(part in self.text for part in parts)
+
+    @property
+    def away(self) -> bool:
+        return not _AWAY.isdisjoint(self.classes)
+
+    @property
+    def without_file_system(self) -> bool:
+        missing = self.name == "java.lang.ClassNotFoundException" and "FileSystem" in self.text
+        return missing or self.name == _NO_FILE_SYSTEM
+
+
+@contextmanager
+def storage(*roots: str) -> Iterator[None]:
+    """Turn failures of the storage below ``roots`` into errors that say what to do.
+
+    Args:
+        roots: Folders that the block works in; the message names that which the exception names,
+            else the first.
+
+    Raises:
+        AccessError: The storage refuses access.
+        UnavailableError: It cannot be reached.
+        ConfigError: Spark has no file system for it.
+    """
+    try:
+        yield
+    except LakeingestError:
+        raise
+    except Exception as error:
+        explained = storage_error(error, *roots)
+        if explained is None:
+            raise
+        raise explained from error
+
+
+def storage_error(error: BaseException, *roots: str) -> LakeingestError | None:
+    """Return what a failure says of the storage, null where it is about something else."""
+    thrown = list(_behind(error))
+    if any(name.startswith(_NOT_STORAGE) for one in thrown for name in one.classes):
+        return None
+    root = next((root for root in roots for one in thrown if root in one.text), roots[0])
+    for one in thrown:
+        if one.refused:
+            return AccessError(
+                f"The storage of '{root}' refused access ({one.name}). Check that the path is "
+                "right, which credentials Spark has for it, and their rights to list, read and "
+                "write there. The lake stands at its last publication."
+            )
+        if one.away:
+            return UnavailableError(
+                f"The storage of '{root}' cannot be reached ({one.name}). Check its address, and "
+                "that it answers from here. The lake stands at its last publication; run again."
+            )
+        if one.without_file_system:
+            return ConfigError(
+                f"Spark has no file system for '{root}' ({one.name}). Correct the path, or bring "
+                "the jars that read it, for s3a hadoop-aws of Spark's Hadoop version: in "
+                "spark.jars.packages of spark-defaults.conf or of lakeingest.session(extra=…)."
+            )
+    return None
+
+
+def _behind(error: BaseException) -> Iterator[_Thrown]:
+    """Yield the Java exceptions behind an error, outermost first."""
+    at: BaseException | None = error
+    while at is not None:
+        java = getattr(at, "java_exception", None) or getattr(at, "_origin", None)
+        yield from _with_causes(java)
+        at = at.__cause__
+
+
+def _with_causes(java: Any) -> Iterator[_Thrown]:
+    try:
+        for _ in range(_DEEPEST):
+            if java is None:
+                return
+            yield _Thrown(tuple(_classes(java)), str(java.getMessage() or ""))
+            java = java.getCause()
+    except Py4JError:
+        # The JVM is gone, and its exceptions with it.
+        return
+
+
+def _classes(java: Any) -> Iterator[str]:
+    above = java.getClass()
+    while above is not None:
+        yield str(above.getName())
+        above = above.getSuperclass()

@@ -1,0 +1,55 @@
+"""What a caller means by ``as_of``: a batch, a time, or a source transaction.
+
+The type decides: a number is a batch, a ``datetime`` is a time, text is the id of a transaction.
+Rejected: to take a text of digits for a batch. PostgreSQL's transaction ids are such texts, and a
+batch of the same number would be shown in silence. One exception is made, for people who type: text
+that begins as ISO writes dates is a time. Where an id looks like that (MariaDB's GTID
+``2026-10-11``), ``tx:`` before it says what it is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from lakeingest.errors import UsageError
+
+AsOf = int | str | datetime | None
+
+TRANSACTION = "tx:"
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+@dataclass(frozen=True)
+class SourceTransaction:
+    """A transaction, by its id in the source."""
+
+    id: str
+
+
+def understood(as_of: int | str | datetime) -> int | datetime | SourceTransaction:
+    """Return what is asked for; a time without a zone is in UTC.
+
+    Raises:
+        UsageError: The text begins like a date and is no ISO time.
+    """
+    if isinstance(as_of, int):
+        return as_of
+    if isinstance(as_of, datetime):
+        return _with_zone(as_of)
+    text = as_of.strip()
+    if text.startswith(TRANSACTION):
+        return SourceTransaction(text.removeprefix(TRANSACTION))
+    if not _DATE.match(text):
+        return SourceTransaction(text)
+    try:
+        # Python 3.10 does not read the `Z`.
+        return _with_zone(datetime.fromisoformat(text.replace("Z", "+00:00")))
+    except ValueError:
+        message = f"'{text}' is no ISO time; for a transaction id write {TRANSACTION}{text}"
+        raise UsageError(message) from None
+
+
+def _with_zone(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

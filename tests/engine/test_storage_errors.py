@@ -1,0 +1,105 @@
+"""What failures of a storage become; each is thrown by Hadoop or Java in a real JVM."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from lakeingest.engine.storage_errors import storage, storage_error
+from lakeingest.errors import AccessError, ConfigError, UnavailableError
+from tests.engine.web_storage import closed_storage, refusing_storage
+
+LAKE = "s3a://lake/shop"
+
+
+def test_a_refusal_in_the_driver_and_in_a_task_is_an_access_error(spark: SparkSession) -> None:
+    for listed in (False, True):
+        with refusing_storage(listed=listed) as root:
+            refused = pytest.raises(AccessError, match=f"'{root}/lake' refused access")
+            with refused as raised, storage(f"{root}/lake"):
+                spark.read.text(f"{root}/lake/part.txt").count()
+            assert "hadoop.security.AccessControlException" in str(raised.value)
+            assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("root", "told"),
+    [
+        (closed_storage(), "java.net.ConnectException"),
+        ("webhdfs://no-such-host.invalid", "java.net.UnknownHostException"),
+    ],
+)
+def test_a_storage_that_is_not_there_is_unavailable(
+    spark: SparkSession, root: str, told: str
+) -> None:
+    unavailable = pytest.raises(UnavailableError, match=f"'{root}' cannot be reached .*{told}")
+    with unavailable, storage(root):
+        spark.read.text(f"{root}/lake/part.txt").count()
+
+
+@pytest.mark.parametrize("path", ["s3a://lake/shop", "nosuch://lake/shop"])
+def test_a_scheme_that_spark_cannot_read_says_which_jars_are_missing(
+    spark: SparkSession, path: str
+) -> None:
+    refused = pytest.raises(ConfigError, match=f"no file system for '{path}'.*jars.packages")
+    with refused, storage(path):
+        spark.read.text(path).count()
+
+
+def test_the_folder_that_the_exception_names_is_named(spark: SparkSession) -> None:
+    error = thrown(spark, "java.nio.file.AccessDeniedException", f"{LAKE}/orders: 403")
+    found = storage_error(error, "s3a://other/lake", LAKE)
+    assert f"'{LAKE}'" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("java.nio.file.AccessDeniedException", "s3a://lake/k: getFileStatus"),
+        ("java.io.FileNotFoundException", "/lake/part-0.parquet (Permission denied)"),
+    ],
+)
+def test_a_refusal_is_found_below_what_spark_wraps_it_in(
+    spark: SparkSession, name: str, text: str
+) -> None:
+    wrapped = thrown(spark, "org.apache.spark.SparkException", "Job aborted", name, text)
+    assert isinstance(storage_error(wrapped, LAKE), AccessError)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "row: java.nio.file.AccessDeniedException, Status Code: 403, (Permission denied)",
+        "Caused by: java.net.ConnectException: Connection refused",
+    ],
+)
+def test_words_in_a_row_are_not_taken_for_a_failure_of_the_storage(
+    spark: SparkSession, text: str
+) -> None:
+    assert storage_error(thrown(spark, "java.lang.RuntimeException", text), LAKE) is None
+    with pytest.raises(Py4JJavaError), storage(LAKE):
+        raise thrown(spark, "java.lang.RuntimeException", text)
+
+
+def test_a_broker_that_is_away_is_not_the_storage(spark: SparkSession) -> None:
+    kafka = "org.apache.kafka.common.KafkaException"
+    error = thrown(spark, kafka, "no broker", "java.net.ConnectException", "refused")
+    assert storage_error(error, LAKE) is None
+
+
+def thrown(
+    spark: SparkSession, name: str, text: str, cause: str | None = None, because: str = ""
+) -> Exception:
+    """Return a Java exception as it comes out of a call of the JVM."""
+    jvm: Any = spark._jvm
+
+    def made(of: str, *arguments: object) -> Any:
+        return reduce(getattr, of.split("."), jvm)(*arguments)
+
+    java = made(name, text) if cause is None else made(name, text, made(cause, because))
+    error: Exception = Py4JJavaError("An error occurred", java)
+    return error

@@ -1,0 +1,44 @@
+"""What a caller means by ``as_of``."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from lakeingest.errors import UsageError
+from lakeingest.reader.as_of import SourceTransaction, understood
+
+MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+GTID = "24dac24e-8f0f-11ee-b9d1-0242ac120002:23"
+
+
+@pytest.mark.parametrize(
+    ("as_of", "meant"),
+    [
+        (17, 17),
+        ("753", SourceTransaction("753")),
+        ("tx:753", SourceTransaction("753")),
+        ("571:53195829", SourceTransaction("571:53195829")),
+        ("0-1-4711", SourceTransaction("0-1-4711")),
+        ("tx:2026-10-11", SourceTransaction("2026-10-11")),
+        (GTID, SourceTransaction(GTID)),
+        ("2026-01-02", MOMENT.replace(hour=0, minute=0, second=0)),
+        ("2026-01-02T03:04:05Z", MOMENT),
+        ("2026-01-02 03:04:05", MOMENT),
+        ("2026-01-02 05:04:05+02:00", MOMENT.astimezone(timezone(timedelta(hours=2)))),
+        (MOMENT.replace(tzinfo=None), MOMENT),
+        (MOMENT, MOMENT),
+    ],
+)
+def test_a_number_is_a_batch_a_date_a_time_and_other_text_a_transaction(
+    as_of: int | str | datetime, meant: object
+) -> None:
+    found = understood(as_of)
+    assert found == meant
+    assert type(found) is type(meant)
+
+
+def test_text_that_begins_like_a_date_and_is_none_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"for a transaction id write tx:2026-13-01"):
+        understood("2026-13-01")

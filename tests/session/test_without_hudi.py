@@ -1,0 +1,67 @@
+"""A session that lakeingest itself opened without Hudi, and a lake of Hudi tables."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys
+from pathlib import Path
+
+import lakeingest
+from lakeingest.demo import demo_folder
+from lakeingest.errors import ConfigError
+
+recording, lake = demo_folder(), Path(sys.argv[1])
+spark = lakeingest.session(cores=2)
+settings = [
+    "lakeingest.source.path=%s" % recording,
+    "lakeingest.source.topics=t1.public.carts",
+    "lakeingest.target.path=%s" % lake,
+]
+config = recording / "pipeline.properties"
+hudi = "lakeingest.table.public.carts.format=hudi"
+try:
+    lakeingest.run(spark, lakeingest.load_config(config, [*settings, hudi]))
+except ConfigError as error:
+    print("write:", error)
+assert not lake.exists()
+lakeingest.run(spark, lakeingest.load_config(config, settings), max_batches=1)
+table = lake / "public.carts"
+(table / ".hoodie").mkdir(parents=True, exist_ok=True)
+(table / ".hoodie" / "hoodie.properties").write_text("hoodie.table.name=carts")
+try:
+    lakeingest.open(spark, str(lake)).snapshot().table("public.carts")
+except ConfigError as error:
+    print("read:", error)
+spark.stop()
+"""
+
+
+@pytest.mark.slow
+def test_writing_and_reading_hudi_tables_says_what_is_missing_and_how_to_have_it(
+    tmp_path: Path,
+) -> None:
+    root = Path(__file__).resolve().parents[2]
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path / "lake")],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        timeout=300,
+    )
+    write, read = run.stdout.splitlines()
+    for said in (write, read):
+        assert "the Hudi bundle on its class path" in said
+        assert said.endswith("open one by lakeingest.session(hudi=True)")
+    assert write.startswith("write: the running Spark session is not made for Hudi tables")
+    assert "spark.serializer=org.apache.spark.serializer.KryoSerializer" in write
+    assert "HoodieSparkSessionExtension" in write
+    assert "spark.serializer" not in read
