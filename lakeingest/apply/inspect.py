@@ -4,18 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.lake import read_lake
-from lakeingest.apply.opening import opened_ledger, opened_sink
+from lakeingest.apply.opening import opened_ledger, opened_sink, storage_of
 from lakeingest.apply.order import refuse_another_order
 from lakeingest.apply.reach import plan_reach
 from lakeingest.apply.run import pipeline_spec
 from lakeingest.apply.schemas import opened_schemas
 from lakeingest.apply.tables import TableBook, Warnings
+from lakeingest.apply.unread import without_topic
 from lakeingest.config.model import PipelineConfig
+from lakeingest.engine.storage_errors import storage
 from lakeingest.source import open_source
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a look at a pipeline found.
+
+    Attributes:
+        warnings: What a person should look at before a run, the configuration's own among it.
+        seen: What was looked at.
+    """
+
+    warnings: tuple[str, ...]
+    seen: tuple[str, ...] = ()
 
 
 def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str, object]:
@@ -24,13 +40,13 @@ def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str,
     Raises:
         LakeingestError: Lake or source cannot be read.
     """
-    head = opened_ledger(spark, config, "").head()
-    frontier = head.frontier
-    source = open_source(spark, config.source)
-    try:
+    with (
+        storage(*storage_of(config)),
+        closing(open_source(spark, config.source)) as source,
+    ):
+        head = opened_ledger(spark, config, "").head()
+        frontier = head.frontier
         reach = plan_reach(source, config.source.ends_topic, frontier, 2**62)
-    finally:
-        source.close()
     waiting = sum(part.end - part.start for part in reach.data)
     ends = reach.transactions
     return {
@@ -46,37 +62,37 @@ def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str,
     }
 
 
-def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> list[str]:
+def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Findings:
     """Check configuration, source and lake without writing.
 
-    Returns:
-        Findings for a person: warnings and what was looked at.
+    Args:
+        spark: Session with Delta, and Hudi if tables are; null: look at the configuration alone.
+        config: The pipeline.
 
     Raises:
         LakeingestError: The pipeline could not run.
     """
-    findings = list(config.warnings)
     if spark is None:
-        return findings
-    ledger, sink = opened_ledger(spark, config, ""), opened_sink(spark, config)
+        return Findings(config.warnings)
     warnings = Warnings()
-    TableBook(spark, config, pipeline_spec(config), sink, warnings.add)
-    with closing(opened_schemas(spark, config.source)) as schemas:
+    for text in config.warnings:
+        warnings.add(text)
+    with (
+        storage(*storage_of(config)),
+        closing(open_source(spark, config.source)) as source,
+        closing(opened_schemas(spark, config.source)) as schemas,
+    ):
+        ledger, sink = opened_ledger(spark, config, ""), opened_sink(spark, config)
+        spec = pipeline_spec(config)
+        TableBook(spark, config, spec, sink, warnings.add)
         schemas.check()
-    source = open_source(spark, config.source)
-    try:
         topics = source.topics()
         prefix = f"{config.source.topic_prefix}."
         collections = [topic.removeprefix(prefix) for topic in topics]
         state = read_lake(ledger, sink, collections)
-        refuse_another_order(state.head, pipeline_spec(config))
+        refuse_another_order(state.head, spec)
         plan_reach(source, config.source.ends_topic, state.head.frontier, 2**62)
-    finally:
-        source.close()
-    findings.extend(
-        f"lakeingest.table.{name}.*: there is no topic {prefix}{name}"
-        for name in config.tables
-        if name not in collections
-    )
-    findings.append(f"{len(topics)} topics, {len(state.tables)} tables, batch {state.head.batch}")
-    return findings
+    for text in without_topic(config, {*collections, *state.head.tables}):
+        warnings.add(text)
+    seen = f"{len(topics)} topics, {len(state.tables)} tables, batch {state.head.batch}"
+    return Findings(warnings.all(), (seen,))

@@ -22,7 +22,12 @@ from lakeingest.apply.adoption import Adoption, adopted_collections
 from lakeingest.apply.batch import BatchWriter
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState, read_lake, same_progress, take_over
-from lakeingest.apply.opening import opened_adoption, opened_ledger, opened_sink
+from lakeingest.apply.opening import (
+    opened_adoption,
+    opened_ledger,
+    opened_sink,
+    storage_of,
+)
 from lakeingest.apply.order import refuse_another_order
 from lakeingest.apply.prepared import prepare
 from lakeingest.apply.reading import WindowReader
@@ -32,11 +37,13 @@ from lakeingest.apply.side_by_side import in_background
 from lakeingest.apply.stuck import Patience, refuse_if_lost, refuse_if_stuck, refuse_unknown_ends
 from lakeingest.apply.summary import BatchSummary, RunSummary
 from lakeingest.apply.tables import TableBook, Warnings
+from lakeingest.apply.unread import without_topic
 from lakeingest.apply.window import Window
 from lakeingest.config.model import PipelineConfig
 from lakeingest.decode.columns import Encodings
 from lakeingest.engine.own_session import own_session
 from lakeingest.engine.remembered_names import remember_names
+from lakeingest.engine.storage_errors import storage
 from lakeingest.plan.spec import Ordering, PipelineSpec
 from lakeingest.plan.window import SNAPSHOT_BATCH, is_counted
 from lakeingest.source import open_source
@@ -172,7 +179,10 @@ class PipelineRun:
             snapshot_again=self._config.source.snapshot_again == "replace",
         )
         self._adopt()
-        state = read_lake(self._ledger, self._sink, self.collections())
+        collections = self.collections()
+        state = read_lake(self._ledger, self._sink, collections)
+        for text in without_topic(self._config, {*collections, *state.head.tables}):
+            self._warnings.add(text)
         refuse_another_order(state.head, self._spec)
         while True:
             window_began = time.monotonic()
@@ -247,7 +257,7 @@ class PipelineRun:
             return state, True
         if window.seam is not None:
             return self._open_epoch(window.seam, state), True
-        refuse_if_stuck(window, self._patience)
+        refuse_if_stuck(window, self._patience, self._config.uncounted_collections)
         if not window.waiting:
             refuse_if_lost(state.through)
         return state, False
@@ -332,6 +342,7 @@ def run_pipeline(
     """
     own = run_session(spark)
     with (
+        storage(*storage_of(config)),
         closing(source or open_source(own, config.source)) as opened,
         closing(opened_schemas(own, config.source)) as schemas,
     ):

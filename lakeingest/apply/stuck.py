@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 
 from lakeingest.apply.shortfall import Shortfall
 from lakeingest.apply.window import Window
+from lakeingest.config.keys import nearest
 from lakeingest.errors import DataError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.shape import Kind
@@ -55,12 +57,13 @@ _UNORDERED = (
 )
 
 
-def refuse_if_stuck(window: Window, patience: Patience) -> None:
+def refuse_if_stuck(window: Window, patience: Patience, filtered: Sequence[str] = ()) -> None:
     """Stop if what holds the rest back will not go away by itself.
 
     Args:
         window: A window, read to the end, that gave no batch.
         patience: How long to wait for rows.
+        filtered: Collections whose rows are known to be dropped on the way.
 
     Raises:
         DataError: A record cannot be read, or a transaction lacks rows.
@@ -79,24 +82,28 @@ def refuse_if_stuck(window: Window, patience: Patience) -> None:
     lacking = window.shortfall
     if lacking is not None and patience.over(lacking):
         timeout = patience.timeout_seconds
-        message = _lacking(lacking, window.waiting, timeout, static=patience.static)
+        message = _lacking(lacking, window.waiting, timeout, filtered, static=patience.static)
         raise DataError(message + _foreign(window))
 
 
-def _lacking(lacking: Shortfall, waiting: int, timeout_seconds: int, *, static: bool) -> str:
+def _lacking(
+    lacking: Shortfall, waiting: int, timeout_seconds: int, filtered: Sequence[str], *, static: bool
+) -> str:
     table = f" of table '{lacking.collection}'" if lacking.collection else ""
     counts = (
         f": END counts {lacking.expected} rows{table}, {lacking.found} are there"
         if lacking.found is not None
         else ""
     )
+    near = nearest(lacking.collection or "", filtered)
+    named = f" (it names {near})" if near else ""
     waited = "" if static else f" for more than {timeout_seconds} s"
     return (
         f"Transaction {lacking.transaction} is not complete{waited} ({lacking.reason}){counts}. It "
         f"holds back {waiting} transactions; everything before it is published. If a "
         "transform or filter drops these rows on purpose, name the table in "
-        "lakeingest.transaction.filtered.collections; if its topic is not read, list the topics "
-        "in lakeingest.source.topics; if rows are only late, raise "
+        f"lakeingest.transaction.filtered.collections{named}; if its topic is not read, list "
+        "the topics in lakeingest.source.topics; if rows are only late, raise "
         "lakeingest.transaction.timeout.seconds."
     )
 

@@ -74,7 +74,7 @@ def lakeingest(
         bool, typer.Option(_DEBUG, help="Show the traceback of an error. Works in any place.")
     ] = False,
 ) -> None:
-    """Debezium change events into Delta tables, whole source transactions at a time.
+    """Debezium change events into Delta or Hudi tables, whole source transactions at a time.
 
     Data goes to stdout, messages to stderr.
     """

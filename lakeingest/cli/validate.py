@@ -6,7 +6,7 @@ import json
 
 from lakeingest.cli.opened import opened_config, opened_spark
 from lakeingest.cli.options import ConfigArgument, OutputOption, SetOption
-from lakeingest.cli.output import OutputFormat, message, write_csv, write_lines
+from lakeingest.cli.output import OutputFormat, message, warn, write_csv, write_lines
 from lakeingest.cli.progress import progress
 
 
@@ -22,13 +22,20 @@ def validate(
 
         kafka = pipeline.source.kind == "kafka"
         spark = opened_spark(f"lakeingest validate {pipeline.name}", pipeline, kafka=kafka)
-        # The configuration's own warnings were written to stderr when it was loaded.
         found = validate_pipeline(spark, pipeline)
-        findings = [finding for finding in found if finding not in pipeline.warnings]
+    # The configuration's own warnings were written to stderr when it was loaded.
+    warn(warning for warning in found.warnings if warning not in pipeline.warnings)
     if output is OutputFormat.JSON:
-        write_lines([json.dumps({"findings": findings}, ensure_ascii=False)])
+        facts = {"findings": found.seen, "warnings": found.warnings}
+        write_lines([json.dumps(facts, ensure_ascii=False)])
     elif output is OutputFormat.CSV:
-        write_csv(("finding",), ((finding,) for finding in findings))
+        write_csv(("finding",), ((finding,) for finding in found.seen))
     else:
-        write_lines(findings)
-    message(f"{pipeline.name} can run")
+        write_lines(found.seen)
+    message(f"{pipeline.name} can run{_but(len(found.warnings))}")
+
+
+def _but(warnings: int) -> str:
+    if not warnings:
+        return ""
+    return f", but there {'is a warning' if warnings == 1 else f'are {warnings} warnings'}"

@@ -34,11 +34,20 @@ class Summary:
         return self.batches == 0
 
 
+@dataclass(frozen=True)
+class Findings:
+    """What a look at a pipeline found."""
+
+    warnings: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ("topic shop.public.orders, 3 partitions",)
+
+
 @dataclass
 class Library:
     """The calls that were made, and what is returned for them."""
 
     summary: Summary = field(default_factory=Summary)
+    findings: Findings = field(default_factory=Findings)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     failure: BaseException | None = None
 
@@ -60,9 +69,9 @@ class Library:
         self.calls.append(("pipeline_status", {"spark": spark, "config": config}))
         return {"batch": 3, "pending": {"public.orders": None}, "tables": ["a", "b"]}
 
-    def _validate(self, spark: object, config: object) -> list[str]:
+    def _validate(self, spark: object, config: object) -> Findings:
         self.calls.append(("validate_pipeline", {"spark": spark, "config": config}))
-        return ["topic shop.public.orders, 3 partitions"]
+        return self.findings
 
     def _session(self, **options: Any) -> str:
         self.calls.append(("session", options))

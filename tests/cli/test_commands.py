@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import pytest
@@ -9,7 +10,7 @@ from lakeingest.cli.main import execute
 from lakeingest.cli.show import parse_as_of
 from lakeingest.config import PipelineConfig
 from lakeingest.config.reference import reference
-from tests.cli.library import Library, Summary
+from tests.cli.library import Findings, Library, Summary
 
 
 def test_run_hands_its_options_to_the_library(configuration: str, library: Library) -> None:
@@ -118,7 +119,23 @@ def test_validate_prints_its_findings(
     captured = capsys.readouterr()
     assert library.called("validate_pipeline")["spark"] == "spark"
     assert captured.out == "topic shop.public.orders, 3 partitions\n"
-    assert "shop can run" in captured.err
+    assert captured.err == "shop can run\n"
+
+
+@pytest.mark.parametrize(("count", "but"), [(1, "there is a warning"), (2, "there are 2 warnings")])
+def test_validate_does_not_say_that_all_is_well_where_something_is_to_be_looked_at(
+    count: int,
+    but: str,
+    configuration: str,
+    library: Library,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    library.findings = Findings(warnings=tuple(f"table {n} is unknown" for n in range(count)))
+    assert execute(["validate", configuration, "--output", "json"]) == 0
+    captured = capsys.readouterr()
+    last = f"warning: table {count - 1} is unknown"
+    assert captured.err.endswith(f"{last}\nshop can run, but {but}\n")
+    assert json.loads(captured.out)["warnings"] == list(library.findings.warnings)
 
 
 def test_config_reference_prints_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,7 +145,8 @@ def test_config_reference_prints_the_reference(capsys: pytest.CaptureFixture[str
 
 def test_version_prints_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("lakeingest ")
+    (line,) = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"lakeingest \d+\.\d+\.\d+", line)
 
 
 @pytest.mark.parametrize(

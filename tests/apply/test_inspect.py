@@ -1,0 +1,126 @@
+"""A pipeline looked at: before its first run, after it, and with a table's name misspelt."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.inspect import pipeline_status, validate_pipeline
+from lakeingest.apply.run import run_pipeline
+from lakeingest.cli.main import execute
+from lakeingest.config import load_config
+from lakeingest.config.model import PipelineConfig
+from lakeingest.demo import demo_folder
+from lakeingest.errors import ConfigError, UnavailableError
+from tests.reader.small_lake import LINES, NOTES, SmallLake
+
+MISSPELT = "lakeingest.table.public.note.infinite.times"
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> PipelineConfig:
+    """The packaged run, without a lake."""
+    folder = demo_folder()
+    return load_config(
+        folder / "pipeline.properties",
+        [f"lakeingest.source.path={folder}", f"lakeingest.target.path={tmp_path / 'lake'}"],
+    )
+
+
+def without_settings_of_notes(lake: SmallLake) -> dict[str, str]:
+    return {key: text for key, text in lake.settings.items() if f".{NOTES}." not in key}
+
+
+def test_before_the_first_run_everything_waits(spark: SparkSession, demo: PipelineConfig) -> None:
+    found = validate_pipeline(spark, demo)
+    assert found.warnings == ()
+    assert found.seen == ("9 topics, 0 tables, batch 0",)
+    status = pipeline_status(spark, demo)
+    assert status["batch"] == 0
+    assert status["tables"] == {}
+    assert status["records_not_applied"] == 9803
+    # A BEGIN and an END for each.
+    assert status["transaction_records_not_applied"] == 2 * 979
+    assert not Path(demo.target.path).exists()
+
+
+def test_after_a_run_nothing_waits(spark: SparkSession, small_lake: SmallLake) -> None:
+    config = load_config(small_lake.settings)
+    found = validate_pipeline(spark, config)
+    assert (found.warnings, found.seen) == ((), ("2 topics, 2 tables, batch 3",))
+    status = pipeline_status(spark, config)
+    assert (status["pipeline"], status["batch"], status["end_offset"]) == ("small", 3, 5)
+    assert list(status["tables"]) == [LINES, NOTES]  # type: ignore[call-overload]
+    assert (status["records_not_applied"], status["transaction_records_not_applied"]) == (0, 0)
+
+
+def test_a_misspelt_table_is_a_warning_with_the_nearest_name_in_a_run_too(
+    spark: SparkSession, small_lake: SmallLake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = load_config({**without_settings_of_notes(small_lake), MISSPELT: "null"})
+    (told,) = validate_pipeline(spark, config).warnings
+    assert told.startswith("lakeingest.table.public.note.* has no effect yet")
+    assert f"no topic 'small.public.note' is read. Was {NOTES} meant?" in told
+    summary = run_pipeline(spark, config)
+    assert (summary.nothing_new, summary.warnings) == (True, (told,))
+
+
+def test_validate_says_the_warning_before_it_says_that_the_pipeline_can_run(
+    spark: SparkSession, small_lake: SmallLake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = {**without_settings_of_notes(small_lake), MISSPELT: "null"}
+    path = tmp_path / "small.properties"
+    path.write_text("".join(f"{key}={text}\n" for key, text in settings.items()), "utf-8")
+    assert execute(["validate", str(path)]) == 0
+    said = capsys.readouterr()
+    assert said.out == "2 topics, 2 tables, batch 3\n"
+    assert f"Was {NOTES} meant?" in said.err
+    assert said.err.endswith("small can run, but there is a warning\n")
+
+
+def test_a_table_of_the_lake_whose_topic_is_gone_is_no_misspelling(
+    spark: SparkSession, small_lake: SmallLake, tmp_path: Path
+) -> None:
+    log = tmp_path / "topics"
+    log.mkdir()
+    of_lines = f"small.{LINES}.jsonl.gz", "small.transaction.jsonl.gz"
+    for name in of_lines:
+        shutil.copy(Path(small_lake.settings["lakeingest.source.path"]) / "topics" / name, log)
+    one = {**small_lake.settings, "lakeingest.source.path": str(tmp_path)}
+    found = validate_pipeline(spark, load_config(one))
+    assert (found.warnings, found.seen) == ((), ("1 topics, 2 tables, batch 3",))
+
+
+def test_a_table_that_is_not_among_the_listed_topics_is_told_of_once(
+    spark: SparkSession, small_lake: SmallLake
+) -> None:
+    settings = {
+        **without_settings_of_notes(small_lake),
+        MISSPELT: "null",
+        "lakeingest.source.topics": f"small.{LINES},small.{NOTES}",
+    }
+    (told,) = validate_pipeline(spark, load_config(settings)).warnings
+    assert "public.note is not among the topics" in told
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "error", "told"),
+    [
+        ("lakeingest.pipeline.name", "other", ConfigError, "holds the lake of pipeline 'small'"),
+        ("lakeingest.source.path", "/nowhere", UnavailableError, "cannot be listed"),
+        (f"lakeingest.table.{LINES}.schema", "id NUMBER", ConfigError, "not a column list"),
+    ],
+)
+def test_what_could_not_run_is_refused(
+    spark: SparkSession,
+    small_lake: SmallLake,
+    key: str,
+    text: str,
+    error: type[Exception],
+    told: str,
+) -> None:
+    with pytest.raises(error, match=told):
+        validate_pipeline(spark, load_config({**small_lake.settings, key: text}))
