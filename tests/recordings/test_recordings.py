@@ -169,7 +169,8 @@ def test_a_table_that_lost_one_row_is_found(
     assert wrong(in_small_batches) == []
     monkeypatch.setattr(check, "show_in_process", without_the_last_row)
     compared = check_tables(demo, folder / "pipeline.properties")
-    assert all("1 rows missing" in table.differences[0] for table in compared)
+    assert len(compared) == 9
+    assert [table for table in compared if "1 rows missing" not in table.differences[0]] == []
 
 
 def test_records_with_schemas_need_no_declared_tables(spark: SparkSession, tmp_path: Path) -> None:
