@@ -1,4 +1,4 @@
-"""lakeingest: Debezium change events to Delta tables, whole source transactions at a time.
+"""lakeingest: Debezium change events to Delta or Hudi tables, whole source transactions at a time.
 
 ``import lakeingest`` is the notebook's entrance::
 
