@@ -38,6 +38,19 @@ from lakeingest.source.contract import Source, TopicPartition
 
 
 @dataclass(frozen=True)
+class Begin:
+    """Where a pipeline goes on with the tables of another writer.
+
+    Attributes:
+        head: The ledger's, before it is claimed.
+        found: The place between two transactions.
+    """
+
+    head: Publication
+    found: Handover
+
+
+@dataclass(frozen=True)
 class Adoption:
     """The adoption of a pipeline's tables.
 
@@ -72,10 +85,32 @@ class Adoption:
             DataError: The log, or a table, does not hold what is needed any more.
             TransientError: See ``handover``.
         """
+        begin = self.begin(collections)
+        if begin is None:
+            return
+        failpoint("0.before-adoption")
+        head = self.ledger.claim(replace(begin.head, frontier=begin.found.frontier))
+        failpoint("0.frontier-claimed")
+        note = self._note(head, begin.found)
+        side_by_side(partial(self._adopt_one, note), adopted_collections(self.config))
+        failpoint("0.adopted")
+
+    def begin(self, collections: Sequence[str]) -> Begin | None:
+        """Find where the tables are gone on with, if they can be adopted; writes nothing.
+
+        Args:
+            collections: All of the pipeline.
+
+        Returns:
+            Null where all are adopted.
+
+        Raises:
+            LakeingestError: As ``adopt``.
+        """
         wanted = adopted_collections(self.config)
         refuse_settings(self.config, collections)
         if not any(side_by_side(self.tables.pending, wanted)):
-            return
+            return None
         head = self.ledger.head()
         if head.batch > 0:
             message = (
@@ -97,11 +132,7 @@ class Adoption:
             if self.config.source.kind == "recorded"
             else self.config.transaction_timeout_seconds,
         )
-        failpoint("0.before-adoption")
-        head = self.ledger.claim(replace(head, frontier=found.frontier))
-        failpoint("0.frontier-claimed")
-        side_by_side(partial(self._adopt_one, self._note(head, found)), wanted)
-        failpoint("0.adopted")
+        return Begin(head, found)
 
     def _adopt_one(self, note: CommitNote, collection: str) -> None:
         self.tables.adopt(collection, note)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from lakeingest.apply.adoption import Adoption, adopted_collections
 from lakeingest.apply.lake import read_lake
-from lakeingest.apply.opening import opened_ledger, opened_sink, storage_of
+from lakeingest.apply.opening import opened_adoption, opened_ledger, opened_sink, storage_of
 from lakeingest.apply.order import refuse_another_order
 from lakeingest.apply.reach import plan_reach
-from lakeingest.apply.run import pipeline_spec
+from lakeingest.apply.run import counted, pipeline_spec
 from lakeingest.apply.schemas import opened_schemas
 from lakeingest.apply.tables import TableBook, Warnings
 from lakeingest.apply.unread import without_topic
@@ -89,10 +90,20 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
         topics = source.topics()
         prefix = f"{config.source.topic_prefix}."
         collections = [topic.removeprefix(prefix) for topic in topics]
-        state = read_lake(ledger, sink, collections)
+        begin = None
+        if adopted_collections(config):
+            tables = opened_adoption(spark, config)
+            begin = Adoption(
+                config, source, tables, ledger, spec, schemas, counted(config), ""
+            ).begin(collections)
+        # Tables that are adopted later are nobody's until then, which ``read_lake`` refuses.
+        state = read_lake(ledger, sink, ()) if begin else read_lake(ledger, sink, collections)
         refuse_another_order(state.head, spec)
-        plan_reach(source, config.source.ends_topic, state.head.frontier, 2**62)
+        frontier = begin.found.frontier if begin else state.head.frontier
+        plan_reach(source, config.source.ends_topic, frontier, 2**62)
     for text in without_topic(config, {*collections, *state.head.tables}):
         warnings.add(text)
     seen = f"{len(topics)} topics, {len(state.tables)} tables, batch {state.head.batch}"
+    if begin:
+        seen += f", {len(collections)} tables to be adopted"
     return Findings(warnings.all(), (seen,))

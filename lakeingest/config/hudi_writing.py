@@ -65,6 +65,17 @@ _WHOLE_NUMBERS = (
     "hoodie.compact.inline.max.delta.commits",
 )
 
+_SWITCHES = {
+    "hoodie.clean.commits.retained": "hoodie.clean.automatic",
+    "hoodie.cleaner.commits.retained": "hoodie.clean.automatic",
+    "hoodie.keep.min.commits": "hoodie.archive.automatic",
+    "hoodie.keep.max.commits": "hoodie.archive.automatic",
+    "hoodie.compact.inline.max.delta.commits": "hoodie.compact.inline",
+}
+"""What says how often a table service works, by what lets it work at all."""
+
+_OTHER_SWITCHES = {"hoodie.compact.inline": "hoodie.compact.schedule.inline"}
+
 PAYLOAD_CONNECTORS = {
     "PostgresDebeziumAvroPayload": "postgresql",
     "MySqlDebeziumAvroPayload": "mysql",
@@ -120,6 +131,9 @@ def check(given: Mapping[HudiKey, Value], said: Said) -> None:
 def check_writer(given: Mapping[str, Value], said: Said) -> None:
     """Refuse settings of Hudi's writer with which a run could not write, or not be read.
 
+    Hudi's streamer cleans, archives and compacts unless it is told not to; here it is the other way
+    round, so a number alone, which meant something there, is told of.
+
     Args:
         given: Values by Hudi's key; only those that are handed on.
         said: Gets what is to be said.
@@ -134,6 +148,17 @@ def check_writer(given: Mapping[str, Value], said: Said) -> None:
     for key in _WHOLE_NUMBERS:
         if key in given and not given[key].text.isdecimal():
             said.problems.append(f"{key}: write a whole number")
+    for key, switch in _SWITCHES.items():
+        switches = (switch, _OTHER_SWITCHES.get(switch, switch))
+        if key in given and not any(_is_on(given.get(name)) for name in switches):
+            said.warnings.append(
+                f"{key} has no effect without {switch}=true: no table service works here unless it "
+                "is switched on"
+            )
+
+
+def _is_on(value: Value | None) -> bool:
+    return value is not None and value.text.lower() == "true"
 
 
 def _ordering(value: Value, said: Said) -> None:

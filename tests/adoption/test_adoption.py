@@ -12,8 +12,9 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply import adoption
 from lakeingest.apply.failpoints import ADOPTION_FAILPOINTS
+from lakeingest.apply.inspect import validate_pipeline
 from lakeingest.apply.run import run_pipeline
-from lakeingest.config import load_config
+from lakeingest.config import PipelineConfig, load_config
 from lakeingest.engine.hudi_table import READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.reader import open_lake
@@ -134,11 +135,13 @@ def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(
     given = properties_of(run, target) | {"lakeingest.batch.max.events": "20"}
     config = load_config(write_properties(tmp_path / "p.properties", given))
     assert not raw(spark, streamed["customers"].path).isEmpty()
+    assert said_to_be_adopted(spark, config)
     for place in crashes:
         with monkeypatch.context() as crash:
             crash_at(place, crash)
             with pytest.raises(CrashError):
                 run_pipeline(spark, config)
+        assert said_to_be_adopted(spark, config) == (place != "0.adopted")
     # A first batch that is far smaller than what lies between the tables must reach all the same.
     run_pipeline(spark, config, max_batches=1)
     given |= {"lakeingest.batch.max.events": events}
@@ -153,6 +156,12 @@ def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(
     wanted = len(run.oracle.final("customers").rows)
     assert table.count() == table.select("id").distinct().count() == wanted
     assert table.where(F.col("_event_lsn").isNull()).isEmpty()
+
+
+def said_to_be_adopted(spark: SparkSession, config: PipelineConfig) -> bool:
+    """Tell whether a look at the pipeline finds its tables still to be adopted."""
+    (seen,) = validate_pipeline(spark, config).seen
+    return f"{len(PARTS)} tables to be adopted" in seen
 
 
 def by_moved_keys(spark: SparkSession, run: RecordedRun, target: Path) -> None:
@@ -183,8 +192,9 @@ def test_a_table_is_not_touched_where_it_cannot_be_adopted_or_need_not_be(
         for key, value in change.items():
             given[f"lakeingest.{key.replace('_', '.')}"] = value
         config = load_config(write_properties(tmp_path / "p.properties", given))
-        with pytest.raises(kind, match=said):
-            run_pipeline(spark, config)
+        for tried in (validate_pipeline, run_pipeline):
+            with pytest.raises(kind, match=said):
+                tried(spark, config)
 
     before = sorted(path.name for path in (Path(old.path) / ".hoodie" / "timeline").iterdir())
     of_table = "table_public_documents"

@@ -147,6 +147,25 @@ def test_settings_of_hudis_writer_that_cannot_be_are_refused_where_it_writes(
     load_config({**RECORDED, **more})
 
 
+@pytest.mark.parametrize(
+    ("number", "switch"),
+    [
+        ("hoodie.clean.commits.retained", "hoodie.clean.automatic"),
+        ("hoodie.keep.max.commits", "hoodie.archive.automatic"),
+        ("hoodie.compact.inline.max.delta.commits", "hoodie.compact.inline"),
+        ("hoodie.compact.inline.max.delta.commits", "hoodie.compact.schedule.inline"),
+    ],
+)
+def test_how_often_a_table_service_works_is_a_warning_where_it_does_not(
+    number: str, switch: str
+) -> None:
+    given = {**RECORDED, "lakeingest.target.format": "hudi", number: "20"}
+    for more in ({}, {switch: "false"}):
+        (warning,) = load_config({**given, **more}).warnings
+        assert f"{number} has no effect without" in warning
+    assert load_config({**given, switch: "true"}).warnings == ()
+
+
 def test_a_type_of_hudi_tables_where_there_are_none_is_a_warning() -> None:
     kind = {"lakeingest.hudi.table.type": "COPY_ON_WRITE"}
     (warning,) = load_config({**RECORDED, **kind}).warnings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -27,15 +28,17 @@ def test_a_refusal_in_the_driver_and_in_a_task_is_an_access_error(spark: SparkSe
 
 
 @pytest.mark.parametrize(
-    ("root", "told"),
+    ("place", "told"),
     [
-        (closed_storage(), "java.net.ConnectException"),
-        ("webhdfs://no-such-host.invalid", "java.net.UnknownHostException"),
+        (closed_storage, "java.net.ConnectException"),
+        (lambda: "webhdfs://no-such-host.invalid", "java.net.UnknownHostException"),
     ],
+    ids=["nobody listens", "no such host"],
 )
 def test_a_storage_that_is_not_there_is_unavailable(
-    spark: SparkSession, root: str, told: str
+    spark: SparkSession, place: Callable[[], str], told: str
 ) -> None:
+    root = place()
     unavailable = pytest.raises(UnavailableError, match=f"'{root}' cannot be reached .*{told}")
     with unavailable, storage(root):
         spark.read.text(f"{root}/lake/part.txt").count()
