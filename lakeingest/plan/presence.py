@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default, is_stand_in
@@ -83,6 +84,33 @@ def presence(
     )
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """A column in the schemas of a batch.
+
+    Attributes:
+        tag: Of the first schema that has it.
+        first: The column there.
+        older: Schemas before that one, which lack it.
+        gone: Later ones that lack it.
+    """
+
+    tag: bytes
+    first: SourceColumn
+    older: frozenset[bytes]
+    gone: frozenset[bytes]
+
+
+class _Told(Enum):
+    """What a new column's schema tells of the rows that are older than it."""
+
+    NOTHING = auto()
+    DEFAULT = auto()
+    STAND_IN = auto()
+    ZERO = auto()
+    UNKNOWN_ZERO = auto()
+
+
 def _by_schema(
     shown: Shown,
     names: Sequence[str],
@@ -92,56 +120,59 @@ def _by_schema(
     *,
     exists: bool,
 ) -> Presence:
-    versions = {tag: {c.name: c for c in columns} for tag, columns in shown.versions.items()}
     known = before.by_name() if before else {}
     had = stored & frozenset(known) if before else stored
-    left_out: set[str] = set()
-    stand_ins: list[str] = []
-    zeros: list[str] = []
-    unfilled: list[str] = []
-    dropped: dict[str, frozenset[bytes]] = {}
-    early: dict[str, Early] = {}
-    fills: dict[str, Default] = {}
-    for name in names:
-        having = [tag for tag, columns in versions.items() if name in columns]
-        lacking = frozenset(versions) - frozenset(having)
-        if not having:
-            if name in stored:
-                left_out.add(name)
-            continue
-        if name in had:
-            if lacking:
-                dropped[name] = lacking
-            continue
-        order = list(versions)
-        older = frozenset(order[: order.index(having[0])])
-        if lacking - older:
-            dropped[name] = lacking - older
-        first = versions[having[0]][name]
-        # One that was there before, and not taken in, has values that are lost, not the default.
-        if name in known or not (exists or older):
-            continue
-        default = first.default
-        if default is None:
-            if zero is None or first.nullable is not False:
-                continue
-            default = zero(first)
-            (unfilled if default is None else zeros).append(name)
-            if default is None:
-                continue
-        elif is_stand_in(first):
-            stand_ins.append(name)
-            continue
-        value = Default(default, having[0])
-        if older:
-            early[name] = Early(older, value)
-        if exists:
-            fills[name] = value
+    found = {name: _seen(name, shown.versions) for name in names}
+    there = {name: seen for name, seen in found.items() if seen is not None}
+    lacking = {name: s.older | s.gone if name in had else s.gone for name, s in there.items()}
+    # One that was there before, and not taken in, has values that are lost, not the default.
+    new = {
+        name: seen
+        for name, seen in there.items()
+        if name not in had and name not in known and (exists or seen.older)
+    }
+    told = {name: _told(seen.first, zero) for name, seen in new.items()}
+    values = {
+        name: Default(text, new[name].tag) for name, (_, text) in told.items() if text is not None
+    }
+
+    def of(wanted: _Told) -> tuple[str, ...]:
+        return tuple(name for name, (what, _) in told.items() if what is wanted)
+
     return Presence(
-        frozenset(left_out),
-        Absences(dropped, early),
-        fills,
-        tuple(stand_ins),
-        tuple(zeros),
-        tuple(unfilled),
+        frozenset(name for name, seen in found.items() if seen is None and name in stored),
+        Absences(
+            {name: tags for name, tags in lacking.items() if tags},
+            {n: Early(new[n].older, value) for n, value in values.items() if new[n].older},
+        ),
+        values if exists else {},
+        of(_Told.STAND_IN),
+        of(_Told.ZERO),
+        of(_Told.UNKNOWN_ZERO),
     )
+
+
+def _seen(name: str, versions: Mapping[bytes, Sequence[SourceColumn]]) -> _Seen | None:
+    """Find a column in the schemas, oldest first; null: none of them has it."""
+    having = {
+        tag: column
+        for tag, columns in versions.items()
+        for column in columns
+        if column.name == name
+    }
+    if not having:
+        return None
+    tag, first = next(iter(having.items()))
+    order = list(versions)
+    older = frozenset(order[: order.index(tag)])
+    return _Seen(tag, first, older, frozenset(versions) - frozenset(having) - older)
+
+
+def _told(column: SourceColumn, zero: Zero | None) -> tuple[_Told, str | None]:
+    """Tell what old rows have of a new column; the text in JSON, where it is known."""
+    if column.default is not None:
+        return (_Told.STAND_IN, None) if is_stand_in(column) else (_Told.DEFAULT, column.default)
+    if zero is None or column.nullable is not False:
+        return _Told.NOTHING, None
+    text = zero(column)
+    return (_Told.UNKNOWN_ZERO if text is None else _Told.ZERO), text
