@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -14,7 +15,8 @@ from lakeingest.engine.held import held
 from lakeingest.event_columns import GONE, OPERATION
 from lakeingest.payload import moves, passing
 from lakeingest.payload.fold import FIRST_OP
-from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.payload.kept import kept_rows, with_kept_rows
+from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.plan.table import (
     decoded_rows,
     keys_passed,
@@ -45,7 +47,7 @@ def rows_pass(rows: DataFrame, shares: Sequence[Share]) -> bool:
 def asks_lake(shares: Sequence[Share], table: TableSpec) -> bool:
     """Tell whether a changeset that is not folded undecoded may have to ask the table."""
     if table.key_in_value:
-        return table.keyless is None
+        return table.keyless is not Keyless.APPEND
     return any(share.moved or share.relocated for share in shares)
 
 
@@ -85,9 +87,12 @@ def changeset(
     else:
         payload = payload_of_whole_rows(rows, table, spec)
     frame = held(payload)
-    row = frame.agg(*key_counts(FIRST_OP)).first()
+    gone = F.count_if(F.col(spec.names.deleted)).alias("gone")
+    row = frame.agg(*key_counts(FIRST_OP), gone).first()
     keys, inserted = (int(row["keys"]), int(row["inserted"])) if row else (0, 0)
-    return _changeset(frame, shares, table, spec, keys, inserted), keys
+    made = _changeset(frame, shares, table, spec, keys, inserted)
+    # An update may have been taken apart into a delete and a create (``plan/table.py``).
+    return replace(made, deletes=made.deletes or bool(row and row["gone"])), keys
 
 
 def _partial(
@@ -102,7 +107,11 @@ def _partial(
     moved = any(share.moved for share in shares)
     if moved and (not old_keys_told(table) or any(share.unpaired for share in shares)):
         decoded = moves.paired(decoded)
-    if spec.whole and asks_lake(shares, table):
+    if table.keyless is Keyless.FULL_ROW:
+        decoded = held(decoded)
+        if not kept_rows(decoded).isEmpty():
+            decoded = with_kept_rows(decoded, lake, table.key, floor, spec.names)
+    if spec.whole and table.keyless is None and asks_lake(shares, table):
         decoded = held(decoded)
         keys = held(passing.passed(decoded, "key_row", F.col("moved")))
         if not keys.isEmpty():

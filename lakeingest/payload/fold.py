@@ -26,8 +26,14 @@ from lakeingest.named import named
 from lakeingest.position import missing_below, present_entries
 from lakeingest.shape import MetadataColumns
 
-FIRST_OP = "__lakeingest_first_op"
-LINK = "__lakeingest_link"
+OURS = "__lakeingest_"
+"""Begins the names of columns that stand beside a source's, which may have any other name."""
+
+FIRST_OP = f"{OURS}first_op"
+LINK = f"{OURS}link"
+MOVED = f"{OURS}moved"
+DELETED_AT = f"{OURS}deleted_at"
+_LAST, _POSITION, _FIRST = f"{OURS}last", f"{OURS}position", f"{OURS}first"
 
 
 def fold_records(changes: DataFrame, *groups: str) -> DataFrame:
@@ -45,11 +51,11 @@ def fold_records(changes: DataFrame, *groups: str) -> DataFrame:
     of_last = ("op", "value", *carried_event(changes))
     last = F.max_by(F.struct(*of_last), F.col("position"))
     folded = changes.groupBy(*groups, "key").agg(
-        last.alias("_last"),
+        last.alias(_LAST),
         F.max("position").alias("position"),
         F.min_by("op", "position").alias("first_op"),
     )
-    kept = (f"_last.{name}" for name in of_last)
+    kept = (f"{_LAST}.{name}" for name in of_last)
     return folded.select(*groups, "key", *kept, "position", "first_op")
 
 
@@ -104,18 +110,20 @@ def fold_rows(
         columns that stay missing are to be looked for (struct ``key_row``, ``position`` of the
         move, ``below``), null where no primary-key change stands behind them.
     """
+    # A change of the record's key that keeps a declared one is a delete and a create in one place.
+    place = F.struct("position", F.col("op") != "d")
     aggregates = [
-        F.max_by(F.struct("op", "row", *carried_event(decoded)), F.col("position")).alias("_last"),
-        F.max("position").alias("_position"),
-        F.min_by("op", "position").alias("_first"),
+        F.max_by(F.struct("op", "row", *carried_event(decoded)), place).alias(_LAST),
+        F.max("position").alias(_POSITION),
+        F.min_by("op", place).alias(_FIRST),
         *evidence(fillable),
     ]
     folded = decoded.groupBy("key_row").agg(*aggregates)
-    deleted = F.col("_last.op") == "d"
+    deleted = F.col(f"{_LAST}.op") == "d"
     values, entries = [], []
     for name in columns:
         if name not in fillable:
-            values.append(_value(name, key, deleted, F.col("_last.row").getField(name)))
+            values.append(_value(name, key, deleted, F.col(f"{_LAST}.row").getField(name)))
             continue
         values.append(
             F.when(~deleted & found(name), named(_found(name)).getField("value")).alias(name)
@@ -123,34 +131,34 @@ def fold_rows(
         entries.append(F.struct(F.lit(name).alias("key"), _entry(name).alias("value")))
     older = present_entries(entries)
     positions = F.when(~deleted & (F.size(older) > 0), older)
-    at_move = missing_below(F.col("_moved.position"))
+    at_move = missing_below(F.col(f"{MOVED}.position"))
     unresolved = F.exists(F.map_values(older), lambda v: v == at_move)
     return folded.select(
-        *_with_event(values, F.col("_last").getField(EVENT), names),
-        F.col("_position").alias(names.position),
+        *_with_event(values, F.col(_LAST).getField(EVENT), names),
+        F.col(_POSITION).alias(names.position),
         deleted.alias(names.deleted),
         positions.alias(names.column_positions),
-        F.col("_first").alias(FIRST_OP),
-        F.when(~deleted & (F.size(older) > 0) & unresolved, F.col("_moved")).alias(LINK),
+        F.col(_FIRST).alias(FIRST_OP),
+        F.when(~deleted & (F.size(older) > 0) & unresolved, F.col(MOVED)).alias(LINK),
     )
 
 
 def evidence(fillable: Sequence[str]) -> list[Column]:
     """Aggregates over changes of one key: what is known of each column, and since when.
 
-    Gives ``_found_<n>`` (struct value, position of the newest value), ``_deleted_at`` and
-    ``_moved`` (struct key_row, position, below of the newest primary-key change with values left
+    Gives a struct for each column (struct value, position of the newest value), ``DELETED_AT`` and
+    ``MOVED`` (struct key_row, position, below of the newest primary-key change with values left
     out).
     """
     position = F.col("position")
     has_row = F.col("op") != "d"
     left_out = F.coalesce(F.col("unavailable"), F.array().cast("array<string>"))
     aggregates = [
-        F.max(F.when(~has_row, position)).alias("_deleted_at"),
+        F.max(F.when(~has_row, position)).alias(DELETED_AT),
         F.max_by(
             F.struct(F.col("moved_from_row").alias("key_row"), position, "below"),
             F.when(F.col("moved_from_row").isNotNull() & (F.size(left_out) > 0), position),
-        ).alias("_moved"),
+        ).alias(MOVED),
     ]
     for name in fillable:
         available = has_row & ~F.array_contains(left_out, F.lit(name))
@@ -162,7 +170,7 @@ def evidence(fillable: Sequence[str]) -> list[Column]:
 
 
 def _found(name: str) -> str:
-    return f"_found_{name}"
+    return f"{OURS}found_{name}"
 
 
 def found(name: str) -> Column:
@@ -170,8 +178,8 @@ def found(name: str) -> Column:
     at = named(_found(name)).getField("position")
     return (
         at.isNotNull()
-        & (at > F.coalesce(F.col("_deleted_at"), F.lit("")))
-        & (at >= F.coalesce(F.col("_moved.position"), F.lit("")))
+        & (at >= F.coalesce(F.col(DELETED_AT), F.lit("")))
+        & (at >= F.coalesce(F.col(f"{MOVED}.position"), F.lit("")))
     )
 
 
@@ -185,10 +193,10 @@ def _entry(name: str) -> Column:
     at = named(_found(name)).getField("position")
     never = F.lit("")
     began_at = F.greatest(
-        F.coalesce(F.col("_deleted_at"), never), F.coalesce(F.col("_moved.position"), never)
+        F.coalesce(F.col(DELETED_AT), never), F.coalesce(F.col(f"{MOVED}.position"), never)
     )
     return (
-        F.when(found(name) & (at == F.col("_position")), F.lit(None).cast("string"))
+        F.when(found(name) & (at == F.col(_POSITION)), F.lit(None).cast("string"))
         .when(found(name), at)
         .otherwise(missing_below(began_at))
     )

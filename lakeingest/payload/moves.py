@@ -23,18 +23,23 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from lakeingest.named import all_named, named
-from lakeingest.payload.fold import LINK, evidence, found, found_value
+from lakeingest.payload.fold import (
+    DELETED_AT,
+    LINK,
+    MOVED,
+    OURS,
+    evidence,
+    found,
+    found_value,
+)
 from lakeingest.position import inherited, is_missing, missing_below
 from lakeingest.shape import MetadataColumns
 
-_OURS = "__lakeingest_"
-"""Begins the names of columns that stand beside a source's, which may have any other name."""
-
-_KEY, _NEW_KEY, _MOVED_AT = f"{_OURS}key", f"{_OURS}new_key", f"{_OURS}moved_at"
+_KEY, _NEW_KEY, _MOVED_AT = f"{OURS}key", f"{OURS}new_key", f"{OURS}moved_at"
 
 
 def _slot(name: str) -> str:
-    return f"{_OURS}slot_{name}"
+    return f"{OURS}slot_{name}"
 
 
 def paired(decoded: DataFrame) -> DataFrame:
@@ -47,7 +52,7 @@ def paired(decoded: DataFrame) -> DataFrame:
         decoded: As ``fold.fold_rows`` takes it.
 
     Returns:
-        The same, with ``moved_from_row`` where a header was missing.
+        The same, with ``moved_from_row`` where a header was missing, and ``moved`` there.
     """
     deletes = decoded.where(F.col("op") == "d").select(
         F.col("position").alias("_at"), F.col("key_row").alias("_old")
@@ -59,7 +64,8 @@ def paired(decoded: DataFrame) -> DataFrame:
     )
     joined = decoded.join(old, lonely & (F.col("position") == F.col("_at")), "left")
     filled = F.coalesce(F.col("moved_from_row"), F.col("_old"))
-    return joined.withColumn("moved_from_row", filled).drop("_at", "_old")
+    moved = F.col("moved") | filled.isNotNull()
+    return joined.withColumns({"moved_from_row": filled, "moved": moved}).drop("_at", "_old")
 
 
 def links(payload: DataFrame, key: Sequence[str], fillable: Sequence[str]) -> DataFrame:
@@ -131,8 +137,8 @@ def hop(pending: DataFrame, decoded: DataFrame, fillable: Sequence[str]) -> Data
     seen = joined.groupBy("new_key").agg(
         *(F.first(named(name)).alias(name) for name in held), *evidence(fillable)
     )
-    moved_at = F.coalesce(F.col("_moved.position"), F.lit(""))
-    goes_on = F.col("_moved").isNotNull() & (moved_at > F.coalesce(F.col("_deleted_at"), F.lit("")))
+    moved_at = F.coalesce(F.col(f"{MOVED}.position"), F.lit(""))
+    goes_on = F.col(MOVED).isNotNull() & (moved_at > F.coalesce(F.col(DELETED_AT), F.lit("")))
     slots = [
         F.coalesce(named(_slot(name)), F.when(found(name), found_value(name))).alias(_slot(name))
         for name in fillable
@@ -142,9 +148,9 @@ def hop(pending: DataFrame, decoded: DataFrame, fillable: Sequence[str]) -> Data
     return seen.select(
         "new_key",
         F.concat(F.col("way"), F.array(stretch)).alias("way"),
-        F.when(goes_on, F.col("_moved.key_row")).otherwise(F.col("at_key")).alias("at_key"),
+        F.when(goes_on, F.col(f"{MOVED}.key_row")).otherwise(F.col("at_key")).alias("at_key"),
         "moved_at",
-        F.when(goes_on, F.col("_moved.below")).otherwise(F.col("_under")).alias("below"),
+        F.when(goes_on, F.col(f"{MOVED}.below")).otherwise(F.col("_under")).alias("below"),
         (~goes_on).alias("ended"),
         *slots,
     )

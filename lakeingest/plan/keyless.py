@@ -15,8 +15,9 @@ value out (Oracle's LOBs, SQL Server's ``(max)`` types), nobody knows what the r
 
 What a transaction does to a row is counted, not looked up at its last event: ``v = v + 1`` over 1
 and 2 makes a 2 and then takes one away, and there is a 2 as before. Whoever made the last of them,
-the row is there; else as many taken as made leave it as it was. Rows that no transaction holds
-together (``transaction.mode=none``) are each on their own, and such a statement loses a row there.
+the row is there; else as many taken as made leave it as it was (``payload/kept.py``). Rows that no
+transaction holds together (``transaction.mode=none``) are each on their own, and such a statement
+loses a row there.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from lakeingest.decode.logical_type import CONVERSION_FAILED
 from lakeingest.decode.row import with_row
 from lakeingest.event_columns import EVENT
 from lakeingest.payload.fold import carried_event
+from lakeingest.payload.kept import KEPT
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 
 NO_ROW_BEFORE = "LAKEINGEST_NO_ROW_BEFORE"
@@ -73,7 +75,8 @@ def keyless_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     apart = both.withColumn("_part", F.explode(parts))
     for name in ("op", "row", "made"):
         apart = apart.withColumn(name, F.col("_part").getField(name))
-    net = _net(apart.withColumn("row_key", _hash(_json("row"))))
+    within = F.coalesce("transaction_key", "position") if spec.whole else F.col("position")
+    net = _net(apart.withColumn("row_key", _hash(_json("row"))).withColumn("within", within))
     return _shaped(net, table, F.col("row_key"), F.col("op"))
 
 
@@ -82,18 +85,18 @@ def _part(op: str, made: int, row: Column) -> Column:
 
 
 def _net(apart: DataFrame) -> DataFrame:
-    """Keep of what a transaction does to each row one change, or none.
+    """Keep of what a transaction does to each row one change.
 
     An event that came again counts once: it has the same place, and within one life of the
     connector the same identity.
 
     Args:
-        apart: Changes with ``row_key`` (a hash of ``row``) and ``made`` (1, 0 or -1 rows).
+        apart: Changes with ``row_key`` (a hash of ``row``), ``made`` (1, 0 or -1 rows) and
+            ``within``: what they are one with.
     """
     event = carried_event(apart)
-    within = F.coalesce("transaction_key", "position")
     # The counts below need no shuffle of their own.
-    together = apart.withColumn("within", within).repartition("row_key")
+    together = apart.repartition("row_key")
     alike = ("within", "row_key", "position", "op", "made")
     in_one_life = together.groupBy(*alike, "incarnation").agg(
         F.size(F.collect_set("identity")).alias("times"),
@@ -111,9 +114,9 @@ def _net(apart: DataFrame) -> DataFrame:
         F.max("position").alias("position"),
     )
     there = (F.col("last_op") != "d") | (F.col("made") > 0)
-    told = counted.where(there | (F.col("made") < 0))
-    op = F.when(there, F.col("come")).otherwise(F.lit("d"))
-    return told.select("row_key", op.alias("op"), "position", "last.*")
+    gone = F.when(F.col("made") < 0, F.lit("d")).otherwise(F.lit(KEPT))
+    op = F.when(there, F.col("come")).otherwise(gone)
+    return counted.select("row_key", op.alias("op"), "position", "last.*")
 
 
 def _decoded(rows: DataFrame, table: TableSpec, spec: PipelineSpec, side: str) -> DataFrame:

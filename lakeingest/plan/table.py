@@ -9,9 +9,7 @@ silence for whoever declares one that does.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from functools import reduce
-from operator import and_
+from collections.abc import Collection
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -110,7 +108,7 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
 
 def old_keys_told(table: TableSpec) -> bool:
     """Tell whether ``decoded_rows`` says of each key change what the old key was."""
-    return table.key_in_value or header_tells(table.key_columns(), table.reader)
+    return not table.key_in_value and header_tells(table.key_columns(), table.reader)
 
 
 def keys_passed(rows: DataFrame) -> DataFrame:
@@ -121,7 +119,7 @@ def keys_passed(rows: DataFrame) -> DataFrame:
 
 def _with_declared_key(decoded: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
     """Read the key from the row, and take an update that changes it apart in two changes."""
-    key = F.struct(*(_there(name, table.key).alias(name) for name in table.key))
+    key = F.struct(*(_there(name).alias(name) for name in table.key))
     keyed = decoded.withColumn("key_row", key).withColumnsRenamed(_SET_ASIDE)
     before = with_row(
         keyed,
@@ -159,19 +157,22 @@ def _part(op: Column | str, key: str, moved_from: Column) -> Column:
 
 _SET_ASIDE = {"row": "_row", "unavailable": "_unavailable"}
 _WHOLE = "declare the record key's columns as its key, or set REPLICA IDENTITY FULL"
+_WITHOUT_NULL = "declare columns as its key that are NOT NULL"
 
 
-def _there(name: str, key: Sequence[str]) -> Column:
+def _there(name: str) -> Column:
     """Return a key column of ``row``; one that is left out fails the job."""
     missing = F.coalesce(F.array_contains("unavailable", name), F.lit(False))
     failed = Site(name).failed("an update leaves this column of the key out", _WHOLE)
+    value = F.col("row").getField(name)
     # Without REPLICA IDENTITY FULL a delete has the record's key, and NULL for all else.
-    untold = reduce(and_, (F.col("row").getField(part).isNull() for part in key))
     unsaid = Site(name).failed("a delete does not say what this column of the key was", _WHOLE)
+    unkeyed = Site(name).failed("NULL in a column of the key finds no row", _WITHOUT_NULL)
     return (
         F.when(missing, failed)
-        .when((F.col("op") == "d") & untold, unsaid)
-        .otherwise(F.col("row").getField(name))
+        .when((F.col("op") == "d") & value.isNull(), unsaid)
+        .when(value.isNull(), unkeyed)
+        .otherwise(value)
     )
 
 

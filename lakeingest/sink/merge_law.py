@@ -137,8 +137,12 @@ class MergeLaw:
             return [*clauses, Clause(self._newer, {**self._whole(), **self._reborn()})]
         # Not only below the row: a change that comes again at the row's own position may bring an
         # older one with it that has what it left out.
+        # A delete at the row's own place was taken before the row came to the key
+        # (``payload/passing.py``), and supplies nothing.
+        gone = deleted & (source(names.position) == target(names.position))
         late = (
             (source(names.position) <= target(names.position))
+            & ~gone
             & ~target(names.deleted)
             & target(names.column_positions).isNotNull()
             & self._supplies()

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructType, TimestampNTZType
 
 from lakeingest.apply.spark_errors import explained
@@ -14,6 +15,7 @@ from lakeingest.decode.columns import Encodings, declared
 from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.envelope import changes
 from lakeingest.errors import DataError
+from lakeingest.payload.kept import KEPT, with_kept_rows
 from lakeingest.plan.keyless import NO_ROW_BEFORE, NOT_AN_INSERT
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.plan.table import decoded_rows, payload_of_partial_rows
@@ -21,6 +23,7 @@ from tests.envelope.records import Record, frame, postgresql_event
 
 SPEC = PipelineSpec("postgresql", Encodings())
 SCHEMA = StructType().add("n", LongType()).add("at", TimestampNTZType()).add("t", StringType())
+GONE = (None, None, True)
 ROW = {"n": 1, "at": 1_700_000_000_000_001, "t": None}
 
 
@@ -38,20 +41,42 @@ def numbered(number: int) -> dict[str, Any]:
     return {**ROW, "n": number}
 
 
-def payloads(
-    spark: SparkSession, policy: Keyless, events: Sequence[Any], *, lives: Sequence[str] = ("one",)
-) -> list[tuple[Any, ...]]:
-    """Fold events that come once in each life of the connector: values, and whether deleted."""
+def keyless(policy: Keyless) -> TableSpec:
+    columns = declared(SCHEMA, SPEC.encodings)
+    return TableSpec("public.a", columns, (SPEC.names.row_key,), True, keyless=policy)
+
+
+def decoded(
+    spark: SparkSession,
+    events: Sequence[Any],
+    policy: Keyless = Keyless.FULL_ROW,
+    *,
+    lives: Sequence[str] = ("one",),
+) -> DataFrame:
+    """Decode events that come once in each life of the connector."""
     records = [
         Record("t.public.a", one, None, 0, number, {"__debezium.context.runId": life})
         for number, (life, one) in enumerate((life, one) for life in lives for one in events)
     ]
     found = changes(decode_envelope(frame(spark, records)), "postgresql", 0, ())
-    columns = declared(SCHEMA, SPEC.encodings)
-    table = TableSpec("public.a", columns, (SPEC.names.row_key,), True, keyless=policy)
-    payload = payload_of_partial_rows(decoded_rows(found, table, SPEC), table, SPEC)
-    rows = payload.select("n", "t", SPEC.names.deleted).collect()
-    return sorted((tuple(row) for row in rows), key=str)
+    return decoded_rows(found, keyless(policy), SPEC)
+
+
+def payloads(
+    spark: SparkSession,
+    policy: Keyless,
+    events: Sequence[Any],
+    *,
+    lives: Sequence[str] = ("one",),
+    lake: DataFrame | None = None,
+) -> list[tuple[Any, ...]]:
+    """Fold events that come once in each life of the connector: values, and whether deleted."""
+    table = keyless(policy)
+    rows = decoded(spark, events, policy, lives=lives)
+    told = with_kept_rows(rows, lake, table.key, "", SPEC.names)
+    payload = payload_of_partial_rows(told, table, SPEC)
+    found = payload.select("n", "t", SPEC.names.deleted).collect()
+    return sorted((tuple(row) for row in found), key=str)
 
 
 def test_equal_rows_of_one_copy_are_as_many_rows_however_often_they_are_repeated(
@@ -91,8 +116,8 @@ def test_a_row_that_is_inserted_changed_back_and_forth_and_deleted_is_gone(
         event("u", ROW, new, lsn=130),
         event("d", None, ROW, lsn=140),
     ]
-    # In one transaction nothing happened to either row; in four, each is gone at the end.
-    assert payloads(spark, Keyless.FULL_ROW, events) == []
+    # In one transaction nothing happened to either row, which nobody had; in four, each is gone.
+    assert [row[2] for row in payloads(spark, Keyless.FULL_ROW, events)] == [True, True]
     apart = [in_transaction(one, xid) for xid, one in enumerate(events)]
     assert [row[2] for row in payloads(spark, Keyless.FULL_ROW, apart)] == [True, True]
 
@@ -102,12 +127,37 @@ def test_rows_that_a_statement_passes_on_to_one_another_stay(
     spark: SparkSession, lives: tuple[str, ...]
 ) -> None:
     # UPDATE t SET n = n + 1 over 1 and 2: there is a 2 before and after it.
+    inserted = in_transaction(event("c", numbered(2), lsn=105), 7)
     events = [
         event("u", numbered(2), numbered(1), lsn=110, order=1),
         event("u", numbered(3), numbered(2), lsn=120, order=2),
     ]
-    found = payloads(spark, Keyless.FULL_ROW, events, lives=lives)
-    assert found == [(3, None, False), (None, None, True)]
+    found = payloads(spark, Keyless.FULL_ROW, [inserted, *events], lives=lives)
+    assert found == [(2, None, False), (3, None, False), (None, None, True)]
+
+
+@pytest.mark.parametrize(("deleted", "kept"), [(False, [(1, None, False)]), (True, [GONE])])
+def test_a_row_that_its_transaction_makes_and_takes_away_is_as_the_lake_has_it(
+    spark: SparkSession, deleted: bool, kept: list[Any]
+) -> None:
+    events = [event("c", ROW, lsn=110, order=1), event("d", None, ROW, lsn=120, order=2)]
+    (made,) = decoded(spark, [events[0]]).select("key_row.*").collect()
+    names = SPEC.names
+    lake = spark.createDataFrame(
+        [(made[0], deleted, "1")],
+        f"{names.row_key} string, {names.deleted} boolean, {names.position} string",
+    )
+    assert payloads(spark, Keyless.FULL_ROW, events, lake=lake) == kept
+
+
+def test_what_a_transaction_left_as_it_was_has_its_last_place(spark: SparkSession) -> None:
+    # So that a part of it that comes again finds the row there.
+    events = [event("c", ROW, lsn=110, order=1), event("d", None, ROW, lsn=120, order=2)]
+    places = {number: decoded(spark, events[:number]).agg(F.max("position")) for number in (1, 2)}
+    first, last = (str(places[number].collect()[0][0]) for number in (1, 2))
+    (kept,) = decoded(spark, events).select("op", "position").collect()
+    assert (kept["op"], kept["position"]) == (KEPT, last)
+    assert first < last
 
 
 def test_a_row_that_its_transaction_makes_once_more_than_it_takes_it_away_is_there(
@@ -116,7 +166,7 @@ def test_a_row_that_its_transaction_makes_once_more_than_it_takes_it_away_is_the
     made = [event("c", ROW, lsn=110, order=1), event("c", ROW, lsn=110, order=2)]
     taken = event("d", None, ROW, lsn=120, order=3)
     assert payloads(spark, Keyless.FULL_ROW, [*made, taken]) == [(1, None, False)]
-    assert payloads(spark, Keyless.FULL_ROW, [made[0], taken]) == []
+    assert payloads(spark, Keyless.FULL_ROW, [made[0], taken]) == [GONE]
 
 
 def test_a_row_that_is_made_last_is_there_whatever_was_taken_away_before(
