@@ -84,7 +84,7 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
         closing(opened_schemas(spark, config.source)) as schemas,
     ):
         ledger, sink = opened_ledger(spark, config, ""), opened_sink(spark, config)
-        spec = pipeline_spec(config)
+        spec = pipeline_spec(config, schemas.format)
         TableBook(spark, config, spec, sink, warnings.add)
         schemas.check()
         topics = source.topics()

@@ -12,7 +12,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from pyspark.sql import Column, SparkSession
@@ -41,6 +41,7 @@ from lakeingest.apply.unread import without_topic
 from lakeingest.apply.window import Window
 from lakeingest.config.model import PipelineConfig
 from lakeingest.decode.columns import Encodings
+from lakeingest.decode.wire import WireFormat
 from lakeingest.engine.own_session import own_session
 from lakeingest.engine.remembered_names import remember_names
 from lakeingest.engine.storage_errors import storage
@@ -57,8 +58,13 @@ IDLE_SECONDS = 1.0
 """Pause of a continuous run after a window that brought nothing."""
 
 
-def pipeline_spec(config: PipelineConfig) -> PipelineSpec:
-    """Return the planning settings of a configuration."""
+def pipeline_spec(config: PipelineConfig, wire: WireFormat) -> PipelineSpec:
+    """Return the planning settings of a configuration.
+
+    Args:
+        config: The pipeline.
+        wire: How its records are read, by what is known of their schemas (``Schemas.format``).
+    """
     encodings = Encodings(
         decimal=config.source.decimal_mode,
         binary=config.source.binary_mode,
@@ -73,6 +79,7 @@ def pipeline_spec(config: PipelineConfig) -> PipelineSpec:
         config.source.connector,
         encodings,
         config.metadata(),
+        format=wire,
         uncounted=config.uncounted_collections,
         whole=config.source.ends_topic is not None,
         ordering=Ordering(
@@ -133,7 +140,7 @@ class PipelineRun:
         self._on_batch = on_batch
         self._run = uuid.uuid4().hex
         self._schemas = schemas
-        self._spec = replace(pipeline_spec(config), format=schemas.format)
+        self._spec = pipeline_spec(config, schemas.format)
         self._warnings = Warnings()
         for text in config.warnings:
             self._warnings.add(text)

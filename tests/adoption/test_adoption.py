@@ -21,6 +21,8 @@ from lakeingest.reader import open_lake
 from lakeingest.sink.contract import CommitNote
 from lakeingest.source.recorded import RecordedSource
 from tests.adoption.streamer import PLACEHOLDER, SomeTables, Streamed
+from tests.adoption.test_adopted_table import FIRST, streamed
+from tests.apply.test_schemas import OLD, Log
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 from tests.recordings.prefix import PrefixChecker
 from tests.recordings.totals import TotalsOfLake, publications
@@ -162,6 +164,42 @@ def said_to_be_adopted(spark: SparkSession, config: PipelineConfig) -> bool:
     """Tell whether a look at the pipeline finds its tables still to be adopted."""
     (seen,) = validate_pipeline(spark, config).seen
     return f"{len(PARTS)} tables to be adopted" in seen
+
+
+def of_avro(spark: SparkSession, folder: Path) -> dict[str, str]:
+    """Write an Avro log, whose last END is missing, and a table behind it; return a pipeline."""
+    log = Log(folder / "log")
+    for number in (1, 2, 3):
+        log.commit(2, OLD, {"id": number, "n": number})
+    del log.ends[-1]
+    log.write(1, 2, 3)
+    orders = "public.orders"
+    streamed(spark, str(folder / "lake" / orders), "COPY_ON_WRITE", FIRST)
+    given = {
+        "pipeline.name": "orders",
+        "source.kind": "recorded",
+        "source.path": str(log.folder),
+        "source.format": "avro",
+        "source.connector": "postgresql",
+        "source.topic.prefix": "shop",
+        "source.topics": f"shop.{orders}",
+        "target.path": str(folder / "lake"),
+        "target.format": "hudi",
+        "deletes": "hard",
+        f"table.{orders}.adopt": "hudi-streamer",
+        f"table.{orders}.checkpoint": f"shop.{orders},0:3",
+    }
+    return {f"lakeingest.{key}": text for key, text in given.items()}
+
+
+def test_a_look_at_a_pipeline_that_will_adopt_reads_its_log_as_the_run_does(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Avro here; read as JSON it would have no change and no END."""
+    config = load_config(of_avro(spark, tmp_path))
+    for tried in (validate_pipeline, run_pipeline):
+        with pytest.raises(DataError, match="changes of 1 rows whose transaction has no END"):
+            tried(spark, config)
 
 
 def by_moved_keys(spark: SparkSession, run: RecordedRun, target: Path) -> None:

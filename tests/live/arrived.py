@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -30,4 +29,4 @@ def changes_of(spark: SparkSession, run: LiveRun, chain: Chain) -> DataFrame:
             [OffsetRange(p.topic, p.partition, w.earliest, w.high) for p, w in bounds.items()]
         )
         schemas.learn(records)
-        return window_changes(records, replace(pipeline_spec(config), format=schemas.format))
+        return window_changes(records, pipeline_spec(config, schemas.format))
