@@ -108,9 +108,10 @@ class Adoption:
             LakeingestError: As ``adopt``.
         """
         wanted = adopted_collections(self.config)
-        refuse_settings(self.config, collections)
         if not any(side_by_side(self.tables.pending, wanted)):
+            # The setting may stay: what is new in the source is then loaded as in any pipeline.
             return None
+        refuse_settings(self.config, collections)
         head = self.ledger.head()
         if head.batch > 0:
             message = (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
-from lakeingest.apply.adoption import adopted_collections, refuse_settings
+from lakeingest.apply.adoption import Adoption, Begin, adopted_collections, refuse_settings
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.stuck import refuse_unknown_ends
 from lakeingest.apply.window import Window
@@ -18,6 +18,7 @@ from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
 from lakeingest.sink.contract import CommitNote, TableState, schema_token, token
 from lakeingest.sink.hudi_adopted import adopted_options, refuse_other_index, refuse_unlike
+from lakeingest.sink.hudi_adoption import HudiAdoption
 from lakeingest.sink.hudi_services import layout
 from tests.recordings.configure import write_properties
 
@@ -163,6 +164,28 @@ def test_a_table_that_would_begin_elsewhere_is_named(tmp_path: Path) -> None:
         refuse_settings(config(tmp_path), ["public.a", "public.b"])
     with pytest.raises(ConfigError, match=r"no topic of public\.a is read"):
         refuse_settings(config(tmp_path), ["public.b"])
+
+
+def test_a_new_table_of_the_source_stops_no_run_once_all_are_adopted(tmp_path: Path) -> None:
+    """The setting may stay."""
+
+    class Tables:
+        def __init__(self, *, pending: bool) -> None:
+            self.left = pending
+
+        def pending(self, _: str) -> bool:
+            return self.left
+
+    def begin(*, pending: bool) -> Begin | None:
+        tables = cast(HudiAdoption, Tables(pending=pending))
+        nothing: Any = None
+        given = (config(tmp_path), nothing, tables, nothing, nothing, nothing, nothing, "r")
+        adoption = Adoption(*given)
+        return adoption.begin(["public.a", "public.new"])
+
+    assert begin(pending=False) is None
+    with pytest.raises(ConfigError, match=r"public\.new would be loaded from the beginning"):
+        begin(pending=True)
 
 
 def state(version: int, adopted_at: str = "") -> TableState:
