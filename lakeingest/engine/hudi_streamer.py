@@ -12,7 +12,12 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.hudi_table import commits, java, opened_table
+from lakeingest.engine.hudi_table import READ_OPTIONS, commits, java, opened_table
+
+_SOME = 100
+"""Rows of which it is asked where they lie; under another number of buckets half of them move."""
+
+_KEY, _FILE = "_hoodie_record_key", "_hoodie_file_name"
 
 
 def table_properties(spark: SparkSession, path: str) -> dict[str, str]:
@@ -41,6 +46,29 @@ def newest_file_ids(spark: SparkSession, path: str) -> list[str]:
         if found:
             return sorted(found)
     return []
+
+
+def is_hashed_consistently(spark: SparkSession, path: str) -> bool:
+    """Tell whether the table has an index of consistent hashing, which keeps files of its own."""
+    jvm, configuration = java(spark)
+    folder = jvm.org.apache.hadoop.fs.Path(opened_table(spark, path).getHashingMetadataPath())
+    return bool(folder.getFileSystem(configuration).exists(folder))
+
+
+def rows_elsewhere(spark: SparkSession, path: str, fields: str, buckets: int) -> int:
+    """Count those of some rows that Hudi would look for in another bucket than theirs.
+
+    Args:
+        spark: Session with Hudi's extension.
+        path: The table; all its files are those of buckets.
+        fields: Key fields that are hashed, with commas between.
+        buckets: How many there are, by the settings.
+    """
+    jvm, _ = java(spark)
+    bucket_of = jvm.org.apache.hudi.index.bucket.BucketIdentifier.getBucketId
+    table = spark.read.format("hudi").options(**READ_OPTIONS).load(path)
+    placed = table.select(_KEY, _FILE).na.drop().limit(_SOME).collect()
+    return sum(int(row[_FILE][:8]) != bucket_of(row[_KEY], fields, buckets) for row in placed)
 
 
 def with_positions(frame: DataFrame, position: str, deleted: str, adopted_at: str) -> DataFrame:

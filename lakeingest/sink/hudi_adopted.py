@@ -20,7 +20,8 @@ table anew from its rows (a copy of all data, and the table's history is gone).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -40,7 +41,8 @@ OPERATION = "_change_operation_type"
 _PAYLOAD = "PostgresDebeziumAvroPayload"
 _PAYLOAD_KEYS = ("hoodie.table.legacy.payload.class", "hoodie.compaction.payload.class")
 _MARK = "hoodie.record.merge.property.hoodie.payload.delete."
-_INDEX, _BUCKETS = "hoodie.index.type", "hoodie.bucket.index.num.buckets"
+_INDEX, _ENGINE = "hoodie.index.type", "hoodie.index.bucket.engine"
+_BUCKETS, _HASHED = "hoodie.bucket.index.num.buckets", "hoodie.bucket.index.hash.field"
 _BUCKET = re.compile("000[0-9]{5}-")
 """How the file of a bucket is named: by its number, in eight digits. Others begin with eight random
 hexadecimal digits, of which one in forty thousand looks the same."""
@@ -84,36 +86,85 @@ def refuse_unlike(collection: str, properties: Mapping[str, str]) -> None:
         raise ConfigError(message)
 
 
-def refuse_other_index(collection: str, files: Sequence[str], options: Mapping[str, str]) -> None:
+@dataclass(frozen=True)
+class Buckets:
+    """What the options of our writes say of an index by a fixed number of buckets.
+
+    Attributes:
+        fields: Key fields that are hashed, with commas between.
+        number: How many buckets there are.
+    """
+
+    fields: str
+    number: int
+
+
+def buckets_of(options: Mapping[str, str]) -> Buckets | None:
+    """Return the buckets that rows are written to; null: the index is another one."""
+    if not _is_by_bucket(options) or _engine(options) != "SIMPLE":
+        return None
+    fields = options.get(_HASHED) or options["hoodie.datasource.write.recordkey.field"]
+    return Buckets(fields, int(options.get(_BUCKETS, HUDIS_BUCKETS)))
+
+
+def _is_by_bucket(options: Mapping[str, str]) -> bool:
+    return options.get(_INDEX, "").upper() == "BUCKET"
+
+
+def _engine(options: Mapping[str, str]) -> str:
+    return options.get(_ENGINE, "SIMPLE").upper()
+
+
+def refuse_other_index(
+    collection: str,
+    files: Sequence[str],
+    options: Mapping[str, str],
+    elsewhere: Callable[[str, int], int],
+    *,
+    consistent: bool,
+) -> None:
     """Stop where rows would be looked for in other files than those in which they lie.
 
     A table does not say what its index is, and with another one Hudi writes rows a second time.
+    The files' names tell buckets, but not how many: 32 are no contradiction to numbers below 16.
+    So of some rows it is asked in which bucket they would be.
 
     Args:
         collection: The source table.
         files: Identifiers of some of the table's files.
         options: Those of our writes to it.
+        elsewhere: Counts rows that would be looked for in another bucket, by hashed fields and
+            number of buckets.
+        consistent: Whether the table has an index of consistent hashing.
 
     Raises:
-        ConfigError: The index is another one, as far as the files' names tell.
+        ConfigError: The index is another one, as far as files and some rows tell.
     """
-    numbers = [int(file[:8]) for file in files if _BUCKET.match(file)]
-    by_bucket = options.get(_INDEX, "").upper() == "BUCKET"
-    simple = options.get("hoodie.index.bucket.engine", "SIMPLE").upper() == "SIMPLE"
-    given = int(options.get(_BUCKETS, HUDIS_BUCKETS))
-    fault = None
     if not files:
         return
-    if len(numbers) == len(files):
-        if not (by_bucket and simple):
-            fault = (
-                f"its rows lie in buckets. Set {_INDEX}=BUCKET and {_BUCKETS}, both as Hudi "
-                "Streamer had them"
-            )
-        elif max(numbers) >= given:
-            fault = f"it has a bucket {max(numbers)}. Set {_BUCKETS} as Hudi Streamer had it"
-    elif by_bucket and simple:
+    in_buckets = all(_BUCKET.match(file) for file in files)
+    wanted = buckets_of(options)
+    fault = None
+    if consistent != (_is_by_bucket(options) and _engine(options) == "CONSISTENT_HASHING"):
+        has = "an" if consistent else "no"
+        fault = (
+            f"it has {has} index of consistent hashing. Set {_INDEX} and {_ENGINE} as Hudi "
+            "Streamer had them"
+        )
+    elif consistent:
+        return
+    elif in_buckets and wanted is None:
+        fault = (
+            f"its rows lie in buckets. Set {_INDEX}=BUCKET and {_BUCKETS}, both as Hudi "
+            "Streamer had them"
+        )
+    elif wanted is not None and not in_buckets:
         fault = f"its rows do not lie in buckets. Set {_INDEX} as Hudi Streamer had it"
+    elif wanted is not None and elsewhere(wanted.fields, wanted.number):
+        fault = (
+            f"its rows do not lie by {wanted.fields} in {wanted.number} buckets. Set {_BUCKETS} "
+            f"and {_HASHED} as Hudi Streamer had them"
+        )
     if fault is not None:
         message = (
             f"The Hudi table of '{collection}' cannot be adopted with these settings: {fault}; "

@@ -13,12 +13,19 @@ then this commit writes these rows.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine.held import held
-from lakeingest.engine.hudi_streamer import newest_checkpoint, newest_file_ids, table_properties
+from lakeingest.engine.hudi_streamer import (
+    is_hashed_consistently,
+    newest_checkpoint,
+    newest_file_ids,
+    rows_elsewhere,
+    table_properties,
+)
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import CommitNote, TableState
@@ -101,7 +108,13 @@ class HudiAdoption:
         properties = table_properties(self._spark, path)
         refuse_unlike(collection, properties)
         options = adopted_options(properties, self._sink.table(collection).settings.given)
-        refuse_other_index(collection, newest_file_ids(self._spark, path), options)
+        refuse_other_index(
+            collection,
+            newest_file_ids(self._spark, path),
+            options,
+            partial(rows_elsewhere, self._spark, path),
+            consistent=is_hashed_consistently(self._spark, path),
+        )
         refuse_tombstones(self._spark, path)
         present = self._unadopted(collection).read(None)
         absent = [name for name in (ORDERING, OPERATION) if name not in present.columns]

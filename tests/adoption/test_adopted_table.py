@@ -155,7 +155,28 @@ def test_a_table_in_buckets_is_not_adopted_without_being_told_of_them(
     streamed(spark, path, "MERGE_ON_READ", FIRST, **buckets)
     with pytest.raises(ConfigError, match=r"Set hoodie\.index\.type=BUCKET"):
         adopted(spark, tmp_path)
+    # More of them contradict no file's name; Hudi's default is 256.
+    for more in ({"hoodie_bucket_index_num_buckets": "8"}, {}):
+        with pytest.raises(ConfigError, match="its rows do not lie by id in"):
+            adopted(spark, tmp_path, hoodie_index_type="BUCKET", **more)
     lake, _ = adopted(spark, tmp_path, **buckets)
+    lake.apply(Payload(1, 101, {"n": 9}), ddl=DDL)
+    assert lake.live() == {1: (9,), 2: (2,), 3: (3,)}
+
+
+def test_a_table_of_consistent_hashing_is_adopted_with_that_index_alone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Its files have random names, as those of an index that looks into files."""
+    index = {
+        "hoodie_index_type": "BUCKET",
+        "hoodie_index_bucket_engine": "CONSISTENT_HASHING",
+        "hoodie_bucket_index_num_buckets": "2",
+    }
+    streamed(spark, str(tmp_path / COLLECTION), "MERGE_ON_READ", FIRST, **index)
+    with pytest.raises(ConfigError, match="has an index of consistent hashing"):
+        adopted(spark, tmp_path)
+    lake, _ = adopted(spark, tmp_path, **index)
     lake.apply(Payload(1, 101, {"n": 9}), ddl=DDL)
     assert lake.live() == {1: (9,), 2: (2,), 3: (3,)}
 

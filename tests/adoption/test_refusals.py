@@ -94,22 +94,43 @@ BY_BUCKET = {"hoodie.index.type": "bucket", "hoodie.bucket.index.num.buckets": "
 CONSISTENT = {**BY_BUCKET, "hoodie.index.bucket.engine": "CONSISTENT_HASHING"}
 
 
+def by_index(files: list[str], given: dict[str, str], *, consistent: bool = False) -> None:
+    """Judge an index; some rows lie by ``id`` in 13 buckets."""
+
+    def elsewhere(fields: str, buckets: int) -> int:
+        return 0 if (fields, buckets) == ("id", 13) else 40
+
+    options = adopted_options(V9, given)
+    refuse_other_index("public.docs", files, options, elsewhere, consistent=consistent)
+
+
 @pytest.mark.parametrize(
-    ("files", "given"),
-    [(IN_BUCKETS, BY_BUCKET), (ANYWHERE, {}), (ANYWHERE, CONSISTENT), ([], BY_BUCKET), ([], {})],
+    ("files", "given", "consistent"),
+    [
+        (IN_BUCKETS, BY_BUCKET, False),
+        (IN_BUCKETS, {**BY_BUCKET, "hoodie.bucket.index.hash.field": "id"}, False),
+        (ANYWHERE, {}, False),
+        (ANYWHERE, CONSISTENT, True),
+        ([], BY_BUCKET, False),
+        ([], {}, False),
+    ],
 )
-def test_an_index_that_the_files_names_do_not_contradict_is_taken(
-    files: list[str], given: dict[str, str]
+def test_an_index_that_files_and_rows_do_not_contradict_is_taken(
+    files: list[str], given: dict[str, str], consistent: bool
 ) -> None:
-    refuse_other_index("public.docs", files, adopted_options(V9, given))
+    by_index(files, given, consistent=consistent)
 
 
 @pytest.mark.parametrize(
     ("files", "given", "said"),
     [
         (IN_BUCKETS, {}, r"hoodie\.index\.type=BUCKET and hoodie\.bucket\.index\.num\.buckets"),
-        (IN_BUCKETS, CONSISTENT, "rows lie in buckets"),
-        (IN_BUCKETS, {**BY_BUCKET, "hoodie.bucket.index.num.buckets": "12"}, "has a bucket 12"),
+        (IN_BUCKETS, CONSISTENT, "has no index of consistent hashing"),
+        (ANYWHERE, CONSISTENT, "has no index of consistent hashing"),
+        (IN_BUCKETS, {**BY_BUCKET, "hoodie.bucket.index.num.buckets": "12"}, "in 12 buckets"),
+        (IN_BUCKETS, {**BY_BUCKET, "hoodie.bucket.index.num.buckets": "26"}, "in 26 buckets"),
+        (IN_BUCKETS, {"hoodie.index.type": "BUCKET"}, "by id in 256 buckets"),
+        (IN_BUCKETS, {**BY_BUCKET, "hoodie.bucket.index.hash.field": "n"}, "by n in 13 buckets"),
         (ANYWHERE, BY_BUCKET, "rows do not lie in buckets"),
     ],
 )
@@ -117,7 +138,15 @@ def test_an_index_under_which_rows_would_be_there_twice_is_refused(
     files: list[str], given: dict[str, str], said: str
 ) -> None:
     with pytest.raises(ConfigError, match=said):
-        refuse_other_index("public.docs", files, adopted_options(V9, given))
+        by_index(files, given)
+
+
+@pytest.mark.parametrize("given", [{}, BY_BUCKET])
+def test_a_table_of_consistent_hashing_is_refused_with_any_other_index(
+    given: dict[str, str],
+) -> None:
+    with pytest.raises(ConfigError, match="has an index of consistent hashing"):
+        by_index(ANYWHERE, given, consistent=True)
 
 
 def config(folder: Path, **more: str) -> PipelineConfig:
