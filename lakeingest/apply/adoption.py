@@ -44,10 +44,12 @@ class Begin:
     Attributes:
         head: The ledger's, before it is claimed.
         found: The place between two transactions.
+        versions: Newest version of each table from before its checkpoint was read.
     """
 
     head: Publication
     found: Handover
+    versions: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class Adoption:
         Raises:
             ConfigError: Tables or settings do not allow it.
             DataError: The log, or a table, does not hold what is needed any more.
-            TransientError: See ``handover``.
+            TransientError: See ``handover``; or a table was written to meanwhile.
         """
         begin = self.begin(collections)
         if begin is None:
@@ -92,7 +94,8 @@ class Adoption:
         head = self.ledger.claim(replace(begin.head, frontier=begin.found.frontier))
         failpoint("0.frontier-claimed")
         note = self._note(head, begin.found)
-        side_by_side(partial(self._adopt_one, note), adopted_collections(self.config))
+        wanted = adopted_collections(self.config)
+        side_by_side(partial(self._adopt_one, note, begin.versions), wanted)
         failpoint("0.adopted")
 
     def begin(self, collections: Sequence[str]) -> Begin | None:
@@ -120,6 +123,7 @@ class Adoption:
                 "lakeingest.target.path of their own."
             )
             raise ConfigError(message)
+        versions = {name: self.tables.version(name) for name in wanted}
         side_by_side(self.tables.check, wanted)
         given = {name: self._offsets(name) for name in wanted}
         found = handover(
@@ -133,10 +137,10 @@ class Adoption:
             if self.config.source.kind == "recorded"
             else self.config.transaction_timeout_seconds,
         )
-        return Begin(head, found)
+        return Begin(head, found, versions)
 
-    def _adopt_one(self, note: CommitNote, collection: str) -> None:
-        self.tables.adopt(collection, note)
+    def _adopt_one(self, note: CommitNote, versions: Mapping[str, int], collection: str) -> None:
+        self.tables.adopt(collection, note, versions[collection])
         failpoint("0.first-adopted")
 
     def _note(self, head: Publication, found: Handover) -> CommitNote:

@@ -26,7 +26,7 @@ from lakeingest.engine.hudi_streamer import (
     rows_elsewhere,
     table_properties,
 )
-from lakeingest.errors import ConfigError, DataError
+from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import CommitNote, TableState
 from lakeingest.sink.foreign_files import refuse_tombstones
@@ -96,6 +96,11 @@ class HudiAdoption:
         """Return Hudi Streamer's newest checkpoint; null where no commit has one."""
         return newest_checkpoint(self._spark, self._sink.path(collection))
 
+    def version(self, collection: str) -> int:
+        """Return the table's newest version, by which ``adopt`` sees whether it changed."""
+        version, _ = self._sink.table(collection).newest_note()
+        return version or 0
+
     def check(self, collection: str) -> None:
         """See that the table can be adopted.
 
@@ -137,20 +142,30 @@ class HudiAdoption:
             )
             raise DataError(message)
 
-    def adopt(self, collection: str, note: CommitNote) -> TableState:
+    def adopt(self, collection: str, note: CommitNote, at: int) -> TableState:
         """Make the table ours, in one commit.
 
         Args:
             collection: The source table.
             note: Its progress, with ``adopted_at``.
+            at: The table's version from before its checkpoint was read.
 
         Raises:
             FencedError: A later run has the table.
+            TransientError: Its first writer has committed since ``at``; ``note`` knows nothing of
+                that. Nothing was written.
         """
         path = self._sink.path(collection)
         key = key_fields(table_properties(self._spark, path))
         table = self._unadopted(collection)
         version, found = table.newest_note()
+        if (version or 0) != at and (found is None or found.token < note.token):
+            message = (
+                f"The Hudi table of '{collection}' was written to while it was about to be "
+                "adopted. It was not touched. Stop Hudi Streamer for good, and its table services, "
+                "and run again."
+            )
+            raise TransientError(message)
         note = replace(note, collection=collection, key=key)
         previous = TableState(version or 0, found or note)
         return table.write(self._with_metadata(self._mended(table)), note, previous)

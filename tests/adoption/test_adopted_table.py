@@ -90,7 +90,7 @@ def adopted(spark: SparkSession, root: Path, **more: str) -> tuple[Lake, HudiAdo
     adoption.check(COLLECTION)
     first = schema_token(token(1, 1))
     note = CommitNote(PIPELINE, "", "run 1", first, 0, -1, at(100), adopted_at=ADOPTED_AT)
-    adoption.adopt(COLLECTION, note)
+    adoption.adopt(COLLECTION, note, adoption.version(COLLECTION))
     lake.restart()
     return lake, adoption
 

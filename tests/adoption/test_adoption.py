@@ -15,8 +15,8 @@ from lakeingest.apply.failpoints import ADOPTION_FAILPOINTS
 from lakeingest.apply.inspect import validate_pipeline
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import PipelineConfig, load_config
-from lakeingest.engine.hudi_table import READ_OPTIONS
-from lakeingest.errors import ConfigError, DataError
+from lakeingest.engine.hudi_table import READ_OPTIONS, commits
+from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.reader import open_lake
 from lakeingest.sink.contract import CommitNote
 from lakeingest.source.recorded import RecordedSource
@@ -107,10 +107,12 @@ def crash_at(place: str, crash: pytest.MonkeyPatch) -> None:
         # Tables are adopted side by side: the other one must not get so far.
         one = adoption.Adoption._adopt_one
 
-        def adopt_one(self: adoption.Adoption, note: CommitNote, collection: str) -> None:
+        def adopt_one(
+            self: adoption.Adoption, note: CommitNote, versions: Mapping[str, int], collection: str
+        ) -> None:
             if collection.endswith("documents"):
                 raise CrashError
-            one(self, note, collection)
+            one(self, note, versions, collection)
 
         crash.setattr(adoption.Adoption, "_adopt_one", adopt_one)
 
@@ -166,8 +168,14 @@ def said_to_be_adopted(spark: SparkSession, config: PipelineConfig) -> bool:
     return f"{len(PARTS)} tables to be adopted" in seen
 
 
-def of_avro(spark: SparkSession, folder: Path) -> dict[str, str]:
-    """Write an Avro log, whose last END is missing, and a table behind it; return a pipeline."""
+def of_avro(spark: SparkSession, folder: Path, taken: int) -> dict[str, str]:
+    """Return a pipeline of an Avro log of three rows, without the last END, and of a table.
+
+    Args:
+        spark: Session with Hudi.
+        folder: Gets both.
+        taken: How many of the rows Hudi Streamer has read.
+    """
     log = Log(folder / "log")
     for number in (1, 2, 3):
         log.commit(2, OLD, {"id": number, "n": number})
@@ -187,7 +195,7 @@ def of_avro(spark: SparkSession, folder: Path) -> dict[str, str]:
         "target.format": "hudi",
         "deletes": "hard",
         f"table.{orders}.adopt": "hudi-streamer",
-        f"table.{orders}.checkpoint": f"shop.{orders},0:3",
+        f"table.{orders}.checkpoint": f"shop.{orders},0:{taken}",
     }
     return {f"lakeingest.{key}": text for key, text in given.items()}
 
@@ -196,10 +204,28 @@ def test_a_look_at_a_pipeline_that_will_adopt_reads_its_log_as_the_run_does(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Avro here; read as JSON it would have no change and no END."""
-    config = load_config(of_avro(spark, tmp_path))
+    config = load_config(of_avro(spark, tmp_path, 3))
     for tried in (validate_pipeline, run_pipeline):
         with pytest.raises(DataError, match="changes of 1 rows whose transaction has no END"):
             tried(spark, config)
+
+
+def test_a_commit_of_hudi_streamer_after_its_checkpoint_was_read_stops_the_adoption(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The frontier that was found knows nothing of it."""
+    config = load_config(of_avro(spark, tmp_path, 2))
+    path = str(tmp_path / "lake" / "public.orders")
+
+    def failpoint(passed: str) -> None:
+        if passed == "0.before-adoption":
+            streamed(spark, path, "COPY_ON_WRITE", FIRST)
+
+    with monkeypatch.context() as between:
+        between.setattr(adoption, "failpoint", failpoint)
+        with pytest.raises(TransientError, match="written to while it was about to be adopted"):
+            run_pipeline(spark, config)
+    assert [commit.metadata for commit in commits(spark, path)] == [None, None]
 
 
 def by_moved_keys(spark: SparkSession, run: RecordedRun, target: Path) -> None:
