@@ -55,6 +55,14 @@ _ORDERED_BY_POSITION = {"_event_lsn", "_event_seq", "_event_bin_file", "_event_p
 
 _CLEANING = ("hoodie.clean.policy", "hoodie.cleaner.policy")
 _BY_COMMITS = "KEEP_LATEST_COMMITS"
+_CLEANED_OTHERWISE = tuple(
+    f"hoodie.{service}.{kind}.retained"
+    for kind in ("hours", "fileversions")
+    for service in ("clean", "cleaner")
+)
+"""What Hudi cleans by where no policy is named."""
+
+_FAILED_WRITES = ("hoodie.clean.failed.writes.policy", "hoodie.cleaner.policy.failed.writes")
 
 _WHOLE_NUMBERS = (
     "hoodie.bucket.index.num.buckets",
@@ -63,6 +71,8 @@ _WHOLE_NUMBERS = (
     "hoodie.keep.min.commits",
     "hoodie.keep.max.commits",
     "hoodie.compact.inline.max.delta.commits",
+    "hoodie.client.heartbeat.interval_in_ms",
+    "hoodie.client.heartbeat.tolerable.misses",
 )
 
 _SWITCHES = {
@@ -131,6 +141,9 @@ def check(given: Mapping[HudiKey, Value], said: Said) -> None:
 def check_writer(given: Mapping[str, Value], said: Said) -> None:
     """Refuse settings of Hudi's writer with which a run could not write, or not be read.
 
+    The sink refuses the same of cleaning (``hudi_services.py``), for who makes one himself; here it
+    is told with whatever else is wrong, and without a session.
+
     Hudi's streamer cleans, archives and compacts unless it is told not to; here it is the other way
     round, so a number alone, which meant something there, is told of.
 
@@ -138,13 +151,7 @@ def check_writer(given: Mapping[str, Value], said: Said) -> None:
         given: Values by Hudi's key; only those that are handed on.
         said: Gets what is to be said.
     """
-    for key in _CLEANING:
-        if key in given and given[key].text != _BY_COMMITS:
-            said.problems.append(
-                f"{key} can only be {_BY_COMMITS}, because publications point to commits: set it, "
-                "and hoodie.clean.commits.retained to the number of commits that readers may still "
-                "need"
-            )
+    _check_cleaning(given, said)
     for key in _WHOLE_NUMBERS:
         if key in given and not given[key].text.isdecimal():
             said.problems.append(f"{key}: write a whole number")
@@ -155,6 +162,28 @@ def check_writer(given: Mapping[str, Value], said: Said) -> None:
                 f"{key} has no effect without {switch}=true: no table service works here unless it "
                 "is switched on"
             )
+
+
+def _check_cleaning(given: Mapping[str, Value], said: Said) -> None:
+    for key in _CLEANING:
+        if key in given and given[key].text != _BY_COMMITS:
+            said.problems.append(
+                f"{key} can only be {_BY_COMMITS}, because publications point to commits: set it, "
+                "and hoodie.clean.commits.retained to the number of commits that readers may still "
+                "need"
+            )
+    if not any(key in given for key in _CLEANING):
+        said.problems.extend(
+            f"{key}: files are cleaned by commits alone, because publications point to commits: "
+            "remove it, and set hoodie.clean.commits.retained"
+            for key in _CLEANED_OTHERWISE
+            if key in given
+        )
+    said.problems.extend(
+        f"{key} cannot be NEVER: an unfinished commit bars the reading of later ones; remove it"
+        for key in _FAILED_WRITES
+        if key in given and given[key].text.upper() == "NEVER"
+    )
 
 
 def _is_on(value: Value | None) -> bool:

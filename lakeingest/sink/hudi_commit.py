@@ -122,7 +122,9 @@ class HudiTable:
         note = replace(note, layout=layout(options))
         refuse_other_layout(note.collection, found.layout if found else "", note.layout)
         if is_left_unfinished(options) and is_hudi_table(self.spark, self.path):
-            settle(self.spark, self.path, note.collection, options)
+            # A rival may roll the same commit back, and then one of the two finds it gone.
+            with _rivals_fence(note.collection):
+                settle(self.spark, self.path, note.collection, options)
         options |= retention(self.settings.given, self._commits()) | commit_options(note)
         writer = prepared.write.format("hudi").options(**options)
         with _rivals_fence(note.collection):

@@ -235,6 +235,12 @@ SEVERAL_WRITERS = {
 }
 
 
+def rolled_back_by_a_rival(*_: object) -> None:
+    """Fail as Hudi does where two writers roll one commit back."""
+    message = "org.apache.hudi.exception.HoodieRollbackException: Failed to rollback"
+    raise RuntimeError(message)
+
+
 def test_a_commit_that_a_killed_writer_left_does_not_bar_what_is_published_later(
     hudi_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +257,10 @@ def test_a_commit_that_a_killed_writer_left_does_not_bar_what_is_published_later
     with monkeypatch.context() as impatient:
         impatient.setattr("lakeingest.sink.hudi_unfinished._MARGIN_SECONDS", -3600)
         with pytest.raises(TransientError, match="Another writer's commit"):
+            hudi_lake.apply(Payload(1, 2, {"n": 2}))
+    with monkeypatch.context() as rival:
+        rival.setattr("lakeingest.sink.hudi_unfinished.roll_back_failed", rolled_back_by_a_rival)
+        with pytest.raises(FencedError, match="Another writer committed"):
             hudi_lake.apply(Payload(1, 2, {"n": 2}))
     assert hudi_lake.sink.state(COLLECTION) == before
     os.utime(beat, (time.time() - 3600,) * 2)
