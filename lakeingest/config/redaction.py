@@ -22,15 +22,19 @@ REDACTED = "**********"
 
 _SECRET_KEY = re.compile(
     # Not those whose key is another thing's: a lock's, a partition's, a record's.
-    r"password|passphrase|secret|jaas|token|credential|private|(?<!lock|cord|tion)[._-]key$",
+    r"password|passphrase|secret|jaas|token|credential|private|key\.pem$"
+    r"|(?<!lock|cord|tion)[._-]key$",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r'"([^"]+)"')
 # What a login names besides its secrets; blanked out, it would hide the cause of the error.
 _SHOWN = re.compile(
-    r"user(name)?|clientid|scope|keytab|principal|servicename|use\w+|storekey",
+    r"user(name)?|clientid|scope|keytab|principal|servicename|use\w+|storekey|ticketcache"
+    r"|donotprompt|aws(?!\w*(?:secret|token|key|external))\w+"
+    r"|oauth\.(?:client\.id|scope|token\.endpoint\.uri)",
     re.IGNORECASE,
 )
+_SWITCHES = {"true", "false"}
 
 # Shorter texts occur in ordinary words, so blanking them out would make messages unreadable and
 # would tell by its holes what the secret was.
@@ -58,7 +62,7 @@ def remember(secret: str) -> None:
 def _inside(secret: str) -> Iterator[str]:
     options = jaas_options(secret)
     for name, value in options:
-        if not _SHOWN.fullmatch(name) and value.lower() not in {"true", "false"}:
+        if not _SHOWN.fullmatch(name) and unquoted(value).lower() not in _SWITCHES:
             # Either form may be quoted by others: as it was written, and as it is sent.
             yield from {value.strip("\"'"), unquoted(value)}
     if not options:

@@ -35,11 +35,12 @@ class HudiSettings:
 
     Attributes:
         table_type: Fixed when a table is made.
-        given: Options of the user's own (``hoodie.*``) for files, index and table services.
+        given: Options of the user's own (``hoodie.*``) for files, index and table services. Kept
+            out of ``repr``: a lock's password may be among them.
     """
 
     table_type: TableType = TableType.MERGE_ON_READ
-    given: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 WRITING = {

@@ -8,6 +8,7 @@ import pytest
 from lakeingest.config import load_config, redaction
 from lakeingest.config.redaction import REDACTED, is_secret_key, scrub
 from lakeingest.errors import ConfigError
+from lakeingest.sink.hudi_options import HudiSettings
 from tests.config.settings import KAFKA, RECORDED
 
 JAAS = 'org.apache.kafka.ScramLoginModule required username="app" password="hunter2-jaas";'
@@ -131,6 +132,48 @@ def test_what_a_login_names_besides_its_password_stays_readable() -> None:
     assert scrub(said) == said
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("debug=\"true\" renewTGT='False'", "true and False"),
+        ('awsProfileName="default" awsStsRegion="eu-west-1"', "the default region is eu-west-1"),
+        ('awsRoleArn="arn:aws:iam::1:role/x"', "arn:aws:iam::1:role/x may not read"),
+        (
+            'oauth.client.id="orders" oauth.scope="kafka" oauth.token.endpoint.uri="https://sso/t"',
+            "client orders of scope kafka at https://sso/t",
+        ),
+        ('ticketCache="/tmp/krb5cc" doNotPrompt="yes please"', "yes please, /tmp/krb5cc"),
+    ],
+)
+def test_a_login_that_is_no_password_stays_readable_in_quotes_too(
+    options: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redaction, "_known", set())
+    load_config({**KAFKA, "sasl.jaas.config": f"x.LoginModule required {options};"})
+    assert scrub(said) == said
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "awsRoleSecretAccessKey",
+        "awsRoleSessionToken",
+        "awsRoleAccessKeyId",
+        "oauth.client.secret",
+        "oauth.access.token",
+    ],
+)
+def test_a_login_by_a_token_is_blanked_out(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction, "_known", set())
+    load_config({**KAFKA, "sasl.jaas.config": f'x.LoginModule required {option}="hunter2";'})
+    assert "hunter2" not in scrub("refused: hunter2")
+
+
+def test_options_of_hudis_writer_are_in_no_representation() -> None:
+    given = {"hoodie.write.lock.zookeeper.password": "hunter2"}
+    assert "hunter2" not in repr(HudiSettings(given=given))
+
+
 def test_the_key_of_a_lock_is_no_secret() -> None:
     key = "hoodie.write.lock.zookeeper.lock_key"
     assert not is_secret_key(key)
@@ -155,7 +198,15 @@ def test_resolved_secrets_are_scrubbed_from_messages_of_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["sasl.jaas.config", "ssl.key.password", "sasl.password", "ssl.keystore.key", "x.token"]
+    "key",
+    [
+        "sasl.jaas.config",
+        "ssl.key.password",
+        "sasl.password",
+        "ssl.keystore.key",
+        "ssl.key.pem",
+        "x.token",
+    ],
 )
 def test_keys_that_name_a_secret_are_known(key: str) -> None:
     assert is_secret_key(key)
