@@ -14,7 +14,7 @@ from lakeingest.config.foreign_names import hudi_names, kafka_names, misspelt
 from lakeingest.config.hudi import translate
 from lakeingest.config.hudi_keys import HUDI_NAMES
 from lakeingest.config.hudi_writing import Said, check_writer, is_of_writer
-from lakeingest.config.properties import Properties, Value
+from lakeingest.config.properties import Entry, Properties, Value
 from lakeingest.config.redaction import is_secret_key, remember
 from lakeingest.config.registry import NATIVE, PREFIX, is_registry_key
 from lakeingest.errors import ConfigError
@@ -66,12 +66,12 @@ def sort_keys(properties: Properties) -> Sorted:
     result.problems.extend(translation.problems)
     result.warnings.extend(translation.warnings)
     result.values = {**translation.values, **ours}
-    _refuse_strays(result)
+    _refuse_strays(properties, result)
     _sort_hudis(hudi_keys, ours, properties, result)
     return result
 
 
-def _refuse_strays(result: Sorted) -> None:
+def _refuse_strays(properties: Properties, result: Sorted) -> None:
     """Take out of the Kafka client's keys what nobody can have meant as one."""
     prefix = result.values.get(keys.TOPIC_PREFIX.name)
     known = {*kafka_names(), *hudi_names(), *(f"{PREFIX}{name}" for name in NATIVE)}
@@ -87,13 +87,21 @@ def _refuse_strays(result: Sorted) -> None:
         if meant is not None:
             strays[name] = f"unknown key {name}; did you mean {meant}?"
             result.meant[name] = meant
-        elif prefix is not None and name.startswith(f"{prefix.text}."):
+        elif prefix is not None and _is_topic(properties.entries[name], prefix.text):
             strays[name] = (
                 f"{name} is a key here, but begins as a topic does; to continue the list of the "
                 f"line before, end that with a comma and a backslash, and no blank behind it"
             )
     result.problems.extend(strays.values())
     result.kafka_keys = [name for name in result.kafka_keys if name not in strays]
+
+
+def _is_topic(entry: Entry, prefix: str) -> bool:
+    """Tell whether a key is a line of a list of topics: such a line has nothing but its end.
+
+    With a value it may be a setting of the client's, whatever the topics' prefix (``ssl``).
+    """
+    return entry.key.startswith(f"{prefix}.") and not entry.text.strip(" \t\r\f,\\")
 
 
 def _sort_hudis(

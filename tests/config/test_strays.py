@@ -137,3 +137,15 @@ def test_a_topic_among_the_keys_is_refused_with_a_hint_at_the_line_before() -> N
     said = problem({**KAFKA, "shop.public.items": ""})
     assert "shop.public.items is a key here" in said
     assert "no blank behind it" in said
+
+
+@pytest.mark.parametrize("text", ["", ",", " , \\"])
+def test_a_line_of_a_list_is_a_topic_by_what_is_not_behind_it(text: str) -> None:
+    assert "is a key here" in problem({**KAFKA, "shop.public.items,": text})
+
+
+def test_a_clients_key_that_begins_like_a_topic_is_handed_on_with_its_value() -> None:
+    interceptor = {"shop.public.audit": "on"}
+    config = load_config({**KAFKA, **interceptor})
+    assert config.source.kafka_client_options()["shop.public.audit"] == "on"
+    assert config.warnings == ("unknown to Kafka's clients, handed on as it is: shop.public.audit",)
