@@ -19,6 +19,8 @@ _OF_WRITER = tuple(
     f"hoodie.{what}."
     for what in (
         "archive",
+        "aws",
+        "bloom.index",
         "bucket",
         "bulkinsert",
         "clean",
@@ -28,8 +30,11 @@ _OF_WRITER = tuple(
         "compact",
         "compaction",
         "copyonwrite",
+        "delete.shuffle",
         "embed",
         "fail.writes",
+        "finalize.write",
+        "global.simple.index",
         "index",
         "insert",
         "keep",
@@ -40,6 +45,7 @@ _OF_WRITER = tuple(
         "parquet",
         "record.index",
         "rollback",
+        "simple.index",
         "storage",
         "upsert",
         "write.concurrency",

@@ -143,7 +143,11 @@ def _take(
         return
     if value.text.strip(", "):
         into[name] = value
-    elif name not in HUDI_NAMES:  # Hudi takes an empty value for none.
+    elif name in HUDI_NAMES:
+        return  # Hudi takes an empty value for none.
+    elif name.startswith(keys.HUDIS):
+        result.warnings.append(f"{name} has no value and is left out: Hudi's default is taken")
+    else:
         result.problems.append(f"{name} has no value: give one or remove the key")
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lakeingest.config import load_config
+from lakeingest.config.redaction import scrub
 from lakeingest.errors import ConfigError
 from tests.config.settings import HUDI_STREAMER, KAFKA, RECORDED
 
@@ -210,3 +211,38 @@ def test_a_setting_of_the_writer_under_which_no_run_could_go_on_is_refused_at_on
 def test_what_a_named_policy_does_not_follow_stops_nothing() -> None:
     hours = {"hoodie.clean.hours.retained": "24", "hoodie.clean.policy": "KEEP_LATEST_COMMITS"}
     load_config({**RECORDED, "lakeingest.target.format": "hudi", **hours})
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "hoodie.bloom.index.update.partition.path",
+        "hoodie.simple.index.parallelism",
+        "hoodie.global.simple.index.parallelism",
+        "hoodie.aws.region",
+        "hoodie.delete.shuffle.parallelism",
+        "hoodie.finalize.write.parallelism",
+    ],
+)
+def test_settings_of_index_cloud_and_parallelism_are_handed_on(key: str) -> None:
+    config = load_config({**RECORDED, "lakeingest.target.format": "hudi", key: "2"})
+    assert config.target.hudi_writer_options() == {key: "2"}
+    assert config.warnings == ()
+
+
+@pytest.mark.parametrize("key", ["access.key", "secret.key", "session.token"])
+def test_a_login_to_the_cloud_is_handed_on_and_shown_nowhere(key: str) -> None:
+    login = {f"hoodie.aws.{key}": "hunter2-cloud"}
+    config = load_config({**RECORDED, "lakeingest.target.format": "hudi", **login})
+    assert config.target.hudi_writer_options() == login
+    assert "hunter2" not in repr(config)
+    assert "hunter2" not in scrub("refused: hunter2-cloud")
+
+
+def test_a_setting_of_the_writer_without_a_value_is_left_out_with_a_warning() -> None:
+    """A template of all settings has many of them."""
+    empty = {"hoodie.clean.automatic": "", "hoodie.parquet.compression.codec": "zstd"}
+    config = load_config({**RECORDED, "lakeingest.target.format": "hudi", **empty})
+    assert config.target.hudi_writer_options() == {"hoodie.parquet.compression.codec": "zstd"}
+    (warning,) = config.warnings
+    assert warning.startswith("hoodie.clean.automatic has no value and is left out")
