@@ -20,6 +20,7 @@ from lakeingest.apply.evolved import Evolution
 from lakeingest.apply.share import Share
 from lakeingest.decode import logical
 from lakeingest.decode.columns import SourceColumn, declared, of_json
+from lakeingest.decode.decimals import scales_differ
 from lakeingest.decode.row import NONE_ABSENT
 from lakeingest.decode.wire import Samples, Shown
 from lakeingest.errors import ConfigError
@@ -194,7 +195,7 @@ def _declared(
             columns.append(replace(beside, type=special))
         elif widens(kind.spark, wanted):
             columns.append(replace(beside, type=logical.as_type(kind, wanted)))
-        elif kind.wire == column.type.wire:
+        elif kind.wire == column.type.wire and not scales_differ(kind, column.type):
             columns.append(column)
         else:
             message = (

@@ -15,10 +15,12 @@ from collections.abc import Callable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    ArrayType,
     DataType,
     DecimalType,
     IntegerType,
     LongType,
+    MapType,
     StringType,
     StructField,
     StructType,
@@ -66,9 +68,24 @@ def decimal(precision: int, scale: int, mode: str = "precise") -> LogicalType:
     if mode == "double":
         return LogicalType(spark, spark, name=name)
     if mode == "string":
-        read = checked(name, lambda value: value.cast(spark), f"{_TOO_LARGE}; {_SPECIAL}")
+        read = checked(name, lambda value: _unrounded(value, spark), f"{_TOO_LARGE}; {_SPECIAL}")
         return LogicalType(_TEXT, spark, read, name, "digits")
     return _decimal(_TEXT, base64, precision, scale)
+
+
+def _unrounded(text: Column, spark: DecimalType) -> Column:
+    """Return decimal text, also with an exponent, as ``spark``; null if too large or finer.
+
+    The cast rounds. A number that is rounded has other significant digits than before, and where
+    these are the same, nothing but zeros was dropped.
+    """
+    stored = text.cast(spark)
+    return F.when(_significant(text) == _significant(stored.cast(_TEXT)), stored)
+
+
+def _significant(text: Column) -> Column:
+    digits = F.translate(F.substring_index(F.upper(text), "E", 1), "+-. ", "")
+    return F.btrim(digits, F.lit("0"))
 
 
 def shape(precision: int, scale: int) -> DecimalType:
@@ -137,6 +154,30 @@ def wire_scale(kind: LogicalType) -> int | None:
     """Return the scale of a ``Decimal`` whose bytes are on the wire; null of another type."""
     told = kind.form.removeprefix(_SCALE)
     return None if told == kind.form else int(told)
+
+
+def scales_differ(carried: LogicalType, declared: LogicalType) -> bool:
+    """Tell whether two nested types of one wire form disagree on the scale of decimals in them."""
+    told = any(_SCALE in kind.form for kind in (carried, declared))
+    nested = isinstance(carried.wire, ArrayType | MapType | StructType)
+    return nested and told and carried.form != declared.form
+
+
+def of_large(kind: LogicalType, scale: int, spark: DecimalType) -> LogicalType:
+    """Return ``Decimal`` of any number of digits as the decimal that is declared.
+
+    Args:
+        kind: What ``large_decimal`` and its like give.
+        scale: Theirs.
+        spark: The declared type; a value that it does not hold stops the run.
+    """
+    name = _name(spark)
+
+    def convert(value: Column, site: Site) -> Column:
+        fit = checked(name, lambda text: exactly(text, F.lit(scale), spark), _TOO_LARGE)
+        return fit(kind.convert(value, site), site)
+
+    return LogicalType(kind.wire, spark, convert, name, kind.form)
 
 
 def large_decimal(scale: int) -> LogicalType:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    ArrayType,
     BooleanType,
     ByteType,
     DecimalType,
@@ -197,8 +198,10 @@ AVRO = Form(
 def as_declared(carried: LogicalType, wanted: LogicalType) -> LogicalType | None:
     """Return the type that reads what a record's schema says and stores what a DDL declares.
 
-    Only for what a wider type alone does not do: decimals as their digits, ``numeric`` as a
-    decimal, and MySQL's unsigned bigint, which a schema calls int64.
+    Only for what a wider type alone does not do: decimals as their digits and as decimals of
+    another scale, ``numeric`` and text as a decimal, and MySQL's unsigned bigint, which a schema
+    calls int64. The schema alone knows the scale of a decimal's bytes: read with a declared one,
+    they would be another number. A value that the declared type does not hold stops the run.
 
     Args:
         carried: By the record's schema.
@@ -216,11 +219,32 @@ def as_declared(carried: LogicalType, wanted: LogicalType) -> LogicalType | None
     if carried.name == decimals.VARIABLE_NAME and isinstance(wanted.spark, DecimalType):
         raw = carried.wire == AVRO.semantic[decimals.VARIABLE].wire
         return (AVRO if raw else JSON).variable(wanted.spark)
+    if _of_decimals(carried) and _of_decimals(wanted):
+        return stored_as(carried, wanted.spark)
+    if isinstance(wanted.spark, DecimalType):
+        return _as_decimal(carried, wanted.spark)
     if isinstance(carried.spark, DecimalType) and isinstance(wanted.spark, StringType):
         large = {RAW.wire: AVRO.large, StringType(): JSON.large}.get(carried.wire)
         scale = decimals.wire_scale(carried)
         return large(scale) if large is not None and scale is not None else None
     return None
+
+
+def _of_decimals(kind: LogicalType) -> bool:
+    return isinstance(kind.spark, ArrayType) and isinstance(kind.spark.elementType, DecimalType)
+
+
+def _as_decimal(carried: LogicalType, spark: DecimalType) -> LogicalType | None:
+    if isinstance(carried.spark, DecimalType):
+        return stored_as(carried, spark)
+    if not isinstance(carried.spark, StringType):
+        return None
+    scale = decimals.wire_scale(carried)
+    if scale is not None:
+        return decimals.of_large(carried, scale, spark)
+    # Digits are base64, too, so nothing but the schema tells text from bytes.
+    is_text = isinstance(carried.wire, StringType) and not carried.form
+    return decimal(spark.precision, spark.scale, "string") if is_text else None
 
 
 def _each_as_declared(carried: LogicalType, wanted: LogicalType) -> LogicalType | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from decimal import Context, Decimal
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,7 +12,15 @@ from pyspark.sql.types import DecimalType, StringType
 
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.decimals import unsigned, variable_decimal
-from lakeingest.decode.logical import JSON, JSON_NUMERIC, LogicalType, decimal
+from lakeingest.decode.logical import (
+    JSON,
+    JSON_NUMERIC,
+    PRIMITIVES,
+    LogicalType,
+    array,
+    as_declared,
+    decimal,
+)
 from tests.decode.wire import decode_texts, event, minimal_width, unscaled
 
 EXACT = Context(prec=80)
@@ -167,3 +176,46 @@ def test_an_unsigned_bigint_in_mode_long_is_unwrapped(spark: SparkSession) -> No
         spark, [SourceColumn("n", unsigned())], [event({"n": n}) for n in wrapped]
     )
     assert [row["n"] for row in decoded] == [Decimal(n) for n in numbers]
+
+
+CARRIED: dict[str, tuple[LogicalType, Any, str]] = {
+    "fewer digits behind the point": (JSON.decimal(12, 4), unscaled(15_000), "1.50"),
+    "and a larger number": (JSON.decimal(38, 0), unscaled(-7), "-7.00"),
+    "more than 38 digits": (form_of(50, 4), unscaled(-15_000), "-1.50"),
+    "text": (PRIMITIVES["string"], "1234", "1234.00"),
+    "text with an exponent": (PRIMITIVES["string"], "1.50E+1", "15.00"),
+}
+"""What the schema says of a column that is declared DECIMAL(10,2), a value and the lake's."""
+
+FINER = {
+    "bytes": (JSON.decimal(12, 4), unscaled(15_001)),
+    "an array's": (array(JSON.decimal(12, 4)), [unscaled(15_001)]),
+    "more than 38 digits": (form_of(50, 4), unscaled(15_001)),
+    "text": (PRIMITIVES["string"], "1.5001"),
+    "text of next to nothing": (PRIMITIVES["string"], "1E-7"),
+}
+
+
+def test_the_records_schema_says_how_a_declared_decimal_is_written(spark: SparkSession) -> None:
+    columns = [
+        SourceColumn(name, as_declared(kind, decimal(10, 2)) or decimal(10, 2))
+        for name, (kind, _, _) in CARRIED.items()
+    ]
+    many = as_declared(array(JSON.decimal(12, 4)), array(decimal(10, 2)))
+    columns.append(SourceColumn("many", many or array(decimal(10, 2))))
+    row: dict[str, Any] = {name: value for name, (_, value, _) in CARRIED.items()}
+    row["many"] = [unscaled(15_000), None]
+    (decoded,) = decode_texts(spark, columns, [event(row)])
+    assert decoded.pop("many") == [Decimal("1.50"), None]
+    assert decoded == {name: Decimal(text) for name, (_, _, text) in CARRIED.items()}
+
+
+@pytest.mark.parametrize("name", FINER)
+def test_a_declared_decimal_never_rounds_what_the_records_carry(
+    spark: SparkSession, name: str
+) -> None:
+    kind, value = FINER[name]
+    wanted = array(decimal(10, 2)) if isinstance(value, list) else decimal(10, 2)
+    column = SourceColumn("n", as_declared(kind, wanted) or wanted)
+    with pytest.raises(Exception, match="column 'n': a value is not a"):
+        decode_texts(spark, [column], [event({"n": value})])
