@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -37,8 +38,11 @@ from lakeingest.ledger.publication import Frontier
 from lakeingest.plan import window as plan
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.shape import MOVES_ON, Kind
-from lakeingest.source.contract import Source, TopicPartition
+from lakeingest.source.contract import OffsetRange, Source, TopicPartition
 from lakeingest.transaction.cut import Cut
+
+_CLOSELY = 8
+"""Offsets that a record's predecessor is looked for in: marks of Kafka's transactions take some."""
 
 
 def settled_events(
@@ -73,7 +77,8 @@ def settled_events(
     batched = plan.in_batches(changes, nothing, cuts, "", snapshot=False)
 
     def checked() -> Sequence[Share]:
-        refuse_lone_null_records(changes, found, _read_before(frontier))
+        before = partial(_closely_before, source, spec)
+        refuse_lone_null_records(changes, found, _read_before(frontier), before)
         return _checked_shares(shares(batched, spec.format), reach, frontier, spec)
 
     return Window(
@@ -98,6 +103,20 @@ def _read_before(frontier: Frontier) -> frozenset[TopicPartition]:
         for topic, parts in frontier.offsets.items()
         for partition in parts
     )
+
+
+def _closely_before(
+    source: Source, spec: PipelineSpec, offsets: Mapping[TopicPartition, int]
+) -> DataFrame:
+    """Return the changes that lie right before these offsets, as far as they are still there."""
+    marks = source.watermarks(sorted({place.topic for place in offsets}))
+    starts = {p: max(marks[p].earliest, offset - _CLOSELY) for p, offset in offsets.items()}
+    ranges = [
+        OffsetRange(place.topic, place.partition, starts[place], offset)
+        for place, offset in offsets.items()
+        if starts[place] < offset
+    ]
+    return plan.window_changes(source.read(ranges), spec)
 
 
 def _broken(found: Contents) -> dict[TopicPartition, int]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.apply import each_event
 from lakeingest.apply.contents import Contents, Portion
@@ -33,40 +34,71 @@ BEGUN: dict[str, tuple[str, int | None]] = {
 """Records of a partition that is read from its beginning; the offset of the one that is refused."""
 
 GONE_ON: dict[str, tuple[str, int | None]] = {
-    "its delete may be in the window before": ("-1 c2", None),
-    "its delete would be in this window": ("c2 -1", 1),
-    "the second one of two": ("-1 -2", 1),
-    "behind its delete again": ("-1 c1 d1 -1", None),
+    "its delete is in the window before": ("c1 d1 | -1 c2", None),
+    "a null record of its key is": ("c2 -1 | -1 c2", None),
+    "another change of its key is": ("d1 c1 | -1 c2", 2),
+    "another key's delete is": ("d2 | -1 c2", 1),
+    "what lay before is there no more": ("| -1 c2", 0),
+    "its delete would be in this window": ("d1 | c2 -1", 2),
+    "the second one of two": ("d1 | -1 -2", 2),
+    "behind its delete again": ("d1 | -1 c1 d1 -1", None),
 }
-"""The same of one of which something was read before."""
+"""The same of one of which what stands before the bar was read before."""
 
 CASES = [(words, want, False) for words, want in BEGUN.values()] + [
     (words, want, True) for words, want in GONE_ON.values()
 ]
 
 
+COLUMNS_READ = "topic string, partition int, offset long, kind string, op string, key binary"
+
+
 def test_a_null_record_is_judged_by_what_lies_before_it(spark: SparkSession) -> None:
     rows = [
         ("t", case, 100 + offset, *_read(word))
         for case, (words, _, _) in enumerate(CASES)
-        for offset, word in enumerate(words.split())
+        for offset, word in enumerate(words.replace("|", "").split())
     ]
-    frame = spark.createDataFrame(
-        rows, "topic string, partition int, offset long, kind string, op string, key binary"
-    ).localCheckpoint()
-    for case, (_, want, read_before) in enumerate(CASES):
-        where = TopicPartition("t", case)
-        kinds = {kind for _, partition, _, kind, *_ in rows if partition == case}
-        found = Contents(
-            tuple(Portion(where, "", kind, 1, 100, "", 0, frozenset()) for kind in kinds)
-        )
+    frame = spark.createDataFrame(rows, COLUMNS_READ).localCheckpoint()
+    for case, (words, want, read_before) in enumerate(CASES):
+        begin = 100 + len(words.partition("|")[0].split() if read_before else ())
+        kinds = {kind for _, partition, at, kind, *_ in rows if partition == case and at >= begin}
         of_case = frame.where(f"partition = {case}")
-        known = {where} if read_before else set()
         if want is None:
-            refuse_lone_null_records(of_case, found, known)
+            _judge(of_case, begin, kinds, TopicPartition("t", case), read_before)
             continue
         with pytest.raises(DataError, match=f"at offset {100 + want} of 't' partition {case} "):
-            refuse_lone_null_records(of_case, found, known)
+            _judge(of_case, begin, kinds, TopicPartition("t", case), read_before)
+
+
+def _judge(
+    records: DataFrame, begin: int, kinds: set[str], where: TopicPartition, read_before: bool
+) -> None:
+    def before(firsts: Mapping[TopicPartition, int]) -> DataFrame:
+        assert (firsts, read_before) == ({where: begin}, True)
+        return records.where(f"offset < {begin}")
+
+    found = Contents(tuple(portion(where, kind, begin) for kind in kinds))
+    window = records.where(f"offset >= {begin}")
+    refuse_lone_null_records(window, found, {where} if read_before else set(), before)
+
+
+def test_a_null_record_may_lie_in_another_partition_than_its_delete(spark: SparkSession) -> None:
+    here, there = TopicPartition("t", 0), TopicPartition("t", 1)
+    rows = [("t", 0, offset, *_read(word)) for offset, word in enumerate(("c1", "-1", "-2"))]
+    rows.append(("t", 1, 0, *_read("d1")))
+    found = Contents(
+        (portion(here, Kind.ROW, 0), portion(here, Kind.NULL_RECORD, 1), portion(there, "row", 0))
+    )
+    frame = spark.createDataFrame(rows, COLUMNS_READ)
+    with pytest.raises(DataError, match=r"at offset 2 .* tombstones\.on\.delete=false"):
+        refuse_lone_null_records(frame, found, {here, there}, lambda _: frame)
+    of_one = frame.where("key = X'31'")
+    refuse_lone_null_records(of_one, found, {here, there}, lambda _: frame)
+
+
+def portion(where: TopicPartition, kind: str, first: int) -> Portion:
+    return Portion(where, "", kind, 1, first, "", 0, frozenset())
 
 
 def _read(word: str) -> tuple[str, str | None, bytearray | None]:
@@ -90,3 +122,16 @@ def test_a_delete_that_comes_as_a_null_record_only_stops_the_run(
         unguarded.setattr(each_event, "refuse_lone_null_records", lambda *_: None)
         log.run(spark, EACH)
     assert log.rows(spark, "v") == {1: (1,), 2: (2,)}
+
+
+def test_a_lone_null_record_that_comes_first_in_a_later_run_stops_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = Log(tmp_path)
+    log.commit(
+        COLUMNS, ("c", {"id": 1, "v": 1}), ("d", {"id": 1, "v": 1}), ("c", {"id": 2, "v": 2})
+    )
+    log.run(spark, EACH)
+    null_record(log, 2)
+    with pytest.raises(DataError, match="at offset 3 "):
+        log.run(spark, EACH)
