@@ -70,6 +70,8 @@ class Evolution:
         Raises:
             DataError: The settings say so.
         """
+        for text in self._told_of_renamed(present):
+            warn(f"Table '{self.collection}': {text}")
         if self.lake is None or not now:
             return
         found = changes(self.lake, self.before, now)
@@ -166,6 +168,18 @@ class Evolution:
                 f"did not change since. {_REPAIR}"
             )
         return told
+
+    def _told_of_renamed(self, present: Presence) -> list[str]:
+        """Return what is said also of the batch that makes the table, if it has older rows."""
+        renamed = self.taken(present.renamed)
+        if not renamed:
+            return []
+        return [
+            f"{_listed(renamed)} came when another column went, so it may have been renamed: rows "
+            "that did not change since then have the old column's value in the database, else the "
+            "DEFAULT. No event tells which, and they have NULL in the lake. "
+            f"{_REPAIR}"
+        ]
 
     def _told_of_zeros(self, present: Presence) -> list[str]:
         zeros, unfilled = self.taken(present.zeros), self.taken(present.unfilled)

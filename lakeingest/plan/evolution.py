@@ -24,6 +24,7 @@ where no value is lost by it:
   have no defaults, so there is nothing to do but to note it in the history.
 
 A renamed column is one that is dropped and another one that is added: Debezium does not tell more.
+So one that comes in the step in which another goes is given no default (``presence.py``).
 """
 
 from __future__ import annotations

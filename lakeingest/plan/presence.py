@@ -8,6 +8,10 @@ is left out of what is decoded and merged, which costs nothing.
 
 Without schemas, a column that goes and comes again in one batch looks as if it had been there all
 the time, and one that comes and goes in one batch is not seen; the source does not have it, either.
+
+A column that comes in the step in which another one goes may be that one under a new name, and then
+old rows have its values, not the new column's default. Rejected: to match the two by type, which
+takes a guess for a value: NULL and a warning are no wrong number.
 """
 
 from __future__ import annotations
@@ -35,6 +39,7 @@ class Presence:
         stand_ins: New columns whose default is an expression at the source.
         zeros: Of ``fills``, those whose default is the zero of their type, which nobody wrote.
         unfilled: New columns whose old rows have a zero that is not known.
+        renamed: New columns that may be old ones under a new name: they get no default.
     """
 
     left_out: frozenset[str] = frozenset()
@@ -43,6 +48,7 @@ class Presence:
     stand_ins: tuple[str, ...] = ()
     zeros: tuple[str, ...] = ()
     unfilled: tuple[str, ...] = ()
+    renamed: tuple[str, ...] = ()
 
 
 Zero = Callable[[SourceColumn], str | None]
@@ -91,12 +97,14 @@ class _Seen:
     Attributes:
         tag: Of the first schema that has it.
         first: The column there.
+        previous: The schema before that one; null: it is the batch's first.
         older: Schemas before that one, which lack it.
         gone: Later ones that lack it.
     """
 
     tag: bytes
     first: SourceColumn
+    previous: bytes | None
     older: frozenset[bytes]
     gone: frozenset[bytes]
 
@@ -109,6 +117,7 @@ class _Told(Enum):
     STAND_IN = auto()
     ZERO = auto()
     UNKNOWN_ZERO = auto()
+    RENAMED = auto()
 
 
 def _by_schema(
@@ -131,7 +140,11 @@ def _by_schema(
         for name, seen in there.items()
         if name not in had and name not in known and (exists or seen.older)
     }
-    told = {name: _told(seen.first, zero) for name, seen in new.items()}
+    last = frozenset(known) if before else stored
+    told = {
+        name: _told(seen.first, zero, renamed=_may_be_renamed(seen, shown.versions, last))
+        for name, seen in new.items()
+    }
     values = {
         name: Default(text, new[name].tag) for name, (_, text) in told.items() if text is not None
     }
@@ -149,6 +162,7 @@ def _by_schema(
         of(_Told.STAND_IN),
         of(_Told.ZERO),
         of(_Told.UNKNOWN_ZERO),
+        of(_Told.RENAMED),
     )
 
 
@@ -164,12 +178,35 @@ def _seen(name: str, versions: Mapping[bytes, Sequence[SourceColumn]]) -> _Seen 
         return None
     tag, first = next(iter(having.items()))
     order = list(versions)
-    older = frozenset(order[: order.index(tag)])
-    return _Seen(tag, first, older, frozenset(versions) - frozenset(having) - older)
+    before = order[: order.index(tag)]
+    older = frozenset(before)
+    gone = frozenset(versions) - frozenset(having) - older
+    return _Seen(tag, first, before[-1] if before else None, older, gone)
 
 
-def _told(column: SourceColumn, zero: Zero | None) -> tuple[_Told, str | None]:
+def _may_be_renamed(
+    seen: _Seen, versions: Mapping[bytes, Sequence[SourceColumn]], last: frozenset[str]
+) -> bool:
+    """Tell whether a column goes in the step that brings this one.
+
+    Args:
+        seen: The new column.
+        versions: The batch's schemas.
+        last: Columns before the first of them.
+    """
+    now = {column.name for column in versions[seen.tag]}
+    if seen.previous is None:
+        return not last <= now
+    return not {column.name for column in versions[seen.previous]} <= now
+
+
+def _told(column: SourceColumn, zero: Zero | None, *, renamed: bool) -> tuple[_Told, str | None]:
     """Tell what old rows have of a new column; the text in JSON, where it is known."""
+    what, text = _told_of_new(column, zero)
+    return (_Told.RENAMED, None) if renamed and text is not None else (what, text)
+
+
+def _told_of_new(column: SourceColumn, zero: Zero | None) -> tuple[_Told, str | None]:
     if column.default is not None:
         return (_Told.STAND_IN, None) if is_stand_in(column) else (_Told.DEFAULT, column.default)
     if zero is None or column.nullable is not False:

@@ -74,6 +74,19 @@ def test_a_batch_that_brings_a_column_and_rows_from_before_gives_these_its_defau
     assert log.rows(spark, "note", "channel") == FILLED
 
 
+@pytest.mark.parametrize("apart", [True, False])
+def test_old_rows_of_a_column_that_may_be_renamed_are_null_which_is_said(
+    spark: SparkSession, tmp_path: Path, apart: bool
+) -> None:
+    log = Log(tmp_path, "json-schema")
+    log.commit((ID, column("qty", "int32")), *(("c", {"id": id_, "qty": 7}) for id_ in (1, 2)))
+    renamed = (ID, column("quantity", "int32", optional=False, default=0))
+    log.commit(renamed, ("u", {"id": 2, "quantity": 8}))
+    told = said(log.run(spark, apart=apart))
+    assert ["'quantity' came when another column went" in text for text in told].count(True) == 1
+    assert log.rows(spark, "quantity") == {1: (None,), 2: (8,)}
+
+
 def test_without_schemas_a_default_cannot_be_known_which_is_said_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -133,3 +133,19 @@ def test_a_column_that_mysql_adds_not_null_has_its_zero_in_old_rows() -> None:
     loose = SourceColumn("loose", PRIMITIVES["int32"], nullable=True)
     assert told(described(v2=(ID, loose)), ["id"], (ID,), (ID, loose), zero) == NOTHING
     assert told(described(v2=now), ["id", "a"], (ID, A), now) == NOTHING
+
+
+def test_a_column_that_comes_when_another_goes_may_be_renamed_and_gets_no_value() -> None:
+    def zero(_: SourceColumn) -> str | None:
+        return "0"
+
+    for new in (COUNT, WEB):
+        now = (ID, new)
+        for shown in (described(v1=(ID, A), v2=now), described(v2=now)):
+            for before in ((ID, A), None):
+                found = told(shown, ["id", "a"], before, (ID, A, new), zero)
+                assert (found.renamed, found.fills, found.zeros) == ((new.name,), {}, ())
+                assert found.absences.early == {}
+    # In another step of the batch it is no matter.
+    shown = described(v1=(ID, A), v2=(ID, A, WEB), v3=(ID, WEB))
+    assert told(shown, ["id", "a"], (ID, A), ALL).fills == {"web": DEFAULT}
