@@ -8,10 +8,12 @@ text of that very exception looked at; it never reaches a message.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError
 
@@ -39,11 +41,14 @@ _REFUSED_IN_TEXT = {
     # Platforms rename the packages of what they shade.
     "AmazonS3Exception": ("Status Code: 403", "Error Code: AccessDenied"),
     "S3Exception": ("Status Code: 403",),
-    "FileNotFoundException": ("(Permission denied)",),
 }
+_REFUSED_FILE = ("java.io.FileNotFoundException", "(Permission denied)")
+"""Of any file: a key store that may not be read, too, so the text must name the storage's."""
+
 _NO_FILE_SYSTEM = "org.apache.hadoop.fs.UnsupportedFileSystemException"
-_NOT_STORAGE = ("org.apache.kafka.", "org.apache.spark.shuffle.")
-"""Kafka's brokers, and nodes of Spark, that cannot be reached are no storage."""
+_NOT_STORAGE = ("org.apache.kafka.", "org.apache.spark.shuffle.", "io.netty.")
+"""Kafka's brokers, and nodes of Spark, that cannot be reached are no storage. Spark's nodes talk
+by Netty, whose exception is a ``ConnectException``."""
 
 _DEEPEST = 32
 
@@ -59,10 +64,21 @@ class _Thrown:
     def name(self) -> str:
         return self.classes[0]
 
-    @property
-    def refused(self) -> bool:
+    def refused(self, roots: Iterable[str]) -> bool:
+        """Tell whether access was refused; ``roots`` are the folders of the storage."""
+        name, denied = _REFUSED_FILE
+        if name in self.classes:
+            return denied in self.text and any(map(self._names, roots))
         parts = _REFUSED_IN_TEXT.get(self.name.rpartition(".")[2], ())
         return not _REFUSED.isdisjoint(self.classes) or any(part in self.text for part in parts)
+
+    def _names(self, root: str) -> bool:
+        """Tell whether the text is of a path in ``root``; Java has a file's without a scheme."""
+        parts = urlsplit(root)
+        if parts.scheme not in ("", "file"):
+            return root in self.text
+        whole = Path(parts.path).absolute()
+        return self.text.startswith((f"{whole}/", f"{whole} ("))
 
     @property
     def away(self) -> bool:
@@ -105,7 +121,7 @@ def storage_error(error: BaseException, *roots: str) -> LakeingestError | None:
         return None
     root = next((root for root in roots for one in thrown if root in one.text), roots[0])
     for one in thrown:
-        if one.refused:
+        if one.refused(roots):
             return AccessError(
                 f"The storage of '{root}' refused access ({one.name}). Check that the path is "
                 "right, which credentials Spark has for it, and their rights to list, read and "

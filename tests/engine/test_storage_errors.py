@@ -59,18 +59,24 @@ def test_the_folder_that_the_exception_names_is_named(spark: SparkSession) -> No
     assert f"'{LAKE}'" in str(found)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("java.nio.file.AccessDeniedException", "s3a://lake/k: getFileStatus"),
-        ("java.io.FileNotFoundException", "/lake/part-0.parquet (Permission denied)"),
-    ],
-)
-def test_a_refusal_is_found_below_what_spark_wraps_it_in(
-    spark: SparkSession, name: str, text: str
-) -> None:
+def test_a_refusal_is_found_below_what_spark_wraps_it_in(spark: SparkSession) -> None:
+    name, text = "java.nio.file.AccessDeniedException", "s3a://lake/k: getFileStatus"
     wrapped = thrown(spark, "org.apache.spark.SparkException", "Job aborted", name, text)
     assert isinstance(storage_error(wrapped, LAKE), AccessError)
+
+
+@pytest.mark.parametrize("root", ["/lake/shop", "/lake/shop/", "file:///lake/shop"])
+def test_a_file_that_may_not_be_read_is_the_storages_only_where_it_lies_there(
+    spark: SparkSession, root: str
+) -> None:
+    for path, refused in (
+        ("/lake/shop/part-0.parquet", True),
+        ("/lake/shop-2/part-0.parquet", False),
+        ("/etc/client.jks", False),
+    ):
+        name, text = "java.io.FileNotFoundException", f"{path} (Permission denied)"
+        error = thrown(spark, "org.apache.spark.SparkException", "Job aborted", name, text)
+        assert isinstance(storage_error(error, "/other", root), AccessError) is refused
 
 
 @pytest.mark.parametrize(
@@ -92,6 +98,19 @@ def test_a_broker_that_is_away_is_not_the_storage(spark: SparkSession) -> None:
     kafka = "org.apache.kafka.common.KafkaException"
     error = thrown(spark, kafka, "no broker", "java.net.ConnectException", "refused")
     assert storage_error(error, LAKE) is None
+
+
+def test_a_node_of_spark_that_is_away_is_not_the_storage(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    group = jvm.io.netty.channel.nio.NioEventLoopGroup(1)
+    channel = jvm.java.lang.Class.forName("io.netty.channel.socket.nio.NioSocketChannel")
+    handler = jvm.io.netty.channel.ChannelInboundHandlerAdapter()
+    node = jvm.io.netty.bootstrap.Bootstrap().group(group).channel(channel).handler(handler)
+    port = int(closed_storage().rpartition(":")[2])
+    cause = getattr(node.connect("127.0.0.1", port), "await")().cause()
+    group.shutdownGracefully()
+    assert cause.getClass().getSuperclass().getName() == "java.net.ConnectException"
+    assert storage_error(Py4JJavaError("An error occurred", cause), LAKE) is None
 
 
 def thrown(
