@@ -34,6 +34,7 @@ class Sent:
         v: Its value; null: it is deleted.
         source: Its place, as the connector tells it.
         op: What was done; by default an update or a delete.
+        before: The row before it, where REPLICA IDENTITY is FULL.
     """
 
     collection: str
@@ -41,13 +42,14 @@ class Sent:
     v: int | None
     source: Mapping[str, Any]
     op: str | None = None
+    before: Mapping[str, int] | None = None
 
     def value(self, block: Mapping[str, Any] | None) -> str:
         """Return the envelope."""
         after = None if self.v is None else {"id": self.id, "v": self.v}
         return json.dumps(
             {
-                "before": None,
+                "before": self.before,
                 "after": after,
                 "source": {"name": PREFIX, "ts_ms": 1_000, "snapshot": "false", **self.source},
                 "transaction": block,

@@ -65,6 +65,12 @@ def test_values_that_a_change_of_a_declared_key_leaves_out_are_those_of_the_old_
     assert gone["position"] == come["position"]
 
 
+def test_null_in_a_declared_key_is_refused(spark: SparkSession) -> None:
+    expected = "Table 'public.a', column 'code': NULL in a column of the key finds no row.*NOT NULL"
+    with pytest.raises(DataError, match=expected), explained("public.a"):
+        payloads(spark, [event("c", row(None))])
+
+
 @pytest.mark.parametrize(
     ("one", "what"),
     [
