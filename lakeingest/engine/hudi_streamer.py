@@ -68,7 +68,9 @@ def rows_elsewhere(spark: SparkSession, path: str, fields: str, buckets: int) ->
     bucket_of = jvm.org.apache.hudi.index.bucket.BucketIdentifier.getBucketId
     table = spark.read.format("hudi").options(**READ_OPTIONS).load(path)
     placed = table.select(_KEY, _FILE).na.drop().limit(_SOME).collect()
-    return sum(int(row[_FILE][:8]) != bucket_of(row[_KEY], fields, buckets) for row in placed)
+    # As text: a file that is no bucket's begins with hexadecimal digits.
+    wanted = (f"{bucket_of(row[_KEY], fields, buckets):08}" for row in placed)
+    return sum(not row[_FILE].startswith(name) for row, name in zip(placed, wanted, strict=True))
 
 
 def with_positions(frame: DataFrame, position: str, deleted: str, adopted_at: str) -> DataFrame:

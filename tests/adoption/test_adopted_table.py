@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.hudi_streamer import newest_checkpoint, table_properties
+from lakeingest.engine.hudi_streamer import newest_checkpoint, rows_elsewhere, table_properties
 from lakeingest.engine.hudi_table import READ_OPTIONS
 from lakeingest.errors import ConfigError
 from lakeingest.folders import LakeFolders
@@ -162,6 +162,15 @@ def test_a_table_in_buckets_is_not_adopted_without_being_told_of_them(
     lake, _ = adopted(spark, tmp_path, **buckets)
     lake.apply(Payload(1, 101, {"n": 9}), ddl=DDL)
     assert lake.live() == {1: (9,), 2: (2,), 3: (3,)}
+
+
+def test_a_row_in_a_file_that_is_no_buckets_is_counted_as_one_elsewhere(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Such files begin with hexadecimal digits; the newest commit may have buckets alone."""
+    path = str(tmp_path / COLLECTION)
+    streamed(spark, path, "COPY_ON_WRITE", FIRST)
+    assert rows_elsewhere(spark, path, "id", 2) > 0
 
 
 def test_a_table_of_consistent_hashing_is_adopted_with_that_index_alone(
