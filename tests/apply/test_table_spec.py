@@ -8,14 +8,22 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    DecimalType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from lakeingest.apply.share import Share
 from lakeingest.apply.table_spec import table_spec
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.defaults import Default
 from lakeingest.decode.json_format import CarriedSchema, JsonFormat
-from lakeingest.decode.logical import PRIMITIVES, SEMANTIC
+from lakeingest.decode.logical import JSON, PRIMITIVES, SEMANTIC, LogicalType, mapping
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.plan.evolution import DEFAULTS, Kind, Policy, SourceSchema
 from lakeingest.plan.spec import PipelineSpec, TableSpec
@@ -165,6 +173,18 @@ def test_a_column_that_is_renamed_by_case_only_is_refused_where_the_lake_has_the
     ignore = {**DEFAULTS, Kind.ADDED: Policy.IGNORE}
     table = settled(row, ddl=None, lake=LAKE, before=KNOWN, policies=ignore)
     assert table.names() == ("id", "note")
+
+
+@pytest.mark.parametrize("carried", [JSON.decimal(12, 4), PRIMITIVES["string"]])
+def test_decimals_in_a_map_are_refused_where_the_records_write_them_otherwise(
+    carried: LogicalType,
+) -> None:
+    columns = (SourceColumn("id", PRIMITIVES["int64"]), SourceColumn("n", mapping(carried)))
+    spec = replace(SPEC, format=JsonFormat({b"1": CarriedSchema(0, columns)}))
+    row = replace(share({"id": 1, "n": {}}, {"id": 1}), value_tags=frozenset({b"1"}))
+    declared = StructType().add("n", MapType(StringType(), DecimalType(10, 2)))
+    with pytest.raises(ConfigError, match=r"'n' .* is declared map<string,decimal\(10,2\)>"):
+        settled(row, ddl=declared, spec=spec)
 
 
 def test_a_table_with_a_row_key_of_ours_needs_its_policy() -> None:
