@@ -29,6 +29,7 @@ from lakeingest.apply.contents import Contents, contents
 from lakeingest.apply.null_records import refuse_lone_null_records
 from lakeingest.apply.order import order_epoch
 from lakeingest.apply.reach import Reach
+from lakeingest.apply.schemas import Schemas
 from lakeingest.apply.share import Share, shares
 from lakeingest.apply.side_by_side import begun
 from lakeingest.apply.window import Bounds, Window
@@ -46,7 +47,12 @@ _CLOSELY = 8
 
 
 def settled_events(
-    source: Source, reach: Reach, frontier: Frontier, spec: PipelineSpec, bounds: Bounds
+    source: Source,
+    reach: Reach,
+    frontier: Frontier,
+    spec: PipelineSpec,
+    bounds: Bounds,
+    schemas: Schemas,
 ) -> Window:
     """Make one batch of a reading.
 
@@ -77,7 +83,7 @@ def settled_events(
     batched = plan.in_batches(changes, nothing, cuts, "", snapshot=False)
 
     def checked() -> Sequence[Share]:
-        before = partial(_closely_before, source, spec)
+        before = partial(_closely_before, source, spec, schemas)
         refuse_lone_null_records(changes, found, _read_before(frontier), before)
         return _checked_shares(shares(batched, spec.format), reach, frontier, spec)
 
@@ -106,7 +112,7 @@ def _read_before(frontier: Frontier) -> frozenset[TopicPartition]:
 
 
 def _closely_before(
-    source: Source, spec: PipelineSpec, offsets: Mapping[TopicPartition, int]
+    source: Source, spec: PipelineSpec, schemas: Schemas, offsets: Mapping[TopicPartition, int]
 ) -> DataFrame:
     """Return the changes that lie right before these offsets, as far as they are still there."""
     marks = source.watermarks(sorted({place.topic for place in offsets}))
@@ -116,7 +122,11 @@ def _closely_before(
         for place, offset in offsets.items()
         if starts[place] < offset
     ]
-    return plan.window_changes(source.read(ranges), spec)
+    records = source.read(ranges)
+    if schemas.needed:
+        # This run may have met no record of theirs yet.
+        schemas.learn(records)
+    return plan.window_changes(records, spec)
 
 
 def _broken(found: Contents) -> dict[TopicPartition, int]:

@@ -58,7 +58,7 @@ def read_window(
             if spec.whole:
                 window = settled_transactions(source, reach, frontier, spec, counted, bounds)
             else:
-                window = settled_events(source, reach, frontier, spec, bounds)
+                window = settled_events(source, reach, frontier, spec, bounds, schemas)
         except EpochsOpenedError as opened:
             spec = replace(spec, epochs=opened.epochs)
             continue
