@@ -68,11 +68,11 @@ class _Thrown:
         """Tell whether access was refused; ``roots`` are the folders of the storage."""
         name, denied = _REFUSED_FILE
         if name in self.classes:
-            return denied in self.text and any(map(self._names, roots))
+            return denied in self.text and any(map(self.is_of, roots))
         parts = _REFUSED_IN_TEXT.get(self.name.rpartition(".")[2], ())
         return not _REFUSED.isdisjoint(self.classes) or any(part in self.text for part in parts)
 
-    def _names(self, root: str) -> bool:
+    def is_of(self, root: str) -> bool:
         """Tell whether the text is of a path in ``root``; Java has a file's without a scheme."""
         parts = urlsplit(root)
         if parts.scheme not in ("", "file"):
@@ -119,7 +119,8 @@ def storage_error(error: BaseException, *roots: str) -> LakeingestError | None:
     thrown = list(_behind(error))
     if any(name.startswith(_NOT_STORAGE) for one in thrown for name in one.classes):
         return None
-    root = next((root for root in roots for one in thrown if root in one.text), roots[0])
+    named = (root for root in roots for one in thrown if root in one.text or one.is_of(root))
+    root = next(named, roots[0])
     for one in thrown:
         if one.refused(roots):
             return AccessError(
