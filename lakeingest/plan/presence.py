@@ -96,14 +96,14 @@ class _Seen:
 
     Attributes:
         tag: Of the first schema that has it.
-        first: The column there.
+        column: The column there.
         previous: The schema before that one; null: it is the batch's first.
         older: Schemas before that one, which lack it.
         gone: Later ones that lack it.
     """
 
     tag: bytes
-    first: SourceColumn
+    column: SourceColumn
     previous: bytes | None
     older: frozenset[bytes]
     gone: frozenset[bytes]
@@ -142,7 +142,7 @@ def _by_schema(
     }
     last = frozenset(known) if before else stored
     told = {
-        name: _told(seen.first, zero, renamed=_may_be_renamed(seen, shown.versions, last))
+        name: _told(seen.column, zero, renamed=_may_be_renamed(seen, shown.versions, last))
         for name, seen in new.items()
     }
     values = {
