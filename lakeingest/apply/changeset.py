@@ -103,24 +103,39 @@ def _partial(
     floor: str,
     lake: DataFrame | None,
 ) -> DataFrame:
-    decoded = decoded_rows(rows, table, spec)
     moved = any(share.moved for share in shares)
+    decoded = decoded_rows(rows, table, spec)
     if moved and (not old_keys_told(table) or any(share.unpaired for share in shares)):
         decoded = moves.paired(decoded)
-    if table.keyless is Keyless.FULL_ROW:
-        decoded = held(decoded)
-        if not kept_rows(decoded).isEmpty():
-            decoded = with_kept_rows(decoded, lake, table.key, floor, spec.names)
-    if spec.whole and table.keyless is None and asks_lake(shares, table):
-        decoded = held(decoded)
-        keys = held(passing.passed(decoded, "key_row", F.col("moved")))
-        if not keys.isEmpty():
-            decoded = passing.in_order(decoded, keys, lake, table.key, floor, spec.names)
+    decoded = _in_place(decoded, shares, table, spec, floor, lake)
     if not moved:
         return payload_of_partial_rows(decoded, table, spec)
     decoded = held(decoded)
     payload = held(payload_of_partial_rows(decoded, table, spec))
     return _with_moved(payload, decoded, table, spec, lake)
+
+
+def _in_place(
+    decoded: DataFrame,
+    shares: Sequence[Share],
+    table: TableSpec,
+    spec: PipelineSpec,
+    floor: str,
+    lake: DataFrame | None,
+) -> DataFrame:
+    """Give changes of one row the order that their positions alone do not tell."""
+    if table.keyless is Keyless.FULL_ROW:
+        decoded = held(decoded)
+        if kept_rows(decoded).isEmpty():
+            return decoded
+        return with_kept_rows(decoded, lake, table.key, floor, spec.names)
+    if not spec.whole or not asks_lake(shares, table):
+        return decoded
+    decoded = held(decoded)
+    keys = held(passing.passed(decoded, "key_row", F.col("moved")))
+    if keys.isEmpty():
+        return decoded
+    return passing.in_order(decoded, keys, lake, table.key, floor, spec.names)
 
 
 def _changeset(
