@@ -169,6 +169,7 @@ class BatchWriter:
                 part.floor,
                 self.sink.read(collection, previous.version) if previous and asks else None,
                 batch.winners if part.undecoded else None,
+                previous.note.high if previous and previous.note.tombstones else "",
             )
             schema = part.table.source or (previous.note.schema if previous else "")
             note = replace(note, collection=collection, schema=schema)

@@ -59,6 +59,7 @@ def changeset(
     floor: str,
     lake: DataFrame | None,
     winners: Winners | None = None,
+    graves: str = "",
 ) -> tuple[Changeset, int]:
     """Fold a table's changes of one batch.
 
@@ -71,6 +72,7 @@ def changeset(
         lake: The table as it is now, for rows that moved to another key; null if it is new, or
             if ``asks_lake`` does not.
         winners: The batch's winners, where ``folds_undecoded`` and they are known.
+        graves: See ``passing.in_order``.
 
     Returns:
         The changeset and the number of its payloads.
@@ -83,7 +85,7 @@ def changeset(
     masked = table.partial or any(share.masked for share in shares)
     rows = rows_above(changes, floor)
     if masked or table.key_in_value or any(share.relocated for share in shares):
-        payload = _partial(rows, shares, table, spec, floor, lake)
+        payload = _partial(rows, shares, table, spec, floor, lake, graves)
     else:
         payload = payload_of_whole_rows(rows, table, spec)
     frame = held(payload)
@@ -102,12 +104,13 @@ def _partial(
     spec: PipelineSpec,
     floor: str,
     lake: DataFrame | None,
+    graves: str,
 ) -> DataFrame:
     moved = any(share.moved for share in shares)
     decoded = decoded_rows(rows, table, spec)
     if moved and (not old_keys_told(table) or any(share.unpaired for share in shares)):
         decoded = moves.paired(decoded)
-    decoded = _in_place(decoded, shares, table, spec, floor, lake)
+    decoded = _in_place(decoded, shares, table, spec, floor, lake, graves)
     if not moved:
         return payload_of_partial_rows(decoded, table, spec)
     decoded = held(decoded)
@@ -122,6 +125,7 @@ def _in_place(
     spec: PipelineSpec,
     floor: str,
     lake: DataFrame | None,
+    graves: str,
 ) -> DataFrame:
     """Give changes of one row the order that their positions alone do not tell."""
     if table.keyless is Keyless.FULL_ROW:
@@ -135,7 +139,7 @@ def _in_place(
     keys = held(passing.passed(decoded, "key_row", F.col("moved")))
     if keys.isEmpty():
         return decoded
-    return passing.in_order(decoded, keys, lake, table.key, floor, spec.names)
+    return passing.in_order(decoded, keys, lake, table.key, floor, graves, spec.names)
 
 
 def _changeset(

@@ -69,6 +69,7 @@ def in_order(
     table: DataFrame | None,
     key: Sequence[str],
     floor: str,
+    graves: str,
     names: MetadataColumns,
 ) -> DataFrame:
     """Let the changes of keys with two rows change places.
@@ -79,16 +80,20 @@ def in_order(
         table: The table before the batch; null: it is new.
         key: Names of its key columns.
         floor: Position of the newest truncate; empty: none.
+        graves: Up to where a row that the table does not have may be a deleted one; empty: the
+            table has all.
         names: Names of the metadata columns.
 
     Returns:
         The same columns; ``position`` is where a change stands among those of its key, ``below``
         where the row was that a key change moved.
     """
-    keys = _stored(pairs.select("key_row").distinct(), table, key, floor, names)
+    stored = _stored(pairs.select("key_row").distinct(), table, key, floor, names)
+    # Of a hard delete nothing is left in the table; what lies so far back has come again.
+    keys = stored.withColumn("stored_at", F.coalesce("stored_at", F.lit(graves)))
     others = decoded.join(keys, "key_row", "left_anti").withColumn("_sent", F.col("position"))
     known = decoded.join(keys.select("key_row", "stored_at"), "key_row")
-    new = known.where(F.col("position") > F.coalesce("stored_at", F.lit(""))).drop("stored_at")
+    new = known.where(F.col("position") > F.col("stored_at")).drop("stored_at")
     # What came twice must not count twice.
     mine = new.dropDuplicates(["key_row", "position", "op"])
     both = mine.join(_before(mine, keys), ["key_row", WITHIN])

@@ -140,5 +140,6 @@ class Ingest:
         as_text = folds_undecoded(mine, self.table, floor)
         as_text = as_text and not (self._spec.whole and rows_pass(changes, mine))
         folded = winners(changes, [COLLECTION]) if as_text else None
-        payloads, _ = changeset(changes, mine, self.table, self._spec, floor, lake, folded)
+        graves = previous.note.high if previous and previous.note.tombstones else ""
+        payloads, _ = changeset(changes, mine, self.table, self._spec, floor, lake, folded, graves)
         self.state = self.sink.apply(payloads, note, previous)
