@@ -185,8 +185,8 @@ def test_a_source_may_name_its_columns_as_our_frames_do(tables: Tables) -> None:
         Insert(1, FULL), Insert(2, FULL), up, Update(2, {"n": 7}), Move(2, 1), Truncate(), Delete(3)
     )
     table = tables(whole=True, ddl=f"h BIGINT, id BIGINT{more}, n BIGINT, body STRING")()
-    for number in (1, 2, 3, 4, 5):
-        table.one(steps.sent(number))
+    for batch in ((1, 2), (3,), (4, 5)):
+        table.one(steps.sent(*batch))
     left = table.head().where(~F.col("_deleted")).select("id", "n", "body").collect()
     assert sorted(map(tuple, left)) == [(1, 7, "first"), (3, 1, "first")]
     table.one(steps.sent(6))
