@@ -21,6 +21,15 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+OURS = "__lakeingest_"
+"""Begins the names of columns that stand beside a source's, which may have any other name."""
+
+FIRST_OP = f"{OURS}first_op"
+"""payload/ -> sink/: operation of a key's first change in the batch."""
+
+LINK = f"{OURS}link"
+"""payload/: where a merge payload's missing columns are to be looked for."""
+
 HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 
 RECORD = StructType(

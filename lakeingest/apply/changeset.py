@@ -14,7 +14,6 @@ from lakeingest.decode.defaults import default_value
 from lakeingest.engine.held import held
 from lakeingest.event_columns import GONE, OPERATION
 from lakeingest.payload import moves, passing
-from lakeingest.payload.fold import FIRST_OP
 from lakeingest.payload.kept import kept_rows, with_kept_rows
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.plan.table import (
@@ -26,6 +25,7 @@ from lakeingest.plan.table import (
     payload_of_winners,
     rows_above,
 )
+from lakeingest.shape import FIRST_OP
 from lakeingest.sink.contract import Changeset
 
 
@@ -110,32 +110,35 @@ def _partial(
     decoded = decoded_rows(rows, table, spec)
     if moved and (not old_keys_told(table) or any(share.unpaired for share in shares)):
         decoded = moves.paired(decoded)
-    decoded = _in_place(decoded, shares, table, spec, floor, lake, graves)
+    misplaced = table.keyless is Keyless.FULL_ROW or (spec.whole and asks_lake(shares, table))
+    if moved or misplaced:
+        decoded = held(decoded)
+    placed = _in_place(decoded, table, spec, floor, lake, graves) if misplaced else decoded
     if not moved:
-        return payload_of_partial_rows(decoded, table, spec)
-    decoded = held(decoded)
-    payload = held(payload_of_partial_rows(decoded, table, spec))
-    return _with_moved(payload, decoded, table, spec, lake)
+        return payload_of_partial_rows(placed, table, spec)
+    if placed is not decoded:
+        placed = held(placed)
+    payload = held(payload_of_partial_rows(placed, table, spec))
+    return _with_moved(payload, placed, table, spec, lake)
 
 
 def _in_place(
     decoded: DataFrame,
-    shares: Sequence[Share],
     table: TableSpec,
     spec: PipelineSpec,
     floor: str,
     lake: DataFrame | None,
     graves: str,
 ) -> DataFrame:
-    """Give changes of one row the order that their positions alone do not tell."""
+    """Give changes of one row the order that their positions alone do not tell.
+
+    Returns:
+        ``decoded`` itself, which is held, where their positions tell it.
+    """
     if table.keyless is Keyless.FULL_ROW:
-        decoded = held(decoded)
         if kept_rows(decoded).isEmpty():
             return decoded
         return with_kept_rows(decoded, lake, table.key, floor, spec.names)
-    if not spec.whole or not asks_lake(shares, table):
-        return decoded
-    decoded = held(decoded)
     keys = held(passing.passed(decoded, "key_row", F.col("moved")))
     if keys.isEmpty():
         return decoded

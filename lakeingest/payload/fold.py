@@ -24,13 +24,8 @@ from pyspark.sql import functions as F
 from lakeingest.event_columns import EVENT, SEQUENCE
 from lakeingest.named import named
 from lakeingest.position import missing_below, present_entries
-from lakeingest.shape import MetadataColumns
+from lakeingest.shape import FIRST_OP, LINK, OURS, MetadataColumns
 
-OURS = "__lakeingest_"
-"""Begins the names of columns that stand beside a source's, which may have any other name."""
-
-FIRST_OP = f"{OURS}first_op"
-LINK = f"{OURS}link"
 MOVED = f"{OURS}moved"
 DELETED_AT = f"{OURS}deleted_at"
 _LAST, _POSITION, _FIRST = f"{OURS}last", f"{OURS}position", f"{OURS}first"

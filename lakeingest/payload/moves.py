@@ -25,15 +25,13 @@ from pyspark.sql.types import StringType, StructField, StructType
 from lakeingest.named import all_named, named
 from lakeingest.payload.fold import (
     DELETED_AT,
-    LINK,
     MOVED,
-    OURS,
     evidence,
     found,
     found_value,
 )
 from lakeingest.position import inherited, is_missing, missing_below
-from lakeingest.shape import MetadataColumns
+from lakeingest.shape import LINK, OURS, MetadataColumns
 
 _KEY, _NEW_KEY, _MOVED_AT = f"{OURS}key", f"{OURS}new_key", f"{OURS}moved_at"
 

@@ -121,8 +121,8 @@ class Changeset:
 
     Attributes:
         frame: The table's columns, RFC-39's where it has them, the metadata columns and
-            ``__lakeingest_first_op``; one row per key. Not held: a sink that reads it more than
-            once holds it.
+            ``shape.FIRST_OP``; one row per key. Not held: a sink that reads it more than once
+            holds it.
         columns: Source columns in the order of the source table.
         key: Names of the key columns.
         fillable: Columns that can be unavailable.

@@ -29,7 +29,7 @@ from lakeingest.engine.own_session import own_session
 from lakeingest.errors import FencedError
 from lakeingest.folders import LakeFolders
 from lakeingest.named import all_named, named, quoted
-from lakeingest.shape import MetadataColumns
+from lakeingest.shape import FIRST_OP, LINK, MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, TableState, schema_token
 from lakeingest.sink.delta_commit import committed, merge_session, newest_note
 from lakeingest.sink.delta_commit import writer as delta_writer
@@ -55,7 +55,7 @@ from lakeingest.sink.schema_change import (
 from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
 from lakeingest.sink.tombstones import buried, buried_matters, without_buried
 
-_INTERNAL = ("__lakeingest_first_op", "__lakeingest_link")
+_INTERNAL = (FIRST_OP, LINK)
 _FENCE_ATTEMPTS = 10
 
 

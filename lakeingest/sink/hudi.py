@@ -26,7 +26,7 @@ from lakeingest.engine.held import held
 from lakeingest.engine.hudi_table import is_hudi_table
 from lakeingest.errors import FencedError
 from lakeingest.folders import LakeFolders
-from lakeingest.shape import MetadataColumns
+from lakeingest.shape import FIRST_OP, LINK, MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, TableState
 from lakeingest.sink.foreign_files import refuse_files
 from lakeingest.sink.hudi_adopted import soft_deletes
@@ -46,7 +46,7 @@ from lakeingest.sink.schema_change import evolved_schema, schema_change
 from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
 from lakeingest.sink.tombstones import buried, buried_matters, without_buried
 
-_INTERNAL = ("__lakeingest_first_op", "__lakeingest_link")
+_INTERNAL = (FIRST_OP, LINK)
 _FENCE_ATTEMPTS = 10
 
 

@@ -25,14 +25,11 @@ from pyspark.sql.types import StructType
 
 from lakeingest.named import quoted
 from lakeingest.position import is_missing, missing_below, present_entries
-from lakeingest.shape import MetadataColumns
+from lakeingest.shape import FIRST_OP, MetadataColumns
 from lakeingest.sink.contract import Changeset
 
 MISSING_VALUE = "LAKEINGEST_MISSING_VALUE"
 """Start of the message of a write that met an unavailable value with nothing before it."""
-
-_FIRST_OP = "__lakeingest_first_op"
-"""A changeset's column: operation of the key's first change in the batch."""
 
 SMALL_BYTES = 16 * 1024 * 1024
 """A changeset of at most this much text is sent to every task instead of shuffling the table."""
@@ -200,7 +197,7 @@ class MergeLaw:
         """
         others = (*self._columns(), *self._names.names, self._names.record_key)
         gone = sorted(self._existing - set(others))
-        died = self._newer & (target(self._names.deleted) | (source(_FIRST_OP) == "d"))
+        died = self._newer & (target(self._names.deleted) | (source(FIRST_OP) == "d"))
         lives = ~F.coalesce(died, F.lit(False))
         return {name: F.when(lives, target(name)) for name in gone}
 

@@ -9,9 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine import delta_log, hudi_table
-from lakeingest.payload.fold import FIRST_OP, LINK
 from lakeingest.position import after
-from lakeingest.shape import MetadataColumns
+from lakeingest.shape import FIRST_OP, LINK, MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, Sink, TableState, token
 
 COLLECTION = "public.docs"

@@ -15,8 +15,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.engine.hudi_table import HUDI_COLUMNS, READ_OPTIONS
 from lakeingest.errors import ConfigError, FencedError, TransientError
-from lakeingest.payload.fold import FIRST_OP, LINK
-from lakeingest.shape import LEDGER_FOLDER
+from lakeingest.shape import FIRST_OP, LEDGER_FOLDER, LINK
 from lakeingest.sink.hudi_options import HudiSettings, write_options
 from lakeingest.sink.hudi_services import LEAST_RETAINED
 from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, changeset, delete, insert, update
