@@ -13,7 +13,6 @@ from lakeingest.sink.delta import DeltaSink
 from lakeingest.sink.hudi import HudiSink
 from lakeingest.sink.hudi_adoption import HudiAdoption
 from lakeingest.sink.hudi_options import HudiSettings, TableType
-from lakeingest.sink.hudi_services import refuse_cleaning
 from lakeingest.sink.routed import RoutedSink
 
 
@@ -64,7 +63,6 @@ def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
 def _opened_hudi(spark: SparkSession, config: PipelineConfig) -> HudiSink:
     require_hudi(spark, write=True)
     given = config.target.hudi_writer_options()
-    refuse_cleaning(given)
     return HudiSink(
         spark,
         config.folders,

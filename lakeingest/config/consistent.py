@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from lakeingest.config.checkpoint import Checkpoint
 from lakeingest.config.connector import event_column_problems, parts_of_a_collection
+from lakeingest.config.hudi_services import service_problems
 from lakeingest.config.order_settings import order_problems
 from lakeingest.errors import ConfigError
 
@@ -33,6 +34,7 @@ def contradictions(config: PipelineConfig) -> list[str]:
         *order_problems(source, source.connector, own, needs_whole=whole),
         *_adoption(config),
         *_checkpoints(config),
+        *service_problems(config.target.hudi_writer_options(), config.target.hudi_table_type),
     ]
     if source.snapshot_again == "replace" and source.transaction_mode == "none":
         problems.append(

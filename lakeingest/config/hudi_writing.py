@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from lakeingest.config import hudi_keys
 from lakeingest.config.hudi_keys import HudiKey
+from lakeingest.config.hudi_services import is_on
 from lakeingest.config.properties import Value
 
 _OF_WRITER = tuple(
@@ -59,38 +60,23 @@ _FOLDERS = "hoodie.datasource.write.hive_style_partitioning"
 # What the Debezium payload classes order by; our order by log position is the same, made total.
 _ORDERED_BY_POSITION = {"_event_lsn", "_event_seq", "_event_bin_file", "_event_pos", "_event_row"}
 
-_CLEANING = ("hoodie.clean.policy", "hoodie.cleaner.policy")
-_BY_COMMITS = "KEEP_LATEST_COMMITS"
-_CLEANED_OTHERWISE = tuple(
-    f"hoodie.{service}.{kind}.retained"
-    for kind in ("hours", "fileversions")
-    for service in ("clean", "cleaner")
-)
-"""What Hudi cleans by where no policy is named."""
-
-_FAILED_WRITES = ("hoodie.clean.failed.writes.policy", "hoodie.cleaner.policy.failed.writes")
-
-_WHOLE_NUMBERS = (
-    "hoodie.bucket.index.num.buckets",
-    "hoodie.clean.commits.retained",
-    "hoodie.cleaner.commits.retained",
-    "hoodie.keep.min.commits",
-    "hoodie.keep.max.commits",
-    "hoodie.compact.inline.max.delta.commits",
-    "hoodie.client.heartbeat.interval_in_ms",
-    "hoodie.client.heartbeat.tolerable.misses",
-)
-
 _SWITCHES = {
     "hoodie.clean.commits.retained": "hoodie.clean.automatic",
     "hoodie.cleaner.commits.retained": "hoodie.clean.automatic",
     "hoodie.keep.min.commits": "hoodie.archive.automatic",
     "hoodie.keep.max.commits": "hoodie.archive.automatic",
     "hoodie.compact.inline.max.delta.commits": "hoodie.compact.inline",
+    "hoodie.clustering.inline.max.commits": "hoodie.clustering.inline",
 }
 """What says how often a table service works, by what lets it work at all."""
 
-_OTHER_SWITCHES = {"hoodie.compact.inline": "hoodie.compact.schedule.inline"}
+_OTHER_SWITCHES = {
+    "hoodie.compact.inline": "hoodie.compact.schedule.inline",
+    "hoodie.clustering.inline": "hoodie.clustering.schedule.inline",
+}
+
+_BESIDE_A_STREAM = "hoodie.clustering.async.enabled"
+"""Hudi's streamer starts it as a thread of its own."""
 
 PAYLOAD_CONNECTORS = {
     "PostgresDebeziumAvroPayload": "postgresql",
@@ -145,55 +131,29 @@ def check(given: Mapping[HudiKey, Value], said: Said) -> None:
 
 
 def check_writer(given: Mapping[str, Value], said: Said) -> None:
-    """Refuse settings of Hudi's writer with which a run could not write, or not be read.
-
-    The sink refuses the same of cleaning (``hudi_services.py``), for who makes one himself; here it
-    is told with whatever else is wrong, and without a session.
+    """Tell of settings of Hudi's writer that are handed on and come to nothing.
 
     Hudi's streamer cleans, archives and compacts unless it is told not to; here it is the other way
-    round, so a number alone, which meant something there, is told of.
+    round, so a number alone, which meant something there, is told of. (What must not be handed on
+    is refused in ``hudi_services.py``.)
 
     Args:
         given: Values by Hudi's key; only those that are handed on.
         said: Gets what is to be said.
     """
-    _check_cleaning(given, said)
-    for key in _WHOLE_NUMBERS:
-        if key in given and not given[key].text.isdecimal():
-            said.problems.append(f"{key}: write a whole number")
+    texts = {key: value.text for key, value in given.items()}
     for key, switch in _SWITCHES.items():
         switches = (switch, _OTHER_SWITCHES.get(switch, switch))
-        if key in given and not any(_is_on(given.get(name)) for name in switches):
+        if key in texts and not any(is_on(texts, name) for name in switches):
             said.warnings.append(
                 f"{key} has no effect without {switch}=true: no table service works here unless it "
                 "is switched on"
             )
-
-
-def _check_cleaning(given: Mapping[str, Value], said: Said) -> None:
-    for key in _CLEANING:
-        if key in given and given[key].text != _BY_COMMITS:
-            said.problems.append(
-                f"{key} can only be {_BY_COMMITS}, because publications point to commits: set it, "
-                "and hoodie.clean.commits.retained to the number of commits that readers may still "
-                "need"
-            )
-    if not any(key in given for key in _CLEANING):
-        said.problems.extend(
-            f"{key}: files are cleaned by commits alone, because publications point to commits: "
-            "remove it, and set hoodie.clean.commits.retained"
-            for key in _CLEANED_OTHERWISE
-            if key in given
+    if is_on(texts, _BESIDE_A_STREAM):
+        said.warnings.append(
+            f"{_BESIDE_A_STREAM} has no effect: set hoodie.clustering.inline=true to cluster with "
+            "commits, or hoodie.clustering.schedule.inline=true and have it done elsewhere"
         )
-    said.problems.extend(
-        f"{key} cannot be NEVER: an unfinished commit bars the reading of later ones; remove it"
-        for key in _FAILED_WRITES
-        if key in given and given[key].text.upper() == "NEVER"
-    )
-
-
-def _is_on(value: Value | None) -> bool:
-    return value is not None and value.text.lower() == "true"
 
 
 def _ordering(value: Value, said: Said) -> None:

@@ -30,7 +30,12 @@ from lakeingest.sink.contract import CommitNote, TableState
 from lakeingest.sink.hudi_adopted import adopted_options, decided_by_lsn, refuse_streamed
 from lakeingest.sink.hudi_keys import record_key, with_record_key
 from lakeingest.sink.hudi_options import HudiSettings, commit_options, write_options
-from lakeingest.sink.hudi_services import layout, refuse_other_layout, retention
+from lakeingest.sink.hudi_services import (
+    layout,
+    refuse_other_layout,
+    retention,
+    unfinished_clustering,
+)
 from lakeingest.sink.hudi_unfinished import is_left_unfinished, settle
 
 _CONCURRENT = (
@@ -38,6 +43,7 @@ _CONCURRENT = (
     "HoodieRollbackException",
     "requested does not exist",
 )
+_CLUSTERED = "HoodieClusteringUpdateException"
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,8 @@ class HudiTable:
 
         Raises:
             FencedError: A later writer has the table, or committed meanwhile.
-            TransientError: What would be published could not be read, see ``hudi_unfinished``.
+            TransientError: What would be published could not be read, see ``hudi_unfinished``; or
+                its files are to be clustered.
         """
         version, found = self.newest_note()
         if version is not None and found is not None and found.token >= note.token:
@@ -125,6 +132,7 @@ class HudiTable:
             # A rival may roll the same commit back, and then one of the two finds it gone.
             with _rivals_fence(note.collection):
                 settle(self.spark, self.path, note.collection, options)
+        options |= unfinished_clustering(options)
         options |= retention(self.settings.given, self._commits()) | commit_options(note)
         writer = prepared.write.format("hudi").options(**options)
         with _rivals_fence(note.collection):
@@ -173,11 +181,19 @@ class HudiTable:
 
 @contextmanager
 def _rivals_fence(collection: str) -> Iterator[None]:
-    """Turn Hudi's conflict exceptions into ``FencedError``."""
+    """Turn Hudi's conflict exceptions into ``FencedError``, or ``TransientError`` of services."""
     try:
         yield
     except Exception as error:
-        if any(name in f"{type(error).__name__} {error}" for name in _CONCURRENT):
+        text = f"{type(error).__name__} {error}"
+        if _CLUSTERED in text:
+            message = (
+                f"Files of Hudi table '{collection}' are planned to be clustered, and Hudi accepts "
+                "no change of them until that is done. Nothing of this batch was published. Have "
+                "it done (CALL run_clustering, or the job that does it), and run again."
+            )
+            raise TransientError(message) from error
+        if any(name in text for name in _CONCURRENT):
             message = (
                 f"Another writer committed to table '{collection}' at the same time. Nothing of "
                 "this batch was published; run again."

@@ -7,8 +7,14 @@ only shut out older writers count for it, and so do compactions, so a run that i
 again would use up any number of them; so would a table whose part of a batch lands each time while
 another table's fails. So the number that the user gives is taken for batches, and what it counts
 besides is added before each write. Cleaning by hours or by versions of files has no such number and
-is refused: a table may rest for days while a publication points to it. (Hudi infers these policies
-from their numbers alone; with ours beside them it would clean by commits, without a word.)
+is refused (``config/hudi_services.py``): a table may rest for days while a publication points to
+it. (Hudi infers these policies from their numbers alone; with ours beside them it would clean by
+commits, without a word.)
+
+Clustering writes rows into other files, and until it is done Hudi accepts no change of the old
+ones. Where a run clusters with its own commits and is killed over it, the next one would wait for a
+clustering that nobody does: there it is taken back, and done again with a later commit. One that
+is done elsewhere is left alone, and waited for.
 
 Rejected: cleaning by a call of our own after a publication. It would be exact, but a second way to
 do what users of Hudi configure, schedule and watch by other means.
@@ -27,19 +33,20 @@ from collections.abc import Iterable, Mapping
 from lakeingest.engine.commit import Commit
 from lakeingest.errors import ConfigError
 from lakeingest.sink.contract import CommitNote
-from lakeingest.sink.hudi_unfinished import refuse_never
+from lakeingest.sink.hudi_unfinished import is_alone
 
 _CLEAN = "hoodie.clean.automatic"
 _ARCHIVE = "hoodie.archive.automatic"
-_POLICY = ("hoodie.clean.policy", "hoodie.cleaner.policy")
 _RETAINED = ("hoodie.clean.commits.retained", "hoodie.cleaner.commits.retained")
-_RETAINED_OTHERWISE = tuple(
-    f"hoodie.{service}.{kind}.retained"
-    for kind in ("hours", "fileversions")
-    for service in ("clean", "cleaner")
-)
 _KEEP_LEAST, _KEEP_MOST = "hoodie.keep.min.commits", "hoodie.keep.max.commits"
-_BY_COMMITS = "KEEP_LATEST_COMMITS"
+
+_CLUSTERS = "hoodie.clustering.inline"
+_UPDATES = "hoodie.clustering.updates.strategy"
+_TAKEN_BACK = {
+    _UPDATES: "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy",
+    "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "true",
+}
+"""A clustering that was begun gives way to a write. The strategy alone would lose the write."""
 
 _HUDIS_RETAINED = 10
 _HUDIS_KEPT = 10
@@ -50,33 +57,6 @@ HUDIS_BUCKETS = "256"
 
 LEAST_RETAINED = 3
 """Batches: the published one, and the two by which a table may be ahead of the ledger."""
-
-
-def refuse_cleaning(given: Mapping[str, str]) -> None:
-    """Stop at a policy under which the newest publication could become unreadable.
-
-    Raises:
-        ConfigError: There is one.
-    """
-    refuse_never(given)
-    for key in _POLICY:
-        if given.get(key, _BY_COMMITS) != _BY_COMMITS:
-            message = (
-                f"{key}={given[key]}: only {_BY_COMMITS} is supported, because publications point "
-                f"to commits. Set it, and {_RETAINED[0]} to the number of commits that readers may "
-                "still need."
-            )
-            raise ConfigError(message)
-    if any(key in given for key in _POLICY):
-        return
-    for key in _RETAINED_OTHERWISE:
-        if key in given:
-            message = (
-                f"{key}: old files are cleaned by commits alone, because publications point to "
-                f"commits. Remove it, and set {_RETAINED[0]} to the number of commits that readers "
-                "may still need."
-            )
-            raise ConfigError(message)
 
 
 def retention(given: Mapping[str, str], found: Iterable[Commit]) -> dict[str, str]:
@@ -101,6 +81,21 @@ def retention(given: Mapping[str, str], found: Iterable[Commit]) -> dict[str, st
     return {**options, _KEEP_LEAST: str(least), _KEEP_MOST: str(most)}
 
 
+def unfinished_clustering(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Return options that let a write take back what a killed run of ours began to cluster.
+
+    Args:
+        given: The user's options.
+    """
+    ours = _is_on(given, _CLUSTERS) and is_alone(given)
+    # An index by consistent hashing has a strategy of its own, which writes to both files.
+    return _TAKEN_BACK if ours and not _is_by_bucket(given) and _UPDATES not in given else {}
+
+
+def _is_by_bucket(options: Mapping[str, str]) -> bool:
+    return options.get("hoodie.index.type", "").upper() == "BUCKET"
+
+
 def layout(options: Mapping[str, str]) -> str:
     """Return what of index and folders decides where a row lies, for the commit's note."""
     return ", ".join(part for part in (_index(options), _folders(options)) if part)
@@ -114,7 +109,7 @@ def _folders(options: Mapping[str, str]) -> str:
 
 
 def _index(options: Mapping[str, str]) -> str:
-    if options.get("hoodie.index.type", "").upper() != "BUCKET":
+    if not _is_by_bucket(options):
         return "found by looking"
     engine = options.get("hoodie.index.bucket.engine", "SIMPLE").upper()
     # Consistent hashing changes its number of buckets by itself.

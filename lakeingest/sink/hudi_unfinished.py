@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from lakeingest.engine.hudi_unfinished import roll_back_failed, unfinished
-from lakeingest.errors import ConfigError, TransientError
+from lakeingest.errors import TransientError
 
 _MODE = "hoodie.write.concurrency.mode"
 _POLICY = ("hoodie.clean.failed.writes.policy", "hoodie.cleaner.policy.failed.writes")
@@ -33,25 +33,14 @@ _MARGIN_SECONDS = 10.0
 _PAUSE_SECONDS = 1.0
 
 
-def refuse_never(given: Mapping[str, str]) -> None:
-    """Stop where failed commits are to stay.
-
-    Raises:
-        ConfigError: They are.
-    """
-    for key in _POLICY:
-        if given.get(key, "").upper() == "NEVER":
-            message = (
-                f"{key}=NEVER: an unfinished commit bars the reading of every later publication. "
-                "Remove it."
-            )
-            raise ConfigError(message)
+def is_alone(given: Mapping[str, str]) -> bool:
+    """Tell whether nobody else is said to write to the tables."""
+    return given.get(_MODE, "SINGLE_WRITER").upper() == "SINGLE_WRITER"
 
 
 def is_left_unfinished(given: Mapping[str, str]) -> bool:
     """Tell whether Hudi leaves a killed writer's commit when the next one writes."""
-    alone = given.get(_MODE, "SINGLE_WRITER").upper() == "SINGLE_WRITER"
-    return not alone or any(given.get(key, "EAGER").upper() != "EAGER" for key in _POLICY)
+    return not is_alone(given) or any(given.get(key, "EAGER").upper() != "EAGER" for key in _POLICY)
 
 
 def settle(spark: SparkSession, path: str, collection: str, options: Mapping[str, str]) -> None:

@@ -131,6 +131,10 @@ def test_a_checkpoint_goes_with_an_adopted_table() -> None:
     assert f"{CHECKPOINT} goes with a table that is adopted" in said
 
 
+UPDATES = "hoodie.clustering.updates.strategy"
+LOSING = "client.clustering.update.strategy.SparkAllowUpdateStrategy"
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -138,6 +142,19 @@ def test_a_checkpoint_goes_with_an_adopted_table() -> None:
         ({"hoodie.cleaner.policy": "KEEP_LATEST_BY_HOURS"}, "can only be KEEP_LATEST_COMMITS"),
         ({"hoodie.bucket.index.num.buckets": "x"}, "num.buckets: write a whole number"),
         ({"hoodie.clean.commits.retained": "1.5"}, "retained: write a whole number"),
+        ({"hoodie.clean.hours.retained": "24"}, "set hoodie.clean.commits.retained"),
+        ({"hoodie.cleaner.fileversions.retained": "3"}, "set hoodie.clean.commits.retained"),
+        ({"hoodie.clean.failed.writes.policy": "NEVER"}, "cannot be NEVER"),
+        ({"hoodie.clustering.inline": "true"}, "set hoodie.index.type (SIMPLE"),
+        ({"hoodie.clustering.schedule.inline": "true"}, "set hoodie.index.type (SIMPLE"),
+        ({UPDATES: f"org.apache.hudi.{LOSING}"}, "being clustered would be lost"),
+        (
+            {
+                "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
+                "lakeingest.hudi.table.type": "COPY_ON_WRITE",
+            },
+            "is for MERGE_ON_READ alone",
+        ),
     ],
 )
 def test_settings_of_hudis_writer_that_cannot_be_are_refused_where_it_writes(
@@ -148,22 +165,53 @@ def test_settings_of_hudis_writer_that_cannot_be_are_refused_where_it_writes(
 
 
 @pytest.mark.parametrize(
+    "more",
+    [
+        # Hudi follows the number only where no policy is named.
+        {"hoodie.clean.hours.retained": "24", "hoodie.clean.policy": "KEEP_LATEST_COMMITS"},
+        {"hoodie.clustering.inline": "true", "hoodie.index.type": "BLOOM"},
+        {"hoodie.clustering.inline": "true", "hoodie.index.bucket.engine": "CONSISTENT_HASHING"},
+        {
+            UPDATES: f"org.apache.hudi.{LOSING}",
+            "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "true",
+        },
+    ],
+)
+def test_settings_of_table_services_that_do_no_harm_are_handed_on(more: dict[str, str]) -> None:
+    config = load_config({**RECORDED, "lakeingest.target.format": "hudi", **more})
+    assert config.target.hudi_writer_options() == more
+    assert config.warnings == ()
+
+
+@pytest.mark.parametrize(
     ("number", "switch"),
     [
         ("hoodie.clean.commits.retained", "hoodie.clean.automatic"),
         ("hoodie.keep.max.commits", "hoodie.archive.automatic"),
         ("hoodie.compact.inline.max.delta.commits", "hoodie.compact.inline"),
         ("hoodie.compact.inline.max.delta.commits", "hoodie.compact.schedule.inline"),
+        ("hoodie.clustering.inline.max.commits", "hoodie.clustering.schedule.inline"),
     ],
 )
 def test_how_often_a_table_service_works_is_a_warning_where_it_does_not(
     number: str, switch: str
 ) -> None:
-    given = {**RECORDED, "lakeingest.target.format": "hudi", number: "20"}
+    given = {
+        **RECORDED,
+        "lakeingest.target.format": "hudi",
+        "hoodie.index.type": "BLOOM",
+        number: "20",
+    }
     for more in ({}, {switch: "false"}):
         (warning,) = load_config({**given, **more}).warnings
         assert f"{number} has no effect without" in warning
     assert load_config({**given, switch: "true"}).warnings == ()
+
+
+def test_clustering_beside_a_stream_is_a_warning() -> None:
+    beside = {"lakeingest.target.format": "hudi", "hoodie.clustering.async.enabled": "true"}
+    (warning,) = load_config({**RECORDED, **beside}).warnings
+    assert "set hoodie.clustering.inline=true" in warning
 
 
 def test_a_type_of_hudi_tables_where_there_are_none_is_a_warning() -> None:

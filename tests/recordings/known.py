@@ -49,6 +49,7 @@ ACCEPTED: Mapping[str, tuple[Accepted, ...]] = {
     "mariadb-kill-replay": _CONVERTER_DEFAULTS,
     "pg-shop-null-defaults": _CONVERTER_DEFAULTS,
     # Schemas tell the default.
+    "pg-shop/json-schema": (),
     "pg-shop-small/json-schema": (),
     # Confluent's Avro converter 7.0.16 has no setting against it.
     "pg-shop/avro": _CONVERTER_DEFAULTS,
@@ -65,6 +66,7 @@ UNCOUNTED: Mapping[str, frozenset[str]] = {
     "pg-kill": frozenset({"customers.sum_tier"}),
     "pg-kill-replay": frozenset({"customers.sum_tier"}),
     "pg-shop-null-defaults": frozenset({"customers.sum_tier", _FILLED}),
+    "pg-shop/json-schema": frozenset({_FILLED}),
     "pg-shop-small/json-schema": frozenset({_FILLED}),
     "pg-shop/avro": frozenset({"customers.sum_tier", _FILLED}),
     "shop/json-schema": frozenset({_FILLED}),

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from lakeingest.engine.commit import Commit
-from lakeingest.errors import ConfigError
 from lakeingest.sink.contract import CommitNote, fence_token, token
-from lakeingest.sink.hudi_services import LEAST_RETAINED, refuse_cleaning, retention
+from lakeingest.sink.hudi_services import (
+    LEAST_RETAINED,
+    retention,
+    unfinished_clustering,
+)
 from lakeingest.sink.hudi_unfinished import is_left_unfinished
 
 CLEANED = {"hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
@@ -38,24 +41,6 @@ def test_however_often_a_batch_is_tried_again_the_published_one_before_it_stays(
     assert retained(published[::-1]) == LEAST_RETAINED + 1
 
 
-@pytest.mark.parametrize("kind", ["hours", "fileversions"])
-@pytest.mark.parametrize("service", ["clean", "cleaner"])
-def test_cleaning_by_anything_but_commits_is_refused_and_not_turned_into_it(
-    service: str, kind: str
-) -> None:
-    key = f"hoodie.{service}.{kind}.retained"
-    with pytest.raises(ConfigError, match=rf"{key}.*hoodie\.clean\.commits\.retained"):
-        refuse_cleaning({key: "24"})
-    # Hudi follows it only where no policy is named.
-    refuse_cleaning({key: "24", "hoodie.clean.policy": "KEEP_LATEST_COMMITS"})
-
-
-def test_a_policy_that_keeps_unfinished_commits_is_refused() -> None:
-    key = "hoodie.clean.failed.writes.policy"
-    with pytest.raises(ConfigError, match=f"{key}=NEVER"):
-        refuse_cleaning({key: "NEVER"})
-
-
 @pytest.mark.parametrize(
     ("given", "left"),
     [
@@ -71,3 +56,22 @@ def test_unfinished_commits_are_looked_for_only_where_hudi_leaves_them(
     given: dict[str, str], left: bool
 ) -> None:
     assert is_left_unfinished(given) is left
+
+
+ALONE = {"hoodie.index.type": "SIMPLE", "hoodie.clustering.inline": "true"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {**ALONE, "hoodie.clustering.inline": "false"},
+        {**ALONE, "hoodie.index.type": "BUCKET"},
+        {**ALONE, "hoodie.write.concurrency.mode": "optimistic_concurrency_control"},
+        {**ALONE, "hoodie.clustering.updates.strategy": "SparkRejectUpdateStrategy"},
+    ],
+)
+def test_a_clustering_is_taken_back_only_where_nobody_else_can_have_begun_it(
+    given: dict[str, str],
+) -> None:
+    assert unfinished_clustering(ALONE)
+    assert unfinished_clustering(given) == {}
