@@ -36,7 +36,7 @@ CHECKS = (
     ),
     ("pytest, fast half", ["-m", "pytest", "--no-header", *WORKERS, "-m", "not slow"]),
 )
-SLOW = ["-m", "pytest", "--no-header", *WORKERS, "-m", "slow and not soak", "--durations=12"]
+SLOW = ["-m", "pytest", "--no-header", *WORKERS, "-m", "slow and not soak", "--durations=40"]
 
 
 def main() -> int:

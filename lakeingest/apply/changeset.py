@@ -14,6 +14,7 @@ from lakeingest.decode.defaults import default_value
 from lakeingest.engine.held import held
 from lakeingest.event_columns import GONE, OPERATION
 from lakeingest.payload import moves, passing
+from lakeingest.payload.asked import rows_of
 from lakeingest.payload.kept import kept_rows, with_kept_rows
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.plan.table import (
@@ -140,8 +141,11 @@ def _in_place(
             return decoded
         return with_kept_rows(decoded, lake, table.key, floor, spec.names)
     keys = held(passing.passed(decoded, "key_row", F.col("moved")))
-    if keys.isEmpty():
+    number = keys.count()
+    if not number:
         return decoded
+    if lake is not None:
+        lake = rows_of(lake, table.key, keys, F.col("key_row"), number)
     return passing.in_order(decoded, keys, lake, table.key, floor, graves, spec.names)
 
 
@@ -193,9 +197,13 @@ def _with_moved(
 ) -> DataFrame:
     """Follow primary-key changes until nothing more of them is in the batch, then to the lake."""
     fillable = table.fillable(table.encodings_in(spec))
-    pending = moves.links(payload, table.key, fillable)
+    pending = held(moves.links(payload, table.key, fillable))
+    number = pending.count()
+    if not number:
+        return payload
     if spec.whole and lake is not None:
-        pending = moves.not_stored(pending, lake, table.key, spec.names)
+        asked = rows_of(lake, table.key, pending, F.col("new_key"), number)
+        pending = moves.not_stored(pending, asked, table.key, spec.names)
     ended = pending.where(F.col("ended"))
     while True:
         pending = held(moves.hop(pending, decoded, fillable))
@@ -203,6 +211,11 @@ def _with_moved(
         pending = pending.where(~F.col("ended"))
         if pending.isEmpty():
             break
-    empty = payload.limit(0) if lake is None else lake
-    resolved = moves.from_table(ended, empty, table.key, fillable, spec.names)
+    on_the_way = ended.select(F.explode("way.at_key").alias("at_key"))
+    asked = (
+        payload.limit(0)
+        if lake is None
+        else rows_of(lake, table.key, on_the_way, F.col("at_key"), number)
+    )
+    resolved = moves.from_table(ended, asked, table.key, fillable, spec.names)
     return moves.with_moved(payload, resolved, table.key, fillable, spec.names)

@@ -122,7 +122,7 @@ def crash_at(place: str, crash: pytest.MonkeyPatch) -> None:
     ("table_type", "crashes", "events"),
     [
         pytest.param("COPY_ON_WRITE", ADOPTION_FAILPOINTS, "100", marks=pytest.mark.soak),
-        ("MERGE_ON_READ", ("0.first-adopted",), "1000"),
+        ("MERGE_ON_READ", ("0.first-adopted",), "2000"),
     ],
 )
 def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(

@@ -183,7 +183,7 @@ def test_a_log_that_lost_what_tables_hold_already_is_refused(
     with monkeypatch.context() as crash:
         lose_a_publication(crash)
         with pytest.raises(CrashError):
-            pipeline.ingest(pipeline.whole, batch_max_events="700")
+            pipeline.ingest(pipeline.whole, batch_max_events="1500")
     before, end = pipeline.commit(), pipeline.end_offset()
     run = pipeline.altered(transaction=lambda found: [x for x in found if x["o"] <= end])
     with pytest.raises(DataError, match="Some tables hold transactions up to the END at offset"):

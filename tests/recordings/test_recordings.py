@@ -46,12 +46,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def in_small_batches(spark: SparkSession, demo: RecordedRun, folder: Path) -> Report:
-    """The packaged run ingested in batches of 1,000 events; several tests look at its lake."""
+    """The packaged run ingested in batches of 1,500 events; several tests look at its lake."""
     return check_run(
         spark,
         demo,
         folder,
-        settings={"lakeingest.batch.max.events": "1000"},
+        settings={"lakeingest.batch.max.events": "1500"},
         through_command=("orders",),
     )
 
