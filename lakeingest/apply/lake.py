@@ -20,6 +20,7 @@ from lakeingest.apply.side_by_side import side_by_side
 from lakeingest.errors import ConfigError, FencedError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
+from lakeingest.shape import LEDGER_FOLDER
 from lakeingest.sink.contract import Sink, TableState
 
 
@@ -67,7 +68,8 @@ def read_lake(ledger: DeltaLedger, sink: Sink, collections: Iterable[str]) -> La
     """Read head and tables; writes nothing.
 
     Raises:
-        ConfigError: Ledger or a table belong to somebody else.
+        ConfigError: Ledger or a table belong to somebody else, or a published table is gone or lies
+            behind.
     """
     head = ledger.head()
     names = sorted({*collections, *head.tables})
@@ -75,8 +77,10 @@ def read_lake(ledger: DeltaLedger, sink: Sink, collections: Iterable[str]) -> La
         side_by_side(sink.refuse_foreign_files, names)
     states = dict(zip(names, side_by_side(sink.state, names), strict=True))
     _refuse_missing(name for name in sorted(head.tables) if states[name] is None)
+    found = {name: state for name, state in states.items() if state is not None}
+    _refuse_behind(head, found)
     failpoint("1.recovered")
-    return LakeState(head, {name: state for name, state in states.items() if state is not None})
+    return LakeState(head, found)
 
 
 def _refuse_missing(names: Iterable[str]) -> None:
@@ -87,6 +91,23 @@ def _refuse_missing(names: Iterable[str]) -> None:
             f"These tables are published, but at their path is no table of the configured format: "
             f"{missing}. Put them back, or set lakeingest.target.format (or format and path "
             "of the table) as they were; to load them anew, choose another lakeingest.target.path."
+        )
+        raise ConfigError(message)
+
+
+def _refuse_behind(head: Publication, states: Mapping[str, TableState]) -> None:
+    """Stop where a table does not reach to what is published of it: changes would be missing.
+
+    A folder was put back from a copy, or Hudi's restore took commits away.
+    """
+    names = (name for name, version in head.tables.items() if states[name].version < version)
+    behind = ", ".join(sorted(names))
+    if behind:
+        message = (
+            f"These tables lie behind the newest publication, so changes that were published would "
+            f"be missing from them: {behind}. Nothing was touched. Put tables and ledger "
+            f"({LEDGER_FOLDER}) back as of one moment, or load the lake anew under another "
+            "lakeingest.target.path."
         )
         raise ConfigError(message)
 

@@ -64,3 +64,9 @@ def test_a_published_table_that_is_not_there_is_refused_and_not_made_anew() -> N
     ledger = Claimed(Publication(batch=2, writer=2, run="first", tables={"a": 3, "b": 3}))
     with pytest.raises(ConfigError, match="no table of the configured format: b"):
         read_lake(cast(DeltaLedger, ledger), cast(Sink, Tables(("a", "c"))), ("a", "b", "c"))
+
+
+def test_a_table_that_was_put_back_to_before_its_publication_is_refused() -> None:
+    ledger = Claimed(Publication(batch=2, writer=2, run="first", tables={"a": 3, "b": 4}))
+    with pytest.raises(ConfigError, match="behind the newest publication.*missing from them: b\\."):
+        read_lake(cast(DeltaLedger, ledger), cast(Sink, Tables(("a", "b"))), ("a", "b"))
