@@ -135,6 +135,9 @@ class TableBook:
                 "key cannot change in place: load the table anew."
             )
             raise ConfigError(message)
+        if state and state.note.key:
+            # In the order that the table was made with: Hudi's record key is made in it.
+            table = replace(table, key=state.note.key)
         return replace(
             table,
             partition=settled_partition(table, declared.partition, state),

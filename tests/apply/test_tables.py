@@ -25,9 +25,10 @@ from tests.sink.lake import COLLECTION, NAMES, PIPELINE, Lake, insert
 SPEC = PipelineSpec("postgresql", Encodings())
 
 
-def config(folder: Path) -> PipelineConfig:
+def config(folder: Path, **of_table: str) -> PipelineConfig:
     return load_config(
         {
+            **{f"lakeingest.table.{COLLECTION}.{key}": value for key, value in of_table.items()},
             "lakeingest.pipeline.name": PIPELINE,
             "lakeingest.source.kind": "recorded",
             "lakeingest.source.path": str(folder),
@@ -88,3 +89,20 @@ def test_a_table_that_keeps_wider_types_than_its_source_is_foreseen(
     assert foreseen("id BIGINT, small SMALLINT")
     assert not foreseen("id BIGINT, small BIGINT")
     assert not foreseen("id BIGINT, small SMALLINT, more SMALLINT")
+
+
+def test_a_key_keeps_the_order_of_columns_that_its_table_was_made_with(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Hudi's record key is made in this order: in another one every row would be there twice."""
+    sink = delta_sink(spark, tmp_path, hard=False, null_missing=False)
+    lake = Lake(spark, lambda **_: sink, {})
+    ddl = "id BIGINT, n INT"
+    made = replace(lake.changeset(insert(1, 1, n=1), ddl=ddl), key=("id", "n"))
+    state = sink.apply(made, lake.note(1), None)
+    book = TableBook(spark, config(tmp_path, key="n, id", schema=ddl), SPEC, sink, lambda _: None)
+    place = TopicPartition("shop.public.docs", 0)
+    share = Share(1, place, COLLECTION, 1, 0, "", "", "", sample_key=b'{"id":1,"n":1}')
+    changes = spark.createDataFrame([], ddl)
+    assert book.spec(COLLECTION, [share], changes, None).key == ("n", "id")
+    assert book.spec(COLLECTION, [share], changes, state).key == ("id", "n")
