@@ -12,6 +12,7 @@ for a row with columns of several positions, they go in as they are, and the tab
 ``tombstones.py`` keeps their positions.
 
 A new column or a wider type needs no commit before: Hudi takes it from the rows that are written.
+Where it would read old rows' values otherwise than as they are in the wider type, all are written.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import FloatType, StructType
 
 from lakeingest.engine.held import held
 from lakeingest.engine.hudi_table import is_hudi_table
@@ -42,7 +43,7 @@ from lakeingest.sink.hudi_rows import (
 from lakeingest.sink.merge_law import MergeLaw
 from lakeingest.sink.partition_types import kept_by_folders
 from lakeingest.sink.progress import carried, created_by_another, owned
-from lakeingest.sink.schema_change import evolved_schema, schema_change
+from lakeingest.sink.schema_change import SchemaChange, evolved_schema, schema_change
 from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
 from lakeingest.sink.tombstones import buried, buried_matters, without_buried
 
@@ -177,7 +178,7 @@ class HudiSink:
         absent = set(present.fieldNames()) - set(payloads.schema.fieldNames())
         by_column = note.partial_rows or bool(changeset.floor)
         # Every row gets the default of a new column, also those that have no payload.
-        filled = bool(changeset.fills)
+        filled = bool(changeset.fills) or _read_as_text(present, change)
         if may_move(changeset.key, changeset.partition):
             rows = decided_with_moves(
                 table.read(None),
@@ -257,6 +258,14 @@ class HudiSink:
             return changeset
         graves = self._tombstones(note.collection).read(None)
         return without_buried(changeset, graves, self._names)
+
+
+def _read_as_text(present: StructType, change: SchemaChange) -> bool:
+    """Tell whether Hudi would read old values of a widened column by their text.
+
+    It does so with a float that becomes a double: 0.1 where the source has 0.10000000149011612.
+    """
+    return any(isinstance(present[item.name].dataType, FloatType) for item in change.widened)
 
 
 def _decided_by_column(changeset: Changeset, note: CommitNote, previous: TableState) -> bool:

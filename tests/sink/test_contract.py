@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -321,13 +322,15 @@ def test_types_are_widened_without_loss(lakes: Lakes) -> None:
     lake = lakes()
     narrow = "id BIGINT, i INT, f FLOAT, d DECIMAL(6,2)"
     wide = "id BIGINT, i BIGINT, f DOUBLE, d DECIMAL(20,4)"
-    lake.apply(insert(1, 1, i=1, f=0.5), ddl=narrow)
-    lake.apply(insert(2, 2, i=2**40, f=1e300), ddl=wide)
+    lake.apply(insert(1, 1, i=1, f=0.1, d=Decimal("12.34")), ddl=narrow)
+    lake.apply(insert(2, 2, i=2**40, f=1e300, d=Decimal("1.2345")), ddl=wide)
     kinds = [lake.head().schema[name].dataType for name in ("i", "f", "d")]
     assert kinds == [LongType(), DoubleType(), DecimalType(20, 4)]
-    assert lake.live("i", "f") == {1: (1, 0.5), 2: (2**40, 1e300)}
-    lake.apply(Payload(2, 3, {"i": 3, "f": 0.25}), ddl=narrow)
-    assert lake.live("i", "f") == {1: (1, 0.5), 2: (3, 0.25)}
+    # What the float was, and not what its text says.
+    old = (1, 0.10000000149011612, Decimal("12.3400"))
+    assert lake.live("i", "f", "d") == {1: old, 2: (2**40, 1e300, Decimal("1.2345"))}
+    lake.apply(Payload(2, 3, {"i": 3, "f": 0.25, "d": Decimal("0.5")}), ddl=narrow)
+    assert lake.live("i", "f", "d") == {1: old, 2: (3, 0.25, Decimal("0.5000"))}
 
 
 @DELETES
