@@ -32,7 +32,7 @@ from lakeingest.sink.contract import Changeset, CommitNote, TableState
 from lakeingest.sink.foreign_files import refuse_files
 from lakeingest.sink.hudi_adopted import soft_deletes
 from lakeingest.sink.hudi_commit import HudiTable
-from lakeingest.sink.hudi_keys import refuse_names
+from lakeingest.sink.hudi_keys import refuse_names, refuse_other_texts
 from lakeingest.sink.hudi_options import HudiSettings
 from lakeingest.sink.hudi_partition import may_move, refuse_settings, unmoved
 from lakeingest.sink.hudi_rows import (
@@ -173,6 +173,7 @@ class HudiSink:
             return table.write(unmoved(rows) if moving else rows, note, None)
         present = self._schema(table, note.collection)
         change = schema_change(note.collection, present, payloads.schema)
+        refuse_other_texts(note.collection, changeset.key, present, change)
         schema = evolved_schema(present, change, self._names)
         law = self._law(changeset, schema)
         absent = set(present.fieldNames()) - set(payloads.schema.fieldNames())

@@ -14,11 +14,20 @@ from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, DataType, DateType, NumericType, StructType
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    IntegralType,
+    NumericType,
+    StructType,
+)
 
 from lakeingest.engine.hudi_table import HUDI_COLUMNS, TAKEN_AWAY
-from lakeingest.errors import ConfigError
+from lakeingest.errors import ConfigError, DataError
 from lakeingest.named import named
+from lakeingest.sink.schema_change import SchemaChange
 
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 """What Avro, in which Hudi keeps its schemas, takes as a name."""
@@ -66,6 +75,41 @@ def record_key(schema: StructType, key: Sequence[str], own: str) -> tuple[str, .
     if all(is_plain(schema[name].dataType) for name in key):
         return tuple(key)
     return (own,)
+
+
+def refuse_other_texts(
+    collection: str, key: Sequence[str], present: StructType, change: SchemaChange
+) -> None:
+    """Stop where a key column gets a type in which the values that there are have other texts.
+
+    Hudi finds a row by its key's text, and would write 1.5 a second time, as 1.500.
+
+    Args:
+        collection: The table.
+        key: Its key columns.
+        present: Its columns.
+        change: What becomes of them.
+
+    Raises:
+        DataError: One does; digits before the point are no other text.
+    """
+    for item in change.widened:
+        if item.name in key and _scale(item.dataType) != _scale(present[item.name].dataType):
+            message = (
+                f"Column '{item.name}' of '{collection}' is of its key and becomes "
+                f"{item.dataType.simpleString()}: Hudi finds rows by the text of their key, which "
+                "is another one then, so each would be there twice. Nothing of this batch was "
+                "published. Declare a type that holds both before the table is made "
+                f"(lakeingest.table.{collection}.schema) and load it anew."
+            )
+            raise DataError(message)
+
+
+def _scale(kind: DataType) -> object:
+    """Return what the text of a number of this type depends on besides the number."""
+    if isinstance(kind, IntegralType):
+        return 0
+    return kind.scale if isinstance(kind, DecimalType) else kind
 
 
 def with_record_key(rows: DataFrame, key: Sequence[str], columns: tuple[str, ...]) -> DataFrame:

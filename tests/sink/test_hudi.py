@@ -14,8 +14,9 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine.hudi_table import HUDI_COLUMNS, READ_OPTIONS
-from lakeingest.errors import ConfigError, FencedError, TransientError
+from lakeingest.errors import ConfigError, DataError, FencedError, TransientError
 from lakeingest.shape import FIRST_OP, LEDGER_FOLDER, LINK
+from lakeingest.sink.contract import Changeset
 from lakeingest.sink.hudi_options import HudiSettings, write_options
 from lakeingest.sink.hudi_services import LEAST_RETAINED
 from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, changeset, delete, insert, update
@@ -64,6 +65,25 @@ def test_keys_of_text_are_told_apart_whatever_is_in_them(hudi_lake: Lake) -> Non
     assert found == set(rows)
     assert hudi_lake.head().count() == len(rows)
     assert NAMES.record_key in raw(hudi_lake)
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"), [("DECIMAL(6,1)", "DECIMAL(8,3)"), ("FLOAT", "DOUBLE")]
+)
+def test_a_key_whose_texts_would_change_is_not_widened(
+    hudi_lake: Lake, was: str, becomes: str
+) -> None:
+    """Hudi would write each row a second time."""
+
+    def payloads(kind: str, position: int) -> Changeset:
+        made = hudi_lake.changeset(Payload(1, position, {"n": position}), ddl="id BIGINT, n INT")
+        half = (F.col("id") + F.lit(0.1)).cast(was).cast(kind)
+        return replace(made, frame=made.frame.withColumn("id", half))
+
+    before = hudi_lake.sink.apply(payloads(was, 1), hudi_lake.note(1), None)
+    with pytest.raises(DataError, match="'id' of 'public.docs' is of its key"):
+        hudi_lake.sink.apply(payloads(becomes, 2), hudi_lake.note(2), before)
+    assert hudi_lake.sink.state(COLLECTION) == before
 
 
 EVERY_TYPE = {
