@@ -30,7 +30,7 @@ from lakeingest.folders import LakeFolders
 from lakeingest.shape import FIRST_OP, LINK, MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, TableState
 from lakeingest.sink.foreign_files import refuse_files
-from lakeingest.sink.hudi_adopted import soft_deletes
+from lakeingest.sink.hudi_adopted import refuse_new_log, soft_deletes
 from lakeingest.sink.hudi_commit import HudiTable
 from lakeingest.sink.hudi_keys import refuse_names, refuse_other_texts
 from lakeingest.sink.hudi_options import HudiSettings
@@ -149,6 +149,7 @@ class HudiSink:
         note = carried(note, changeset, previous, hard=self._hard)
         changeset = kept_by_folders(changeset)
         if note.adopted_at:
+            refuse_new_log(note.collection, changeset.high, note.adopted_at)
             changeset = self._above(changeset, note.adopted_at)
         if self._hard:
             changeset = self._without_buried(changeset, note, previous)

@@ -27,9 +27,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.engine.commit import Commit
-from lakeingest.errors import ConfigError
+from lakeingest.errors import ConfigError, DataError
 from lakeingest.named import named
 from lakeingest.position import COMPONENT_WIDTH
+from lakeingest.position.epochs import epoch_number
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.hudi_options import ALWAYS_OURS, WRITING
 from lakeingest.sink.hudi_partition import partition_options
@@ -191,6 +192,29 @@ def refuse_streamed(collection: str, since: Iterable[Commit]) -> None:
             "(Hudi's rollback or restore), and run again."
         )
         raise ConfigError(message)
+
+
+def refuse_new_log(collection: str, position: str, adopted_at: str) -> None:
+    """Stop where the source's log has started over since the table was adopted.
+
+    Its LSNs may be lower then, and Hudi would drop every change of a row that has a higher one.
+
+    Args:
+        collection: The source table.
+        position: Of a change; empty: there is none.
+        adopted_at: Of the adoption.
+
+    Raises:
+        DataError: It has.
+    """
+    if position and epoch_number(position) > epoch_number(adopted_at):
+        message = (
+            f"The source's log started over after the table of '{collection}' was adopted from "
+            "Hudi Streamer. Such a table is ordered by _event_lsn, which starts over, too, so its "
+            "newer rows would be dropped. Nothing of this batch was published. Load the table anew "
+            "under another lakeingest.target.path."
+        )
+        raise DataError(message)
 
 
 def soft_deletes(collection: str) -> ConfigError:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.engine.hudi_streamer import newest_checkpoint, rows_elsewhere, table_properties
 from lakeingest.engine.hudi_table import READ_OPTIONS
-from lakeingest.errors import ConfigError
+from lakeingest.errors import ConfigError, DataError
 from lakeingest.folders import LakeFolders
 from lakeingest.position import after
 from lakeingest.sink.contract import CommitNote, TableState, schema_token, token
@@ -190,7 +190,7 @@ def test_a_table_of_consistent_hashing_is_adopted_with_that_index_alone(
     assert lake.live() == {1: (9,), 2: (2,), 3: (3,)}
 
 
-def test_an_adopted_table_is_refused_with_soft_deletes_and_beside_hudi_streamer(
+def test_an_adopted_table_is_refused_with_soft_deletes_a_new_log_and_beside_hudi_streamer(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = str(tmp_path / COLLECTION)
@@ -208,6 +208,10 @@ def test_an_adopted_table_is_refused_with_soft_deletes_and_beside_hudi_streamer(
     )
     with pytest.raises(ConfigError, match=r"Set lakeingest\.deletes=hard"):
         soft.state(COLLECTION)
+    # Where LSNs begin anew Hudi would drop the rows that have lower ones.
+    again = replace(lake.changeset(Payload(1, 5, {"n": 9}), ddl=DDL), high=after(1, 5))
+    with pytest.raises(DataError, match="log started over after the table of 'public.docs'"):
+        lake.sink.apply(again, lake.note(1), lake.state)
     # And where Hudi Streamer goes on, whether that is seen at the start or after a commit.
     streamed(spark, path, "COPY_ON_WRITE", SECOND)
     with pytest.raises(ConfigError, match="Hudi Streamer wrote to the table"):
