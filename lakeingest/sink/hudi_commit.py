@@ -43,6 +43,7 @@ _CONCURRENT = (
     "HoodieRollbackException",
     "requested does not exist",
 )
+_NAME = "hoodie.table.name"
 _CLUSTERED = "HoodieClusteringUpdateException"
 
 
@@ -142,7 +143,10 @@ class HudiTable:
     def _as_ours(self, rows: DataFrame, note: CommitNote) -> tuple[DataFrame, dict[str, str]]:
         """Return rows and options for a table that is kept as we keep tables."""
         key = record_key(rows.schema, note.key, self.names.record_key)
-        name = PurePosixPath(self.path).name
+        there = is_hudi_table(self.spark, self.path)
+        made = table_properties(self.spark, self.path) if there else {}
+        # A table keeps its first name when its folder gets another one.
+        name = made.get(_NAME) or PurePosixPath(self.path).name
         options = write_options(
             self.settings, name, key, self.names, hard=self.hard, partition=note.partition
         )

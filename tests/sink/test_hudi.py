@@ -19,6 +19,7 @@ from lakeingest.shape import FIRST_OP, LEDGER_FOLDER, LINK
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.hudi_options import HudiSettings, write_options
 from lakeingest.sink.hudi_services import LEAST_RETAINED
+from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
 from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, changeset, delete, insert, update
 
 # Real Hudi commits, some seconds each.
@@ -297,6 +298,18 @@ def test_another_number_of_buckets_is_refused_where_hudi_would_write_rows_twice(
         hudi_lake.apply(*(Payload(n, 20 + n, {"n": n}) for n in range(1, 20)))
     assert hudi_lake.sink.state(COLLECTION) == before
     assert len(hudi_lake.live()) == 19
+
+
+def test_a_table_that_was_moved_is_gone_on_with(hudi_lake: Lake) -> None:
+    """Hudi refuses to write to a table by another name, and ours is the folder's."""
+    hudi_lake.restart(hard=True)
+    hudi_lake.apply(insert(1, 1, n=1), delete(2, 1))
+    old = Path(hudi_lake.sink.path(COLLECTION))
+    for suffix in ("", TOMBSTONES):
+        Path(f"{old}{suffix}").rename(old.parent / f"moved{suffix}")
+    hudi_lake.restart(hard=True, paths={COLLECTION: "moved"})
+    hudi_lake.apply(Payload(1, 2, {"n": 2}), delete(3, 2))
+    assert hudi_lake.live() == {1: (2,)}
 
 
 def test_a_table_that_is_the_whole_lake_leaves_the_ledger_in_it_alone(hudi_lake: Lake) -> None:
