@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from lakeingest.engine.commit import Commit
 from lakeingest.engine.hudi_streamer import table_properties, with_positions
 from lakeingest.engine.hudi_table import commits, is_hudi_table, rows_of
-from lakeingest.errors import FencedError, TransientError
+from lakeingest.errors import ConfigError, FencedError, TransientError
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink import progress
 from lakeingest.sink.contract import CommitNote, TableState
@@ -43,6 +43,7 @@ _CONCURRENT = (
     "HoodieRollbackException",
     "requested does not exist",
 )
+_CONFLICT = "Config conflict"
 _NAME = "hoodie.table.name"
 _CLUSTERED = "HoodieClusteringUpdateException"
 
@@ -118,6 +119,7 @@ class HudiTable:
 
         Raises:
             FencedError: A later writer has the table, or committed meanwhile.
+            ConfigError: The table is without a commit, and was to be another one.
             TransientError: What would be published could not be read, see ``hudi_unfinished``; or
                 its files are to be clustered.
         """
@@ -136,7 +138,7 @@ class HudiTable:
         options |= unfinished_clustering(options)
         options |= retention(self.settings.given, self._commits()) | commit_options(note)
         writer = prepared.write.format("hudi").options(**options)
-        with _rivals_fence(note.collection):
+        with _rivals_fence(note.collection), _first_settings(note.collection, self.path, version):
             writer.mode("append").save(self.path)
         return self._landed(note, previous)
 
@@ -204,3 +206,24 @@ def _rivals_fence(collection: str) -> Iterator[None]:
             )
             raise FencedError(message) from error
         raise
+
+
+@contextmanager
+def _first_settings(collection: str, path: str, version: int | None) -> Iterator[None]:
+    """Turn Hudi's refusal of other settings into ``ConfigError``, where there is no commit yet.
+
+    Hudi writes them down before it writes rows, so they outlive a first batch that failed, and
+    would bar what was corrected thereupon.
+    """
+    try:
+        yield
+    except Exception as error:
+        if version is not None or _CONFLICT not in str(error):
+            raise
+        message = (
+            f"The folder '{path}' was made for Hudi table '{collection}' with other settings (its "
+            "key, partition or key generator), by a run that ended before the table's first "
+            "commit. Nothing was written. Delete all that is in the folder (but _lakeingest, which "
+            "is the lake's), and run again."
+        )
+        raise ConfigError(message) from error

@@ -192,3 +192,15 @@ def test_how_folders_are_named_cannot_change_under_a_table(hudi_lake: Lake) -> N
     with pytest.raises(ConfigError, match="'bucket SIMPLE 4, folders value'"):
         hudi_lake.apply(Payload(1, 2, {"n": 1}))
     assert hudi_lake.sink.state(COLLECTION) == before
+
+
+def test_what_is_corrected_after_a_first_batch_that_failed_is_asked_a_new_folder_for(
+    hudi_lake: Lake,
+) -> None:
+    """Hudi has written the settings down by then, and says no more than that they conflict."""
+    hudi_lake.partition = ("body",)
+    with pytest.raises(DataError), explained(COLLECTION):
+        hudi_lake.apply(insert(1, 1, n=1, body=""))
+    hudi_lake.batch, hudi_lake.partition = 0, ("n",)
+    with pytest.raises(ConfigError, match="'public.docs' with other settings.*Delete all that is"):
+        hudi_lake.apply(insert(1, 1, n=1, body=""))
