@@ -160,11 +160,11 @@ class DeltaSink:
         """Land the changeset in one commit (two tables for ``hard`` deletes, tombstones first)."""
         note = carried(note, changeset, previous, hard=self._hard)
         changeset = kept_by_folders(changeset)
-        if self._hard:
-            changeset = self._without_buried(changeset, note, previous)
-            if changeset.deletes:
-                changeset = replace(changeset, frame=held(changeset.frame))
-                self._keep_tombstones(changeset, note)
+        # Also where rows are only marked now: those that were removed before have no mark.
+        changeset = self._without_buried(changeset, note, previous)
+        if self._hard and changeset.deletes:
+            changeset = replace(changeset, frame=held(changeset.frame))
+            self._keep_tombstones(changeset, note)
         if previous is None:
             return self._create(changeset, note)
         change = self._change(changeset, note)

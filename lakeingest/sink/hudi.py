@@ -33,7 +33,7 @@ from lakeingest.sink.foreign_files import refuse_files
 from lakeingest.sink.hudi_adopted import refuse_new_log, soft_deletes
 from lakeingest.sink.hudi_commit import HudiTable
 from lakeingest.sink.hudi_keys import refuse_names, refuse_other_texts
-from lakeingest.sink.hudi_options import HudiSettings
+from lakeingest.sink.hudi_options import HudiSettings, removed_for_good
 from lakeingest.sink.hudi_partition import may_move, refuse_settings, unmoved
 from lakeingest.sink.hudi_rows import (
     decided_rows,
@@ -94,7 +94,8 @@ class HudiSink:
         """Return version and progress; null when there is no table.
 
         Raises:
-            ConfigError: The folder holds a table that is not this pipeline's.
+            ConfigError: The folder holds a table that is not this pipeline's, or Hudi removes the
+                rows from it that are to be marked.
         """
         path = self.path(collection)
         version, note = self.table(collection).newest_note()
@@ -105,6 +106,8 @@ class HudiSink:
             if not self._hard:
                 raise soft_deletes(collection)
             self.table(collection).refuse_streamed(collection)
+        if not self._hard and self.table(collection).removes_deleted():
+            raise removed_for_good(collection)
         self._adopted[collection] = note.adopted_at
         return TableState(version, note)
 

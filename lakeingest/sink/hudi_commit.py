@@ -43,6 +43,7 @@ _CONCURRENT = (
     "HoodieRollbackException",
     "requested does not exist",
 )
+_MARK = "hoodie.record.merge.property.hoodie.payload.delete.field"
 _CONFLICT = "Config conflict"
 _NAME = "hoodie.table.name"
 _CLUSTERED = "HoodieClusteringUpdateException"
@@ -88,6 +89,10 @@ class HudiTable:
         """
         found = commits(self.spark, self.path)
         refuse_streamed(collection, takewhile(lambda commit: not commit.metadata, found))
+
+    def removes_deleted(self) -> bool:
+        """Tell whether Hudi drops rows under our mark of a delete, as it was told at first."""
+        return table_properties(self.spark, self.path).get(_MARK) == self.names.deleted
 
     def read(self, version: int | None) -> DataFrame:
         """Read the table as of a version, or its head, without the columns that are Hudi's."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from lakeingest.engine.hudi_table import METADATA_KEY, METADATA_PREFIX
+from lakeingest.errors import ConfigError
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import CommitNote
 from lakeingest.sink.hudi_partition import folder_names, partition_options
@@ -126,3 +127,16 @@ def write_options(
 def commit_options(note: CommitNote) -> dict[str, str]:
     """Return the options that put a note into the commit."""
     return {METADATA_KEY: note.to_json(), "hoodie.datasource.write.operation": "upsert"}
+
+
+def removed_for_good(collection: str) -> ConfigError:
+    """Return the error of a pipeline that would mark deleted rows where Hudi removes them.
+
+    It does so in every table that was made with ``hard`` deletes, whatever a write says of it, and
+    their positions would be nowhere.
+    """
+    return ConfigError(
+        f"Hudi table '{collection}' was made with lakeingest.deletes=hard, and Hudi goes on to "
+        "remove its deleted rows. Nothing was written. Set lakeingest.deletes=hard again, or load "
+        "the table anew under another lakeingest.target.path."
+    )

@@ -197,3 +197,13 @@ def test_a_users_optimize_in_between_is_harmless(delta_lake: Lake) -> None:
     assert delta_lake.state.note == last.note
     delta_lake.apply(Payload(1, 3, {"n": 3}))
     assert delta_lake.live() == {1: (3,), 2: (2,)}
+
+
+def test_rows_that_were_removed_stay_deleted_when_others_are_marked(delta_lake: Lake) -> None:
+    delta_lake.options["hard"] = True
+    delta_lake.restart()
+    delta_lake.apply(insert(1, 1, n=1), insert(9, 1, n=1))
+    delta_lake.apply(delete(1, 6))
+    delta_lake.restart(hard=False)
+    delta_lake.apply(Payload(9, 7, {"n": 7}), Payload(1, 3, {"n": 3}))
+    assert delta_lake.live() == {9: (7,)}

@@ -300,6 +300,14 @@ def test_another_number_of_buckets_is_refused_where_hudi_would_write_rows_twice(
     assert len(hudi_lake.live()) == 19
 
 
+def test_a_table_from_which_hudi_removes_rows_is_none_to_mark_them_in(hudi_lake: Lake) -> None:
+    """Marked later, they would be removed all the same, and a late change would bring them back."""
+    hudi_lake.restart(hard=True)
+    hudi_lake.apply(insert(1, 1, n=1))
+    with pytest.raises(ConfigError, match=r"Set lakeingest\.deletes=hard again"):
+        hudi_lake.restart(hard=False)
+
+
 def test_a_table_that_was_moved_is_gone_on_with(hudi_lake: Lake) -> None:
     """Hudi refuses to write to a table by another name, and ours is the folder's."""
     hudi_lake.restart(hard=True)
