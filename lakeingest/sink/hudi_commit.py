@@ -29,7 +29,7 @@ from lakeingest.sink import progress
 from lakeingest.sink.contract import CommitNote, TableState
 from lakeingest.sink.hudi_adopted import adopted_options, decided_by_lsn, refuse_streamed
 from lakeingest.sink.hudi_keys import record_key, with_record_key
-from lakeingest.sink.hudi_options import HudiSettings, commit_options, write_options
+from lakeingest.sink.hudi_options import AT_FIRST, HudiSettings, commit_options, write_options
 from lakeingest.sink.hudi_services import (
     layout,
     refuse_other_layout,
@@ -157,6 +157,8 @@ class HudiTable:
         options = write_options(
             self.settings, name, key, self.names, hard=self.hard, partition=note.partition
         )
+        if not made:
+            options |= AT_FIRST
         return with_record_key(rows, note.key, key), options
 
     def _as_adopted(self, rows: DataFrame) -> tuple[DataFrame, dict[str, str]]:

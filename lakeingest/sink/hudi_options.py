@@ -88,6 +88,14 @@ _OWN_FILES = {
 """How the files of a table that we made lie."""
 
 
+AT_FIRST = {
+    # Instants are in the machine's zone by default. Where its clock goes back (in autumn, or on the
+    # next machine) commits would lie before those that are there: hidden, and no run could go on.
+    "hoodie.table.timeline.timezone": "UTC",
+}
+"""What a table of ours is made with; Hudi takes it from the table later."""
+
+
 def write_options(
     settings: HudiSettings,
     name: str,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
@@ -44,6 +45,20 @@ def test_a_key_of_numbers_is_the_record_key_that_hudis_users_know(hudi_lake: Lak
     assert NAMES.record_key not in raw(hudi_lake)
     assert set(HUDI_COLUMNS) <= set(raw(hudi_lake))
     assert not set(HUDI_COLUMNS) & set(hudi_lake.head().columns)
+
+
+def test_instants_are_in_utc_whatever_the_zone_of_the_machine(hudi_lake: Lake) -> None:
+    """In a zone of its own they would go back once a year, and with the next machine."""
+    jvm: Any = hudi_lake.spark._jvm
+    zones, before = jvm.java.util.TimeZone, jvm.java.util.TimeZone.getDefault()
+    began = datetime.now(timezone.utc)
+    try:
+        # Not a zone ahead: Hudi makes no instant before the last one that this JVM has made.
+        zones.setDefault(zones.getTimeZone("America/New_York"))
+        first, second = (hudi_lake.apply(Payload(1, n, {"n": n})).version for n in (1, 2))
+    finally:
+        zones.setDefault(before)
+    assert int(began.strftime("%Y%m%d%H%M%S000")) <= first < second
 
 
 def test_keys_of_text_are_told_apart_whatever_is_in_them(hudi_lake: Lake) -> None:
