@@ -116,7 +116,10 @@ def _index(options: Mapping[str, str]) -> str:
     buckets = options.get("hoodie.bucket.index.num.buckets", HUDIS_BUCKETS)
     buckets = "" if engine != "SIMPLE" else buckets
     fields = options.get("hoodie.bucket.index.hash.field", "")
-    return " ".join(part for part in ("bucket", engine, buckets, fields) if part)
+    # Numbers of buckets for some partitions, and how these are told.
+    some = options.get("hoodie.bucket.index.partition.expressions", "")
+    told = options.get("hoodie.bucket.index.partition.rule.type", "") if some else ""
+    return " ".join(part for part in ("bucket", engine, buckets, fields, told, some) if part)
 
 
 def refuse_other_layout(collection: str, was: str, wanted: str) -> None:

@@ -8,6 +8,7 @@ from lakeingest.engine.commit import Commit
 from lakeingest.sink.contract import CommitNote, fence_token, token
 from lakeingest.sink.hudi_services import (
     LEAST_RETAINED,
+    layout,
     retention,
     unfinished_clustering,
 )
@@ -75,3 +76,11 @@ def test_a_clustering_is_taken_back_only_where_nobody_else_can_have_begun_it(
 ) -> None:
     assert unfinished_clustering(ALONE)
     assert unfinished_clustering(given) == {}
+
+
+def test_numbers_of_buckets_for_some_partitions_are_part_of_where_rows_lie() -> None:
+    """Without them rows would be looked for in other files, and written twice (measured)."""
+    plain = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    some = {**plain, "hoodie.bucket.index.partition.expressions": "n=1,8"}
+    assert layout(plain) == "bucket SIMPLE 2"
+    assert layout(some) == "bucket SIMPLE 2 n=1,8"
