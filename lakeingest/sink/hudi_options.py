@@ -79,13 +79,17 @@ _OWN_FILES = {
     # A table of its own inside the table; it costs 0.4 s a commit and saves listings of thousands
     # of files, which is what a user of object stores with large tables will turn on.
     "hoodie.metadata.enable": "false",
-    # Only an index of blooms reads them (and has them, whatever this says): in a table of 100,000
-    # rows three quarters of what is written, and a tenth of the work.
-    "hoodie.parquet.bloom.filter.enabled": "false",
     # Half the size of snappy's for the same work; gzip, the default, costs an eighth more.
     "hoodie.parquet.compression.codec": "zstd",
 }
 """How the files of a table that we made lie."""
+
+_OF_BUCKETS = {
+    # Only an index of blooms reads them: in a table of 100,000 rows three quarters of what is
+    # written, and a tenth of the work. Buckets cannot become such an index; any other index can,
+    # and it fails at files without them.
+    "hoodie.parquet.bloom.filter.enabled": "false",
+}
 
 
 AT_FIRST = {
@@ -128,8 +132,9 @@ def write_options(
     if hard:
         ours["hoodie.payload.delete.field"] = names.deleted
         ours["hoodie.payload.delete.marker"] = "true"
-    files = {**WRITING, **_OWN_FILES, **folder_names(partition)}
-    return {**files, **settings.given, **ours}
+    files = {**WRITING, **_OWN_FILES, **folder_names(partition), **settings.given}
+    of_index = _OF_BUCKETS if files["hoodie.index.type"].upper() == "BUCKET" else {}
+    return {**of_index, **files, **ours}
 
 
 def commit_options(note: CommitNote) -> dict[str, str]:

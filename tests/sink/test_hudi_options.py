@@ -63,3 +63,11 @@ def test_what_a_row_is_cannot_be_given_for_an_adopted_table(name: str) -> None:
 def test_how_files_are_written_is_the_users_in_any_table(name: str) -> None:
     assert own({name: "another"})[name] == "another"
     assert adopted_options(STREAMED, {name: "another"})[name] == "another"
+
+
+def test_files_that_an_index_of_blooms_may_read_one_day_have_blooms() -> None:
+    """Hudi fails at one without, and from SIMPLE to BLOOM the index may change at any time."""
+    blooms = "hoodie.parquet.bloom.filter.enabled"
+    assert own({})[blooms] == "false"
+    assert blooms not in own({"hoodie.index.type": "SIMPLE"})
+    assert own({"hoodie.index.type": "SIMPLE", blooms: "false"})[blooms] == "false"
