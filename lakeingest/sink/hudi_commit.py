@@ -44,6 +44,7 @@ _CONCURRENT = (
     "requested does not exist",
 )
 _MARK = "hoodie.record.merge.property.hoodie.payload.delete.field"
+_LOCKED = "HoodieLockException"
 _CONFLICT = "Config conflict"
 _NAME = "hoodie.table.name"
 _CLUSTERED = "HoodieClusteringUpdateException"
@@ -194,7 +195,7 @@ class HudiTable:
 
 @contextmanager
 def _rivals_fence(collection: str) -> Iterator[None]:
-    """Turn Hudi's conflict exceptions into ``FencedError``, or ``TransientError`` of services."""
+    """Turn Hudi's conflicts into ``FencedError``, services and locks into ``TransientError``."""
     try:
         yield
     except Exception as error:
@@ -204,6 +205,14 @@ def _rivals_fence(collection: str) -> Iterator[None]:
                 f"Files of Hudi table '{collection}' are planned to be clustered, and Hudi accepts "
                 "no change of them until that is done. Nothing of this batch was published. Have "
                 "it done (CALL run_clustering, or the job that does it), and run again."
+            )
+            raise TransientError(message) from error
+        if _LOCKED in text:
+            message = (
+                f"The lock of Hudi table '{collection}' could not be had. Nothing of this batch "
+                "was published. Another writer holds it, or one that was killed did: run again, or "
+                "have it taken from a dead one (of a file system's lock, "
+                "hoodie.write.lock.filesystem.expire in minutes)."
             )
             raise TransientError(message) from error
         if any(name in text for name in _CONCURRENT):

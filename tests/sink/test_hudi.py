@@ -270,6 +270,21 @@ SEVERAL_WRITERS = {
 }
 
 
+def test_a_lock_that_a_killed_writer_left_is_named(hudi_lake: Lake) -> None:
+    tries = {
+        f"hoodie.write.lock.{key}": value
+        for name, value in (("num_retries", "1"), ("wait_time_ms_between_retry", "50"))
+        for key in (name, f"client.{name}")
+    }
+    provider = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+    hudi_lake.restart(given={**SEVERAL_WRITERS, **tries, "hoodie.write.lock.provider": provider})
+    before = hudi_lake.apply(insert(1, 1, n=1))
+    (Path(hudi_lake.sink.path(COLLECTION)) / ".hoodie" / "lock").write_text("{}")
+    with pytest.raises(TransientError, match="lock of Hudi table 'public.docs'.*filesystem.expire"):
+        hudi_lake.apply(Payload(1, 2, {"n": 2}))
+    assert hudi_lake.sink.state(COLLECTION) == before
+
+
 def rolled_back_by_a_rival(*_: object) -> None:
     """Fail as Hudi does where two writers roll one commit back."""
     message = "org.apache.hudi.exception.HoodieRollbackException: Failed to rollback"
