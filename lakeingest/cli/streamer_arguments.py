@@ -16,6 +16,39 @@ from lakeingest.config.streamer import FLAG, CommandLine
 from lakeingest.config.streamer_options import CONF, PROPS, Option
 from lakeingest.errors import UsageError
 
+_SPARKS = frozenset(
+    f"--{name}"
+    for name in (
+        "archives",
+        "class",
+        "conf",
+        "deploy-mode",
+        "driver-class-path",
+        "driver-cores",
+        "driver-java-options",
+        "driver-library-path",
+        "driver-memory",
+        "exclude-packages",
+        "executor-cores",
+        "executor-memory",
+        "files",
+        "jars",
+        "keytab",
+        "master",
+        "name",
+        "num-executors",
+        "packages",
+        "principal",
+        "properties-file",
+        "proxy-user",
+        "py-files",
+        "queue",
+        "repositories",
+        "total-executor-cores",
+    )
+)
+"""Options of ``spark-submit``, which stand before the class's own in a command that moves here."""
+
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
@@ -96,6 +129,15 @@ def _about_unknown(argument: str, options: Iterable[Option]) -> str:
     name = argument.partition("=")[0]
     if not name.startswith("-"):
         # Not repeated: it may be the value of a secret whose option was forgotten.
-        return "there is an argument that belongs to no option"
+        return (
+            "there is an argument that belongs to no option (of the old command only what stood "
+            "behind the jar is put here, not the jar)"
+        )
+    if name in _SPARKS:
+        # Before the nearest name: --hoodie-conf is near to --conf, and not what it is.
+        return (
+            f"{name} is spark-submit's: of the old command only what stood behind the jar is put "
+            f"here; spark-submit takes {name} before the script that starts lakeingest"
+        )
     near = nearest(name, (known for option in options for known in option.names))
     return f"no such option: {name}" + (f"; did you mean {near}?" if near else "")
