@@ -120,6 +120,24 @@ MERGE_MODE = HudiKey(
     "`EVENT_TIME_ORDERING` is what is done anyway; `COMMIT_TIME_ORDERING` is warned about, "
     "`CUSTOM` refused.",
 )
+MERGER = HudiKey(
+    (
+        "hoodie.write.record.merge.custom.implementation.classes",
+        "hoodie.datasource.write.record.merger.impls",
+    ),
+    None,
+    "Hudi's own, which keep the row of the highest order, are what is done anyway; those that keep "
+    "the newest are warned about; any other is refused.",
+)
+MERGE_STRATEGY = HudiKey(
+    (
+        "hoodie.write.record.merge.strategy.id",
+        "hoodie.record.merge.strategy.id",
+        "hoodie.datasource.write.record.merger.strategy",
+    ),
+    None,
+    "The id of one of Hudi's own; any other belongs to a class and is refused.",
+)
 OPERATION = HudiKey(
     ("hoodie.datasource.write.operation",),
     None,
@@ -155,6 +173,8 @@ HUDI_KEYS: tuple[HudiKey, ...] = (
     DATA_LOSS,
     PAYLOAD,
     MERGE_MODE,
+    MERGER,
+    MERGE_STRATEGY,
     OPERATION,
     PARTITION_PATH,
     KEY_GENERATOR,

@@ -84,12 +84,33 @@ PAYLOAD_CONNECTORS = {
 }
 """Connector by the payload class that was made for its events."""
 
-# These keep the newest row, by arrival or by a column.
+# These payloads and mergers keep the newest row, by arrival or by a column.
 _NEWEST_WINS = {
     "OverwriteWithLatestAvroPayload",
     "DefaultHoodieRecordPayload",
     "EventTimeAvroPayload",
+    "OverwriteWithLatestMerger",
+    "OverwriteWithLatestSparkRecordMerger",
 }
+
+_HIGHEST_WINS = {
+    "DefaultSparkRecordMerger",
+    "HoodieAvroRecordMerger",
+    "HoodiePreCombineAvroRecordMerger",
+    "HoodieSparkRecordMerger",
+}
+"""Merger classes of Hudi's that leave the choice to the ordering columns, or to the payload."""
+
+_NOT_BY_A_CLASS = (
+    "rows are not merged by a class, they are what the source had last; remove it if that is wanted"
+)
+
+_OF_EVENT_TIME, _OF_COMMIT_TIME, _OF_PAYLOAD = (
+    "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+    "ce9acb64-bde0-424c-9b91-f6ebba25356d",
+    "00000000-0000-0000-0000-000000000000",
+)
+"""Hudi's ids of its merge modes, as its files and tables have them."""
 
 
 @dataclass
@@ -174,10 +195,7 @@ def _payload(value: Value, said: Said) -> None:
     if name in PAYLOAD_CONNECTORS:
         return
     if name in _NEWEST_WINS:
-        said.warnings.append(
-            f"{value.key} is not followed: a row is the one that the source had last, by its place "
-            "in the source's log"
-        )
+        said.warnings.append(_by_place(value))
         return
     said.problems.append(
         f"{value.key}: rows are not merged by a class of Hudi's, they are what the source had "
@@ -197,6 +215,29 @@ def _merge_mode(value: Value, said: Said) -> None:
             f"{value.key}: only EVENT_TIME_ORDERING is done here, by place in the source's log; "
             "set it, or remove the key"
         )
+
+
+def _merger(value: Value, said: Said) -> None:
+    classes = {name.strip().rpartition(".")[2] for name in value.text.split(",") if name.strip()}
+    if not classes <= _HIGHEST_WINS | _NEWEST_WINS:
+        said.problems.append(f"{value.key}: {_NOT_BY_A_CLASS}")
+    elif not classes <= _HIGHEST_WINS:
+        said.warnings.append(_by_place(value))
+
+
+def _merge_strategy(value: Value, said: Said) -> None:
+    strategy = value.text.lower()
+    if strategy == _OF_COMMIT_TIME:
+        said.warnings.append(_by_place(value))
+    elif strategy not in (_OF_EVENT_TIME, _OF_PAYLOAD):
+        said.problems.append(f"{value.key}: {_NOT_BY_A_CLASS}")
+
+
+def _by_place(value: Value) -> str:
+    return (
+        f"{value.key} is not followed: a row is the one that the source had last, by its place in "
+        "the source's log"
+    )
 
 
 def _operation(value: Value, said: Said) -> None:
@@ -219,6 +260,8 @@ _CHECKS: Mapping[HudiKey, Callable[[Value, Said], None]] = {
     hudi_keys.DATA_LOSS: _data_loss,
     hudi_keys.PAYLOAD: _payload,
     hudi_keys.MERGE_MODE: _merge_mode,
+    hudi_keys.MERGER: _merger,
+    hudi_keys.MERGE_STRATEGY: _merge_strategy,
     hudi_keys.OPERATION: _operation,
     hudi_keys.TRANSFORMER: _transformer,
 }

@@ -77,9 +77,6 @@ _SERVICES = "compaction and clustering are as the settings hoodie.compact.* and 
 _SHARES = "one run writes its tables side by side, without shares of the cluster"
 _AGAIN = "a service that is away is asked again anyway"
 _CLASSES = "there is no such class here"
-_MERGER = (
-    "rows are not merged by a class, they are what the source had last; remove it if that is wanted"
-)
 _BOOTSTRAP = (
     "a table is loaded from Debezium's own snapshot in the topic, not from files; remove it"
 )
@@ -116,6 +113,20 @@ OPTIONS: tuple[Option, ...] = (
         "EVENT_TIME_ORDERING is what is done anyway.",
         "--merge-mode",
         "--record-merge-mode",
+    ),
+    _means(
+        hudi_keys.MERGE_STRATEGY,
+        "ID",
+        "Hudi's own ids; one of a class is refused.",
+        "--merge-strategy-id",
+        "--record-merge-strategy-id",
+    ),
+    _means(
+        hudi_keys.MERGER,
+        "CLASSES",
+        "Hudi's own classes; any other is refused.",
+        "--merge-impl-classes",
+        "--record-merge-custom-implementation-classes",
     ),
     _means(hudi_keys.OPERATION, "OP", "Only UPSERT.", "--op"),
     _means(hudi_keys.MAX_EVENTS, "N", "Events that a batch aims at.", "--source-limit"),
@@ -162,13 +173,6 @@ OPTIONS: tuple[Option, ...] = (
     CHECKPOINT,
     _refused(_WHERE, "--initial-checkpoint-provider", value="CLASS"),
     _refused(_WHERE, "--ignore-checkpoint", value="TEXT"),
-    _refused(_MERGER, "--merge-strategy-id", "--record-merge-strategy-id", value="ID"),
-    _refused(
-        _MERGER,
-        "--merge-impl-classes",
-        "--record-merge-custom-implementation-classes",
-        value="CLASSES",
-    ),
     _refused(_BOOTSTRAP, "--run-bootstrap"),
     _refused(_BOOTSTRAP, "--bootstrap-overwrite"),
     _refused("only PARQUET; remove it", "--base-file-format", value="FORMAT", usual=("PARQUET",)),

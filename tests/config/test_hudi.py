@@ -135,6 +135,44 @@ def test_the_registrys_base_url_counts_where_the_url_is_missing() -> None:
     assert options["schema.registry.url"].get_secret_value() == "http://registry:8081"
 
 
+MERGERS = (
+    "hoodie.write.record.merge.custom.implementation.classes",
+    "hoodie.datasource.write.record.merger.impls",
+)
+EVENT_TIME, COMMIT_TIME = (
+    "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+    "ce9acb64-bde0-424c-9b91-f6ebba25356d",
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        (MERGERS[0], "com.acme.MyMerger"),
+        (MERGERS[1], "org.apache.hudi.HoodieSparkRecordMerger, com.acme.MyMerger"),
+        ("hoodie.write.record.merge.strategy.id", "1897ef5f-18bc-4557-939c-9d6a8afd1519"),
+    ],
+)
+def test_a_class_that_merges_rows_is_refused_in_a_file_as_it_is_as_an_option(
+    key: str, text: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"{key}: rows are not merged by a class"):
+        load_config({**HUDI_STREAMER, key: text})
+
+
+@pytest.mark.parametrize("key", MERGERS)
+def test_hudis_own_mergers_are_passed_over_and_those_by_arrival_warned_about(key: str) -> None:
+    strategy = "hoodie.record.merge.strategy.id"
+    own = {key: "org.apache.hudi.DefaultSparkRecordMerger", strategy: EVENT_TIME}
+    assert load_config({**HUDI_STREAMER, **own}).warnings == ()
+    newest = {
+        key: "org.apache.hudi.OverwriteWithLatestSparkRecordMerger",
+        strategy: COMMIT_TIME,
+    }
+    said = load_config({**HUDI_STREAMER, **newest}).warnings
+    assert [text.partition(" is not followed")[0] for text in said] == [key, strategy]
+
+
 PARTITION, GENERATOR = (
     "hoodie.datasource.write.partitionpath.field",
     "hoodie.datasource.write.keygenerator.class",
