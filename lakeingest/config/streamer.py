@@ -29,6 +29,8 @@ FLAG = "true"
 """Value of an option that has none."""
 
 _ADOPT = ".adopt"
+# What stands before the dot and the name of a table.
+_BEFORE = keys.TABLE.removesuffix(".")
 
 
 @dataclass(frozen=True)
@@ -121,9 +123,15 @@ def _checkpoint(text: str, entries: dict[str, Entry]) -> str | None:
         topic = Checkpoint.parse(text).topic
     except ConfigError as error:
         return f"{CHECKPOINT.name}: {error}"
-    adopted = [name for name in entries if name.startswith(keys.TABLE) and name.endswith(_ADOPT)]
+    adopted = [
+        name.removesuffix(_ADOPT)
+        for name in entries
+        if name.startswith(keys.TABLE) and name.endswith(_ADOPT)
+    ]
+    if len(adopted) > 1:  # Of many tables' the topic says whose it is.
+        adopted = [name for name in adopted if f".{topic}".endswith(name.removeprefix(_BEFORE))]
     if len(adopted) == 1:
-        name = f"{adopted[0].removesuffix(_ADOPT)}.checkpoint"
+        name = f"{adopted[0]}.checkpoint"
         entries[name] = Entry(CHECKPOINT.name, text, "the command line")
         return None
     table = ".".join(topic.rsplit(".", 2)[-2:])

@@ -166,6 +166,18 @@ def test_a_table_without_a_topic_or_a_file_is_named(folder: Path) -> None:
     assert f"no configuration file {folder / TABLE_FILES[0]}" in problem(folder)
 
 
+def test_of_several_tables_that_are_adopted_the_topic_says_whose_the_checkpoint_is(
+    folder: Path,
+) -> None:
+    adopt = " ".join(
+        f"--hoodie-conf lakeingest.table.public.{table}.adopt=hudi-streamer"
+        for table in ("orders", "carts")
+    )
+    config = pipeline(folder, f"{adopt} --checkpoint postgres.public.orders,0:5")
+    assert config.table("public.orders").checkpoint == "postgres.public.orders,0:5"
+    assert config.table("public.carts").checkpoint is None
+
+
 def test_a_common_file_without_tables_and_a_command_without_its_options_are_refused(
     folder: Path,
 ) -> None:
