@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from lakeingest.config import keys
 from lakeingest.config.foreign_names import hudi_names, kafka_names, misspelt
 from lakeingest.config.hudi import translate
-from lakeingest.config.hudi_keys import HUDI_NAMES
+from lakeingest.config.hudi_keys import HUDI_NAMES, both_names
 from lakeingest.config.hudi_writing import Said, check_writer, is_of_writer
 from lakeingest.config.properties import Entry, Properties, Value
 from lakeingest.config.redaction import is_secret_key, remember
@@ -21,6 +21,8 @@ from lakeingest.errors import ConfigError
 
 # Spark and Connect put one of these before the client's settings.
 _CLIENTS = ("kafka", "consumer")
+
+_OF_MANY = both_names("ingestion.")
 
 
 @dataclass
@@ -110,8 +112,14 @@ def _sort_hudis(
     has_hudi_tables = any(
         name.endswith(".format") and value.text == "hudi" for name, value in ours.items()
     )
+    of_many = [name for name in sorted(names) if name.startswith(_OF_MANY)]
+    if of_many:  # Without a topic of its own such a file would be all topics of the prefix.
+        result.likely.append(
+            f"without effect here: {', '.join(of_many)}; lakeingest hoodie-multi-table-streamer "
+            "reads the files of many tables"
+        )
     without_effect = []
-    for name in sorted(names):
+    for name in sorted({*names}.difference(of_many)):
         of_writer = has_hudi_tables and is_of_writer(name)
         meant = misspelt(name, hudi_names())
         if of_writer:

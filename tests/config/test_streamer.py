@@ -193,3 +193,12 @@ def test_a_checkpoint_is_that_of_the_table_which_is_adopted() -> None:
     assert config.table("shop.orders").checkpoint == "postgres.shop.orders,0:5"
     assert config.deletes_are_hard("hudi")
     assert "_event_lsn" in config.metadata().event
+
+
+def test_a_file_of_many_tables_is_told_which_command_reads_it() -> None:
+    tables = "hoodie.deltastreamer.ingestion.tablesToBeIngested"
+    given = f"--hoodie-conf {tables}=shop.orders --hoodie-conf hoodie.metrics.on=true"
+    said = [text for text in pipeline(given).warnings if tables in text]
+    assert ["hoodie-multi-table-streamer" in text for text in said] == [True]
+    topic = "--hoodie-conf hoodie.deltastreamer.source.kafka.topic="
+    assert "also without effect here: " + tables in problem(f"{given} {topic}")
