@@ -27,6 +27,7 @@ from lakeingest.config import keys
 from lakeingest.config.complaints import complaints, error_about
 from lakeingest.config.fields import ConfigModel
 from lakeingest.config.foreign_names import kafka_names
+from lakeingest.config.hudi_keys import TOPIC
 from lakeingest.config.idle import idle_tables
 from lakeingest.config.model import PipelineConfig, SourceConfig, TargetConfig
 from lakeingest.config.properties import Properties, Value, from_mapping, read_properties
@@ -115,7 +116,13 @@ def _kind(values: Mapping[str, Value], kafka_keys: Sequence[str], findings: Sort
             f"say which one is meant by {keys.SOURCE_KIND.name}=recorded or kafka"
         )
     misspelt = BROKERS in findings.meant.values() and not has_path
-    return "kafka" if has_brokers or misspelt else "recorded"
+    return "kafka" if has_brokers or misspelt or _is_of_hudi(values, has_path) else "recorded"
+
+
+def _is_of_hudi(values: Mapping[str, Value], has_path: bool) -> bool:
+    """Tell whether the topic is Hudi Streamer's, which has no other source than Kafka."""
+    topics = values.get(keys.TOPICS.name)
+    return topics is not None and topics.key in TOPIC.names and not has_path
 
 
 def _report_missing(
