@@ -166,6 +166,15 @@ def _prefix_from_topic(
     parts = topic.text.rsplit(".", _PARTS_OF_A_COLLECTION)
     if len(parts) > _PARTS_OF_A_COLLECTION:
         result.values[TOPIC_PREFIX.name] = replace(topic, text=parts[0])
+    elif TOPICS.name in result.values and _ONE_NAME.fullmatch(topic.text):
+        result.problems.append(
+            f"{topic.key}: a topic is <prefix>.<schema or database>.<table>, as the connector "
+            "names it. Topics that a router renamed are not supported: BEGIN and END count rows by "
+            "the names that the connector gave, so take the router out"
+        )
+        # Nor is the prefix missing: with none the topic would be a table's.
+        result.values[TOPIC_PREFIX.name] = topic
+        del result.values[TOPICS.name]
 
 
 def one_collection(values: Mapping[str, Value]) -> str | None:
@@ -197,7 +206,12 @@ def _of_the_one_table(
 ) -> None:
     if value is None:
         return
-    collection = one_collection({**result.values, **ours})
+    known = {**result.values, **ours}
+    collection = one_collection(known)
+    topic = known.get(TOPICS.name, known.get(TOPIC_PREFIX.name))
+    of_hudi = topic is not None and topic.key in hudi_keys.TOPIC.names
+    if collection is None and topic and of_hudi and _ONE_NAME.fullmatch(topic.text):
+        return  # It is one topic, and is told of as none of a table's.
     if collection is None:
         result.problems.append(
             f"{value.key} means one table, but the topics are not one topic of the prefix; "

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from lakeingest.config import load_config
 from lakeingest.config.redaction import scrub
 from lakeingest.errors import ConfigError
-from tests.config.settings import HUDI_STREAMER, KAFKA, RECORDED
+from tests.config.settings import HUDI_STREAMER, KAFKA, RECORDED, problem_of
+
+problem = partial(problem_of, load_config)
 
 
 def test_a_streamer_file_of_one_topic_is_a_whole_configuration() -> None:
@@ -52,6 +56,30 @@ def test_the_old_and_the_new_name_with_different_values_are_an_error() -> None:
 def test_a_record_key_for_many_topics_is_refused() -> None:
     with pytest.raises(ConfigError, match="means one table"):
         load_config({**KAFKA, "hoodie.datasource.write.recordkey.field": "id"})
+
+
+@pytest.mark.parametrize("topic", ["orders", "public.orders"])
+def test_a_topic_that_a_router_renamed_is_the_one_thing_that_is_told_of(topic: str) -> None:
+    settings = {**HUDI_STREAMER, "hoodie.streamer.source.kafka.topic": topic}
+    told = "the given mapping: hoodie.streamer.source.kafka.topic: a topic is <prefix>.<schema or"
+    assert problem(settings).startswith(told)
+    renamed = problem({**settings, "lakeingest.source.topic.prefix": "eu"})
+    for said in (problem(settings), renamed):
+        assert said.count("take the router out") == 1
+        assert "problems" not in said
+
+
+def test_a_record_key_for_several_topics_of_the_streamers_key_is_refused() -> None:
+    topics = {
+        "hoodie.streamer.source.kafka.topic": "eu.shop.orders,eu.shop.carts",
+        "lakeingest.source.topic.prefix": "eu",
+    }
+    assert "means one table" in problem({**HUDI_STREAMER, **topics})
+
+
+def test_a_streamer_file_without_brokers_is_told_of_kafkas_setting_alone() -> None:
+    settings = {key: text for key, text in HUDI_STREAMER.items() if key != "bootstrap.servers"}
+    assert problem(settings) == "the given mapping: missing: bootstrap.servers"
 
 
 def test_a_source_class_that_is_not_debezium_is_refused() -> None:
