@@ -217,6 +217,18 @@ def nearest_key(name: str) -> str | None:
     return known[near] if near else None
 
 
+def of_all_tables(name: str) -> str | None:
+    """Return the key of a whole pipeline that was written as one table's; null: it is none.
+
+    ``lakeingest.table.public.orders.deletes`` is ``lakeingest.deletes``, which no table has alone.
+    """
+    if not name.startswith(TABLE):
+        return None
+    parts = name.removeprefix(TABLE).split(".")
+    ends = (f"{OURS}{'.'.join(parts[count:])}" for count in range(1, len(parts)))
+    return next((end for end in ends if end in KNOWN_NAMES), None)
+
+
 def meant_as_ours(name: str) -> str | None:
     """Return the key of ours that a key without our prefix was probably meant to be.
 

@@ -169,6 +169,9 @@ def _unknown(name: str) -> str | None:
             return None
         if not collection:
             return f"{name} names no collection; write {keys.TABLE}{keys.COLLECTION}.schema"
+        pipelines = keys.of_all_tables(name)
+        if pipelines is not None:
+            return f"unknown key {name}: it is one for all tables, set {pipelines}"
     near = keys.nearest_key(name)
     hint = f"did you mean {near}?" if near else "see lakeingest config-reference"
     return f"unknown key {name}; {hint}"

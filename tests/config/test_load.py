@@ -67,6 +67,14 @@ def test_a_misspelt_key_is_an_error_that_suggests_the_nearest(written: str, mean
     assert f"unknown key {written}; did you mean {meant}?" in said
 
 
+@pytest.mark.parametrize("key", ["deletes", "hudi.table.type", "toast.missing"])
+def test_a_key_of_the_pipeline_that_is_written_as_a_tables_is_named(key: str) -> None:
+    written = f"lakeingest.table.public.orders.{key}"
+    assert problem({**KAFKA, written: "x"}).endswith(
+        f"unknown key {written}: it is one for all tables, set lakeingest.{key}"
+    )
+
+
 def test_a_key_that_is_like_no_other_points_to_the_reference() -> None:
     assert "config-reference" in problem({**RECORDED, "lakeingest.qqq.zzz": "x"})
 
