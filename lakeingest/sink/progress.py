@@ -78,6 +78,11 @@ def owned(note: CommitNote | None, pipeline: str, path: str, kind: str) -> Commi
         f"{kind} table that belongs to {owner}, not to '{pipeline}'. It was not touched. Choose "
         "another lakeingest.target.path or move the table away."
     )
+    if note is None and kind == "Hudi":
+        message += (
+            " If Hudi Streamer wrote it and it is to be gone on with, set "
+            "lakeingest.table.<table>.adopt=hudi-streamer."
+        )
     raise ConfigError(message)
 
 
