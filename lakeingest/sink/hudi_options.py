@@ -68,6 +68,10 @@ ALWAYS_OURS = {
     # Types are compared by us, before (``schema_change.py``): Hudi takes a string for an int.
     "hoodie.write.set.null.for.missing.columns": "true",
     "hoodie.datasource.write.commitmeta.key.prefix": METADATA_PREFIX,
+    # A cluster's hudi-defaults.conf may turn it on for every write: Hudi would tell a catalog of
+    # the table after the commit, and fail the write whose commit has landed if there is none.
+    "hoodie.datasource.hive_sync.enable": "false",
+    "hoodie.datasource.meta.sync.enable": "false",
 }
 """What no setting of the user's changes, in any table."""
 

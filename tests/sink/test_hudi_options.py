@@ -43,6 +43,17 @@ def test_what_a_row_is_cannot_be_given_for_a_table_of_ours(name: str) -> None:
     assert own({name: "another"})[name] == own({})[name] != "another"
 
 
+@pytest.mark.parametrize(
+    "options", [own({}), adopted_options(STREAMED, {})], ids=["ours", "adopted"]
+)
+def test_no_catalog_is_told_of_a_commit_whatever_the_clusters_defaults_are(
+    options: dict[str, str],
+) -> None:
+    """``hudi-defaults.conf`` has what a write does not say; a failed sync would fail the write."""
+    sync = ("hoodie.datasource.hive_sync.enable", "hoodie.datasource.meta.sync.enable")
+    assert [options.get(name) for name in sync] == ["false", "false"]
+
+
 @pytest.mark.parametrize("name", WHAT_A_ROW_IS)
 def test_what_a_row_is_cannot_be_given_for_an_adopted_table(name: str) -> None:
     mine = adopted_options(STREAMED, {name: "another"})
