@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakeingest.errors import ConfigError
 
@@ -159,4 +159,27 @@ def _start(
         chosen["spark.driver.extraClassPath"] = str(next(p for p in jars if "hudi" in p.name))
     for key, value in {**chosen, **extra}.items():
         builder = builder.config(key, value)
-    return builder.master(master).getOrCreate()
+    spark = builder.master(master).getOrCreate()
+    if hudi and master.startswith("local"):
+        _let_jol_speak(spark)
+    return spark
+
+
+def _let_jol_speak(spark: SparkSession) -> None:
+    """Have Hudi's measure of objects print now, to nowhere, what it prints when it is first used.
+
+    It tells Java's stdout, which is ours, that it cannot attach, in the middle of a table's rows.
+    Rejected: to close Java's stdout for good, for a console sink in a notebook writes there.
+    """
+    from py4j.protocol import Py4JError
+
+    jvm: Any = spark._jvm  # noqa: SLF001 - this is the adapter
+    system, stream = jvm.java.lang.System, jvm.java.io.OutputStream.nullOutputStream()
+    out = system.out
+    system.setOut(jvm.java.io.PrintStream(stream))
+    try:
+        jvm.org.apache.hudi.org.openjdk.jol.vm.VM.current()
+    except Py4JError:
+        pass  # Another Java than OpenJDK's: what it prints then is not this.
+    finally:
+        system.setOut(out)

@@ -118,7 +118,8 @@ within a minute, then nothing is compiled any more, and some calls fail."""
 
 
 QUIET_HUDI = "-Djol.skipDynamicAttach=true -Djol.skipHotspotSAAttach=true"
-"""Hudi measures objects with JOL, which tells stdout, among our rows, what it cannot attach."""
+"""Hudi measures objects with JOL, which need not try to attach for that; it tells stdout, too, that
+it did not (see ``_let_jol_speak``)."""
 
 
 def settings(

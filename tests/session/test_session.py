@@ -116,16 +116,40 @@ def test_a_fresh_session_writes_nothing_but_our_data_to_any_stream(
         "print(spark.range(3).count())\n"
         "spark.stop()\n"
     )
+    run = run_in(tmp_path, program)
+    assert run.stdout == "3\n"
+    assert run.stderr == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["table"]
+
+
+@pytest.mark.slow
+def test_what_hudi_measures_while_it_merges_is_told_to_no_stream(tmp_path: Path) -> None:
+    merged = _HUDI_WRITE.replace(
+        "**{", "**{'hoodie.datasource.write.table.type': 'MERGE_ON_READ', "
+    )
+    program = (
+        "from lakeingest.session import session\n"
+        "spark = session(cores=2, hudi=True)\n"
+        f"path = {str(tmp_path / 'table')!r}\n"
+        "for _ in range(2):\n"
+        f"    spark.range(3).write.{merged}.mode('append').save(path)\n"
+        "print(spark.read.format('hudi').load(path).selectExpr('sum(id)').first()[0])\n"
+        "spark.stop()\n"
+    )
+    run = run_in(tmp_path, program)
+    assert run.stdout == "3\n"
+    assert run.stderr == ""
+
+
+def run_in(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process of its own, and return what it wrote."""
     root = Path(__file__).resolve().parents[2]
-    run = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
         check=True,
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": str(root)},
         timeout=300,
     )
-    assert run.stdout == "3\n"
-    assert run.stderr == ""
-    assert [path.name for path in tmp_path.iterdir()] == ["table"]
