@@ -243,11 +243,20 @@ class HudiSink:
             hard=self._hard,
             last=self._names.names,
             adopted_at=self._adopted.get(collection, ""),
+            beside_adopted=any(self._adopted.values()),
         )
 
     def _tombstones(self, collection: str) -> HudiTable:
         path = f"{self.path(collection)}{TOMBSTONES}"
-        return HudiTable(self._spark, path, self._names, self._settings, hard=False, last=())
+        return HudiTable(
+            self._spark,
+            path,
+            self._names,
+            self._settings,
+            hard=False,
+            last=(),
+            beside_adopted=any(self._adopted.values()),
+        )
 
     def _keep_tombstones(self, changeset: Changeset, note: CommitNote) -> None:
         note = replace(note, adopted_at="")

@@ -29,7 +29,7 @@ from lakeingest.sink import progress
 from lakeingest.sink.contract import CommitNote, TableState
 from lakeingest.sink.hudi_adopted import adopted_options, decided_by_lsn, refuse_streamed
 from lakeingest.sink.hudi_keys import record_key, with_record_key
-from lakeingest.sink.hudi_options import AT_FIRST, HudiSettings, commit_options, write_options
+from lakeingest.sink.hudi_options import HudiSettings, at_first, commit_options, write_options
 from lakeingest.sink.hudi_services import (
     layout,
     refuse_other_layout,
@@ -62,6 +62,7 @@ class HudiTable:
         hard: Whether a deleted row is dropped from its files.
         last: Those of its columns that come behind all others.
         adopted_at: Position of the rows that another writer left; empty: there are none.
+        beside_adopted: Whether the pipeline has a table with such rows.
     """
 
     spark: SparkSession
@@ -71,6 +72,7 @@ class HudiTable:
     hard: bool
     last: tuple[str, ...]
     adopted_at: str = ""
+    beside_adopted: bool = False
 
     def newest_note(self) -> tuple[int | None, CommitNote | None]:
         """Return the newest version and how far the table is; nulls where there is no commit.
@@ -159,7 +161,7 @@ class HudiTable:
             self.settings, name, key, self.names, hard=self.hard, partition=note.partition
         )
         if not made:
-            options |= AT_FIRST
+            options |= at_first(beside_adopted=self.beside_adopted)
         return with_record_key(rows, note.key, key), options
 
     def _as_adopted(self, rows: DataFrame) -> tuple[DataFrame, dict[str, str]]:

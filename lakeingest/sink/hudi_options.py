@@ -96,12 +96,21 @@ _OF_BUCKETS = {
 }
 
 
-AT_FIRST = {
-    # Instants are in the machine's zone by default. Where its clock goes back (in autumn, or on the
-    # next machine) commits would lie before those that are there: hidden, and no run could go on.
-    "hoodie.table.timeline.timezone": "UTC",
-}
-"""What a table of ours is made with; Hudi takes it from the table later."""
+_ZONE = "hoodie.table.timeline.timezone"
+
+
+def at_first(*, beside_adopted: bool) -> dict[str, str]:
+    """Return what a table of ours is made with; Hudi takes it from the table later.
+
+    Instants are in the machine's zone by default. Where its clock goes back (in autumn, or on the
+    next machine) commits would lie before those that are there: hidden, and no run could go on. But
+    a process of Hudi's has one zone for all tables, so beside a table of Hudi Streamer's, whose
+    instants are the machine's, ours are, too.
+
+    Args:
+        beside_adopted: Whether the pipeline writes to an adopted table.
+    """
+    return {_ZONE: "LOCAL" if beside_adopted else "UTC"}
 
 
 def write_options(

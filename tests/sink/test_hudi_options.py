@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakeingest.sink.hudi_adopted import adopted_options
-from lakeingest.sink.hudi_options import HudiSettings, write_options
+from lakeingest.sink.hudi_options import HudiSettings, at_first, write_options
 from tests.sink.lake import NAMES
 
 STREAMED = {
@@ -82,3 +82,10 @@ def test_files_that_an_index_of_blooms_may_read_one_day_have_blooms() -> None:
     assert own({})[blooms] == "false"
     assert blooms not in own({"hoodie.index.type": "SIMPLE"})
     assert own({"hoodie.index.type": "SIMPLE", blooms: "false"})[blooms] == "false"
+
+
+def test_instants_are_in_one_zone_with_those_of_hudi_streamer() -> None:
+    """A process of Hudi's has one zone for all its tables."""
+    zone = "hoodie.table.timeline.timezone"
+    assert at_first(beside_adopted=False)[zone] == "UTC"
+    assert at_first(beside_adopted=True)[zone] == "LOCAL"
