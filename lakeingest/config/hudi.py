@@ -28,12 +28,17 @@ from lakeingest.config.hudi_writing import PAYLOAD_CONNECTORS, Said, check, clas
 from lakeingest.config.keys import (
     COLLECTION,
     CONNECTOR,
+    METADATA_COLUMNS,
     REGISTRY_URL,
+    SNAPSHOT_AGAIN,
     SOURCE_FORMAT,
     TABLE_KEYS,
+    TARGET_FORMAT,
     TARGET_PATH,
     TOPIC_PREFIX,
     TOPICS,
+    TRANSACTION_MODE,
+    Key,
 )
 from lakeingest.config.properties import Value
 
@@ -86,6 +91,7 @@ def translate(found: Mapping[str, Value], ours: Mapping[str, Value]) -> Translat
         if key in given and key.becomes:
             _give(key.becomes, given[key], ours, result)
     _connector(given, ours, result)
+    _metadata_columns(given, ours, result)
     _format(given, ours, result)
     _registry(given, result)
     _prefix_from_topic(given, ours, result)
@@ -134,6 +140,36 @@ def _connector(
         connector = PAYLOAD_CONNECTORS.get(class_name(payload))
         if connector is not None:
             result.values[CONNECTOR.name] = replace(payload, text=connector)
+
+
+def _metadata_columns(
+    given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: Translation
+) -> None:
+    """Keep a Hudi table as its readers know it, where Hudi's own source or payload is named.
+
+    They find RFC-39's columns there, and no deleted row. Not where a setting bars it.
+    """
+    source, payload = given.get(hudi_keys.SOURCE_CLASS), given.get(hudi_keys.PAYLOAD)
+    if source is not None and class_name(source) in _CONNECTORS:
+        named = source
+    elif payload is not None and class_name(payload) in PAYLOAD_CONNECTORS:
+        named = payload
+    else:
+        return
+    connector = result.values.get(CONNECTOR.name) or ours.get(CONNECTOR.name)
+    can_be = (
+        _said(ours, TARGET_FORMAT) == "hudi"
+        and _said(ours, TRANSACTION_MODE) in ("", "metadata")
+        and _said(ours, SNAPSHOT_AGAIN) in ("", "stop")
+        and connector is not None
+        and connector.text in _CONNECTORS.values()
+    )
+    if can_be and METADATA_COLUMNS.name not in ours:
+        result.values[METADATA_COLUMNS.name] = replace(named, text="hudi")
+
+
+def _said(ours: Mapping[str, Value], key: Key) -> str:
+    return ours[key.name].text if key.name in ours else ""
 
 
 def _format(given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: Translation) -> None:

@@ -84,6 +84,9 @@ TOPICS = Key("lakeingest.source.topics", SourceConfig, "topics")
 TRANSACTION_TOPIC = Key("lakeingest.transaction.topic", SourceConfig, "transaction_topic")
 TARGET_FORMAT = Key("lakeingest.target.format", TargetConfig, "format")
 TARGET_PATH = Key("lakeingest.target.path", TargetConfig, "path")
+TRANSACTION_MODE = Key("lakeingest.transaction.mode", SourceConfig, "transaction_mode")
+SNAPSHOT_AGAIN = Key("lakeingest.source.snapshot.again", SourceConfig, "snapshot_again")
+METADATA_COLUMNS = Key("lakeingest.metadata.columns", PipelineConfig, "metadata_columns")
 HUDI_TABLE_TYPE = Key("lakeingest.hudi.table.type", TargetConfig, "hudi_table_type")
 BATCH_MAX_EVENTS = Key("lakeingest.batch.max.events", PipelineConfig, "batch_max_events")
 
@@ -105,13 +108,13 @@ KEYS: tuple[Key, ...] = (
     Key("lakeingest.decimal.too.large", SourceConfig, "decimal_too_large"),
     Key("lakeingest.infinite.times", PipelineConfig, "infinite_times"),
     Key("lakeingest.ambiguous.nulls", PipelineConfig, "ambiguous_nulls"),
-    Key("lakeingest.source.snapshot.again", SourceConfig, "snapshot_again"),
+    SNAPSHOT_AGAIN,
     Key(
         "lakeingest.source.unavailable.value.placeholder",
         PipelineConfig,
         "unavailable_placeholder",
     ),
-    Key("lakeingest.transaction.mode", SourceConfig, "transaction_mode"),
+    TRANSACTION_MODE,
     Key("lakeingest.source.ordering.columns", SourceConfig, "ordering_columns"),
     TRANSACTION_TOPIC,
     Key(
@@ -133,7 +136,7 @@ KEYS: tuple[Key, ...] = (
     Key("lakeingest.deletes", PipelineConfig, "deletes"),
     Key("lakeingest.toast.missing", PipelineConfig, "toast_missing"),
     *(Key(f"lakeingest.schema.{kind}", SchemaChanges, kind) for kind in KINDS),
-    Key("lakeingest.metadata.columns", PipelineConfig, "metadata_columns"),
+    METADATA_COLUMNS,
     Key("lakeingest.metadata.prefix", PipelineConfig, "metadata_prefix"),
 )
 """Every key of ours but those of tables, in the order of the reference."""

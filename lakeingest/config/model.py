@@ -263,7 +263,8 @@ class PipelineConfig(DoubtfulValues):
         "lakeingest works with; `hudi` adds what tables of Hudi Streamer's Debezium sources have "
         "(RFC-39: `_change_operation_type`, `_event_lsn`, …), of the event that last decided the "
         "row. Default: `own`, which reads less of each event; `hudi` with adopted tables, which "
-        "have them. Once on, it stays on.",
+        "have them, and for Hudi tables where Hudi's Debezium source or payload is named. Once on, "
+        "it stays on.",
     )
     metadata_prefix: Identifier = Field(
         default="_",

@@ -312,3 +312,33 @@ def test_a_setting_of_the_writer_without_a_value_is_left_out_with_a_warning() ->
     assert config.target.hudi_writer_options() == {"hoodie.parquet.compression.codec": "zstd"}
     (warning,) = config.warnings
     assert warning.startswith("hoodie.clean.automatic has no value and is left out")
+
+
+CLASS = "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload"
+AS_STREAMED = {
+    **KAFKA,
+    "lakeingest.target.format": "hudi",
+    "hoodie.datasource.write.payload.class": CLASS,
+}
+
+
+def test_a_table_is_kept_as_readers_of_hudi_streamers_tables_know_it() -> None:
+    config = load_config(AS_STREAMED)
+    assert config.has_event_columns
+    assert config.deletes_are_hard("hudi")
+
+
+@pytest.mark.parametrize(
+    "barred",
+    [
+        {"lakeingest.metadata.columns": "own"},
+        {"lakeingest.target.format": "delta"},
+        {"lakeingest.transaction.mode": "none"},
+        {"lakeingest.source.snapshot.again": "replace"},
+        {"hoodie.datasource.write.payload.class": "DefaultHoodieRecordPayload"},
+    ],
+)
+def test_hudi_streamers_columns_are_not_taken_for_granted_where_a_setting_bars_them(
+    barred: dict[str, str],
+) -> None:
+    assert not load_config({**AS_STREAMED, **barred}).has_event_columns
