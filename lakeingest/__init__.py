@@ -17,12 +17,13 @@ from lakeingest.session import session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakeingest.apply.retire import Retirement
     from lakeingest.apply.summary import RunSummary
     from lakeingest.config.model import PipelineConfig
     from lakeingest.reader import Lake
 
 __version__ = "0.1.0"
-__all__ = ["load_config", "open", "run", "session"]
+__all__ = ["load_config", "open", "retire", "run", "session"]
 
 
 def run(spark: SparkSession, config: PipelineConfig, **options: Any) -> RunSummary:
@@ -30,6 +31,15 @@ def run(spark: SparkSession, config: PipelineConfig, **options: Any) -> RunSumma
     from lakeingest.apply.run import run_pipeline
 
     return run_pipeline(spark, config, **options)
+
+
+def retire(
+    spark: SparkSession, config: PipelineConfig, table: str, *, undo: bool = False
+) -> Retirement:
+    """Take a table out of the pipeline; see ``lakeingest.apply.retire.retire_table``."""
+    from lakeingest.apply.retire import retire_table
+
+    return retire_table(spark, config, table, undo=undo)
 
 
 def open(spark: SparkSession, path: str, metadata_prefix: str = "_") -> Lake:

@@ -104,6 +104,7 @@ CHANGE = StructType(
         StructField("position", StringType()),
         StructField("transaction_key", StringType()),
         StructField("incarnation", StringType()),
+        StructField("nth", LongType()),
         StructField("identity", LongType()),
         StructField("snapshot", StringType()),
         StructField("source_ms", LongType()),
@@ -116,9 +117,10 @@ CHANGE = StructType(
 """envelope/ -> transaction/ -> payload/: one change, with its place in the source's log.
 
 ``kind`` is one of ``KINDS``; ``collection`` is named as in Debezium's transaction metadata;
-``identity`` is a 64-bit hash of the row's place in the source log; ``incarnation`` is the
-connector's ``runId``; ``source_ms`` is ``source.ts_ms`` (milliseconds); ``moved_from`` is the old
-key of a primary-key change, as JSON. ``key`` and ``value`` are still in the records' format.
+``identity`` is a 64-bit hash of the row's place in the source log, and of a row without a key only
+within one ``incarnation``, the connector's ``runId``; ``nth`` is ``transaction.total_order``;
+``source_ms`` is ``source.ts_ms`` (milliseconds); ``moved_from`` is the old key of a primary-key
+change, as JSON. ``key`` and ``value`` are still in the records' format.
 MySQL's have ``INSIDE`` behind them, and where RFC-39's columns are wanted, a struct of them comes
 last (``event_columns.EVENT``).
 """
@@ -134,6 +136,9 @@ MOVES_ON = "moves_on"
 """A boolean behind a change, where transactions do not hold them together: the delete is one half
 of a primary-key change, and the create of the new key is the other."""
 
+MOVED_UNNAMED = f"{OURS}moved_unnamed"
+"""A boolean behind a change, where headers are missing: it is the create of a key change."""
+
 BOUNDARY = StructType(
     [
         StructField("end_offset", LongType(), nullable=False),
@@ -141,7 +146,9 @@ BOUNDARY = StructType(
         StructField("transaction_key", StringType(), nullable=False),
         StructField("end_position", StringType(), nullable=False),
         StructField("begins", LongType(), nullable=False),
+        StructField("begun", LongType()),
         StructField("implied", BooleanType(), nullable=False),
+        StructField("open", BooleanType(), nullable=False),
         StructField("event_count", LongType(), nullable=False),
         StructField(
             "collections",
@@ -158,32 +165,41 @@ BOUNDARY = StructType(
         StructField("written_at", TimestampType()),
     ]
 )
-"""transaction/: one END (or an implied one).
+"""transaction/: one END (or an implied one), or the BEGIN of a transaction that is ``open``.
 
-``end_position`` is above every row up to it; ``committed_at`` is the source's clock, ``written_at``
+``begins`` counts its BEGINs, the first of them at ``begun``; ``end_position`` is above every row up
+to it; ``committed_at`` is the source's clock, ``written_at``
 the record's Kafka timestamp.
 """
 
 
 class Kind:
-    """What a record is (column ``kind``)."""
+    """What a record is (column ``kind``).
+
+    ``FOREIGN`` is a message of Debezium's that is no change (heartbeat, BEGIN and END, schema
+    change, notification); ``UNKNOWN`` has no operation, or one that Debezium does not write.
+    """
 
     ROW = "row"
     SNAPSHOT = "snapshot"
+    SUPERSEDED = "superseded"
     TRUNCATE = "truncate"
     NULL_RECORD = "null_record"
     MESSAGE = "message"
     FOREIGN = "foreign"
+    UNKNOWN = "unknown"
     MALFORMED = "malformed"
 
 
 KINDS = (
     Kind.ROW,
     Kind.SNAPSHOT,
+    Kind.SUPERSEDED,
     Kind.TRUNCATE,
     Kind.NULL_RECORD,
     Kind.MESSAGE,
     Kind.FOREIGN,
+    Kind.UNKNOWN,
     Kind.MALFORMED,
 )
 
@@ -248,16 +264,20 @@ LEDGER = StructType(
         StructField("events_by_table", MapType(StringType(), LongType())),
         StructField("paths", MapType(StringType(), StringType())),
         StructField("schemas", MapType(StringType(), StringType())),
+        StructField("notes", MapType(StringType(), StringType())),
     ]
 )
-"""ledger/ -> reader/: rows of kind ``writer``, ``publication``, ``transaction`` and ``epoch``.
+"""ledger/ -> reader/: rows of kind ``publication``, ``transaction`` and ``epoch``.
+
+Older versions wrote rows of kind ``writer``, too; a claim has none now.
 
 ``at`` is the time of publication, for a transaction its commit time at the source. ``tables`` maps
 a collection to its Delta version; ``offsets`` maps topic and partition to the lowest offset that
 the next batch must read; ``end_offset`` and ``end_position`` are the frontier (of a transaction:
 its END). ``paths`` maps a collection to its folder where that is not the collection's name (null:
 nowhere), ``schemas`` a collection to the source's columns, as SQL would declare them, where they
-are not as the publications before show them (null: nowhere). A ledger that an older version made
+are not as the publications before show them (null: nowhere), ``notes`` a changed table to what its
+commit says of itself, for when the table's own log has lost it. A ledger that an older version made
 gets these columns with the next append. An ``epoch`` tells where positions start over:
 ``transaction_id`` is what they count within (server uuid, binlog base name), ``offsets`` topic,
 partition and offset from which it holds, ``end_position`` what its positions begin with.

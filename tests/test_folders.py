@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from lakeingest.errors import ConfigError
-from lakeingest.folders import LakeFolders
+from lakeingest.folders import LakeFolders, folder_name
 
 
 @pytest.mark.parametrize(
@@ -66,3 +68,61 @@ def test_a_table_that_is_the_whole_lake_has_no_other_table_inside() -> None:
 def test_no_table_lies_where_the_ledger_is(path: str) -> None:
     (said,) = LakeFolders("/lake", {"a": path}).problems()
     assert "ledger" in said
+
+
+ODD = [
+    "/../../escaped",
+    "public.orders/sub",
+    "..",
+    "./x",
+    "public.Order Items",
+    "public.prix$",
+    "public.größe",
+    "public.a`b'c\"d",
+    "public.100%",
+    "public.a=b",
+    "public.a:b*c?",
+    "public.\N{GRINNING FACE}",
+    "public.line\nbreak",
+    "_lakeingest",
+    "public.orders__tombstones",
+    "public.a/b__tombstones",
+]
+
+
+@pytest.mark.parametrize("name", ["public.orders", "_app.x", "shop.dbo.Order-Items", "a._x0020_b"])
+def test_a_plain_name_is_a_folders_name(name: str) -> None:
+    assert folder_name(name) == name
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_any_other_name_is_one_folder_in_the_lake(name: str) -> None:
+    folder = folder_name(name)
+    assert folder != name
+    assert re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*", folder)
+    assert not folder.endswith("__tombstones")
+    assert LakeFolders("/lake", {}).table(name) == f"/lake/{folder}"
+
+
+def test_an_odd_name_stays_readable() -> None:
+    assert folder_name("public.Order Items") == "public.Order_x0020_Items"
+    assert folder_name("public.größe") == "public.gr_x00F6__x00DF_e"
+
+
+def test_names_that_differ_have_folders_that_differ() -> None:
+    tricky = ["é_x0020_", "é x0020_", "é_x005F_x0020_", "_x00E9 ", "éx0020_", " a", "_x0020_ a"]
+    names = {*ODD, *tricky}
+    assert len({folder_name(name) for name in names}) == len(names)
+
+
+def test_a_name_that_is_too_long_for_a_folder_asks_for_a_path() -> None:
+    name = "shop.dbo." + 40 * "語"
+    with pytest.raises(ConfigError, match=r"too long for a folder.*\.path"):
+        LakeFolders("/lake").table(name)
+    assert LakeFolders("/lake", {name: "words"}).table(name) == "/lake/words"
+
+
+def test_folders_that_are_not_the_tables_names_are_published() -> None:
+    folders = LakeFolders("/lake", {"a": "x", "b": "b", "elsewhere": "/y"})
+    published = folders.named(["a", "b", "c", "d e"])
+    assert published == {"a": "x", "d e": "d_x0020_e"}

@@ -76,18 +76,18 @@ class Adoption:
     counted: Column
     run: str
 
-    def adopt(self, collections: Sequence[str]) -> None:
+    def adopt(self, topics: Sequence[str]) -> None:
         """Adopt every table that is to be adopted and is not yet.
 
         Args:
-            collections: All of the pipeline.
+            topics: All data topics of the pipeline.
 
         Raises:
             ConfigError: Tables or settings do not allow it.
             DataError: The log, or a table, does not hold what is needed any more.
             TransientError: See ``handover``; or a table was written to meanwhile.
         """
-        begin = self.begin(collections)
+        begin = self.begin(topics)
         if begin is None:
             return
         failpoint("0.before-adoption")
@@ -98,11 +98,11 @@ class Adoption:
         side_by_side(partial(self._adopt_one, note, begin.versions), wanted)
         failpoint("0.adopted")
 
-    def begin(self, collections: Sequence[str]) -> Begin | None:
+    def begin(self, topics: Sequence[str]) -> Begin | None:
         """Find where the tables are gone on with, if they can be adopted; writes nothing.
 
         Args:
-            collections: All of the pipeline.
+            topics: All data topics of the pipeline.
 
         Returns:
             Null where all are adopted.
@@ -114,7 +114,7 @@ class Adoption:
         if not any(side_by_side(self.tables.pending, wanted)):
             # The setting may stay: what is new in the source is then loaded as in any pipeline.
             return None
-        refuse_settings(self.config, collections)
+        refuse_settings(self.config, topics)
         head = self.ledger.head()
         if head.batch > 0:
             message = (
@@ -177,7 +177,7 @@ class Adoption:
         except ConfigError as error:
             message = f"Table '{collection}': {error} Set lakeingest.table.{collection}.checkpoint."
             raise ConfigError(message) from None
-        topic = f"{self.config.source.topic_prefix}.{collection}"
+        topic = self.config.source.names.topic(collection)
         if found.topic != topic:
             message = (
                 f"The checkpoint of table '{collection}' is of topic '{found.topic}', but its "
@@ -191,26 +191,31 @@ class Adoption:
 
 
 def adopted_collections(config: PipelineConfig) -> list[str]:
-    """Return the collections that are to be adopted."""
-    return sorted(name for name, table in config.tables.items() if table.adopt is not None)
+    """Return the collections that are to be adopted; a retired one was, and is not looked at."""
+    names = config.source.names
+    return sorted(
+        name
+        for name, table in config.tables.items()
+        if table.adopt is not None and names.topic(name) not in names.retired
+    )
 
 
-def refuse_settings(config: PipelineConfig, collections: Sequence[str]) -> None:
+def refuse_settings(config: PipelineConfig, topics: Sequence[str]) -> None:
     """Stop where tables are to be adopted by a pipeline that cannot.
 
     What the configuration alone says of it was checked when it was loaded.
 
     Args:
         config: The pipeline.
-        collections: Those whose topics exist.
+        topics: The data topics that exist.
 
     Raises:
         ConfigError: It cannot.
     """
-    wanted = adopted_collections(config)
+    wanted, names = adopted_collections(config), config.source.names
     fault = None
-    others = sorted({*collections} - {*wanted})
-    unread = sorted({*wanted} - {*collections})
+    others = sorted(map(names.plain, names.without(topics, wanted)))
+    unread = [name for name in wanted if names.topic(name) not in topics]
     if unread:
         fault = (
             f"no topic of {', '.join(unread)} is read, so it could not be gone on with. Correct "

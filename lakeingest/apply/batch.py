@@ -15,12 +15,14 @@ from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.frontier import frontier_after
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.prepared import PreparedBatch, TablePart, prepare
+from lakeingest.apply.progress import clock_ms
 from lakeingest.apply.publish import Publisher
 from lakeingest.apply.side_by_side import perhaps_in_background, side_by_side
 from lakeingest.apply.spark_errors import explained
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.tables import TableBook
 from lakeingest.apply.window import Window
+from lakeingest.folders import LakeFolders
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.plan.evolution import SourceSchema
@@ -41,7 +43,7 @@ class BatchWriter:
         spec: Pipeline settings.
         pipeline: Its name.
         run: Identifier of the run.
-        paths: Collection to folder, where that is not the collection's name.
+        folders: Where the tables lie.
         in_turn: Whether a batch is written only when the one before it is published: two would
             share a publication after a crash, which ``commit.max.transactions`` forbids.
     """
@@ -52,7 +54,7 @@ class BatchWriter:
     spec: PipelineSpec
     pipeline: str
     run: str
-    paths: Mapping[str, str]
+    folders: LakeFolders
     in_turn: bool = False
 
     def write(
@@ -144,12 +146,15 @@ class BatchWriter:
             writer=state.head.writer,
             run=self.run,
             tables=tables,
-            paths={name: path for name, path in self.paths.items() if name in tables},
+            paths=self.folders.named(tables),
             transactions=cut.transactions if cut else 0,
             events=sum(share.rows for share in batch.shares),
             opened=_opened(state.head.frontier, frontier),
             frontier=frontier,
             schemas=_new_schemas(state, changed),
+            notes=_notes(state, changed),
+            at_ms=clock_ms(),
+            retired=state.head.retired,
         )
         return publication, changed, rows
 
@@ -192,6 +197,17 @@ def _new_schemas(state: LakeState, changed: Mapping[str, TableState]) -> dict[st
             if schema is not None:
                 shown[name] = schema.ddl()
     return shown
+
+
+def _notes(state: LakeState, changed: Mapping[str, TableState]) -> dict[str, str]:
+    """Return what the tables' commits say; a schema only where no publication has shown it."""
+    notes = {}
+    for name, table in changed.items():
+        known = state.tables.get(name)
+        published = known is not None and known.note.batch <= state.head.batch
+        same = published and known is not None and known.note.schema == table.note.schema
+        notes[name] = replace(table.note, schema="" if same else table.note.schema).to_json()
+    return notes
 
 
 def _opened(before: Frontier, after: Frontier) -> tuple[Epoch, ...]:

@@ -174,7 +174,9 @@ def _changeset(
         partition=table.partition,
         forgiven=tuple(table.absences.dropped),
         fills={
-            column.name: default_value(column, table.fills[column.name])
+            column.name: default_value(
+                column, table.fills[column.name], table.encodings_in(spec).infinite
+            )
             for column in table.columns
             if column.name in table.fills
         },

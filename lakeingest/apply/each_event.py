@@ -24,14 +24,22 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.bootstrap import has_new_snapshot, refused_snapshot
+from lakeingest.apply.bootstrap import (
+    has_another_snapshot,
+    has_new_snapshot,
+    read_past,
+    refused_snapshot,
+)
 from lakeingest.apply.contents import Contents, contents
 from lakeingest.apply.null_records import refuse_lone_null_records
 from lakeingest.apply.order import order_epoch
 from lakeingest.apply.reach import Reach
 from lakeingest.apply.schemas import Schemas
+from lakeingest.apply.seam import stretches
 from lakeingest.apply.share import Share, shares
 from lakeingest.apply.side_by_side import begun
+from lakeingest.apply.snapshot_attempts import begun_anew, judged
+from lakeingest.apply.unreadable import UnreadableRecords, refused, unreadable_records
 from lakeingest.apply.window import Bounds, Window
 from lakeingest.engine.held import held
 from lakeingest.errors import DataError
@@ -63,12 +71,19 @@ def settled_events(
     spec = replace(spec, epochs=())
     number = max(frontier.end_offset + 1, bounds.through or 0)
     waiting = 0
+    unreadable: UnreadableRecords = {}
     while True:
         decoded = plan.window_changes(source.read(reach.data), spec)
         changes = held(decoded.withColumn("end_offset", F.lit(number).cast("bigint")))
         found = contents(changes, spec.format)
         halves = _halves(changes)
-        within = _before(reach, _broken(found), halves)
+        here = unreadable_records(changes, found, "", spec, initial=not frontier.streaming)
+        starts = {TopicPartition(part.topic, part.partition): part.start for part in reach.data}
+        if reach.whole and any(bad.offset == starts[where] for where, bad in here.items()):
+            # What lies before it was published; others must not go on without its partition.
+            raise refused(here, whole=False)
+        unreadable = {**unreadable, **here}
+        within = _before(reach, {w: bad.offset for w, bad in here.items()}, halves)
         if within == reach:
             break
         waiting = len(halves)
@@ -77,6 +92,7 @@ def settled_events(
         reach = within
     if has_new_snapshot(found, frontier):
         raise refused_snapshot()
+    changes, found = _last_attempt(changes, found, reach, frontier)
     nothing = plan.window_boundaries(plan.window_metadata(source.read([]), spec), spec)
     events = sum(p.records for p in found.of(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
     cuts = (Cut(number, number, "", 0, events),) if within.data else ()
@@ -99,7 +115,32 @@ def settled_events(
         asked_shares=begun(checked) if cuts else tuple,
         epochs=(order_epoch(spec),),
         whole=False,
+        unreadable=unreadable,
     )
+
+
+def _last_attempt(
+    changes: DataFrame, found: Contents, reach: Reach, frontier: Frontier
+) -> tuple[DataFrame, Contents]:
+    """Leave out the attempts at an initial snapshot that a later one of the window replaces.
+
+    Raises:
+        DataError: Rows of an earlier attempt are in the lake, changes were streamed between two of
+            them, or nothing tells which one counts.
+    """
+    if frontier.streaming:
+        return changes, found
+    if has_another_snapshot(found, frontier):
+        raise begun_anew()
+    verdict = judged(found, read_past=read_past(found, reach))
+    if verdict.anew is not None:
+        anew = stretches(changes, F.col("incarnation").eqNullSafe(F.lit(verdict.anew.run)))
+        if not verdict.streamed_first(anew):
+            raise refused_snapshot()
+    if not verdict.superseded:
+        return changes, found
+    names = [(attempt.run, attempt.place) for attempt in verdict.superseded]
+    return plan.without_attempts(changes, names), found.without(verdict.superseded)
 
 
 def _read_before(frontier: Frontier) -> frozenset[TopicPartition]:
@@ -127,15 +168,6 @@ def _closely_before(
         # This run may have met no record of theirs yet.
         schemas.learn(records)
     return plan.window_changes(records, spec)
-
-
-def _broken(found: Contents) -> dict[TopicPartition, int]:
-    """Return the offset of the first record of each partition that cannot be read."""
-    broken: dict[TopicPartition, int] = {}
-    for portion in found.of(Kind.MALFORMED):
-        known = broken.get(portion.where, portion.first_offset)
-        broken[portion.where] = min(known, portion.first_offset)
-    return broken
 
 
 def _halves(changes: DataFrame) -> dict[TopicPartition, int]:

@@ -33,7 +33,14 @@ from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan import handover as plan
 from lakeingest.plan.spec import PipelineSpec
-from lakeingest.plan.window import shortfalls, window_boundaries, window_changes, window_metadata
+from lakeingest.plan.window import (
+    over,
+    shortfalls,
+    shortfalls_by_incarnation,
+    window_boundaries,
+    window_changes,
+    window_metadata,
+)
 from lakeingest.position import after
 from lakeingest.source.bounds import check_retained
 from lakeingest.source.contract import OffsetRange, Source, TopicPartition, Watermarks
@@ -91,7 +98,8 @@ def handover(
     marks = source.watermarks(sorted({place.topic for place in checkpoints}))
     for place, offset in checkpoints.items():
         check_retained([OffsetRange(place.topic, place.partition, offset, offset)], marks)
-    ends = held(window_boundaries(window_metadata(_read(source, [markers], schemas), spec), spec))
+    topic = window_metadata(_read(source, [markers], schemas), spec)
+    ends = held(over(window_boundaries(topic, spec)))
     search = _Search(source, checkpoints, marks, spec, schemas, ends, margin_seconds)
     depth = DEPTH
     while True:
@@ -241,7 +249,9 @@ def _refuse_incomplete(
         (F.col("end_position") > F.lit(found.frontier.end_position))
         & (F.col("end_offset") <= F.lit(found.through or -1))
     )
-    if not shortfalls(rows, ends, counted).isEmpty():
+    if shortfalls(rows, ends, counted).isEmpty():
+        return
+    if not shortfalls_by_incarnation(rows, ends, counted).isEmpty():
         raise _gone(", ".join(sorted({place.topic for place in unproven})), "rows of")
 
 

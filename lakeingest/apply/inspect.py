@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.adoption import Adoption, adopted_collections
-from lakeingest.apply.lake import read_lake
-from lakeingest.apply.opening import opened_adoption, opened_ledger, opened_sink, storage_of
+from lakeingest.apply.continuity import log_rules
+from lakeingest.apply.first_seen import likely_tables
+from lakeingest.apply.lake import LakeState, with_every_table
+from lakeingest.apply.opening import (
+    opened_adoption,
+    opened_ledger,
+    opened_sink,
+    refuse_unfenced,
+    storage_of,
+)
 from lakeingest.apply.order import refuse_another_order
+from lakeingest.apply.pipeline_spec import counted, pipeline_spec
 from lakeingest.apply.reach import plan_reach
-from lakeingest.apply.run import counted, pipeline_spec
+from lakeingest.apply.retirement import rows_since, without_retired
 from lakeingest.apply.schemas import opened_schemas
 from lakeingest.apply.tables import TableBook, Warnings
 from lakeingest.apply.unread import without_topic
@@ -41,19 +50,21 @@ def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str,
     Raises:
         LakeingestError: Lake or source cannot be read.
     """
-    with (
-        storage(*storage_of(config)),
-        closing(open_source(spark, config.source)) as source,
-    ):
+    with storage(*storage_of(config)):
         head = opened_ledger(spark, config, "").head()
         frontier = head.frontier
-        reach = plan_reach(source, config.source.ends_topic, frontier, 2**62)
+        config = without_retired(config, head)
+        source = open_source(spark, config.source)
+    with storage(*storage_of(config)), closing(source):
+        rules = log_rules(config.source)
+        reach = plan_reach(source, config.source.ends_topic, frontier, 2**62, rules=rules)
     waiting = sum(part.end - part.start for part in reach.data)
     ends = reach.transactions
     return {
         "pipeline": config.name,
         "batch": head.batch,
         "tables": dict(sorted(head.tables.items())),
+        "retired_tables": sorted(head.retired),
         "snapshot_applied": frontier.streaming,
         "epoch": frontier.newest_epoch,
         "end_offset": frontier.end_offset,
@@ -76,32 +87,35 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
     if spark is None:
         return Findings(config.warnings)
     warnings = Warnings()
-    for text in config.warnings:
+    for text in (*config.warnings, *refuse_unfenced(spark, config)):
         warnings.add(text)
-    with (
-        storage(*storage_of(config)),
-        closing(open_source(spark, config.source)) as source,
-        closing(opened_schemas(spark, config.source)) as schemas,
-    ):
+    with ExitStack() as held:
+        held.enter_context(storage(*storage_of(config)))
         ledger, sink = opened_ledger(spark, config, ""), opened_sink(spark, config)
+        head = ledger.head()
+        config = without_retired(config, head)
+        source = held.enter_context(closing(open_source(spark, config.source)))
+        schemas = held.enter_context(closing(opened_schemas(spark, config.source)))
         spec = pipeline_spec(config, schemas.format)
         TableBook(spark, config, spec, sink, warnings.add)
         schemas.check()
         topics = source.topics()
-        prefix = f"{config.source.topic_prefix}."
-        collections = [topic.removeprefix(prefix) for topic in topics]
+        collections = likely_tables(config, topics)
         begin = None
         if adopted_collections(config):
             tables = opened_adoption(spark, config)
             begin = Adoption(
                 config, source, tables, ledger, spec, schemas, counted(config), ""
-            ).begin(collections)
-        # Tables that are adopted later are nobody's until then, which ``read_lake`` refuses.
-        state = read_lake(ledger, sink, ()) if begin else read_lake(ledger, sink, collections)
+            ).begin(topics)
+        # Tables that are adopted later are nobody's until then, which the look refuses.
+        state = with_every_table(LakeState(head, {}), sink, () if begin else collections)
         refuse_another_order(state.head, spec)
         frontier = begin.found.frontier if begin else state.head.frontier
-        plan_reach(source, config.source.ends_topic, frontier, 2**62)
-    for text in without_topic(config, {*collections, *state.head.tables}):
+        rules = log_rules(config.source)
+        reach = plan_reach(source, config.source.ends_topic, frontier, 2**62, rules=rules)
+        for text in (*reach.accepted, *rows_since(source, head.retired)):
+            warnings.add(text)
+    for text in without_topic(config, topics, state.head.tables):
         warnings.add(text)
     seen = f"{len(topics)} topics, {len(state.tables)} tables, batch {state.head.batch}"
     if begin:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from lakeingest.config.model import PipelineConfig
+from lakeingest.engine.log_store import fences, log_store_of
+from lakeingest.errors import ConfigError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.session import require_hudi
 from lakeingest.shape import LEDGER_FOLDER
@@ -31,6 +33,42 @@ def opened_ledger(spark: SparkSession, config: PipelineConfig, run: str) -> Delt
     )
 
 
+def refuse_unfenced(spark: SparkSession, config: PipelineConfig) -> tuple[str, ...]:
+    """Stop where two drivers could commit the same version of the ledger or of a Delta table.
+
+    Hudi's timeline never tells (``hudi_commit.py``): the ledger does for its tables.
+
+    Returns:
+        The same as warnings, where the user sees to it that there is one driver.
+
+    Raises:
+        ConfigError: Nobody sees to it.
+    """
+    delta = (name for name in config.tables if config.format_of(name) == "delta")
+    folders = (config.target.path, *(config.folders.table(name) for name in delta))
+    found = {log_store_of(spark, folder): folder for folder in reversed(folders)}
+    warnings = []
+    for (scheme, store), folder in found.items():
+        if fences(scheme, store):
+            continue
+        what = (
+            f"Nothing fences a second driver at '{folder}': there Delta's log store {store} knows "
+            "the writers of its own process alone, or relies on what the file system does not do, "
+            "so of two runs at a time one could replace what the other committed."
+        )
+        if config.target.single_writer != "guaranteed":
+            message = (
+                f"{what} Nothing was written. Set spark.delta.logStore.{scheme}.impl to a store "
+                "that fences, on S3 io.delta.storage.S3DynamoDBLogStore (its jar is "
+                "delta-storage-s3-dynamodb), for every writer of this lake: in spark-defaults.conf "
+                "or in lakeingest.session(extra=…). Or, if you make sure that two runs never "
+                "overlap, set lakeingest.single.writer=guaranteed."
+            )
+            raise ConfigError(message)
+        warnings.append(f"{what} lakeingest.single.writer=guaranteed says that you see to it.")
+    return tuple(warnings)
+
+
 def storage_of(config: PipelineConfig) -> tuple[str, ...]:
     """Return the folders that a pipeline works in: the lake's, and a recording's."""
     recording = config.source.path if config.source.kind == "recorded" else None
@@ -39,6 +77,8 @@ def storage_of(config: PipelineConfig) -> tuple[str, ...]:
 
 def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
     """Return what writes the tables, whatever their formats.
+
+    What a table's own log has lost it finds in the ledger.
 
     Raises:
         ConfigError: A table is Hudi's, and the session is not made for those.
@@ -53,6 +93,8 @@ def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
         hard=config.deletes_are_hard("delta"),
         null_missing=null_missing,
         direct=config.target.delta_commit == "direct",
+        foreign=config.foreign_changes == "accept",
+        notes=opened_ledger(spark, config, "").notes,
     )
     if config.formats() == {"delta"}:
         return delta
@@ -71,6 +113,8 @@ def _opened_hudi(spark: SparkSession, config: PipelineConfig) -> HudiSink:
         hard=config.deletes_are_hard("hudi"),
         null_missing=config.toast_missing == "null",
         settings=HudiSettings(TableType(config.target.hudi_table_type), given),
+        foreign=config.foreign_changes == "accept",
+        notes=opened_ledger(spark, config, "").notes,
     )
 
 

@@ -14,14 +14,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply.changeset import folds_undecoded, rows_pass
+from lakeingest.apply.contents import Contents
 from lakeingest.apply.lake import LakeState
-from lakeingest.apply.share import Share
+from lakeingest.apply.share import Share, may_move_unnamed
 from lakeingest.apply.side_by_side import side_by_side
+from lakeingest.apply.snapshot_attempts import swept_below
 from lakeingest.apply.spark_errors import explained
 from lakeingest.apply.tables import TableBook
 from lakeingest.apply.window import Window
 from lakeingest.apply.winners import Winners, winners
+from lakeingest.payload.passing import with_moves
 from lakeingest.plan.spec import TableSpec
+from lakeingest.plan.table import keys_passed
 from lakeingest.plan.window import SNAPSHOT_BATCH, of_batch
 from lakeingest.position.epochs import snapshot_floor
 from lakeingest.sink.contract import CommitNote, TableState
@@ -104,6 +108,8 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
     mine = tuple(share for share in window.shares if share.batch == index)
     if index == SNAPSHOT_BATCH and state.head.frontier.epoch:
         mine += _swept(state, book)
+    elif not state.head.frontier.streaming and (index == SNAPSHOT_BATCH or not window.whole):
+        mine += _left_behind(window.contents, index, state, book)
     by_table: dict[str, list[Share]] = {}
     for share in mine:
         by_table.setdefault(share.collection, []).append(share)
@@ -143,6 +149,25 @@ def _swept(state: LakeState, book: TableBook) -> tuple[Share, ...]:
     )
 
 
+def _left_behind(
+    found: Contents, index: int, state: LakeState, book: TableBook
+) -> tuple[Share, ...]:
+    """Truncate what a killed run wrote of an attempt at the snapshot that was replaced since.
+
+    Such a table is in no publication. Where an epoch begins, every table is truncated anyhow.
+    """
+    nowhere = TopicPartition("", 0)
+    unpublished = (
+        (name, table.note)
+        for name, table in state.tables.items()
+        if name not in state.head.tables and not table.note.adopted_at and book.is_read(name)
+    )
+    floors = {name: swept_below(found, name, note.high) for name, note in unpublished}
+    return tuple(
+        Share(index, nowhere, name, 0, 0, "", "", floor) for name, floor in floors.items() if floor
+    )
+
+
 def _part(
     changes: DataFrame,
     collection: str,
@@ -158,6 +183,10 @@ def _part(
         shares = [share.doubted() for share in shares]
     if table.key_in_value and table.keyless is None:
         shares = [share.any_moved() for share in shares]
+    if whole and table.keyless is None and may_move_unnamed(shares):
+        marked = with_moves(mine)
+        if not keys_passed(marked).isEmpty():
+            mine, shares = marked, [replace(share, relocated=share.rows) for share in shares]
     floor = max([share.floor for share in shares] + ([previous.note.floor] if previous else []))
     undecoded = folds_undecoded(shares, table, floor) and not (whole and rows_pass(mine, shares))
     foreseen = book.foreseen(table, previous)

@@ -2,53 +2,57 @@
 
 Everything that is available, then the end; or, continuous, the same again and again. Nothing is
 remembered between windows but the lake's own state, so a run that starts after a crash and one
-that goes on are the same code.
+that goes on are the same code. (A window with nothing to publish is remembered while the log does
+not grow.)
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass, field
+from contextlib import ExitStack, closing
 from functools import partial
 
-from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from lakeingest.apply.adoption import Adoption, adopted_collections
+from lakeingest.apply.attempts import Attempts
 from lakeingest.apply.batch import BatchWriter
+from lakeingest.apply.continuity import log_rules
 from lakeingest.apply.failpoints import failpoint
-from lakeingest.apply.lake import LakeState, read_lake, same_progress, take_over
+from lakeingest.apply.failure import understood
+from lakeingest.apply.first_seen import FirstSeen, likely_tables
+from lakeingest.apply.lake import LakeState, handed_over, read_lake, same_progress, take_over
 from lakeingest.apply.opening import (
     opened_adoption,
     opened_ledger,
     opened_sink,
+    refuse_unfenced,
     storage_of,
 )
 from lakeingest.apply.order import refuse_another_order
+from lakeingest.apply.pipeline_spec import counted, pipeline_spec
 from lakeingest.apply.prepared import prepare
+from lakeingest.apply.progress import clock_ms, frontier_behind, is_due, progress_alone
 from lakeingest.apply.reading import WindowReader
+from lakeingest.apply.retirement import refuse_other_tables, rows_since, without_retired
 from lakeingest.apply.schemas import Schemas, opened_schemas
 from lakeingest.apply.seam import Seam, opening
 from lakeingest.apply.side_by_side import in_background
 from lakeingest.apply.stuck import Patience, refuse_if_lost, refuse_if_stuck, refuse_unknown_ends
-from lakeingest.apply.summary import BatchSummary, RunSummary
+from lakeingest.apply.summary import BatchSummary, RunSummary, Tally
 from lakeingest.apply.tables import TableBook, Warnings
 from lakeingest.apply.unread import without_topic
 from lakeingest.apply.window import Window
 from lakeingest.config.model import PipelineConfig
-from lakeingest.decode.columns import Encodings
-from lakeingest.decode.wire import WireFormat
-from lakeingest.engine.own_session import own_session
+from lakeingest.engine.own_session import AS_THEY_ARE, own_session, without_inferred_filters
 from lakeingest.engine.remembered_names import remember_names
 from lakeingest.engine.storage_errors import storage
-from lakeingest.plan.spec import Ordering, PipelineSpec
-from lakeingest.plan.window import SNAPSHOT_BATCH, is_counted
+from lakeingest.errors import FencedError
+from lakeingest.ledger.publication import Publication
+from lakeingest.plan.window import SNAPSHOT_BATCH
 from lakeingest.source import open_source
-from lakeingest.source.bounds import data_loss_error
 from lakeingest.source.contract import Source
 
 _HANDFUL = 16
@@ -56,70 +60,6 @@ _HANDFUL = 16
 
 IDLE_SECONDS = 1.0
 """Pause of a continuous run after a window that brought nothing."""
-
-
-def pipeline_spec(config: PipelineConfig, wire: WireFormat) -> PipelineSpec:
-    """Return the planning settings of a configuration.
-
-    Args:
-        config: The pipeline.
-        wire: How its records are read, by what is known of their schemas (``Schemas.format``).
-    """
-    encodings = Encodings(
-        decimal=config.source.decimal_mode,
-        binary=config.source.binary_mode,
-        placeholder=config.unavailable_placeholder,
-        time=config.source.time_mode,
-        decimal_format=config.source.decimal_format,
-        infinite=config.infinite_times,
-        # Only PostgreSQL keeps values out of line and leaves them out of a change.
-        ambiguous=config.ambiguous_nulls if config.source.connector == "postgresql" else "null",
-    )
-    return PipelineSpec(
-        config.source.connector,
-        encodings,
-        config.metadata(),
-        format=wire,
-        uncounted=config.uncounted_collections,
-        whole=config.source.ends_topic is not None,
-        ordering=Ordering(
-            config.source.ordering_columns,
-            {
-                name: table.ordering_columns
-                for name, table in config.tables.items()
-                if table.ordering_columns
-            },
-        ),
-    )
-
-
-def counted(config: PipelineConfig) -> Column:
-    """Condition over ``data_collection``: the configuration reads this collection's topic."""
-    source = config.source
-    topic = F.concat(F.lit(f"{source.topic_prefix}."), F.col("data_collection"))
-    selected = None
-    if source.topics:
-        selected = topic.isin(*source.topics)
-    elif source.topic_pattern is not None:
-        selected = topic.rlike(f"^(?:{source.topic_pattern})$")
-    return is_counted(selected, config.uncounted_collections)
-
-
-@dataclass
-class _Tally:
-    """Adds up what a run did."""
-
-    batches: int = 0
-    transactions: int = 0
-    events: int = 0
-    rows: Counter[str] = field(default_factory=Counter)
-    pending: int = 0
-
-    def add(self, batch: BatchSummary) -> None:
-        self.batches += 1
-        self.transactions += batch.transactions
-        self.events += batch.events
-        self.rows.update(batch.tables)
 
 
 class PipelineRun:
@@ -144,6 +84,7 @@ class PipelineRun:
         self._warnings = Warnings()
         for text in config.warnings:
             self._warnings.add(text)
+        refuse_unfenced(spark, config)
         self._sink = opened_sink(spark, config)
         self._ledger = opened_ledger(spark, config, self._run)
         book = TableBook(spark, config, self._spec, self._sink, self._warnings.add)
@@ -154,15 +95,12 @@ class PipelineRun:
             self._spec,
             config.name,
             self._run,
-            config.folders.paths,
+            config.folders,
             in_turn=config.commit_max_transactions is not None,
         )
-        self._tally = _Tally()
-
-    def collections(self) -> list[str]:
-        """Return the collections whose topics exist now."""
-        prefix = f"{self._config.source.topic_prefix}."
-        return [topic.removeprefix(prefix) for topic in self._source.topics()]
+        self._tally = Tally()
+        self._looked_at: Window | None = None
+        self._settled: LakeState | None = None
 
     def go(
         self, *, continuous: bool, min_sync_interval_seconds: float, max_batches: int | None
@@ -182,34 +120,49 @@ class PipelineRun:
             self._schemas,
             batch_events=self._config.batch_max_events,
             batch_transactions=self._config.commit_max_transactions,
+            window_records=self._config.window_max_records,
+            window_bytes=self._config.window_max_bytes,
             final=self._patience.static,
             snapshot_again=self._config.source.snapshot_again == "replace",
+            log=log_rules(self._config.source),
         )
         self._adopt()
-        collections = self.collections()
-        state = read_lake(self._ledger, self._sink, collections)
-        for text in without_topic(self._config, {*collections, *state.head.tables}):
+        state = self._looked()
+        for text in without_topic(self._config, self._source.topics(), state.head.tables):
+            self._warnings.add(text)
+        for text in rows_since(self._source, state.head.retired):
             self._warnings.add(text)
         refuse_another_order(state.head, self._spec)
-        while True:
-            window_began = time.monotonic()
-            left = None if max_batches is None else max_batches - self._tally.batches
-            if left is not None and left <= 0:
-                break
-            try:
-                state, progress = self._window(state, left)
-            except Exception as error:
-                # Retention may remove records between the plan and the job that reads them.
-                loss = data_loss_error(error, self._source)
-                if loss is None:
-                    raise
-                raise loss from error
-            if progress:
-                continue
-            if not continuous:
-                break
-            pause = min_sync_interval_seconds - (time.monotonic() - window_began)
-            time.sleep(max(pause, IDLE_SECONDS if min_sync_interval_seconds == 0 else 0.05))
+        attempts = Attempts(
+            partial(understood, source=self._source, roots=storage_of(self._config)),
+            self._warnings.add,
+            reached=state.head.batch > 0,
+        )
+        with handed_over(self._ledger, lambda: self._settled):
+            while True:
+                window_began = time.monotonic()
+                left = None if max_batches is None else max_batches - self._tally.batches
+                if left is not None and left <= 0:
+                    break
+                try:
+                    if attempts.failures:
+                        state = self._looked(again=state)
+                    state, progress = self._window(state, left)
+                    self._settled = state
+                except Exception as error:
+                    failure = attempts.after(error)
+                    if failure is None:
+                        continue
+                    if failure is error:
+                        raise
+                    raise failure from error
+                attempts.succeeded()
+                if progress:
+                    continue
+                if not continuous:
+                    break
+                pause = min_sync_interval_seconds - (time.monotonic() - window_began)
+                time.sleep(max(pause, IDLE_SECONDS if min_sync_interval_seconds == 0 else 0.05))
         return self._summary(state, time.monotonic() - began)
 
     def _adopt(self) -> None:
@@ -225,7 +178,33 @@ class PipelineRun:
                 self._schemas,
                 counted(config),
                 self._run,
-            ).adopt(self.collections())
+            ).adopt(self._source.topics())
+
+    def _looked(self, again: LakeState | None = None) -> LakeState:
+        """Read the lake.
+
+        Args:
+            again: What this run knew before a window of it failed; None: it begins.
+
+        Raises:
+            FencedError: Another driver has claimed the lake from this run.
+        """
+        collections = likely_tables(self._config, self._source.topics())
+        state = read_lake(self._ledger, self._sink, collections)
+        refuse_other_tables(state.head, self._config)
+        self._first_seen = FirstSeen(self._config, self._sink)
+        if again is not None:
+            ours = again.ours or again.head.run == self._run
+            if ours and state.head.run != self._run:
+                message = (
+                    "Another run of this pipeline took over the lake while this one tried again; "
+                    "it stopped and published nothing more. Nothing is lost: the other run goes on "
+                    "from the last publication."
+                )
+                raise FencedError(message)
+            self._reader.forget()
+            self._writer.book.forget()
+        return state
 
     def _window(self, state: LakeState, left: int | None) -> tuple[LakeState, bool]:
         """Apply one window; tells whether there is more to look at at once."""
@@ -234,7 +213,16 @@ class PipelineRun:
             refuse_if_lost(state.through)
             return state, False
         self._tally.pending = window.waiting
-        refuse_unknown_ends(window, self._ledger, state.adopted_at)
+        for text in window.reach.accepted:
+            self._warnings.add(text)
+        if window is not self._looked_at:
+            complete = self._first_seen.states(window, state)
+            if complete.through != state.through:
+                # Read again up to where a killed run has written a table that nobody knew of.
+                return complete, True
+            state = complete
+            refuse_unknown_ends(window, self._ledger, state.adopted_at)
+            self._looked_at = window
         batches = _batches(window)
         if not batches:
             return self._without_batches(window, state)
@@ -243,15 +231,31 @@ class PipelineRun:
         with in_background(
             partial(prepare, window, batches[0], state, self._writer.book)
         ) as prepared:
-            if not state.ours:
-                taken = take_over(self._ledger, self._sink, state, self._run)
-                if not same_progress(state, taken):
-                    return taken, True
-                state = taken
+            taken = self._taken_over(state)
+            if not same_progress(state, taken):
+                return taken, True
+            state = taken
             first = prepared()
         if left is None or left > len(batches):
             self._reader.begin_next(window, batches, state.head.frontier)
+        self._settled = None
         return self._writer.write(window, batches[:left], state, first, self._published), True
+
+    def _taken_over(self, state: LakeState) -> LakeState:
+        """Claim the lake, if this run has not yet.
+
+        Nothing is written of its own then. So if it fails before it writes, preparing for example,
+        it releases the lake: a run that fails every minute would have all tables fenced every time.
+
+        Raises:
+            FencedError: Another run claimed it, or it has other tables than when this run began.
+        """
+        if state.ours:
+            return state
+        taken = take_over(self._ledger, self._sink, state)
+        self._settled = taken
+        refuse_other_tables(taken.head, self._config)
+        return taken
 
     def _published(self, summary: BatchSummary) -> None:
         self._tally.add(summary)
@@ -259,26 +263,40 @@ class PipelineRun:
             self._on_batch(summary)
 
     def _without_batches(self, window: Window, state: LakeState) -> tuple[LakeState, bool]:
-        if not window.reach.whole:
-            self._reader.enlarge(window)
-            return state, True
-        if window.seam is not None:
-            return self._open_epoch(window.seam, state), True
-        refuse_if_stuck(window, self._patience, self._config.uncounted_collections)
-        if not window.waiting:
-            refuse_if_lost(state.through)
-        return state, False
+        unfinished = window.is_unfinished(state.through)
+        if not unfinished:
+            if window.seam is not None:
+                return self._open_epoch(window.seam, state), True
+            names, uncounted = self._config.source.names, self._config.uncounted_collections
+            refuse_if_stuck(window, self._patience, names, uncounted)
+            if window.awaited:
+                self._warnings.add(window.awaited)
+            if not window.waiting:
+                refuse_if_lost(state.through)
+        behind = frontier_behind(window, state.head.frontier)
+        if state.through is None and is_due(state.head, behind, clock_ms()):
+            alone = partial(progress_alone, behind=behind, run=self._run)
+            return self._publish_alone(alone, state), True
+        if unfinished:
+            self._reader.enlarge(window, state.through)
+        return state, unfinished
 
     def _open_epoch(self, seam: Seam, state: LakeState) -> LakeState:
         """Go on behind a seam; what lies before it and is not applied, the snapshot holds."""
-        if not state.ours:
-            taken = take_over(self._ledger, self._sink, state, self._run)
-            if not same_progress(state, taken):
-                return taken
-            state = taken
+        return self._publish_alone(partial(opening, cut=seam, run=self._run), state)
+
+    def _publish_alone(
+        self, publication_after: Callable[[Publication], Publication], state: LakeState
+    ) -> LakeState:
+        """Publish what changes no table."""
+        taken = self._taken_over(state)
+        if not same_progress(state, taken):
+            return taken
+        state = taken
         refuse_if_lost(state.through)
-        publication = opening(state.head, seam, self._run)
-        self._ledger.publish_epoch(publication)
+        publication = state.unchanged(publication_after(state.head), self._config.folders)
+        self._settled = None
+        self._ledger.publish_alone(publication)
         self._published(BatchSummary(publication.batch, 0, 0, 0.0, {}))
         return state.published(publication, {})
 
@@ -309,18 +327,19 @@ def _batches(window: Window) -> list[int]:
 def run_session(spark: SparkSession) -> SparkSession:
     """Return a session whose queries are planned once where little can be won by planning again.
 
-    Adaptive execution makes a job of every stage and plans after each; what it finds out is how
-    many of hundreds of shuffle partitions to join. A session with a handful has nothing to join,
-    and a small MERGE takes 15 % less without it (1.4 s against 1.6 s, measured).
+    Adaptive execution plans after every stage, to join hundreds of shuffle partitions; a small
+    MERGE takes 15 % less without it (1.4 s against 1.6 s, measured).
 
     Its zone is UTC whatever the user's is: the text of a moment is part of Hudi's record keys and
-    of the hash of a row without a key, and two moments have one text when clocks go back.
+    of the hash of a row without a key, and two moments have one text when clocks go back. So is how
+    it writes times: a platform's session refuses old ones.
     """
     remember_names(spark)
     partitions = spark.conf.get("spark.sql.shuffle.partitions") or ""
     handful = partitions.isdigit() and int(partitions) <= _HANDFUL
     adaptive = {"spark.sql.adaptive.enabled": "false"} if handful else {}
-    return own_session(spark, {"spark.sql.session.timeZone": "UTC", **adaptive})
+    settings = {**AS_THEY_ARE, **without_inferred_filters(spark), **adaptive}
+    return own_session(spark, {"spark.sql.session.timeZone": "UTC", **settings})
 
 
 def run_pipeline(
@@ -348,11 +367,11 @@ def run_pipeline(
         LakeingestError: See ``errors``; what was published before it stays published.
     """
     own = run_session(spark)
-    with (
-        storage(*storage_of(config)),
-        closing(source or open_source(own, config.source)) as opened,
-        closing(opened_schemas(own, config.source)) as schemas,
-    ):
+    with ExitStack() as held:
+        held.enter_context(storage(*storage_of(config)))
+        config = without_retired(config, opened_ledger(own, config, "").head())
+        opened = held.enter_context(closing(source or open_source(own, config.source)))
+        schemas = held.enter_context(closing(opened_schemas(own, config.source)))
         run = PipelineRun(own, config, opened, schemas, on_batch)
         return run.go(
             continuous=continuous,

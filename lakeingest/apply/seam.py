@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply.reach import Reach
@@ -87,14 +87,14 @@ class Stretch:
     last_end: int | None = None
 
 
-def stretches(changes: DataFrame, committed_ms: int) -> list[Stretch]:
+def stretches(changes: DataFrame, is_new: Column) -> list[Stretch]:
     """Summarise a window by partition and incarnation.
 
     Args:
         changes: ``shape.CHANGE`` with ``end_offset``.
-        committed_ms: Snapshot rows with a later time at the source are the new snapshot's.
+        is_new: Condition: a row of a snapshot is the new snapshot's.
     """
-    new = (F.col("kind") == Kind.SNAPSHOT) & (F.col("source_ms") > committed_ms)
+    new = (F.col("kind") == Kind.SNAPSHOT) & is_new
     rows = (
         changes.groupBy("topic", "partition", "incarnation")
         .agg(
@@ -164,7 +164,11 @@ def opening(head: Publication, cut: Seam, run: str) -> Publication:
     for where, offset in cut.offsets.items():
         offsets.setdefault(where.topic, {})[where.partition] = offset
     frontier = Frontier(
-        end_offset=cut.end_offset - 1, end_position=old.end_position, offsets=offsets, epoch=number
+        end_offset=cut.end_offset - 1,
+        end_position=old.end_position,
+        offsets=offsets,
+        epoch=number,
+        topic_ids=old.topic_ids,
     )
     batch = head.batch + 1
     return replace(

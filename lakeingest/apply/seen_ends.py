@@ -30,35 +30,57 @@ class SeenEnds:
     Attributes:
         ends: In commit order.
         domains: What their numbers are compared within; empty: nothing.
+        opened: The first transaction without an END; None: there is none.
     """
 
     ends: Sequence[SeenEnd]
     domains: frozenset[str]
+    opened: Opened | None = None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A transaction that has a BEGIN and no END; ``offset`` is that of its last BEGIN."""
+
+    offset: int
+    transaction: str
 
 
 def seen_ends(boundaries: DataFrame, spec: PipelineSpec) -> SeenEnds:
     """Bring the END summaries to the driver.
 
+    Args:
+        boundaries: The window's ``plan.window_boundaries``.
+        spec: Pipeline settings.
+
     Raises:
         DataError: A record of the transaction topic cannot be read.
     """
     # One row with a line per END: rows of their own cost five times as much to bring here.
-    line = F.concat_ws(" ", "end_offset", "event_count", "begins", "end_position")
+    begun = F.coalesce("begun", F.lit(-1))
+    line = F.concat_ws(" ", "end_offset", "event_count", "begins", begun, "end_position")
+    is_over = ~F.col("open")
     asked = boundaries.agg(
-        F.collect_list(line).alias("lines"), F.collect_set("domain").alias("domains")
+        F.collect_list(F.when(is_over, line)).alias("lines"),
+        F.collect_set(F.when(is_over, F.col("domain"))).alias("domains"),
+        F.min(F.when(F.col("open"), F.struct("end_offset", "id"))).alias("opened"),
     )
     row = asked.first()
     ends = sorted(map(_end, row["lines"] if row else ()), key=attrgetter("offset"))
     unreadable = [end.offset for end in ends if not end.position]
     if unreadable:
         message = (
-            f"The record at offset {unreadable[0]} of the transaction topic cannot be read (broken "
-            f"JSON, or an id without a position for a {spec.connector} connector); "
-            f"{len(unreadable)} such in all. Without it a transaction's rows cannot be counted. "
-            "Look at the record; load the lake anew if the topic cannot be repaired."
+            f"The record at offset {unreadable[0]} of the transaction topic cannot be read: "
+            f"it is broken, or its id has no position for a {spec.connector} connector "
+            f"({len(unreadable)} such records in all). Without it a transaction's rows cannot be "
+            "counted, and a copy of it comes too late: the order of the topic is the order of "
+            "commits. Delete the connector's topics and offsets, let it take a snapshot of all "
+            "tables, and load it into another lakeingest.target.path. The lake stands at its last "
+            "publication."
         )
         raise DataError(message)
-    return SeenEnds(ends, frozenset(row["domains"] if row else ()) - {""})
+    opened = Opened(*row["opened"]) if row and row["opened"] else None
+    return SeenEnds(ends, frozenset(row["domains"] if row else ()) - {""}, opened)
 
 
 def rising(ends: Sequence[SeenEnd]) -> Sequence[SeenEnd]:
@@ -107,5 +129,6 @@ def refuse_disorder(ends: Sequence[SeenEnd], spec: PipelineSpec) -> None:
 
 
 def _end(line: str) -> SeenEnd:
-    offset, events, begins, position = line.split(" ")
-    return SeenEnd(int(offset), int(events), position, int(begins))
+    offset, events, begins, begun, position = line.split(" ")
+    first = int(begun)
+    return SeenEnd(int(offset), int(events), position, first if first >= 0 else None, int(begins))

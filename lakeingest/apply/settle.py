@@ -38,17 +38,13 @@ def read_window(
     counted: Column,
     bounds: Bounds,
     schemas: Schemas,
-) -> Window | None:
+    reach: Reach,
+) -> Window:
     """Read a window and settle its batches; its rows are held while the window is referenced.
 
-    What was written with a schema that was not known yet is read again where it is needed.
-
-    Returns:
-        Null when there is not one record that was not looked at.
+    What was written with a schema that was not known yet is read again where it is needed. Of a
+    window that ends in the middle of a new snapshot all that is there is read instead of ``reach``.
     """
-    reach = plan_reach(source, transaction_topic, frontier, bounds.window_records)
-    if reach.nothing:
-        return None
     if not schemas.readable:
         schemas.learn(_edges(source, reach))
     spec = replace(spec, epoch=frontier.epoch, epochs=frontier.epochs)
@@ -64,7 +60,9 @@ def read_window(
             continue
         except SnapshotAgainError as again:
             if not reach.whole:
-                reach = plan_reach(source, transaction_topic, frontier, _EVERYTHING)
+                reach = plan_reach(
+                    source, transaction_topic, frontier, _EVERYTHING, rules=bounds.log
+                )
                 continue
             cut_at = seam(again.found, reach, frontier)
             reach = cut_at.before(reach)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.decode.wire import WireFormat
@@ -43,6 +45,8 @@ class Share:
         sample_key: Key of some row, as it came; null when none has one.
         value_tags: What names the schemas of the rows, where something does.
         key_tags: The same of their keys.
+        gone_at: Bits of the places of rows that delete, of a run without a name (``_bit``).
+        come_at: The same of rows that create, and name no key that the row had before.
         floor_event: RFC-39's columns of the truncate at ``floor``, where they are wanted.
     """
 
@@ -63,10 +67,13 @@ class Share:
     size: int = 0
     sample: bytes | None = None
     sample_key: bytes | None = None
+    first_key: bytes | None = None
     value_tags: frozenset[bytes] = frozenset()
     key_tags: frozenset[bytes] = frozenset()
     floor_event: Mapping[str, object] = field(default_factory=dict)
     relocated: int = 0
+    gone_at: int = 0
+    come_at: int = 0
 
     def doubted(self) -> Share:
         """Return the share of a table where any row may leave a column out without a mark."""
@@ -77,15 +84,33 @@ class Share:
         return replace(self, moved=self.masked)
 
 
+def may_move_unnamed(shares: Sequence[Share]) -> bool:
+    """Return whether a table's rows may have changed keys without a header that says so.
+
+    Where a transform takes the headers off, the name of the run goes with them. Both halves of a
+    key change have one place in the log; few bits of it show that most batches have none.
+    """
+    gone = reduce(or_, (share.gone_at for share in shares), 0)
+    come = reduce(or_, (share.come_at for share in shares), 0)
+    return gone & come != 0
+
+
+def _bit() -> Column:
+    """Return one bit of 63, by the place of the row in the log."""
+    return F.expr("shiftleft(1L, cast(pmod(xxhash64(position), 63) as int))")
+
+
 def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
     """Summarise a window whose changes have their ``batch`` (``plan.window.in_batches``)."""
     is_row = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT)
     truncate = F.col("kind") == Kind.TRUNCATE
-    waiting = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE, Kind.MALFORMED)
+    waiting = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE)
     # A delete has no row after it; it is a sample only where there is nothing else.
     newest = F.struct(F.col("op") != "d", F.col("offset"))
     # Only a changed key creates a row and leaves values out.
     moved = F.col("may_be_masked") & (F.col("op") == "c")
+    unnamed = is_row & F.col("incarnation").isNull() & F.col("transaction_key").isNotNull()
+    came = unnamed & (F.col("op") == "c") & F.col("moved_from").isNull()
     at_floor = F.max_by(EVENT, F.when(truncate, F.col("position"))).alias(EVENT)
     events = [at_floor] if EVENT in batched.columns else []
     rows = (
@@ -102,6 +127,8 @@ def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
             F.count_if(is_row & moved).alias("moved"),
             F.count_if(is_row & moved & F.col("moved_from").isNull()).alias("unpaired"),
             F.count_if(is_row & F.col("moved_from").isNotNull()).alias("relocated"),
+            F.bit_or(F.when(unnamed & (F.col("op") == "d"), _bit())).alias("gone_at"),
+            F.bit_or(F.when(came, _bit())).alias("come_at"),
             # A set, and not a count: with it Spark groups in memory instead of sorting the window.
             F.collect_set(F.when(is_row, F.col("op"))).alias("ops"),
             F.count_if(is_row & F.col("key").isNull()).alias("keyless"),
@@ -109,6 +136,9 @@ def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
             F.max_by("value", F.when(is_row, newest)).alias("sample"),
             F.max_by("key", F.when(is_row & F.col("key").isNotNull(), F.col("offset"))).alias(
                 "sample_key"
+            ),
+            F.min_by("key", F.when(is_row & F.col("key").isNotNull(), F.col("offset"))).alias(
+                "first_key"
             ),
             F.collect_set(F.when(is_row, format_.schema_tag(F.col("value")))).alias("value_tags"),
             F.collect_set(F.when(is_row, format_.key_tag(F.col("key")))).alias("key_tags"),
@@ -135,10 +165,13 @@ def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
             row["size"] or 0,
             _octets(row["sample"]),
             _octets(row["sample_key"]),
+            _octets(row["first_key"]),
             frozenset(map(bytes, row["value_tags"])),
             frozenset(map(bytes, row["key_tags"])),
             row[EVENT].asDict() if events and row[EVENT] else {},
             row["relocated"],
+            row["gone_at"] or 0,
+            row["come_at"] or 0,
         )
         for row in rows
     ]

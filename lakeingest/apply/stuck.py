@@ -6,12 +6,16 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 
-from lakeingest.apply.shortfall import Shortfall
+from lakeingest.apply.contents import Contents, Portion
+from lakeingest.apply.shortfall import NO_END, Shortfall
+from lakeingest.apply.unreadable import refused
 from lakeingest.apply.window import Window
 from lakeingest.config.keys import nearest
 from lakeingest.errors import DataError
 from lakeingest.ledger.delta import DeltaLedger
-from lakeingest.shape import Kind
+from lakeingest.topic_names import TopicNames
+from lakeingest.transaction.completeness import NO_WHOLE_INCARNATION
+from lakeingest.transaction.unreadable import UNREADABLE
 
 
 class Patience:
@@ -47,76 +51,97 @@ class Patience:
         return time.monotonic() - self._first[1] > self.timeout_seconds
 
 
-_UNREADABLE = (
-    "no position in its source block, or a flattened row without the fields that "
-    "lakeingest.source.envelope needs"
-)
-_UNORDERED = (
-    "no position in its source block, or no number or timestamp in an ordering column, which a "
-    "delete has with REPLICA IDENTITY FULL only and a truncate never"
-)
-
-
-def refuse_if_stuck(window: Window, patience: Patience, filtered: Sequence[str] = ()) -> None:
+def refuse_if_stuck(
+    window: Window, patience: Patience, names: TopicNames, filtered: Sequence[str] = ()
+) -> None:
     """Stop if what holds the rest back will not go away by itself.
 
     Args:
         window: A window, read to the end, that gave no batch.
         patience: How long to wait for rows.
+        names: Names of the data topics.
         filtered: Collections whose rows are known to be dropped on the way.
 
     Raises:
         DataError: A record cannot be read, or a transaction lacks rows.
+        ConfigError: A record is no Debezium event.
     """
-    bad = window.contents.first_malformed()
-    if bad is not None:
-        message = (
-            f"The record at offset {bad.first_offset} of '{bad.where.topic}' partition "
-            f"{bad.where.partition} is not a Debezium event that can be read (broken JSON, "
-            f"{_UNREADABLE if window.whole else _UNORDERED}); {bad.records} such in all. "
-            f"Everything before {'its transaction' if window.whole else 'it'} is published, "
-            "nothing after it. Send the record again and skip the broken one with a topic that "
-            "was repaired, or load the lake anew."
-        )
-        raise DataError(message)
+    if window.unreadable:
+        raise refused(window.unreadable, whole=window.whole)
     lacking = window.shortfall
     if lacking is not None and patience.over(lacking):
         timeout = patience.timeout_seconds
-        message = _lacking(lacking, window.waiting, timeout, filtered, static=patience.static)
-        raise DataError(message + _foreign(window))
+        topic = names.topic(lacking.collection or "")
+        broken = _first_broken(window.contents, topic)
+        headless = any(place.topic == topic for place in window.reach.heads)
+        late = _HEADLESS if headless else _late(lacking, filtered)
+        remedy = _REMEDIES.get(lacking.reason) or _broken(broken) or late
+        raise DataError(_lacking(lacking, window.waiting, timeout, static=patience.static) + remedy)
 
 
-def _lacking(
-    lacking: Shortfall, waiting: int, timeout_seconds: int, filtered: Sequence[str], *, static: bool
-) -> str:
+def _first_broken(found: Contents, topic: str) -> Portion | None:
+    """Return the first unreadable records of a topic; none of them holds the log back by itself."""
+    portions = (part for part in found.of(*UNREADABLE) if part.where.topic == topic)
+    return min(portions, key=lambda part: (part.where, part.first_offset), default=None)
+
+
+def _lacking(lacking: Shortfall, waiting: int, timeout_seconds: int, *, static: bool) -> str:
     table = f" of table '{lacking.collection}'" if lacking.collection else ""
     counts = (
         f": END counts {lacking.expected} rows{table}, {lacking.found} are there"
         if lacking.found is not None
         else ""
     )
-    near = nearest(lacking.collection or "", filtered)
-    named = f" (it names {near})" if near else ""
     waited = "" if static else f" for more than {timeout_seconds} s"
     return (
         f"Transaction {lacking.transaction} is not complete{waited} ({lacking.reason}){counts}. It "
-        f"holds back {waiting} transactions; everything before it is published. If a "
-        "transform or filter drops these rows on purpose, name the table in "
-        f"lakeingest.transaction.filtered.collections{named}; if its topic is not read, list "
-        "the topics in lakeingest.source.topics; if rows are only late, raise "
-        "lakeingest.transaction.timeout.seconds."
+        f"holds back {waiting} transactions; everything before it is published. "
     )
 
 
-def _foreign(window: Window) -> str:
-    """Return what to say of records that are no change events, if there are any."""
-    topics = sorted({portion.where.topic for portion in window.contents.of(Kind.FOREIGN)})
-    if not topics:
+_ANEW = (
+    "let the connector make a new snapshot of all tables (its offsets deleted) and set "
+    "lakeingest.source.snapshot.again=replace; with a connector before Debezium 3.3 delete its "
+    "topics, too, and load the lake anew (another lakeingest.target.path): over the same topics a "
+    "new lake stops here, too."
+)
+_LOST = (
+    "Records of the transaction topic were lost, so its rows cannot be counted. If they do not "
+    f"come, {_ANEW}"
+)
+_INTERRUPTED = (
+    "The connector was killed in it and END counts the rows of its last attempt, so rows of it may "
+    "be lost. If they are only late, raise lakeingest.transaction.timeout.seconds; else "
+    f"{_ANEW}"
+)
+_HEADLESS = (
+    "The head of the table's topic is missing (lakeingest.source.missing.head=accept), most likely "
+    "with these rows: the topics were not cut between the same two transactions. Delete the "
+    "connector's topics and offsets, let it take a new snapshot of all tables, and load it into "
+    "another lakeingest.target.path."
+)
+_REMEDIES = {NO_END: _LOST, NO_WHOLE_INCARNATION: _INTERRUPTED}
+
+
+def _broken(broken: Portion | None) -> str:
+    if broken is None:
         return ""
     return (
-        f" Records of {', '.join(topics)} are no change events and were passed over; if they are "
-        "rows without their envelopes (ExtractNewRecordState), set "
-        "lakeingest.source.envelope=flattened."
+        f"The record at offset {broken.first_offset} of '{broken.where.topic}' partition "
+        f"{broken.where.partition} cannot be read ({broken.records} such records there) and is "
+        "most likely one of them. Write it again as it should be, to the same partition and with "
+        "the same key."
+    )
+
+
+def _late(lacking: Shortfall, filtered: Sequence[str]) -> str:
+    near = nearest(lacking.collection or "", filtered)
+    named = f" (it names {near})" if near else ""
+    return (
+        "If a transform or filter drops these rows on purpose, name the table in "
+        f"lakeingest.transaction.filtered.collections{named}; if its topic is not read, list "
+        "the topics in lakeingest.source.topics; if rows are only late, raise "
+        "lakeingest.transaction.timeout.seconds."
     )
 
 

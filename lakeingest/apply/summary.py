@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -53,3 +54,21 @@ class RunSummary:
     def nothing_new(self) -> bool:
         """Whether the run changed nothing."""
         return self.batches == 0
+
+
+@dataclass
+class Tally:
+    """Adds up what a run did."""
+
+    batches: int = 0
+    transactions: int = 0
+    events: int = 0
+    rows: Counter[str] = field(default_factory=Counter)
+    pending: int = 0
+
+    def add(self, batch: BatchSummary) -> None:
+        """Add a publication."""
+        self.batches += 1
+        self.transactions += batch.transactions
+        self.events += batch.events
+        self.rows.update(batch.tables)

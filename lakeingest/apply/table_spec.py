@@ -10,7 +10,7 @@ that the lake has already keep their lake type. What a source changes meanwhile 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql.types import StructType
@@ -23,7 +23,7 @@ from lakeingest.decode.columns import SourceColumn, declared, of_json
 from lakeingest.decode.decimals import scales_differ
 from lakeingest.decode.row import NONE_ABSENT
 from lakeingest.decode.wire import Samples, Shown
-from lakeingest.errors import ConfigError
+from lakeingest.errors import ConfigError, DataError
 from lakeingest.plan import implicit
 from lakeingest.plan.evolution import DEFAULTS, Policies, SourceSchema
 from lakeingest.plan.presence import Zero, presence
@@ -104,7 +104,8 @@ def table_spec(
         chosen = (spec.names.row_place if by_place else spec.names.row_key,)
     if ours and keyless is None:
         raise _without_policy(collection)
-    in_value = bool(keyless or key) and not (shown.key and set(chosen) <= set(shown.key))
+    in_keys = bool(shown.keys) and all(set(chosen) <= fields for fields in shown.keys)
+    in_value = bool(keyless or key) and not in_keys
     if not chosen or (not in_value and any(share.keyless for share in shares)):
         message = (
             f"Table '{collection}' has no key: its records come without one. Declare the columns "
@@ -114,6 +115,8 @@ def table_spec(
             "lakeingest.source.topics. Nothing of this batch was published."
         )
         raise ConfigError(message)
+    if not (in_value or key):
+        _refuse_changed_key(collection, chosen, shown.keys)
     now = _newest(shown, columns)
     present = presence(shown, columns, own, before, {*chosen, *partition}, _zero(spec))
     evolution.judge(now, present, warn, described=bool(shown.versions))
@@ -158,6 +161,22 @@ def _newest(shown: Shown, columns: Sequence[SourceColumn]) -> tuple[SourceColumn
     return tuple(settled(one) for one in list(shown.versions.values())[-1])
 
 
+def _refuse_changed_key(
+    collection: str, chosen: Sequence[str], keys: Iterable[frozenset[str]]
+) -> None:
+    """Stop where record keys have other fields: what one lacks would be NULL, another row's key."""
+    wanted = frozenset(chosen)
+    for found in sorted(keys, key=sorted):
+        if found and found != wanted:
+            message = (
+                f"The primary key of table '{collection}' changed in this batch: some records have "
+                f"the key ({', '.join(sorted(found))}), others ({', '.join(sorted(wanted))}). "
+                "Nothing of it was published. Run with lakeingest.batch.max.events=1 until the "
+                "change is past: each transaction is a batch then, and has keys of one kind."
+            )
+            raise DataError(message)
+
+
 def _without_policy(collection: str) -> ConfigError:
     return ConfigError(
         f"Table '{collection}' is kept by a row key of ours in the lake, because its source had no "
@@ -169,7 +188,7 @@ def _without_policy(collection: str) -> ConfigError:
 def _samples(shares: Sequence[Share], too_large: str | None) -> Samples:
     return Samples(
         tuple(share.sample for share in shares if share.sample),
-        tuple(share.sample_key for share in shares if share.sample_key),
+        tuple(key for share in shares for key in (share.sample_key, share.first_key) if key),
         frozenset(tag for share in shares for tag in share.value_tags),
         frozenset(tag for share in shares for tag in share.key_tags),
         too_large,

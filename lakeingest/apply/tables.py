@@ -75,7 +75,7 @@ class TableBook:
     def encodings(self, collection: str) -> Encodings:
         """Wire settings of the connector, and what becomes of values that they leave open."""
         shared, chosen = self._spec.encodings, self._config.value_policies(collection)
-        # Where the connector leaves nothing out, no NULL is in doubt (``run.pipeline_spec``).
+        # Where the connector leaves nothing out, no NULL is in doubt (``pipeline_spec``).
         doubts = self._spec.connector == "postgresql"
         return replace(
             shared,
@@ -177,6 +177,10 @@ class TableBook:
                 for column in table.columns
             )
         )
+
+    def forget(self) -> None:
+        """Forget what tables look like: a batch failed, and what it did to them is not known."""
+        self._lake.clear()
 
     def unchanged(self, collection: str, version: int) -> None:
         """Take note that the table looks at ``version`` as it did when it was last read."""

@@ -20,23 +20,30 @@ from lakeingest.config.keys import TABLE, nearest
 from lakeingest.config.model import PipelineConfig
 
 
-def without_topic(config: PipelineConfig, known: Collection[str]) -> list[str]:
+def without_topic(
+    config: PipelineConfig, topics: Collection[str], published: Collection[str]
+) -> list[str]:
     """Return a warning for each table of the settings that is unknown.
 
     Args:
         config: The pipeline.
-        known: Collections whose topics are read, and those that are published.
+        topics: The data topics that are read.
+        published: Tables of the newest publication.
     """
+    names = config.source.names
     missing = sorted(
-        name for name in config.tables if name not in known and config.source.selects(name)
+        name
+        for name in config.tables
+        if name not in published and names.topic(name) not in topics and names.reads(name)
     )
-    others = sorted(set(known) - set(config.tables))
-    return [_warning(config.source.topic_prefix, name, nearest(name, others)) for name in missing]
+    unset = names.without(topics, {*config.tables, *published})
+    others = sorted({*map(names.plain, unset), *published} - set(config.tables))
+    return [_warning(names.topic(name), name, nearest(name, others)) for name in missing]
 
 
-def _warning(prefix: str, name: str, near: str | None) -> str:
+def _warning(topic: str, name: str, near: str | None) -> str:
     meant = f" Was {near} meant?" if near else ""
     return (
-        f"{TABLE}{name}.* has no effect yet: no topic '{prefix}.{name}' is read.{meant} (Debezium "
+        f"{TABLE}{name}.* has no effect yet: no topic '{topic}' is read.{meant} (Debezium "
         "makes a table's topic with its first event.)"
     )

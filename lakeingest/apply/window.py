@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 
 from lakeingest.apply.contents import Contents
+from lakeingest.apply.continuity import LogRules
 from lakeingest.apply.reach import Reach
 from lakeingest.apply.seam import Seam
 from lakeingest.apply.share import Share
 from lakeingest.apply.shortfall import Shortfall
+from lakeingest.apply.unreadable import UnreadableRecords
 from lakeingest.position.epochs import Epoch
-from lakeingest.transaction.cut import Cut
+from lakeingest.transaction.cut import Cut, End
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class Window:
         epochs: Epochs of its transactions and of all before.
         seam: Where a new snapshot follows; the window ends there.
         whole: Whether its batches hold whole transactions; else it is one batch of single events.
+        awaited: What an initial snapshot in it waits for, as a warning; null: for nothing.
+        in_the_way: The first END whose transaction is not complete; None: there is none.
+        ends_read_to: Offset behind what was read of the transaction topic; None where a BEGIN
+            waits for its END, or an END for a batch, or nothing was read of it.
+        unreadable: Unreadable records that hold it back; the next window begins at them.
     """
 
     reach: Reach
@@ -55,6 +62,21 @@ class Window:
     epochs: tuple[Epoch, ...] = ()
     seam: Seam | None = None
     whole: bool = True
+    ends_read_to: int | None = None
+    unreadable: UnreadableRecords = field(default_factory=dict)
+    awaited: str | None = None
+    in_the_way: End | None = None
+
+    def is_unfinished(self, through: int | None) -> bool:
+        """Return whether a larger window may complete what this one did not.
+
+        Of the transaction topic not more is needed than the END of the first transaction.
+
+        Args:
+            through: END that the first batch must reach, if there is one.
+        """
+        more_ends = self.reach.more_ends and (not self.waiting or through is not None)
+        return bool(self.reach.cut_short) or more_ends
 
     @property
     def shares(self) -> Sequence[Share]:
@@ -67,18 +89,18 @@ class Bounds:
     """How large windows and batches may be.
 
     Attributes:
-        window_records: Records that a window aims at.
         batch_events: ``lakeingest.batch.max.events``.
         batch_transactions: ``lakeingest.commit.max.transactions``.
         through: END that must close the first batch (see ``cut``); in a window that does not reach
             it there is no batch.
         final: Whether the source gets no more records.
         snapshot_again: Whether a new initial snapshot replaces what the tables hold.
+        log: What is accepted of the log.
     """
 
-    window_records: int
     batch_events: int
     batch_transactions: int | None
     through: int | None = None
     final: bool = False
     snapshot_again: bool = False
+    log: LogRules = field(default_factory=LogRules)

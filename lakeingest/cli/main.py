@@ -25,6 +25,7 @@ from lakeingest.cli.hoodie_streamer import (
 )
 from lakeingest.cli.opened import stop_spark
 from lakeingest.cli.output import message, write_lines
+from lakeingest.cli.retire import retire
 from lakeingest.cli.run import run
 from lakeingest.cli.show import show
 from lakeingest.cli.status import status
@@ -47,7 +48,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (run, status, history, show, validate, demo, types, config_reference):
+for _command in (run, status, history, show, validate, retire, demo, types, config_reference):
     app.command()(_command)
 for _streamer in (hoodie_streamer, hoodie_multi_table_streamer):
     app.command(context_settings=AS_TYPED, add_help_option=False)(_streamer)

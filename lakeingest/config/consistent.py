@@ -73,10 +73,9 @@ def _without_prefix(name: str, config: PipelineConfig) -> str | None:
     is by its number of parts that a topic's name is told from it.
     """
     source = config.source
-    prefix = f"{source.topic_prefix}."
-    if not name.startswith(prefix) or f"{prefix}{name}" in source.topics:
+    bare = source.names.plain(name)
+    if bare == name or source.names.topic(name) in source.topics:
         return None
-    bare = name.removeprefix(prefix)
     return bare if bare.count(".") + 1 >= parts_of_a_collection(source.connector) else None
 
 
@@ -126,8 +125,7 @@ def _checkpoints(config: PipelineConfig) -> Iterator[str]:
         except ConfigError as error:
             yield f"{setting}: {error}"
             continue
-        topic = f"{config.source.topic_prefix}.{name}"
-        if found != topic:
+        if found != config.source.names.topic(name):
             yield (
                 f"{setting} is of another topic than {name}, whose changes are read from "
                 f"<prefix>.{name}. Correct it, lakeingest.source.topic.prefix or the table's name"

@@ -61,6 +61,9 @@ def _regular_expression(pattern: str) -> str:
 
 
 FolderPath = Annotated[Text, AfterValidator(_without_trailing_slash)]
+SkippedRecord = Annotated[Text, StringConstraints(pattern=r"^[A-Za-z0-9._-]+:[0-9]+:[0-9]+$")]
+"""``topic:partition:offset``."""
+
 RegularExpression = Annotated[Text, AfterValidator(_regular_expression)]
 
 

@@ -32,6 +32,7 @@ from lakeingest.config.keys import (
     REGISTRY_URL,
     SNAPSHOT_AGAIN,
     SOURCE_FORMAT,
+    TABLE,
     TABLE_KEYS,
     TARGET_FORMAT,
     TARGET_PATH,
@@ -39,8 +40,10 @@ from lakeingest.config.keys import (
     TOPICS,
     TRANSACTION_MODE,
     Key,
+    split_table_key,
 )
 from lakeingest.config.properties import Value
+from lakeingest.topic_names import TopicNames
 
 _CONNECTORS = {"PostgresDebeziumSource": "postgresql", "MysqlDebeziumSource": "mysql"}
 
@@ -222,7 +225,13 @@ def one_collection(values: Mapping[str, Value]) -> str | None:
     topics, prefix = values.get(TOPICS.name), values.get(TOPIC_PREFIX.name)
     if topics is None or prefix is None or not topics.text.startswith(f"{prefix.text}."):
         return None
-    collection = topics.text.removeprefix(f"{prefix.text}.")
+    names = TopicNames(prefix.text)
+    collection = names.plain(topics.text)
+    # A topic does not tell a name that it cannot hold; settings of ours for the table do.
+    for key in values:
+        name = split_table_key(key)[0] if key.startswith(TABLE) else collection
+        if name != collection and names.topic(name) == topics.text:
+            return name
     return collection if _ONE_NAME.fullmatch(collection) else None
 
 

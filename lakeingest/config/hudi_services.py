@@ -8,7 +8,8 @@ after the cause:
 * failed commits that stay: one of them bars the reading of every later commit;
 * clustering where the index is a fixed number of buckets: Hudi plans it, cannot do it, and from
   then on accepts no change of the files in the plan;
-* changes of files that are being clustered: the clustered files win, and the changes are gone.
+* changes of files that are being clustered: the clustered files win, and the changes are gone;
+* other writers, and a lock that they do not see.
 
 Rejected: to tell them when the table is opened. Spark has started by then, and what is wrong
 besides was told before.
@@ -35,6 +36,9 @@ _UPDATES = "hoodie.clustering.updates.strategy"
 _LOSING = "SparkAllowUpdateStrategy"
 _TAKEN_BACK = "hoodie.clustering.rollback.pending.replacecommit.on.conflict"
 
+_MODE, _LOCK = "hoodie.write.concurrency.mode", "hoodie.write.lock.provider"
+_OF_ONE_PROCESS = ("InProcessLockProvider", "NoopLockProvider")
+
 _WHOLE_NUMBERS = (
     "hoodie.bucket.index.num.buckets",
     "hoodie.clean.commits.retained",
@@ -59,6 +63,12 @@ def service_problems(given: Mapping[str, str], table_type: str) -> Iterator[str]
             yield f"{key}: write a whole number"
     yield from _cleaning(given)
     yield from _clustering(given)
+    several = given.get(_MODE, "SINGLE_WRITER").upper() != "SINGLE_WRITER"
+    if several and given.get(_LOCK, "").rpartition(".")[2] in _OF_ONE_PROCESS:
+        yield (
+            f"{_MODE} says that others write to the tables, and {_LOCK} is a lock within this "
+            "process: name one that all of them share (ZooKeeper's, DynamoDB's, the storage's)"
+        )
     if _engine(given) == "CONSISTENT_HASHING" and table_type == "COPY_ON_WRITE":
         yield (
             f"{_ENGINE}=CONSISTENT_HASHING is for MERGE_ON_READ alone: set "

@@ -30,6 +30,6 @@ def _hint(collection: str, config: PipelineConfig) -> str:
     source = config.source
     if "topics" in source.referenced:
         return ""
-    listed = [topic.removeprefix(f"{source.topic_prefix}.") for topic in source.topics]
+    listed = [source.names.plain(topic) for topic in source.topics]
     near = nearest(collection, listed)
     return f"; did you mean {near}?" if near else ""

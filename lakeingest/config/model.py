@@ -11,7 +11,6 @@ Models are frozen: a run must end with the settings it started with (``fields.py
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -25,21 +24,24 @@ from lakeingest.config.fields import (
     Identifier,
     Problems,
     RegularExpression,
+    SkippedRecord,
     Text,
     consequence,
 )
+from lakeingest.config.log_settings import LogSettings
 from lakeingest.config.order_settings import OrderSettings
 from lakeingest.config.schema_changes import KINDS, SchemaChanges
 from lakeingest.config.table import TableConfig
 from lakeingest.config.topic_names import refuse_other_names
 from lakeingest.config.value_settings import DoubtfulValues, ValueSettings, value_policies
 from lakeingest.folders import LakeFolders
+from lakeingest.topic_names import TopicNames
 
 if TYPE_CHECKING:
     from lakeingest.shape import MetadataColumns
 
 
-class SourceConfig(ValueSettings, OrderSettings):
+class SourceConfig(ValueSettings, OrderSettings, LogSettings):
     """Where change events are read from."""
 
     kind: Literal["recorded", "kafka"] = Field(
@@ -70,6 +72,9 @@ class SourceConfig(ValueSettings, OrderSettings):
     )
     topic_pattern: RegularExpression | None = Field(
         default=None, description="The regular expression, when `topics` was given as one."
+    )
+    retired_topics: tuple[str, ...] = Field(
+        default=(), description="Topics that the lake does not read any more (`retire`); no key."
     )
     transaction_topic: Text = Field(
         default_factory=lambda data: f"{data['topic_prefix']}.transaction",
@@ -120,6 +125,14 @@ class SourceConfig(ValueSettings, OrderSettings):
         "some rows, looks the same.",
     )
 
+    skip_records: tuple[SkippedRecord, ...] = Field(
+        default=(),
+        description="Records that are no changes of a table and would stop the run: "
+        "`topic:partition:offset`, separated by commas. A record that can be read is applied all "
+        "the same; a row that a transaction counts is still missing. Default: none, because an "
+        "unreadable record may be any change.",
+    )
+
     @field_validator("topics")
     @classmethod
     def _topics_are_of_the_prefix(
@@ -150,12 +163,14 @@ class SourceConfig(ValueSettings, OrderSettings):
         """The topic that tells what belongs together; null where each event is on its own."""
         return self.transaction_topic if self.transaction_mode == "metadata" else None
 
+    @property
+    def names(self) -> TopicNames:
+        """The names of the connector's topics, and which of them are read."""
+        return TopicNames(self.topic_prefix, self.topics, self.topic_pattern, self.retired_topics)
+
     def selects(self, collection: str) -> bool:
         """Tell whether the topic of a collection is read."""
-        topic = f"{self.topic_prefix}.{collection}"
-        if self.topic_pattern is not None:
-            return re.fullmatch(self.topic_pattern, topic) is not None
-        return not self.topics or topic in self.topics
+        return self.names.reads(collection)
 
     def kafka_client_options(self) -> dict[str, str]:
         """Return the Kafka settings in plain text, secrets included: for clients, never for logs.
@@ -196,6 +211,14 @@ class TargetConfig(ConfigModel):
         "engine and table allow it, which is twice as fast; `public`: by MERGE and append alone.",
     )
 
+    single_writer: Literal["fenced", "guaranteed"] = Field(
+        default="fenced",
+        description="Who sees to it that one run writes at a time. Default: `fenced`, by the lake: "
+        "where its storage lets two drivers commit the same version (S3 with Delta's default log "
+        "store), a run stops before it writes. `guaranteed`: you do, on such a storage: never two "
+        "runs at once, and none that wakes up later.",
+    )
+
     def hudi_writer_options(self) -> dict[str, str]:
         """Return the settings of Hudi's writer in plain text: for the writer, never for logs."""
         return {key: value.get_secret_value() for key, value in self.hudi_options.items()}
@@ -220,6 +243,20 @@ class PipelineConfig(DoubtfulValues):
         "this is a batch of its own. Default: large enough that the fixed cost of the commits is "
         "small, small enough that a batch fits a laptop.",
     )
+    window_max_records: int = Field(
+        default=250_000,
+        ge=1,
+        description="Records that are read and decoded together, for several batches; a window is "
+        "never smaller than `batch.max.events`. Where a transaction is larger, what its rows need "
+        "is read besides. The driver's memory depends on this, not on the backlog. Default: reads "
+        "a backlog well and needs some hundred MB of it.",
+    )
+    window_max_bytes: int = Field(
+        default=1 << 30,
+        ge=1,
+        description="Bytes of the records that are read together, as far as their size is known "
+        "from those before. Default: 1 GiB, which few events reach; lower it for rows of many KB.",
+    )
     commit_max_transactions: int | None = Field(
         default=None,
         ge=1,
@@ -238,6 +275,12 @@ class PipelineConfig(DoubtfulValues):
         description="What to do with a value that the event left out (unchanged TOAST) and that "
         "no earlier event had: stop, or NULL until an event brings it. Default: `fail`, because "
         "NULL would be indistinguishable from a real one.",
+    )
+    foreign_changes: Literal["stop", "accept"] = Field(
+        default="stop",
+        description="What to do where another writer changed the rows of a table (RESTORE, UPDATE, "
+        "an append). `accept`: go on with them. Default: `stop`, because the table may not equal "
+        "the source any more. What changes no row (OPTIMIZE, VACUUM, properties) passes.",
     )
     unavailable_placeholder: Text = Field(
         default="__debezium_unavailable_value",

@@ -43,7 +43,8 @@ class TableConfig(TableValues):
     path: FolderPath | None = Field(
         default=None,
         description="Folder of the table: relative to `lakeingest.target.path` (`.` is that folder "
-        "itself), or an absolute path or URI. Default: the collection's name. It may change only "
+        "itself), or an absolute path or URI. Default: the collection's name, encoded where a "
+        "folder cannot have it (`Order Items`: `Order_x0020_Items`). It may change only "
         "together with the folder: a published table that is not there stops the run.",
     )
     adopt: Literal["hudi-streamer"] | None = Field(

@@ -63,10 +63,11 @@ class DoubtfulValues(ConfigModel):
 
     infinite_times: Infinite = Field(
         default="fail",
-        description="What to do with PostgreSQL's `infinity` and `-infinity` in dates and "
-        "timestamps, which no lake's type holds: stop, NULL, or the `edge` of the years 1 to 9999 "
-        "(9999-12-31 23:59:59.999999, 0001-01-01), which keeps comparisons right. In a key it "
-        "always stops. Default: `fail`, because either would pass for a value of the source.",
+        description="What to do with dates and timestamps that are `infinity`, `-infinity` or not "
+        "in the years 1 to 9999, which not every reader of a lake holds: stop, NULL, or the `edge` "
+        "of these years (9999-12-31 23:59:59.999999, 0001-01-01), which keeps comparisons right. "
+        "In a key it always stops. Default: `fail`, because either would pass for a value of the "
+        "source.",
     )
     ambiguous_nulls: Ambiguous = Field(
         default="null",
@@ -89,8 +90,8 @@ class TableValues(ConfigModel):
     )
     infinite_times: Infinite | None = Field(
         default=None,
-        description="What to do with `infinity` in dates and timestamps. Default: the pipeline's "
-        "policy.",
+        description="What to do with dates and timestamps that are infinite or not in the years 1 "
+        "to 9999. Default: the pipeline's policy.",
     )
     ambiguous_nulls: Ambiguous | None = Field(
         default=None,

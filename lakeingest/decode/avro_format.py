@@ -19,10 +19,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from lakeingest.decode.avro_columns import record_columns, side_columns, side_in_cells
-from lakeingest.decode.avro_rows import AvroRows, body_of, read_avro, tag_of
-from lakeingest.decode.avro_schema import READ, AvroSchema
+from lakeingest.decode.avro_rows import AvroRows, body_of, is_read, read_avro, tag_of
+from lakeingest.decode.avro_schema import AvroSchema
 from lakeingest.decode.columns import Encodings, SourceColumn, merged
 from lakeingest.decode.envelope_fields import TRANSACTION_METADATA, envelope_fields
+from lakeingest.decode.foreign import is_foreign
 from lakeingest.decode.logical import AVRO, JSON, Form
 from lakeingest.decode.replaced_nulls import nullable_defaults_in_avro
 from lakeingest.decode.wire import Samples, Shown
@@ -67,6 +68,12 @@ class AvroFormat:
             *(F.col(f"_read.{name}") for name in TRANSACTION_METADATA.fieldNames()),
             _malformed(),
         )
+
+    def foreign(self, value: Column, /) -> Column:
+        """See ``WireFormat``; the schema tells."""
+        known = sorted(self.schemas.items())
+        tags = [tag for tag, schema in known if is_foreign(schema.fields(schema.tree))]
+        return tag_of(value).isin(*tags) if tags else F.lit(False)
 
     def marks(self, encodings: Encodings) -> tuple[bytes, ...]:
         """See ``WireFormat``."""
@@ -132,6 +139,7 @@ class AvroFormat:
             rows=bool(versions),
             versions=versions,
             mixed=len(cells) > 1,
+            keys=frozenset(frozenset(one.fields(one.tree)) for one in keys.values()),
         )
 
     def row_columns(self, schema: AvroSchema, form: Form) -> tuple[SourceColumn, ...]:
@@ -154,5 +162,5 @@ class AvroFormat:
 
 
 def _malformed() -> Column:
-    read = F.coalesce(F.col("_read").getField(READ), F.lit(False))
+    read = F.coalesce(is_read(F.col("_read")), F.lit(False))
     return (F.col("value").isNotNull() & ~read).alias("malformed")

@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 )
 
 from lakeingest.decode.avro_columns import record_columns
-from lakeingest.decode.avro_schema import READ, AvroSchema, as_written, reader_schema
+from lakeingest.decode.avro_schema import END, END_MARK, READ, AvroSchema, as_written, reader_schema
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.json_rows import wire
 from lakeingest.decode.logical import JSON, Form
@@ -37,6 +37,7 @@ TAG_OCTETS = 5
 """Octet 0 and the schema's id."""
 
 _ALL = 2**31 - 1
+_MARKS = (StructField(READ, BooleanType()), StructField(END, BinaryType()))
 
 
 def tag_of(octets: Column) -> Column:
@@ -62,11 +63,11 @@ def read_avro(
             else it gives nulls.
 
     Returns:
-        A struct of ``wanted`` and ``avro_schema.READ``; null where there is no record.
+        A struct of ``wanted`` and what ``is_read`` asks; null where there is no record.
     """
-    body = body_of(octets)
+    body = F.concat(body_of(octets), F.lit(END_MARK))
     # The nulls to begin with give the type, and the way out when no schema is known yet.
-    kind = StructType([*wanted, StructField(READ, BooleanType())])
+    kind = StructType([*wanted, *_MARKS])
     read = F.when(octets.isNull(), F.lit(None).cast(kind))
     for tag, schema in schemas.items():
         own = as_written(schema, wanted)
@@ -76,12 +77,20 @@ def read_avro(
         }
         of_schema = from_avro(body, schema.text, options)
         if own != wanted:
-            read_so = StructType([*own, StructField(READ, BooleanType())])
+            read_so = StructType([*own, *_MARKS])
             of_schema = _as_wanted(of_schema, read_so, kind)
         read = read.when(tag_of(octets) == F.lit(tag), of_schema)
     unknown = F.raise_error(F.lit(f"{CONVERSION_FAILED}: a record of a schema that is not known"))
     # Strict: a null would pass for a row that was deleted.
     return read.otherwise(unknown) if strict else read
+
+
+def is_read(read: Column) -> Column:
+    """Condition over what ``read_avro`` gives: all of the record could be read, and nothing more.
+
+    Null where nothing could be read.
+    """
+    return read.getField(READ) & F.coalesce(read.getField(END) == F.lit(END_MARK), F.lit(True))
 
 
 def _as_wanted(value: Column, own: DataType, wanted: DataType) -> Column:
@@ -97,6 +106,9 @@ def _as_wanted(value: Column, own: DataType, wanted: DataType) -> Column:
     if isinstance(own, AtomicType) and not isinstance(own, BinaryType):
         return value.cast(wanted)
     return F.get_json_object(F.to_json(F.struct(value.alias("value"))), "$.value")
+
+
+_KEY = "a record key has octets behind the end of its schema"
 
 
 @dataclass(frozen=True)
@@ -141,7 +153,14 @@ class AvroRows:
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
         """See ``RowReader``."""
         wanted = wire(columns, cells=self.cells)
-        return read_avro(key, self.keys, wanted, strict=True)
+        read = read_avro(key, self.keys, wanted, strict=True)
+        refused = F.raise_error(F.lit(f"{CONVERSION_FAILED}: column '{columns[0].name}': {_KEY}"))
+
+        def whole(one: Column) -> Column:
+            return F.when(one.isNull() | is_read(one), one).otherwise(refused)
+
+        # Named by a lambda, the key is read once.
+        return F.transform(F.array(read), whole)[0]
 
     def header_columns(self, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
         """Return the key columns in JSON's form."""

@@ -54,6 +54,15 @@ READ = "_read"
 
 _READ_FIELD = {"name": READ, "type": "boolean", "default": True}
 
+END = "_end"
+"""A field behind all others of a record: Avro's reader stops where a record ends, so octets behind
+it would be passed over. ``END_MARK`` is put behind each record, and what is read here is something
+else where the record has octets more or less."""
+
+END_MARK = b"\xf5\x00end\xff\x80\xfa"
+_END_TYPE = {"type": "fixed", "name": "lakeingest.End", "size": len(END_MARK)}
+_END_FIELD = {"name": END, "type": ["null", _END_TYPE], "default": None}
+
 
 @dataclass(frozen=True)
 class AvroSchema:
@@ -62,7 +71,7 @@ class AvroSchema:
     Attributes:
         tree: The schema, names in full, references to named types left as they are.
         names: Definition of each named type.
-        text: The schema that Spark reads records with: structure only.
+        text: The schema that Spark reads records with: structure only, and ``END``.
     """
 
     tree: Any
@@ -78,7 +87,7 @@ class AvroSchema:
         """
         names: dict[str, Mapping[str, Any]] = {}
         tree = _resolved(json.loads(text), "", names)
-        return cls(tree, names, json.dumps(_bare(tree)))
+        return cls(tree, names, json.dumps(_with_end(_bare(tree))))
 
     def definition(self, kind: Any) -> Any:
         """Return a type with a reference replaced by what it names."""
@@ -156,6 +165,15 @@ def _bare(kind: Any) -> Any:
     if kind["type"] == "fixed":
         return {"type": "fixed", "name": kind["name"], "size": kind["size"]}
     return kind["type"]
+
+
+def _with_end(bare: Any) -> Any:
+    """Add ``END`` to a record, unless it holds itself: its inner ones have none."""
+    if not isinstance(bare, dict) or bare["type"] != "record":
+        return bare
+    if json.dumps(bare["name"]) in json.dumps(bare["fields"]):
+        return bare
+    return {**bare, "fields": [*bare["fields"], {"name": END, "type": _END_TYPE}]}
 
 
 @dataclass
@@ -259,7 +277,7 @@ def _spark_of(schema: AvroSchema, kind: Any) -> DataType:
 
 
 def reader_schema(schema: AvroSchema, wanted: StructType) -> str:
-    """Return the schema that reads ``wanted`` of a record, and ``READ`` beside it.
+    """Return the schema that reads ``wanted`` of a record, ``READ`` and ``END`` beside it.
 
     Args:
         schema: What the record was written with; anything but a record gives null fields.
@@ -268,4 +286,6 @@ def reader_schema(schema: AvroSchema, wanted: StructType) -> str:
     top = schema.present(schema.tree)
     name = top["name"] if isinstance(top, dict) and top["type"] == "record" else "none"
     fields = _Reader(schema, {name}).fields(wanted, schema.fields(top))
-    return json.dumps({"type": "record", "name": name, "fields": [*fields, _READ_FIELD]})
+    return json.dumps(
+        {"type": "record", "name": name, "fields": [*fields, _READ_FIELD, _END_FIELD]}
+    )

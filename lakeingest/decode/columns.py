@@ -67,7 +67,7 @@ class Encodings:
         placeholder: ``unavailable.value.placeholder``.
         time: ``time.precision.mode``, all of Debezium's.
         decimal_format: ``decimal.format`` of JsonConverter: BASE64 or NUMERIC.
-        infinite: What becomes of PostgreSQL's infinite times; see ``logical_type.Site``.
+        infinite: What becomes of times that no lake holds; see ``logical_type.Site``.
         ambiguous: What a NULL is that may stand for an unchanged value: null, keep or fail.
     """
 

@@ -48,14 +48,15 @@ class Default:
     schema: bytes = b""
 
 
-def default_value(column: SourceColumn, default: Default) -> Column:
+def default_value(column: SourceColumn, default: Default, infinite: str = "fail") -> Column:
     """Return a default as a value of the lake.
 
     Args:
         column: Whose it is.
         default: One that does not fit fails the job.
+        infinite: Policy for a time that no lake holds (``Site``).
     """
     wire = StructType([StructField("value", column.type.wire)])
     text = F.lit(f'{{"value":{default.text}}}')
     read = F.from_json(text, wire, {"mode": "FAILFAST"}).getField("value")
-    return column.type.convert(read, Site(column.name, schema=F.lit(default.schema)))
+    return column.type.convert(read, Site(column.name, infinite, F.lit(default.schema)))

@@ -25,7 +25,13 @@ from pyspark.sql.types import StructType
 
 from lakeingest.decode.added_fields import ADDED, ADDED_OP, envelopes_of, flat
 from lakeingest.decode.envelope_fields import envelope_fields
-from lakeingest.decode.json_envelope import parsed, tagged, undescribed
+from lakeingest.decode.json_envelope import (
+    has_broken_key,
+    is_no_text,
+    parsed,
+    tagged,
+    undescribed,
+)
 from lakeingest.decode.json_format import JsonFormat
 from lakeingest.shape import SOURCE
 
@@ -39,6 +45,8 @@ class FlattenedFormat(JsonFormat):
         """See ``WireFormat``."""
         fields = envelope_fields(event=event, source=source)
         read = parsed(undescribed(records), flat(fields))
+        broken = F.col("malformed") | is_no_text(F.col("value")) | has_broken_key(F.col("key"))
+        read = read.withColumn("malformed", broken)
         side = F.when(F.col(ADDED_OP) == "d", "before").otherwise("after")
         row = F.concat(F.lit('{"'), side, F.lit('":'), F.col("value").cast("string"), F.lit("}"))
         return envelopes_of(read, fields, tagged(row, F.col("_schema")).cast("binary"))

@@ -17,8 +17,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from lakeingest.decode.added_fields import ADDED, ADDED_OP, envelopes_of, flat
 from lakeingest.decode.avro_columns import record_columns
 from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_rows import AvroRows, read_avro
-from lakeingest.decode.avro_schema import READ, AvroSchema
+from lakeingest.decode.avro_rows import AvroRows, is_read, read_avro
+from lakeingest.decode.avro_schema import AvroSchema
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.envelope_fields import envelope_fields
 from lakeingest.decode.json_rows import wire
@@ -59,12 +59,13 @@ class FlattenedAvroFormat(AvroFormat):
         read = records.withColumn("_read", read_avro(value, rows, added, strict=False)).withColumn(
             "_other", read_avro(value, others, own, strict=False)
         )
-        readable = F.coalesce(*(F.col(name).getField(READ) for name in ("_read", "_other")))
+        sides = (is_read(F.col(name)) for name in ("_read", "_other"))
+        readable = F.coalesce(*sides, F.lit(False))
         parsed = read.select(
             *records.columns,
             *(F.col(f"_read.{item.name}") for item in added),
             F.col("_other.op"),
-            (value.isNotNull() & readable.isNull()).alias("malformed"),
+            (value.isNotNull() & ~readable).alias("malformed"),
         )
         return envelopes_of(parsed, fields, value)
 

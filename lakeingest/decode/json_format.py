@@ -14,7 +14,9 @@ from pyspark.sql.types import StructType
 from lakeingest.decode.added_fields import ADDED
 from lakeingest.decode.cell import are_cells, may_leave_out, opened
 from lakeingest.decode.columns import Encodings, SourceColumn, from_connect, merged
+from lakeingest.decode.foreign import has_foreign_names
 from lakeingest.decode.json_envelope import (
+    TAGGED,
     decode_envelope,
     decode_transaction_metadata,
     named_schema,
@@ -71,6 +73,11 @@ class JsonFormat:
         """See ``WireFormat``."""
         return decode_transaction_metadata(records)
 
+    def foreign(self, value: Column, /) -> Column:
+        """See ``WireFormat``."""
+        names = F.json_object_keys(value.cast("string"))
+        return has_foreign_names(F.array_remove(names, TAGGED))
+
     def marks(self, encodings: Encodings) -> tuple[bytes, ...]:
         """See ``WireFormat``."""
         return tuple(mark.encode() for mark in encodings.json_marks())
@@ -121,7 +128,8 @@ class JsonFormat:
         columns = merged(versions)
         cells = {schema.cells for _, schema in known if schema.columns}
         cells |= {told for value in values if (told := self._in_cells(value)) is not None}
-        key = _key_fields(samples)
+        keys = [_key_fields(text) for text in samples.keys]
+        key = next(filter(None, keys), ())
         # Octets that mean different keys in different versions do not tell keys apart.
         bare = not any(column.type.versions for column in columns if column.name in key)
         return Shown(
@@ -133,6 +141,7 @@ class JsonFormat:
             rows=bool(rows or versions),
             versions=versions,
             mixed=len(cells) > 1,
+            keys=frozenset(map(frozenset, keys)),
         )
 
     def row_fields(self, value: Mapping[str, Any]) -> tuple[str, ...]:
@@ -172,9 +181,10 @@ def _flattened_fields(schema_text: str) -> list[Mapping[str, Any]]:
     return [item for item in fields if not item["field"].startswith(ADDED)]
 
 
-def _key_fields(samples: Samples) -> tuple[str, ...]:
-    """Names of the record key's fields; all keys of a table have the same."""
-    for text in samples.keys:
+def _key_fields(text: bytes) -> tuple[str, ...]:
+    """Names of a record key's fields; none where it is no JSON, which reading it tells better."""
+    try:
         key = json.loads(text)
-        return tuple(key) if isinstance(key, dict) else ()
-    return ()
+    except ValueError:
+        return ()
+    return tuple(key) if isinstance(key, dict) else ()

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import MapType, StringType, StructField, StructType
 
 from lakeingest.decode.cell import wrapped
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.json_envelope import named_schema
+from lakeingest.decode.json_limits import ANY_LENGTH
 
-_FAILFAST = {"mode": "FAILFAST"}
+_ANY_ROW = StructType([StructField("after", MapType(StringType(), StringType()))])
+_FAILFAST = {"mode": "FAILFAST", **ANY_LENGTH}
 
 
 def wire(columns: Sequence[SourceColumn], *, cells: bool = False) -> StructType:
@@ -53,8 +55,8 @@ class JsonRows:
         """See ``RowReader``; without schemas it costs another parse of the row."""
         if tags:
             return named_schema(value).isin(*tags)
-        row = F.get_json_object(value.cast("string"), "$.after")
-        return ~F.array_contains(F.json_object_keys(row), F.lit(name))
+        row = F.map_keys(F.from_json(value.cast("string"), _ANY_ROW, ANY_LENGTH)["after"])
+        return ~F.array_contains(row, F.lit(name))
 
     def schema_of(self, value: Column, /) -> Column:
         """See ``RowReader``."""
@@ -66,7 +68,8 @@ class JsonRows:
 
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
         """See ``RowReader``."""
-        return self._read(key, wire(columns, cells=self.cells))
+        row = wire(columns, cells=self.cells)
+        return self._read(key, row)
 
     def header_columns(self, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
         """Return the same: a header shows them as a record does."""

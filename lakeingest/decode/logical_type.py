@@ -29,8 +29,8 @@ class Site:
 
     Attributes:
         column: Name of its column, for messages.
-        infinite: What becomes of PostgreSQL's infinite times: ``fail``, ``null`` or ``edge``; of
-            those in a key ``refuse``.
+        infinite: What becomes of times that are infinite or not in the years 1 to 9999: ``fail``,
+            ``null`` or ``edge``; of those in a key ``refuse``.
         schema: Names the schema of the value's record (binary): by it a type knows which of a
             batch's versions of itself is meant (``versions.py``). Null: nothing tells; the type is
             what it is stored as.

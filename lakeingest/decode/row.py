@@ -108,7 +108,8 @@ def with_row(
         present = field if absent is None else F.when(~absent, field)
         value = column.type.convert(present, site)
         if before is not None:
-            default = default_value(column, absences.early[column.name].default)
+            early = absences.early[column.name].default
+            default = default_value(column, early, encodings.infinite)
             value = F.when(before, default).otherwise(value)
         if column.name in doubted:
             untold_here = F.col("_untold") & field.isNull()

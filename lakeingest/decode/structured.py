@@ -27,13 +27,14 @@ from pyspark.sql.types import (
 )
 
 from lakeingest.decode.logical_type import LogicalType, Site, checked
-from lakeingest.decode.temporal import infinity
+from lakeingest.decode.temporal import EDGES, beyond
 
 _DAY = ("year", "month", "day")
 _CLOCK = ("hour", "minute", "second", "nanos")
 _SPECIAL = StructField("specialValue", StringType())
 _SECOND = "INTERVAL '1' SECOND"
 _PARTS = "parts"
+_FIRST, _LAST = 1, 9999
 
 
 def _numbers(*names: str) -> list[StructField]:
@@ -44,14 +45,17 @@ def _numbers(*names: str) -> list[StructField]:
 def _moment(
     spark: DataType, name: str, fields: tuple[str, ...], read: Callable[[Column], Column]
 ) -> LogicalType:
-    ordinary = checked(name, read)
-
     def convert(value: Column, site: Site) -> Column:
-        special = value["specialValue"]
-        infinite, meant = infinity(
-            spark, name, special == "POSITIVE_INFINITY", special == "NEGATIVE_INFINITY", site
-        )
-        return F.when(infinite, meant).otherwise(ordinary(value, site))
+        last, first = (F.expr(edge) for edge in EDGES[type(spark)])
+        special, year = value["specialValue"], value["year"]
+        moment, finite = read(value), special.isNull()
+        # An offset moves the first and the last day into another year.
+        at = F.when(finite & year.between(_FIRST, _LAST), moment)
+        is_late = (special == "POSITIVE_INFINITY") | (finite & ((year > _LAST) | (at > last)))
+        is_early = (special == "NEGATIVE_INFINITY") | (finite & ((year < _FIRST) | (at < first)))
+        other = F.when(value.isNotNull(), beyond(spark, name, is_late, is_early, site))
+        plain_year = finite & year.between(_FIRST + 1, _LAST - 1)
+        return F.coalesce(F.when(plain_year, moment), F.when(at.between(first, last), at), other)
 
     return LogicalType(StructType([*_numbers(*fields), _SPECIAL]), spark, convert, name, _PARTS)
 

@@ -5,13 +5,15 @@ type, a long in three possible units is a trap, and the same time is the same te
 Timestamps without zone are ``timestamp_ntz``, computed by interval arithmetic so that no session
 time zone can enter; nanoseconds are cut to microseconds, which is what Spark has.
 
-A year beyond 9999 is a value like any other, as far as Spark reaches (years 290308 BC to 294247).
-PostgreSQL's infinity is none: Debezium sends it as a number far away, or as a word, and a snapshot
-sends the date ``-infinity`` as one 292 million years ahead (``LocalDate`` of a millisecond that
-``java.sql.Date`` cannot show; its days do not fit 32 bits either). Written as they come, these
-would be wrong dates. So they are told apart, and ``infinite`` says what becomes of them: ``fail``;
-``null``; ``edge``, 1 January 0001 and the end of 9999, between which every engine reads dates and
-comparisons stay right.
+A lake holds the years 1 to 9999. PostgreSQL knows more: dates from 4714 BC to 5874897, moments to
+294276, and infinity, which Debezium sends as a number far away, or as a word; a snapshot sends the
+date ``-infinity`` as one 292 million years ahead (``LocalDate`` of a millisecond that
+``java.sql.Date`` cannot show; its days do not fit 32 bits either). One policy is for all of them,
+``infinite``: ``fail``; ``null``; ``edge``, the first and last moment of these years, so that
+comparisons stay right. Rejected: to store other years because Spark can. Python, pandas, JDBC and
+the text of Delta's statistics have four digits of a year, so one such row makes a table that Spark
+alone reads. What no source sends, such as a number below PostgreSQL's first day (Debezium's own
+overflow of its last one), is no value of the type under any policy.
 
 Source: Debezium's ``io.debezium.time`` and ``PostgresValueConverter``.
 """
@@ -32,15 +34,13 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from lakeingest.decode.logical_type import Convert, LogicalType, Site, checked, plain
+from lakeingest.decode.logical_type import Convert, LogicalType, Site, checked
 
-INFINITE_REMEDY = (
-    "it is infinite: set lakeingest.infinite.times=edge for the first and last moment that every "
-    "engine reads, or =null"
-)
+_BEYOND = "is infinite, or not in the years 1 to 9999 that every reader knows"
+_REMEDY = "set lakeingest.infinite.times=edge for the first or last moment of these years, or =null"
 
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
-_EDGES: dict[type[DataType], tuple[str, str]] = {
+EDGES: dict[type[DataType], tuple[str, str]] = {
     DateType: ("DATE'9999-12-31'", "DATE'0001-01-01'"),
     TimestampNTZType: (
         "TIMESTAMP_NTZ'9999-12-31 23:59:59.999999'",
@@ -51,91 +51,101 @@ _EDGES: dict[type[DataType], tuple[str, str]] = {
         "TIMESTAMP'0001-01-01 00:00:00Z'",
     ),
 }
+"""Last and first moment of the years that every reader knows."""
 
 
-def infinity(
-    spark: DataType, name: str, positive: Column, negative: Column, site: Site
-) -> tuple[Column, Column]:
-    """Return whether a value is infinite, and what becomes of it.
+def beyond(spark: DataType, name: str, late: Column, early: Column, site: Site) -> Column:
+    """Return what becomes of a value that is no ordinary one.
 
     Args:
         spark: Type of the target column: date, timestamp or timestamp_ntz.
         name: The type in words.
-        positive: Condition: it is infinity.
-        negative: Condition: it is -infinity.
+        late: Condition: it is infinity, or after the year 9999.
+        early: Condition: it is -infinity, or before the year 1, unless ``late`` holds. Where
+            neither does, the value is none of the type.
         site: Says by what policy.
     """
     if site.infinite == "edge":
-        last, first = (F.expr(edge) for edge in _EDGES[type(spark)])
-        return positive | negative, F.when(positive, last).otherwise(first)
+        last, first = (F.expr(edge) for edge in EDGES[type(spark)])
+        return F.when(late, last).when(early, first).otherwise(site.refused(name))
     if site.infinite == "null":
-        return positive | negative, F.lit(None).cast(spark)
+        return F.when(~F.coalesce(late | early, F.lit(False)), site.refused(name))
     # A key that is another value, or none, would be another row's.
-    remedy = INFINITE_REMEDY if site.infinite == "fail" else "an infinite time cannot be a key"
-    return positive | negative, site.refused(name, remedy)
+    remedy = _REMEDY if site.infinite == "fail" else "such a time cannot be a key of a table"
+    refused = site.failed(f"a {name} {_BEYOND}", remedy)
+    return F.when(late | early, refused).otherwise(site.refused(name))
 
 
-def _finite(
+def _counted(
     name: str,
     spark: DataType,
-    within: Callable[[Column], Column],
     convert: Callable[[Column], Column],
-    ends: tuple[tuple[object, ...], tuple[object, ...]],
+    within: tuple[int, int],
+    early: int,
+    ends: tuple[tuple[int, ...], tuple[int, ...]],
 ) -> Convert:
-    """Convert what lies within bounds; beyond them there is infinity, or no value of the type.
+    """Convert a number of days or of parts of a second.
 
     Args:
         name: The type in words.
         spark: Type of the target column.
-        within: Condition: an ordinary value. The only one that most values meet.
         convert: Converts an ordinary value.
-        ends: How the wire shows infinity and -infinity.
+        within: First and last ordinary value. The only condition that most values meet.
+        early: The least number that a source has before these; there is none after them.
+        ends: Further numbers that mean infinity and -infinity.
     """
-    last, first = ends
+    first, last = within
+    positive, negative = ends
 
     def conversion(value: Column, site: Site) -> Column:
-        infinite, meant = infinity(spark, name, value.isin(*last), value.isin(*first), site)
-        beyond = F.when(infinite, meant).when(value.isNotNull(), site.refused(name))
-        return F.when(within(value), convert(value)).otherwise(beyond)
+        is_late = (value > last) | value.isin(*positive)
+        is_early = value.between(early, first - 1) | value.isin(*negative)
+        other = F.when(value.isNotNull(), beyond(spark, name, is_late, is_early, site))
+        return F.when(value.between(first, last), convert(value)).otherwise(other)
 
     return conversion
 
 
-_FIRST_DAY = -2_440_588
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
+"""1 January 0001 and 31 December 9999."""
+
+_EARLIEST_DAY = -2_440_588
 """24 November 4714 BC: no database has a date before PostgreSQL's first."""
 
-_DAYS = _finite(
+_DAYS = _counted(
     "date",
     DateType(),
-    lambda value: value >= _FIRST_DAY,
     F.date_from_unix_date,
+    (_FIRST_DAY, _LAST_DAY),
+    _EARLIEST_DAY,
     # Streamed; in a snapshot, where the connector's time zone decides between two.
     ((-2147472692, -622191234, -622191233), (-2147472691, -625821272, -625821271)),
 )
 
 
-def _moments(unit: str, divisor: int, last: int, first: int, least: int, most: int) -> Convert:
+def _moments(unit: str, per_second: int, last: int, first: int) -> Convert:
     def convert(value: Column) -> Column:
         # Decimal and not double: 19 digits of nanoseconds do not fit 53 bits.
-        whole = value.cast("decimal(20,0)") / F.lit(divisor)
-        count = value if divisor == 1 else F.floor(whole).cast("bigint")
+        whole = value.cast("decimal(20,0)") / F.lit(1_000)
+        count = F.floor(whole).cast("bigint") if per_second > _MICRO else value
         return F.expr(_EPOCH) + F.expr(f"INTERVAL '{unit}' SECOND") * count
 
-    return _finite(
-        "timestamp",
-        TimestampNTZType(),
-        lambda value: value.between(least, most),
-        convert,
-        ((last,), (first,)),
-    )
+    day = 86_400 * per_second
+    # A number of nanoseconds ends in the years 1677 and 2262.
+    within = max(_FIRST_DAY * day, first + 1), min((_LAST_DAY + 1) * day, last) - 1
+    earliest = max(_EARLIEST_DAY * day, first)
+    return _counted("timestamp", TimestampNTZType(), convert, within, earliest, ((last,), (first,)))
 
 
+_MICRO = 1_000_000
 _LAST_MICROS, _FIRST_MICROS = 9223372036825200000, -9223372036832400000
-_LAST_MILLIS, _FIRST_MILLIS = _LAST_MICROS // 1000, _FIRST_MICROS // 1000
-_LAST_NANOS, _FIRST_NANOS = 2**63 - 1, -(2**63)
-_MILLIS = _moments("0.001", 1, _LAST_MILLIS, _FIRST_MILLIS, _FIRST_MILLIS + 1, _LAST_MILLIS - 1)
-_MICROS = _moments("0.000001", 1, _LAST_MICROS, _FIRST_MICROS, _FIRST_MICROS + 1, _LAST_MICROS - 1)
-_NANOS = _moments("0.000001", 1_000, _LAST_NANOS, _FIRST_NANOS, _FIRST_NANOS + 1, _LAST_NANOS - 1)
+_MILLIS = _moments("0.001", 1_000, _LAST_MICROS // 1000, _FIRST_MICROS // 1000)
+_MICROS = _moments("0.000001", _MICRO, _LAST_MICROS, _FIRST_MICROS)
+_NANOS = _moments("0.000001", 1_000_000_000, 2**63 - 1, -(2**63))
+
+
+_LONGEST_SECONDS = 839 * 3600
+"""More than any time of day or MySQL's TIME, which goes on to ±838:59:59."""
 
 
 def _time_of_day(per_second: int) -> Convert:
@@ -151,10 +161,11 @@ def _time_of_day(per_second: int) -> Convert:
         if per_second > 1_000_000:
             finer = F.format_string("%s%02d:%02d:%02d.%09d", *clock, rest)
             shown = F.when(rest % 1000 == 0, shown).otherwise(finer)
-        # format_string makes the text "null" of a null.
-        return F.when(value.isNotNull(), shown)
+        # Not of a null, of which format_string makes the text "null".
+        longest = _LONGEST_SECONDS * per_second
+        return F.when((value > -longest) & (value < longest), shown)
 
-    return plain(convert)
+    return checked("time", convert)
 
 
 def _iso_time(value: Column) -> Column:
@@ -166,35 +177,44 @@ def _iso_time(value: Column) -> Column:
     return F.when(is_time, F.concat(F.substring(bare, 1, 8), F.lit("."), padded))
 
 
-def _iso_infinite(
+def _written(
     name: str,
     spark: DataType,
     read: Callable[[Column], Column],
-    last: Callable[[Column], Column],
-    first: Callable[[Column], Column],
+    *,
+    late: Callable[[Column], Column],
+    early: Callable[[Column], Column],
 ) -> Convert:
-    ordinary = checked(name, read)
+    """Convert ISO text; a year of other than four digits has a sign, by which it is known.
+
+    Args:
+        name: The type in words.
+        spark: Type of the target column.
+        read: Gives null for what is no value of the type.
+        late: Condition: what more means infinity, or a moment after the year 9999.
+        early: Condition: the same of -infinity.
+    """
 
     def conversion(value: Column, site: Site) -> Column:
-        infinite, meant = infinity(spark, name, last(value), first(value), site)
-        return F.when(infinite, meant).otherwise(ordinary(value, site))
+        last, first = (F.expr(edge) for edge in EDGES[type(spark)])
+        # Compared as text, so that most values are read once and compared with nothing else.
+        plain_year = value.between("0001-01-02", "9999-12-31")
+        at = read(value)
+        is_early = early(value) | value.rlike(_BEFORE) | (at < first)
+        is_late = late(value) | (~early(value) & (value.rlike(_AFTER) | (at > last)))
+        other = F.when(value.isNotNull(), beyond(spark, name, is_late, is_early, site))
+        return F.coalesce(F.when(plain_year, at), F.when(at.between(first, last), at), other)
 
     return conversion
+
+
+_AFTER, _BEFORE = r"^\+\d{5,9}-\d\d-\d\d", r"^(-\d{4,9}|0000)-\d\d-\d\d"
 
 
 def _zoned(value: Column) -> Column:
     # Without a zone Spark would read the session's. Debezium writes Z: the pattern is for others.
     placed = value.endswith("Z") | value.rlike(r"[+-]\d\d(:?\d\d)?$")
     return F.when(placed, value.cast("timestamp"))
-
-
-def _zoned_moment(value: Column, site: Site) -> Column:
-    infinite, meant = infinity(
-        TimestampType(), _ZONED, value == "infinity", value == "-infinity", site
-    )
-    # The words are looked for only in what is no timestamp.
-    beyond = F.when(infinite, meant).when(value.isNotNull(), site.refused(_ZONED))
-    return F.coalesce(_zoned(value), beyond)
 
 
 _ZONED = "zoned timestamp"
@@ -207,17 +227,29 @@ NANO_TIME = LogicalType(_LONG, _TEXT, _time_of_day(1_000_000_000), "time", "nano
 MILLI_TIMESTAMP = LogicalType(_LONG, _NTZ, _MILLIS, "timestamp", "milliseconds")
 MICRO_TIMESTAMP = LogicalType(_LONG, _NTZ, _MICROS, "timestamp", "microseconds")
 NANO_TIMESTAMP = LogicalType(_LONG, _NTZ, _NANOS, "timestamp", "nanoseconds")
-ZONED_TIMESTAMP = LogicalType(_TEXT, TimestampType(), _zoned_moment, _ZONED, "ISO")
+ZONED_TIMESTAMP = LogicalType(
+    _TEXT,
+    TimestampType(),
+    _written(
+        _ZONED,
+        TimestampType(),
+        _zoned,
+        late=lambda value: value == "infinity",
+        early=lambda value: value == "-infinity",
+    ),
+    _ZONED,
+    "ISO",
+)
 ISO_TIME = LogicalType(_TEXT, _TEXT, checked("time", _iso_time), "ISO time", "ISO")
 ISO_DATE = LogicalType(
     _TEXT,
     DateType(),
-    _iso_infinite(
+    _written(
         "date",
         DateType(),
         lambda value: F.translate(value, "Z", "").cast("date"),
-        lambda value: (value == "-5877611-06-21Z") | value.startswith("+292278994-08-"),
-        lambda value: (value == "-5877611-06-22Z") | value.startswith("+292269055-12-"),
+        late=lambda value: (value == "-5877611-06-21Z") | value.startswith("+292278994-08-"),
+        early=lambda value: (value == "-5877611-06-22Z") | value.startswith("+292269055-12-"),
     ),
     "date",
     "ISO",
@@ -225,12 +257,12 @@ ISO_DATE = LogicalType(
 ISO_TIMESTAMP = LogicalType(
     _TEXT,
     _NTZ,
-    _iso_infinite(
+    _written(
         "timestamp",
         _NTZ,
         lambda value: F.translate(value, "Z", "").cast(_NTZ),
-        lambda value: value == "+294247-01-10T04:00:25.2Z",
-        lambda value: value == "-290308-12-21T19:59:27.6Z",
+        late=lambda value: value == "+294247-01-10T04:00:25.2Z",
+        early=lambda value: value == "-290308-12-21T19:59:27.6Z",
     ),
     "timestamp",
     "ISO",

@@ -30,6 +30,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from lakeingest.decode.json_limits import ANY_LENGTH
 from lakeingest.decode.logical_type import LogicalType, Site, as_type, squeezed
 from lakeingest.decode.octets import base64
 from lakeingest.widening import widens
@@ -93,7 +94,9 @@ def _from_text(text: Column, wire: DataType) -> Column:
     if isinstance(wire, BinaryType):
         return base64(text)
     whole = F.concat(F.lit('{"value":'), text, F.lit("}"))
-    read = F.from_json(whole, StructType([StructField("value", wire)]), {"mode": "FAILFAST"})
+    read = F.from_json(
+        whole, StructType([StructField("value", wire)]), {"mode": "FAILFAST", **ANY_LENGTH}
+    )
     return read.getField("value")
 
 

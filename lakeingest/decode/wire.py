@@ -81,6 +81,7 @@ class Shown:
         versions: Columns of each schema among the batch's records, by ``schema_tag``, in the order
             in which the schemas were made; empty where records come without.
         mixed: Whether some of the records come in cells and some do not: no reader reads both.
+        keys: Names of the fields of all record keys that were looked at, each set once.
     """
 
     columns: tuple[SourceColumn, ...]
@@ -91,6 +92,7 @@ class Shown:
     rows: bool = True
     versions: Mapping[bytes, tuple[SourceColumn, ...]] = field(default_factory=dict)
     mixed: bool = False
+    keys: frozenset[frozenset[str]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,13 @@ class WireFormat(Protocol):
             foreign message), ``id``, ``event_count``, ``data_collections``
             (array<struct<data_collection, event_count>>), ``ts_ms`` (long, milliseconds; commit
             time on PostgreSQL's END), ``malformed``.
+        """
+
+    def foreign(self, value: Column, /) -> Column:
+        """Condition over a value without an operation: another message of Debezium's.
+
+        Heartbeats, BEGIN and END, schema changes, notifications (``foreign.py``); anything else
+        without an operation may be a row of a table and is not passed over.
         """
 
     def marks(self, encodings: Encodings) -> tuple[bytes, ...]:

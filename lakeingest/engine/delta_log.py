@@ -11,7 +11,8 @@ in Delta 3.x and 4.x.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from delta.tables import DeltaTable
@@ -21,6 +22,32 @@ from pyspark.sql import SparkSession
 from lakeingest.engine.commit import Commit
 
 _HISTORY_DEPTHS = (32, None)
+
+_CHANGES = ("add", "remove", "cdc")
+"""Actions that say whether they change rows (``dataChange``)."""
+
+_LOSSES = ("DROP COLUMNS", "RENAME COLUMN", "REPLACE COLUMNS")
+"""Operations that take values away without touching a file."""
+
+_MAINTENANCE = (
+    "OPTIMIZE",
+    "VACUUM START",
+    "VACUUM END",
+    "REORG",
+    "CLUSTER BY",
+    "SET TBLPROPERTIES",
+    "UNSET TBLPROPERTIES",
+    "ADD COLUMNS",
+    "CHANGE COLUMN",
+    "CHANGE COLUMNS",
+    "UPGRADE PROTOCOL",
+    "ADD CONSTRAINT",
+    "DROP CONSTRAINT",
+    "ADD FEATURE",
+    "DROP FEATURE",
+    "COMPUTE STATS",
+)
+"""Operations that change no row, where only their names are to be had."""
 
 TABLE_PROPERTIES = {
     # Checkpoints every 10 commits (Delta's default) cost 0.6 s each; 50 keeps reads short.
@@ -85,15 +112,40 @@ def _from_log(spark: SparkSession, path: str) -> Iterator[Commit]:
             # Cleaned up by log retention; older ones are gone, too.
             return
         lines = log.store().read(file, configuration)
-        yield Commit(version, _metadata(lines.apply(index) for index in range(lines.size())))
+        written = _commit_info(lines.apply(index) for index in range(lines.size()))
+        yield _commit(version, written, partial(_changes_rows, lines))
 
 
-def _metadata(lines: Iterator[str]) -> str | None:
+def _commit_info(lines: Iterable[str]) -> Mapping[str, Any]:
     for line in lines:
         if line.startswith('{"commitInfo"'):
-            text = json.loads(line)["commitInfo"].get("userMetadata")
-            return str(text) if text is not None else None
-    return None
+            return dict(json.loads(line)["commitInfo"])
+    return {}
+
+
+def _commit(version: int, written: Mapping[str, Any], changes: Callable[[], bool]) -> Commit:
+    operation = str(written.get("operation") or "")
+    text = written.get("userMetadata")
+    back = str((written.get("operationParameters") or {}).get("version"))
+    restored = int(back) if operation == "RESTORE" and back.isdigit() else None
+    loses = operation in _LOSSES
+    return Commit(
+        version,
+        str(text) if text is not None else None,
+        operation=operation,
+        restored=restored,
+        asked_change=lambda: loses or changes(),
+    )
+
+
+def _changes_rows(lines: Any) -> bool:
+    """Return whether a commit's actions change rows, given as Scala's sequence of lines."""
+    # In one call: each line of its own would be one, and an OPTIMIZE has thousands.
+    for line in lines.mkString("\n").split("\n"):
+        for kind, action in json.loads(line or "{}").items():
+            if kind in _CHANGES and action.get("dataChange", True):
+                return True
+    return False
 
 
 def _from_history(spark: SparkSession, path: str) -> Iterator[Commit]:
@@ -101,8 +153,11 @@ def _from_history(spark: SparkSession, path: str) -> Iterator[Commit]:
     seen: int | None = None
     for depth in _HISTORY_DEPTHS:
         history = table.history() if depth is None else table.history(depth)
-        rows = history.select("version", "userMetadata").collect()
+        rows = history.select(
+            "version", "userMetadata", "operation", "operationParameters"
+        ).collect()
         for row in sorted(rows, key=lambda row: -int(row["version"])):
             if seen is None or row["version"] < seen:
                 seen = row["version"]
-                yield Commit(row["version"], row["userMetadata"])
+                changes = row["operation"] not in _MAINTENANCE
+                yield _commit(row["version"], row.asDict(), partial(bool, changes))

@@ -68,8 +68,17 @@ class DataFile:
 class DeltaTransaction:
     """A transaction on the newest version of a table."""
 
-    def __init__(self, spark: SparkSession, path: str, application: str) -> None:
-        """Open it; every later commit that names ``application`` makes this one fail."""
+    def __init__(
+        self, spark: SparkSession, path: str, application: str, *, rows: bool = True
+    ) -> None:
+        """Open it; every later commit that names ``application`` makes this one fail.
+
+        Args:
+            spark: Session with Delta.
+            path: The table.
+            application: Identifier of the application's own transactions.
+            rows: Whether a later commit that changes files makes it fail, too.
+        """
         self._spark = spark
         self._application = application
         with self._active():
@@ -77,7 +86,8 @@ class DeltaTransaction:
             nothing = self._nothing()
             self._snapshot = self._log.update(False, nothing, nothing)
             self._transaction = self._log.startTransaction(nothing, self._some(self._snapshot))
-            self._transaction.readWholeTable()
+            if rows:
+                self._transaction.readWholeTable()
             getattr(self._transaction.readTxn(), "$plus$eq")(application)
 
     @property

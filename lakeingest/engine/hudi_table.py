@@ -15,6 +15,7 @@ before it and completed after it would be on the wrong side. Internal names:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -50,6 +51,9 @@ READ_OPTIONS = {
     "datetimeRebaseMode": "CORRECTED",
 }
 """With what every table of ours is read."""
+
+_MAINTENANCE = ("COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX", "ALTER_SCHEMA")
+"""Operations that change no row, as Hudi's ``WriteOperationType`` names them."""
 
 _PROPERTIES = ".hoodie/hoodie.properties"
 
@@ -94,9 +98,27 @@ def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
     )
     for index in range(instants.size() - 1, -1, -1):
         instant = instants.get(index)
-        extra = completed.readCommitMetadata(instant).getExtraMetadata()
+        written = completed.readCommitMetadata(instant)
+        extra, kind = written.getExtraMetadata(), written.getOperationType()
         checkpoint = next((extra.get(key) for key in STREAMER_KEYS if extra.get(key)), None)
-        yield Commit(int(instant.getCompletionTime()), extra.get(METADATA_KEY), checkpoint)
+        operation = str(kind.name()) if kind is not None else ""
+        yield Commit(
+            int(instant.getCompletionTime()),
+            extra.get(METADATA_KEY),
+            checkpoint,
+            operation,
+            asked_change=partial(bool, operation not in _MAINTENANCE),
+        )
+
+
+def restored_after(spark: SparkSession, path: str, version: int) -> bool:
+    """Return whether commits were taken from the table by a restore that ended after ``version``.
+
+    A restore to a savepoint removes the later commits from the timeline.
+    """
+    restores = opened_table(spark, path).getActiveTimeline().getRestoreTimeline()
+    newest = restores.filterCompletedInstants().lastInstant()
+    return bool(newest.isPresent()) and int(newest.get().getCompletionTime()) > version
 
 
 def opened_table(spark: SparkSession, path: str) -> Any:

@@ -12,12 +12,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-from py4j.protocol import Py4JError
-
-from lakeingest.errors import AccessError, ConfigError, LakeingestError, UnavailableError
+from lakeingest.engine.java_errors import Thrown, java_errors
+from lakeingest.errors import (
+    AccessError,
+    ConfigError,
+    LakeingestError,
+    TransientError,
+    UnavailableError,
+)
 
 _REFUSED = frozenset(
     {
@@ -31,8 +35,12 @@ _AWAY = frozenset(
     {
         "java.net.ConnectException",
         "java.net.NoRouteToHostException",
+        "java.net.SocketException",
         "java.net.SocketTimeoutException",
         "java.net.UnknownHostException",
+        "org.apache.hadoop.hdfs.server.namenode.SafeModeException",
+        "org.apache.hadoop.ipc.RetriableException",
+        "org.apache.hadoop.ipc.StandbyException",
     }
 )
 _REFUSED_IN_TEXT = {
@@ -42,6 +50,18 @@ _REFUSED_IN_TEXT = {
     "AmazonS3Exception": ("Status Code: 403", "Error Code: AccessDenied"),
     "S3Exception": ("Status Code: 403",),
 }
+_THROTTLED = frozenset(
+    {
+        "com.amazonaws.services.dynamodbv2.model.ProvisionedThroughputExceededException",
+        "org.apache.hadoop.fs.s3a.AWSServiceThrottledException",
+    }
+)
+_THROTTLED_IN_TEXT = {
+    "AbfsRestOperationException": (", 429,", ", 503,"),
+    "AmazonS3Exception": ("Status Code: 503", "Error Code: SlowDown", "Status Code: 429"),
+    "GoogleJsonResponseException": ("429 ", "503 "),
+    "S3Exception": ("Status Code: 503", "Status Code: 429"),
+}
 _REFUSED_FILE = ("java.io.FileNotFoundException", "(Permission denied)")
 """Of any file: a key store that may not be read, too, so the text must name the storage's."""
 
@@ -50,19 +70,24 @@ _NOT_STORAGE = ("org.apache.kafka.", "org.apache.spark.shuffle.", "io.netty.")
 """Kafka's brokers, and nodes of Spark, that cannot be reached are no storage. Spark's nodes talk
 by Netty, whose exception is a ``ConnectException``."""
 
-_DEEPEST = 32
-
 
 @dataclass(frozen=True)
-class _Thrown:
-    """A Java exception: the names of its class and of those above it, and its own text."""
+class _Trouble:
+    """A Java exception, as far as it concerns a storage."""
 
-    classes: tuple[str, ...]
-    text: str
+    thrown: Thrown
 
     @property
     def name(self) -> str:
-        return self.classes[0]
+        return self.thrown.name
+
+    @property
+    def text(self) -> str:
+        return self.thrown.text
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.thrown.classes
 
     def refused(self, roots: Iterable[str]) -> bool:
         """Tell whether access was refused; ``roots`` are the folders of the storage."""
@@ -85,6 +110,12 @@ class _Thrown:
         return not _AWAY.isdisjoint(self.classes)
 
     @property
+    def throttled(self) -> bool:
+        parts = _THROTTLED_IN_TEXT.get(self.name.rpartition(".")[2], ())
+        known = not _THROTTLED.isdisjoint(self.classes)
+        return known or any(part in self.text for part in parts)
+
+    @property
     def without_file_system(self) -> bool:
         missing = self.name == "java.lang.ClassNotFoundException" and "FileSystem" in self.text
         return missing or self.name == _NO_FILE_SYSTEM
@@ -101,6 +132,7 @@ def storage(*roots: str) -> Iterator[None]:
     Raises:
         AccessError: The storage refuses access.
         UnavailableError: It cannot be reached.
+        TransientError: It has too many requests.
         ConfigError: Spark has no file system for it.
     """
     try:
@@ -116,7 +148,7 @@ def storage(*roots: str) -> Iterator[None]:
 
 def storage_error(error: BaseException, *roots: str) -> LakeingestError | None:
     """Return what a failure says of the storage, null where it is about something else."""
-    thrown = list(_behind(error))
+    thrown = [_Trouble(one) for one in java_errors(error)]
     if any(name.startswith(_NOT_STORAGE) for one in thrown for name in one.classes):
         return None
     named = (root for root in roots for one in thrown if root in one.text or one.is_of(root))
@@ -127,6 +159,11 @@ def storage_error(error: BaseException, *roots: str) -> LakeingestError | None:
                 f"The storage of '{root}' refused access ({one.name}). Check that the path is "
                 "right, which credentials Spark has for it, and their rights to list, read and "
                 "write there. The lake stands at its last publication."
+            )
+        if one.throttled:
+            return TransientError(
+                f"The storage of '{root}' takes no more requests for now ({one.name}). The lake "
+                "stands at its last publication; run again, or raise the storage's limits."
             )
         if one.away:
             return UnavailableError(
@@ -140,31 +177,3 @@ def storage_error(error: BaseException, *roots: str) -> LakeingestError | None:
                 "spark.jars.packages of spark-defaults.conf or of lakeingest.session(extra=…)."
             )
     return None
-
-
-def _behind(error: BaseException) -> Iterator[_Thrown]:
-    """Yield the Java exceptions behind an error, outermost first."""
-    at: BaseException | None = error
-    while at is not None:
-        java = getattr(at, "java_exception", None) or getattr(at, "_origin", None)
-        yield from _with_causes(java)
-        at = at.__cause__
-
-
-def _with_causes(java: Any) -> Iterator[_Thrown]:
-    try:
-        for _ in range(_DEEPEST):
-            if java is None:
-                return
-            yield _Thrown(tuple(_classes(java)), str(java.getMessage() or ""))
-            java = java.getCause()
-    except Py4JError:
-        # The JVM is gone, and its exceptions with it.
-        return
-
-
-def _classes(java: Any) -> Iterator[str]:
-    above = java.getClass()
-    while above is not None:
-        yield str(above.getName())
-        above = above.getSuperclass()

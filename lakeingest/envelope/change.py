@@ -43,7 +43,7 @@ FAMILIES: dict[str, Family] = {
 _PLACE = ("transaction_key", "position", "collection", "op")
 
 
-def _kind(position: Column) -> Column:
+def _kind(position: Column, foreign: Column | None) -> Column:
     op = F.col("op")
     initial = (op == "r") & ~is_streamed()
     placed = position.isNotNull() & (F.col("collection") != "")
@@ -55,7 +55,8 @@ def _kind(position: Column) -> Column:
         .when(initial, Kind.SNAPSHOT)
         .when(op == "t", Kind.TRUNCATE)
         .when(op.isin("c", "u", "d", "r"), Kind.ROW)
-        .otherwise(Kind.FOREIGN)
+        .when(op.isNull() & (F.lit(False) if foreign is None else foreign), Kind.FOREIGN)
+        .otherwise(Kind.UNKNOWN)
     )
 
 
@@ -71,6 +72,7 @@ def changes(
     ordered: Column | None = None,
     halves: bool = False,
     left_out: Column | None = None,
+    foreign: Column | None = None,
 ) -> DataFrame:
     """Turn envelopes (``shape.ENVELOPE``) into changes (``shape.CHANGE``).
 
@@ -87,6 +89,8 @@ def changes(
             ``collection``; null where the source's log decides.
         halves: Whether to add ``shape.MOVES_ON``.
         left_out: Condition: an update may leave columns out without a mark; null: none does.
+        foreign: Condition over a record without an operation: it is another message of Debezium's;
+            null: none is.
     """
     family = FAMILIES[connector]
     placed = (
@@ -104,12 +108,13 @@ def changes(
         F.concat_ws("/", F.col("incarnation"), F.col("transaction.total_order").cast("string")),
     )
     return (
-        placed.withColumn("kind", _kind(F.col("position")))
+        placed.withColumn("kind", _kind(F.col("position"), foreign))
         .withColumn("transaction_key", family.transaction_key(F.col("transaction.id")))
         .withColumn(
             "identity",
             F.xxhash64(*_PLACE, F.col("key") if key_body is None else key_body, keyless),
         )
+        .withColumn("nth", F.col("transaction.total_order"))
         .withColumn("snapshot", F.col("source.snapshot"))
         .withColumn("source_ms", F.col("source.ts_ms"))
         .withColumn(

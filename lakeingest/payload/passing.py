@@ -13,6 +13,9 @@ where the key had no row. The last position stays the last, so whatever comes ag
 the position that it had. A key change reads what it left out below the place that its delete got
 (``below``), not below its own.
 
+Where a transform took the headers off, a create at the place of a delete is a key change
+(``with_moves``).
+
 Whether a row was there is known from the batch, below the transaction, and from the table. A change
 of such a key that the table is above has come again, with its transaction or without: what was
 there before it nobody knows any more, and the table has what it did, so it is left out. Looked for
@@ -33,7 +36,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from lakeingest.named import all_named
-from lakeingest.shape import MetadataColumns
+from lakeingest.shape import MOVED_UNNAMED, MetadataColumns
 
 WITHIN = "within"
 """Column: what a change is one with."""
@@ -61,6 +64,20 @@ def passed(changes: DataFrame, key: str, moved: Column) -> DataFrame:
     touched = changes.where(moved | (F.col("op") == "d"))
     ends = touched.groupBy(key, WITHIN).agg(F.min(came).alias("_came"), F.max(went).alias("_went"))
     return ends.where(F.col("_came") < F.col("_went")).select(key, WITHIN)
+
+
+def with_moves(changes: DataFrame) -> DataFrame:
+    """Mark the creates that a key change made and no header names (``MOVED_UNNAMED``).
+
+    Both halves of a key change have one place in the log. Rows of one COPY share a place, too, but
+    none of them is a delete.
+
+    Args:
+        changes: ``shape.CHANGE`` of one table.
+    """
+    deleted = F.max(F.col("op") == "d").over(Window.partitionBy("position"))
+    made = (F.col("op") == "c") & F.col("moved_from").isNull() & deleted
+    return changes.withColumn(MOVED_UNNAMED, F.coalesce(made, F.lit(False)))
 
 
 def in_order(

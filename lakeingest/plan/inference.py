@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 )
 
 from lakeingest.decode.cell import value_in, wrapped
+from lakeingest.decode.json_limits import ANY_LENGTH
 
 _CANDIDATES: dict[str, DataType] = {
     "boolean": BooleanType(),
@@ -48,7 +49,7 @@ def readable_counts(rows: DataFrame, names: Sequence[str], *, cells: bool = Fals
         sent = wrapped(kind) if cells else kind
         after = StructType([StructField(name, sent) for name in names])
         envelope = StructType([StructField("after", after)])
-        return F.from_json(F.col("value").cast("string"), envelope)["after"]
+        return F.from_json(F.col("value").cast("string"), envelope, ANY_LENGTH)["after"]
 
     readings = {"all": as_type(StringType())}
     readings.update({label: as_type(kind) for label, kind in _CANDIDATES.items()})

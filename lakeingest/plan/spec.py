@@ -52,6 +52,7 @@ class PipelineSpec:
         format: How the records are written.
         whole: Whether transactions are applied whole; else each event is on its own.
         ordering: What the changes of a row are ordered by where it is not the source's log.
+        skipped: Unreadable records that are no changes: ``topic:partition:offset``.
     """
 
     connector: str
@@ -63,6 +64,7 @@ class PipelineSpec:
     format: WireFormat = JsonFormat()
     whole: bool = True
     ordering: Ordering = Ordering()
+    skipped: frozenset[str] = frozenset()
 
 
 class Keyless(Enum):

@@ -19,7 +19,7 @@ from lakeingest.decode.row import header_tells, with_key, with_moved_from, with_
 from lakeingest.payload import fold, passing
 from lakeingest.plan.keyless import keyless_rows
 from lakeingest.plan.spec import PipelineSpec, TableSpec
-from lakeingest.shape import Kind
+from lakeingest.shape import MOVED_UNNAMED, Kind
 
 
 def rows_above(changes: DataFrame, floor: str) -> DataFrame:
@@ -101,7 +101,7 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
         "moved_from_row",
         F.col("position").alias("below"),
         passing.within().alias(passing.WITHIN),
-        (moved | F.col("moved_from_row").isNotNull()).alias("moved"),
+        (moved | F.col("moved_from_row").isNotNull() | _unnamed(rows)).alias("moved"),
         *fold.carried_event(rows),
     )
 
@@ -114,7 +114,13 @@ def old_keys_told(table: TableSpec) -> bool:
 def keys_passed(rows: DataFrame) -> DataFrame:
     """Find the record keys that rows may have passed one another at; see ``passing.passed``."""
     changes = rows.withColumn(passing.WITHIN, passing.within())
-    return passing.passed(changes, "key", F.col("moved_from").isNotNull())
+    moved = F.col("moved_from").isNotNull() | _unnamed(rows)
+    return passing.passed(changes, "key", moved)
+
+
+def _unnamed(rows: DataFrame) -> Column:
+    """Condition: a key change made the row, though no header says so."""
+    return F.col(MOVED_UNNAMED) if MOVED_UNNAMED in rows.columns else F.lit(False)
 
 
 def _with_declared_key(decoded: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:

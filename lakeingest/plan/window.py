@@ -6,7 +6,7 @@ window is decoded once however many batches are cut from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -46,6 +46,7 @@ def window_changes(records: DataFrame, spec: PipelineSpec) -> DataFrame:
         ordered=ordered(spec.format, spec.ordering) if spec.ordering else None,
         halves=not spec.whole,
         left_out=spec.format.may_leave_out(F.col("value")) if family.cells else None,
+        foreign=spec.format.foreign(F.col("value")),
     )
 
 
@@ -55,7 +56,7 @@ def window_metadata(records: DataFrame, spec: PipelineSpec) -> DataFrame:
 
 
 def window_boundaries(metadata: DataFrame, spec: PipelineSpec) -> DataFrame:
-    """Find the transactions that are over: ``shape.BOUNDARY`` plus ``domain``."""
+    """Find the transactions that are over or open: ``shape.BOUNDARY`` plus ``domain``."""
     family = FAMILIES[spec.connector]
     id_ = F.col("id")
     if family.end_position is None:
@@ -103,7 +104,7 @@ def placed(ends: DataFrame, window: DataFrame, spec: PipelineSpec, frontier: str
     or it waits for them.
 
     Args:
-        ends: ``window_boundaries``.
+        ends: ``window_boundaries``; open ones have no place.
         window: ``shape.CHANGE``, all that the transactions have so far.
         spec: Pipeline settings.
         frontier: Position of the last END that was released; empty: none was.
@@ -116,17 +117,19 @@ def placed(ends: DataFrame, window: DataFrame, spec: PipelineSpec, frontier: str
     before = Window.orderBy("end_offset").rowsBetween(Window.unboundedPreceding, 0)
     lowest = frontier[:_COMMIT_WIDTH] or after(spec.epoch, 0)
     commit = F.coalesce(
-        F.last(F.substring("_reached", 1, _COMMIT_WIDTH), ignorenulls=True).over(before),
+        F.last(
+            F.when(~F.col("open"), F.substring("_reached", 1, _COMMIT_WIDTH)), ignorenulls=True
+        ).over(before),
         F.lit(lowest),
     )
     mine, commit = _placed_here(spec, commit)
     place = F.concat(commit, F.lit(_ABOVE_ROWS), component(F.col("end_offset")))
-    readable = F.col("end_position") != ""
+    readable = (F.col("end_position") != "") & ~F.col("open")
     return (
         ends.join(reached, "transaction_key", "left")
         .withColumn(
             "end_position",
-            F.when(readable & mine, place).when(readable, F.col("end_position")).otherwise(""),
+            F.when(readable & mine, place).otherwise(F.col("end_position")),
         )
         .select(*ends.columns)
     )
@@ -146,6 +149,11 @@ def _placed_here(spec: PipelineSpec, commit: Column) -> tuple[Column, Column]:
         mine = mine | inside
         place = F.when(inside, F.greatest(commit, F.lit(first))).otherwise(place)
     return mine, place
+
+
+def over(boundaries: DataFrame) -> DataFrame:
+    """Keep the transactions that are over."""
+    return boundaries.where(~F.col("open"))
 
 
 def told_apart(end_position: str) -> str:
@@ -170,6 +178,11 @@ def _is_placed(end_position: str) -> bool:
 _COMMIT_WIDTH = EPOCH_WIDTH + 1 + COMPONENT_WIDTH
 """Of a position, epoch, rank and leading component."""
 
+_PLACE_WIDTH = EPOCH_WIDTH + 1 + 2 * COMPONENT_WIDTH
+"""Of a snapshot row's position, epoch, rank and the place of the whole snapshot."""
+
+_SNAPSHOT_RANK = "0"
+
 _UNPLACED = "?"
 _ABOVE_ROWS = "G"
 """Above every digit."""
@@ -190,6 +203,33 @@ def is_counted(selected: Column | None, uncounted: Sequence[str]) -> Column:
     return counted if selected is None else counted & selected
 
 
+def snapshot_place() -> Column:
+    """Return the place in the log that the rows of one snapshot share, as a position begins.
+
+    Null where its rows have places of their own (user-named ordering columns, YugabyteDB's gRPC).
+    """
+    position = F.col("position")
+    shared = F.substring(position, EPOCH_WIDTH + 1, 1) == _SNAPSHOT_RANK
+    return F.when(shared, F.substring(position, 1, _PLACE_WIDTH))
+
+
+def without_attempts(window: DataFrame, attempts: Iterable[tuple[str | None, str]]) -> DataFrame:
+    """Make the rows of these attempts at a snapshot ``Kind.SUPERSEDED``.
+
+    Args:
+        window: ``shape.CHANGE``.
+        attempts: ``incarnation`` and ``snapshot_place`` (empty: null) of each.
+    """
+    theirs = F.lit(False)
+    place = F.coalesce(snapshot_place(), F.lit(""))
+    for run, shared in attempts:
+        theirs = theirs | (F.col("incarnation").eqNullSafe(F.lit(run)) & (place == F.lit(shared)))
+    dropped = (F.col("kind") == Kind.SNAPSHOT) & theirs
+    return window.withColumn(
+        "kind", F.when(dropped, F.lit(Kind.SUPERSEDED)).otherwise(F.col("kind"))
+    )
+
+
 def assigned(window: DataFrame, ends: DataFrame) -> DataFrame:
     """Give each change its transaction's ``end_offset``, unless it has it already."""
     if "end_offset" in window.columns:
@@ -203,10 +243,21 @@ def shortfalls(window: DataFrame, ends: DataFrame, counted: Column) -> DataFrame
     return completeness.shortfalls(rows, ends, counted)
 
 
+def shortfalls_by_incarnation(window: DataFrame, ends: DataFrame, counted: Column) -> DataFrame:
+    """Count rows without a key, which share places of the log, by incarnation."""
+    rows = completeness.transactional(assigned(window, ends))
+    return completeness.shortfalls_by_incarnation(rows, ends, counted)
+
+
 def interrupted(window: DataFrame, ends: DataFrame, counted: Column) -> DataFrame:
     """Find transactions with a repeated BEGIN that no incarnation sent whole."""
     rows = completeness.transactional(assigned(window, ends))
     return completeness.interrupted(rows, ends, counted)
+
+
+def sent_once(window: DataFrame, ends: DataFrame) -> DataFrame:
+    """Let what unnamed incarnations of the connector sent again be one row; see there."""
+    return completeness.sent_once(assigned(window, ends), ends)
 
 
 def in_batches(

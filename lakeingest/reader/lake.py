@@ -22,8 +22,10 @@ from lakeingest.engine.delta_log import commits, is_delta_table
 from lakeingest.engine.hudi_streamer import with_positions
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import ConfigError, UsageError
-from lakeingest.folders import LakeFolders
+from lakeingest.folders import LakeFolders, folder_name
+from lakeingest.named import quoted
 from lakeingest.reader.as_of import AsOf, SourceTransaction, understood
+from lakeingest.reader.views import Views, view_names
 from lakeingest.session import require_hudi
 from lakeingest.shape import LEDGER, LEDGER_FOLDER, MetadataColumns
 
@@ -111,17 +113,15 @@ class Snapshot:
             require_hudi(self._spark, write=False)
         return found
 
-    def create_views(self, prefix: str = "") -> list[str]:
-        """Make a temporary view per table; dots in names become underscores.
+    def create_views(self, prefix: str = "") -> Views:
+        """Make a temporary view per table; see ``view_names``.
 
         Returns:
-            The views' names.
+            The views' names, and which table each one shows (``tables``).
         """
-        views = []
-        for name in self.versions:
-            view = f"{prefix}{name.replace('.', '_')}"
-            self.table(name).createOrReplaceTempView(view)
-            views.append(view)
+        views = Views(view_names(self.versions, prefix))
+        for view, name in views.tables.items():
+            self.table(name).createOrReplaceTempView(quoted(view))
         return views
 
 
@@ -155,13 +155,20 @@ class Lake:
                 ledger = ledger.withColumn(name, F.lit(None).cast(LEDGER[name].dataType))
         return ledger.where(F.col("kind") == kind)
 
-    def _folders(self, newest: Row | None) -> LakeFolders:
-        """Return where the tables lie now, by the newest publication.
+    def _folders(self, *publications: Row | None) -> LakeFolders:
+        """Return where the tables lie now, by the newest publication that names each.
 
-        An older one says where they lay: a table that was moved took its versions along.
+        An older one says where they lay: a table that was moved took its versions along. One that
+        names no folder means that of the table's name, whatever is in it.
+
+        Args:
+            publications: Older ones before newer ones.
         """
-        paths = newest["paths"] if newest is not None else None
-        return LakeFolders(self._root, dict(paths or {}))
+        paths: dict[str, str] = {}
+        for row in publications:
+            if row is not None:
+                paths |= {name: name for name in row["tables"]} | (row["paths"] or {})
+        return LakeFolders(self._root, {n: p for n, p in paths.items() if folder_name(n) != p})
 
     def history(self) -> DataFrame:
         """Return the publications, newest first.
@@ -236,21 +243,31 @@ class Lake:
         """
         wanted = None if as_of is None else understood(as_of)
         with storage(self._root):
-            publications = self._rows("publication")
-            order = F.col("batch").desc()
-            chosen = self._chosen(publications, wanted).orderBy(order)
-            row = chosen.select("batch", "tables", "paths").first()
+            newest = self._newest()
+            row = newest
+            if wanted is not None:
+                chosen = self._chosen(self._rows("publication"), wanted)
+                ordered = chosen.orderBy(F.col("batch").desc())
+                row = ordered.select("batch", "tables", "paths").first()
             if row is None:
                 raise UsageError(_unknown(wanted))
-            newest = row if as_of is None else publications.orderBy(order).select("paths").first()
-        return Snapshot(self._spark, self._folders(newest), row, self._names)
+        return Snapshot(self._spark, self._folders(row, newest), row, self._names)
+
+    def _newest(self) -> Row | None:
+        """Return the newest publication, read from the one file that it is in.
+
+        Its number is the highest of all rows, which Delta knows from its files' statistics.
+        """
+        ledger = self._spark.read.format("delta").load(self._ledger)
+        last = ledger.agg(F.max("batch").alias("batch")).first()
+        number = F.lit(last["batch"] if last else None)
+        found = self._rows("publication").where(F.col("batch") == number)
+        return found.select("batch", "tables", "paths").first()
 
     def _chosen(
-        self, publications: DataFrame, wanted: int | datetime | SourceTransaction | None
+        self, publications: DataFrame, wanted: int | datetime | SourceTransaction
     ) -> DataFrame:
         """Return the publications of which the newest one is meant."""
-        if wanted is None:
-            return publications
         if isinstance(wanted, int):
             return publications.where(F.col("batch") == wanted)
         if isinstance(wanted, datetime):
@@ -265,7 +282,7 @@ class Lake:
         """
         found = self._rows("publication").orderBy("batch").select("batch", "tables", "paths")
         rows = found.collect()
-        folders = self._folders(rows[-1] if rows else None)
+        folders = self._folders(*rows)
         return [Snapshot(self._spark, folders, row, self._names) for row in rows]
 
     def tables(self) -> list[str]:

@@ -176,11 +176,16 @@ class TableState:
 class Sink(Protocol):
     """A lake format."""
 
-    def state(self, collection: str) -> TableState | None:
+    def state(self, collection: str, since: int | None = None) -> TableState | None:
         """Return the table's state; null when it does not exist.
+
+        Args:
+            collection: The source table.
+            since: Version up to which its commits are known; null: none is looked at.
 
         Raises:
             ConfigError: The path holds a table that is not this pipeline's.
+            DataError: Somebody else changed its rows after ``since``.
         """
 
     def refuse_foreign_files(self, collection: str) -> None:
@@ -202,7 +207,8 @@ class Sink(Protocol):
 
         Raises:
             FencedError: A later writer has this table.
-            DataError: The changeset does not fit the table.
+            DataError: The changeset does not fit the table; or somebody else changed its rows after
+                ``previous``, which then is found behind the commit.
         """
 
     def fence(self, state: TableState, writer: int, run: str) -> TableState:
@@ -211,6 +217,10 @@ class Sink(Protocol):
         Returns:
             The state that holds now; its note may be ahead of ``state``'s if an older writer
             committed meanwhile.
+
+        Raises:
+            FencedError: Others keep writing to the table.
+            DataError: Somebody else changed its rows after ``state``.
         """
 
     def read(self, collection: str, version: int) -> DataFrame:

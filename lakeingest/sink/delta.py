@@ -13,7 +13,7 @@ their range so that file statistics prune. The look-up costs a fraction of the M
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from lakeingest.engine.delta_log import TABLE_PROPERTIES, is_delta_table
+from lakeingest.engine.delta_log import TABLE_PROPERTIES, commits, is_delta_table
 from lakeingest.engine.held import held
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import FencedError
@@ -36,6 +36,7 @@ from lakeingest.sink.delta_commit import writer as delta_writer
 from lakeingest.sink.delta_direct import DirectCommits
 from lakeingest.sink.delta_evolution import merged_rows, rewrites
 from lakeingest.sink.delta_merge import merge
+from lakeingest.sink.foreign_changes import refuse_foreign_change
 from lakeingest.sink.foreign_files import refuse_files
 from lakeingest.sink.merge_law import (
     MergeLaw,
@@ -45,7 +46,7 @@ from lakeingest.sink.merge_law import (
     without_forgiven,
 )
 from lakeingest.sink.partition_types import kept_by_folders, refuse_types
-from lakeingest.sink.progress import carried, created_by_another, owned
+from lakeingest.sink.progress import carried, created_by_another, owned, recalled
 from lakeingest.sink.schema_change import (
     SchemaChange,
     evolved_schema,
@@ -72,6 +73,8 @@ class DeltaSink:
         hard: bool,
         null_missing: bool,
         direct: bool = True,
+        foreign: bool = False,
+        notes: Callable[[str], Sequence[str]] = lambda _: (),
     ) -> None:
         """Bind to a lake.
 
@@ -83,6 +86,8 @@ class DeltaSink:
             hard: Whether a delete removes its row.
             null_missing: Whether a value that is nowhere to be found becomes NULL.
             direct: Whether small commits may go through a transaction of our own.
+            foreign: Whether other writers may change rows.
+            notes: Gives what the ledger has of a table's commits (``progress.recalled``).
         """
         self._spark = spark
         self._folders = folders
@@ -91,22 +96,53 @@ class DeltaSink:
         self._hard = hard
         self._null_missing = null_missing
         self._direct = DirectCommits(spark, wanted=direct)
+        self._foreign = foreign
+        self._notes = notes
 
     def path(self, collection: str) -> str:
         """Return the table's folder."""
         return self._folders.table(collection)
 
-    def state(self, collection: str) -> TableState | None:
-        """Return version and progress; null when there is no table.
+    def state(self, collection: str, since: int | None = None) -> TableState | None:
+        """Return version and progress; null when there is no table; see the contract.
 
         Raises:
             ConfigError: The folder holds a table or files that are not this pipeline's.
+            DataError: Somebody else changed rows after ``since``.
         """
         path = self.path(collection)
         if not is_delta_table(self._spark, path):
             return None
         version, note = newest_note(self._spark, path)
-        return TableState(version, owned(note, self._pipeline, path, "Delta"))
+        if (note is None or note.fences) and not self._reaches_back(path):
+            note = recalled(note, self._notes(collection))
+        found = TableState(version, owned(note, self._pipeline, collection, path, "Delta"))
+        return found if since is None else self._ours(collection, found, since)
+
+    def _ours(self, collection: str, now: TableState, since: int, own: int = 0) -> TableState:
+        """Return ``now``, if nobody else changed rows after ``since``.
+
+        Args:
+            collection: The source table.
+            now: Its state.
+            since: Version up to which its commits are known.
+            own: Commits of this writer's since.
+
+        Raises:
+            DataError: Somebody did.
+        """
+        if not self._foreign and now.version > since + own:
+            path = self.path(collection)
+            repair = (
+                f"To take it back: RESTORE TABLE delta.`{path}` TO VERSION AS OF {since}; then run "
+                "again."
+            )
+            refuse_foreign_change(collection, commits(self._spark, path), since, repair)
+        return now
+
+    def _reaches_back(self, path: str) -> bool:
+        """Return whether the table's log still has its first commit: then it has lost nothing."""
+        return any(commit.version == 0 for commit in commits(self._spark, path))
 
     def refuse_foreign_files(self, collection: str) -> None:
         """Stop at a folder with data that no Delta log explains (Parquet, Hudi, Iceberg).
@@ -128,6 +164,7 @@ class DeltaSink:
 
     def fence(self, state: TableState, writer: int, run: str) -> TableState:
         """Commit the table's progress again under ``writer``; see the contract."""
+        known = state.version
         for attempt in range(_FENCE_ATTEMPTS):
             note = state.note.fenced(writer, run, attempt)
             if self._hard and note.tombstones:
@@ -137,7 +174,7 @@ class DeltaSink:
             if found is None or (found.run, found.token) != (note.run, note.token):
                 continue
             if found.same_progress(note):
-                return TableState(version, found)
+                return self._ours(note.collection, TableState(version, found), known, own=1)
             state = TableState(version, found)
         message = f"Other runs keep writing to table '{state.note.collection}'; stop them first."
         raise FencedError(message)
@@ -167,6 +204,11 @@ class DeltaSink:
             self._keep_tombstones(changeset, note)
         if previous is None:
             return self._create(changeset, note)
+        # Afterwards: whatever came between the look and the commit is behind ``previous``, too.
+        landed = self._applied(changeset, note, previous)
+        return self._ours(note.collection, landed, previous.version, own=1)
+
+    def _applied(self, changeset: Changeset, note: CommitNote, previous: TableState) -> TableState:
         change = self._change(changeset, note)
         self._support(change, note, previous)
         if rewrites(change, changeset):
@@ -277,7 +319,7 @@ class DeltaSink:
             return
         session = self._altering(note, previous)
         feature = "'delta.feature.timestampNtz' = 'supported'"
-        session.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({feature})")
+        session.sql(f"ALTER TABLE delta.{quoted(path)} SET TBLPROPERTIES ({feature})")
 
     def _altering(self, note: CommitNote, previous: TableState) -> SparkSession:
         """Return a session whose ``ALTER TABLE`` repeats the last progress: no data moves."""
@@ -300,7 +342,7 @@ class DeltaSink:
                 f"{quoted(item.name)} {item.dataType.simpleString()} AFTER {quoted(after)}"
             )
             after = item.name
-        session.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({', '.join(specs)})")
+        session.sql(f"ALTER TABLE delta.{quoted(path)} ADD COLUMNS ({', '.join(specs)})")
 
     def _tombstones(self, collection: str) -> str:
         return f"{self.path(collection)}{TOMBSTONES}"

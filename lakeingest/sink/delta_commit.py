@@ -3,7 +3,9 @@
 Delta skips a write in silence when its ``txnAppId`` has already seen a version as high as
 ``txnVersion``, and raises ``ConcurrentTransactionException`` when a rival commits the same id
 meanwhile. Both mean "fenced", so after every write the newest commits are read back: only when our
-own note is among them did the write happen. A MERGE takes these ids from session settings, which
+own note is among them did the write happen. A conflict with another's commit, such as OPTIMIZE,
+fences nobody: the log tells, by a token as high as ours, and where there is none the batch is
+tried again. A MERGE takes these ids from session settings, which
 stay set and would make the next write vanish; each commit therefore runs in a session of its own,
 which is thrown away (sessions share jars and cache). Engine facts: Delta 3.3
 ``DeltaCommand.hasBeenExecuted``, ``ConflictChecker``.
@@ -18,7 +20,7 @@ from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from lakeingest.engine.delta_log import commits
 from lakeingest.engine.own_session import own_session
-from lakeingest.errors import FencedError, TransientError
+from lakeingest.errors import TransientError
 from lakeingest.sink import progress
 from lakeingest.sink.contract import CommitNote, TableState
 
@@ -71,17 +73,26 @@ def newest_note(spark: SparkSession, path: str) -> tuple[int, CommitNote | None]
 
 
 @contextmanager
-def rivals_fence(collection: str) -> Iterator[None]:
-    """Turn Delta's conflict exceptions into ``FencedError``."""
+def rivals_fence(spark: SparkSession, path: str, note: CommitNote) -> Iterator[None]:
+    """Turn Delta's conflict exceptions into errors of ours.
+
+    Raises:
+        FencedError: Another driver of the pipeline has the table.
+        TransientError: Maintenance, or anybody else, changed the table.
+    """
     try:
         yield
     except Exception as error:
         if any(name in f"{type(error).__name__} {error}" for name in _CONCURRENT):
+            _, found = newest_note(spark, path)
+            if found is not None and found.token >= note.token and found.run != note.run:
+                raise progress.overtaken(note) from error
             message = (
-                f"Another writer committed to table '{collection}' at the same time. Nothing of "
-                "this batch was published; run again."
+                f"Table '{note.collection}' was changed by another writer (OPTIMIZE, ALTER TABLE) "
+                "while this batch was written. Nothing of it was published; run again, or run "
+                "maintenance when the pipeline is idle."
             )
-            raise FencedError(message) from error
+            raise TransientError(message) from error
         raise
 
 
@@ -92,9 +103,9 @@ def committed(
 
     Raises:
         FencedError: A later writer's token stands in the log.
-        TransientError: The commit is not there for another reason.
+        TransientError: The commit is not there for another reason; see ``rivals_fence``.
     """
-    with rivals_fence(note.collection):
+    with rivals_fence(spark, path, note):
         write()
     version, found = newest_note(spark, path)
     if found is not None and found.run == note.run and found.token == note.token:

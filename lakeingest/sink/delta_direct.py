@@ -111,7 +111,7 @@ class DirectCommits:
             if (previous.note.run, previous.note.token) == (note.run, note.token):
                 return previous
             raise overtaken(note)
-        with rivals_fence(note.collection):
+        with rivals_fence(self._spark, path, note):
             written = write(transaction)
             if written is None:
                 return None

@@ -17,6 +17,7 @@ Where it would read old rows' values otherwise than as they are in the wider typ
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +43,7 @@ from lakeingest.sink.hudi_rows import (
 )
 from lakeingest.sink.merge_law import MergeLaw
 from lakeingest.sink.partition_types import kept_by_folders
-from lakeingest.sink.progress import carried, created_by_another, owned
+from lakeingest.sink.progress import carried, created_by_another, owned, recalled
 from lakeingest.sink.schema_change import SchemaChange, evolved_schema, schema_change
 from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
 from lakeingest.sink.tombstones import buried, buried_matters, without_buried
@@ -64,6 +65,8 @@ class HudiSink:
         hard: bool,
         null_missing: bool,
         settings: HudiSettings,
+        foreign: bool = False,
+        notes: Callable[[str], Sequence[str]] = lambda _: (),
     ) -> None:
         """Bind to a lake.
 
@@ -75,6 +78,8 @@ class HudiSink:
             hard: Whether a delete removes its row.
             null_missing: Whether a value that is nowhere to be found becomes NULL.
             settings: How tables are kept.
+            foreign: Whether other writers may change rows.
+            notes: Gives what the ledger has of a table's commits (``progress.recalled``).
         """
         self._spark = spark
         self._folders = folders
@@ -83,6 +88,8 @@ class HudiSink:
         self._hard = hard
         self._null_missing = null_missing
         self._settings = settings
+        self._foreign = foreign
+        self._notes = notes
         self._schemas: dict[str, tuple[int, StructType]] = {}
         self._adopted: dict[str, str] = {}
 
@@ -90,18 +97,22 @@ class HudiSink:
         """Return the table's folder."""
         return self._folders.table(collection)
 
-    def state(self, collection: str) -> TableState | None:
-        """Return version and progress; null when there is no table.
+    def state(self, collection: str, since: int | None = None) -> TableState | None:
+        """Return version and progress; null when there is no table; see the contract.
 
         Raises:
             ConfigError: The folder holds a table that is not this pipeline's, or Hudi removes the
                 rows from it that are to be marked.
+            DataError: Somebody else changed rows after ``since``.
         """
         path = self.path(collection)
         version, note = self.table(collection).newest_note()
         if version is None:
             return None
-        note = owned(note, self._pipeline, path, "Hudi")
+        if note is not None and note.fences:
+            # Archived; without any note of ours left, the table may be anybody's.
+            note = recalled(note, self._notes(collection))
+        note = owned(note, self._pipeline, collection, path, "Hudi")
         if note.adopted_at:
             if not self._hard:
                 raise soft_deletes(collection)
@@ -109,7 +120,17 @@ class HudiSink:
         if not self._hard and self.table(collection).removes_deleted():
             raise removed_for_good(collection)
         self._adopted[collection] = note.adopted_at
-        return TableState(version, note)
+        return self._ours(collection, TableState(version, note), since)
+
+    def _ours(self, collection: str, now: TableState, since: int | None) -> TableState:
+        """Return ``now``, if nobody else changed rows after ``since``.
+
+        Raises:
+            DataError: Somebody did.
+        """
+        if since is not None and now.version > since and not self._foreign:
+            self.table(collection).refuse_foreign_change(collection, since)
+        return now
 
     def refuse_foreign_files(self, collection: str) -> None:
         """Stop at a folder with data that no Hudi timeline explains (Parquet, Delta, Iceberg).
@@ -129,6 +150,7 @@ class HudiSink:
 
     def fence(self, state: TableState, writer: int, run: str) -> TableState:
         """Commit the table's progress again under ``writer``; see the contract."""
+        known = state.version
         for attempt in range(_FENCE_ATTEMPTS):
             note = state.note.fenced(writer, run, attempt)
             if self._hard and note.tombstones:
@@ -140,7 +162,7 @@ class HudiSink:
             if version is None or found is None or (found.run, found.token) != (run, note.token):
                 continue
             if found.same_progress(note):
-                return TableState(version, found)
+                return self._ours(note.collection, TableState(version, found), known)
             state = TableState(version, found)
         message = f"Other runs keep writing to table '{state.note.collection}'; stop them first."
         raise FencedError(message)
@@ -159,7 +181,9 @@ class HudiSink:
             if changeset.deletes:
                 changeset = replace(changeset, frame=held(changeset.frame))
                 self._keep_tombstones(changeset, note)
-        return self._land(changeset, note, previous)
+        landed = self._land(changeset, note, previous)
+        # Afterwards: whatever came between the look and the commit is behind ``previous``, too.
+        return self._ours(note.collection, landed, previous.version if previous else None)
 
     def _land(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None

@@ -89,7 +89,7 @@ class HudiAdoption:
             raise ConfigError(message)
         if note is None:
             return True
-        owned(note, self._pipeline, path, "Hudi")
+        owned(note, self._pipeline, collection, path, "Hudi")
         return False
 
     def checkpoint(self, collection: str) -> str | None:

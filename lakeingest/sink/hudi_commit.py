@@ -22,11 +22,12 @@ from pyspark.sql import functions as F
 
 from lakeingest.engine.commit import Commit
 from lakeingest.engine.hudi_streamer import table_properties, with_positions
-from lakeingest.engine.hudi_table import commits, is_hudi_table, rows_of
-from lakeingest.errors import ConfigError, FencedError, TransientError
+from lakeingest.engine.hudi_table import commits, is_hudi_table, restored_after, rows_of
+from lakeingest.errors import ConfigError, DataError, FencedError, TransientError
 from lakeingest.shape import MetadataColumns
 from lakeingest.sink import progress
 from lakeingest.sink.contract import CommitNote, TableState
+from lakeingest.sink.foreign_changes import refuse_foreign_change
 from lakeingest.sink.hudi_adopted import adopted_options, decided_by_lsn, refuse_streamed
 from lakeingest.sink.hudi_keys import record_key, with_record_key
 from lakeingest.sink.hudi_options import HudiSettings, at_first, commit_options, write_options
@@ -93,6 +94,26 @@ class HudiTable:
         found = commits(self.spark, self.path)
         refuse_streamed(collection, takewhile(lambda commit: not commit.metadata, found))
 
+    def refuse_foreign_change(self, collection: str, since: int) -> None:
+        """Stop where somebody else changed rows after a version.
+
+        Raises:
+            DataError: Somebody did.
+        """
+        if restored_after(self.spark, self.path, since):
+            message = (
+                f"Another writer restored Hudi table '{collection}' to an earlier commit after "
+                f"version {since} of lakeingest, so changes are missing from it. Nothing of this "
+                "batch was published. Load the lake anew (another lakeingest.target.path), or set "
+                "lakeingest.foreign.changes=accept to go on without them."
+            )
+            raise DataError(message)
+        repair = (
+            "To take it back while it is the table's newest commit: Hudi's rollback of that "
+            "instant (CALL rollback_to_instant); then run again."
+        )
+        refuse_foreign_change(collection, commits(self.spark, self.path), since, repair)
+
     def removes_deleted(self) -> bool:
         """Tell whether Hudi drops rows under our mark of a delete, as it was told at first."""
         return table_properties(self.spark, self.path).get(_MARK) == self.names.deleted
@@ -141,12 +162,12 @@ class HudiTable:
         refuse_other_layout(note.collection, found.layout if found else "", note.layout)
         if is_left_unfinished(options) and is_hudi_table(self.spark, self.path):
             # A rival may roll the same commit back, and then one of the two finds it gone.
-            with _rivals_fence(note.collection):
+            with _rivals_fence(self, note):
                 settle(self.spark, self.path, note.collection, options)
         options |= unfinished_clustering(options)
         options |= retention(self.settings.given, self._commits()) | commit_options(note)
         writer = prepared.write.format("hudi").options(**options)
-        with _rivals_fence(note.collection), _first_settings(note.collection, self.path, version):
+        with _rivals_fence(self, note), _first_settings(note.collection, self.path, version):
             writer.mode("append").save(self.path)
         return self._landed(note, previous)
 
@@ -162,7 +183,7 @@ class HudiTable:
         )
         if not made:
             options |= at_first(beside_adopted=self.beside_adopted)
-        return with_record_key(rows, note.key, key), options
+        return with_record_key(rows, note.key, key, options), options
 
     def _as_adopted(self, rows: DataFrame) -> tuple[DataFrame, dict[str, str]]:
         """Return rows and options for a table that is kept as its first writer kept it."""
@@ -196,8 +217,13 @@ class HudiTable:
 
 
 @contextmanager
-def _rivals_fence(collection: str) -> Iterator[None]:
-    """Turn Hudi's conflicts into ``FencedError``, services and locks into ``TransientError``."""
+def _rivals_fence(table: HudiTable, note: CommitNote) -> Iterator[None]:
+    """Turn Hudi's conflicts, services and locks into ``TransientError``.
+
+    Raises:
+        FencedError: The conflict is with another driver of the pipeline.
+    """
+    collection = note.collection
     try:
         yield
     except Exception as error:
@@ -218,11 +244,14 @@ def _rivals_fence(collection: str) -> Iterator[None]:
             )
             raise TransientError(message) from error
         if any(name in text for name in _CONCURRENT):
+            _, found = table.newest_note()
+            if found is not None and found.token >= note.token and found.run != note.run:
+                raise progress.overtaken(note) from error
             message = (
-                f"Another writer committed to table '{collection}' at the same time. Nothing of "
-                "this batch was published; run again."
+                f"Another writer (compaction, clustering, a rollback) committed to table "
+                f"'{collection}' at the same time. Nothing of this batch was published; run again."
             )
-            raise FencedError(message) from error
+            raise TransientError(message) from error
         raise
 
 

@@ -3,14 +3,20 @@
 Hudi writes a key of several columns as ``a:1,b:2``, without escaping: the rows ``('x,b:y', 'z')``
 and ``('x', 'y,b:z')`` of a table with two text columns as key become one (measured), and it refuses
 the empty text as a key of one column. So where a key column can hold any text, the record key is a
-column of its own with the key columns as a JSON array, in which quotes are escaped. Numbers, dates
-and times cannot be mistaken and stay what Hudi's users know.
+column of its own with the key columns as a JSON array, in which quotes are escaped. Numbers and
+dates cannot be mistaken and stay what Hudi's users know.
+
+A bucket index takes any text with a comma and a colon for a key of several columns, and looks for
+the next column behind a colon for ever where no comma stands between the last two colons, as in
+``["1","2024-10-27 00:30:00"]`` (``KeyGenUtils.extractRecordKeysByFields`` of Hudi 1.2: the write
+never ends). In such texts, which no bucket can have yet, colons are escaped. Rejected: to escape
+all of them, since keys that were written before would get another text, and their rows a double.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -31,6 +37,9 @@ from lakeingest.sink.schema_change import SchemaChange
 
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 """What Avro, in which Hudi keeps its schemas, takes as a name."""
+
+_ENDLESS = ":[^,:]*:[^:]*$"
+"""The last two colons have no comma between them."""
 
 _PLAIN = (NumericType, DateType, BooleanType)
 
@@ -112,16 +121,30 @@ def _scale(kind: DataType) -> object:
     return kind.scale if isinstance(kind, DecimalType) else kind
 
 
-def with_record_key(rows: DataFrame, key: Sequence[str], columns: tuple[str, ...]) -> DataFrame:
+def with_record_key(
+    rows: DataFrame, key: Sequence[str], columns: tuple[str, ...], options: Mapping[str, str]
+) -> DataFrame:
     """Add the column that ``record_key`` asks for, if any.
 
     Binary columns are written in hexadecimal, all others as Spark casts them to text: a moment as
     it is called in the session's zone, which is UTC in every run (``apply.run.run_session``).
+
+    Args:
+        rows: Of the table.
+        key: Its key columns.
+        columns: What ``record_key`` returns.
+        options: How the table is written.
     """
     if columns == tuple(key):
         return rows
     (own,) = columns
-    return rows.withColumn(own, F.to_json(F.array(*(_text(rows, name) for name in key))))
+    text = F.to_json(F.array(*(_text(rows, name) for name in key)))
+    # Complex generators put the column's name before it, and Hudi finds that.
+    bare = "Complex" not in options["hoodie.datasource.write.keygenerator.class"]
+    if bare and options["hoodie.index.type"].upper() == "BUCKET":
+        escaped = F.replace(text, F.lit(":"), F.lit("\\u003a"))
+        text = F.when(text.contains(",") & text.rlike(_ENDLESS), escaped).otherwise(text)
+    return rows.withColumn(own, text)
 
 
 def _text(rows: DataFrame, name: str) -> Column:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
 from lakeingest.engine.commit import Commit
 from lakeingest.errors import ConfigError, FencedError
 from lakeingest.sink.contract import Changeset, CommitNote, TableState
+from lakeingest.sink.foreign_changes import standing
 
 
 def newest_note(found: Iterable[Commit]) -> tuple[int, CommitNote | None]:
@@ -16,22 +17,46 @@ def newest_note(found: Iterable[Commit]) -> tuple[int, CommitNote | None]:
 
     Foreign commits on top (OPTIMIZE, VACUUM) are passed over. So are fences: only a commit of rows
     says how far the table is, for a fence may have been made by somebody who had read too little.
+    Nor does what a restore took back, though its token counts.
 
     Args:
         found: The table's commits, newest first; read as far as needed.
     """
     version = -1
     newest: CommitNote | None = None
-    for commit in found:
+
+    def noted(commit: Commit) -> Commit:
+        nonlocal version, newest
         version = max(version, commit.version)
+        newest = newest or CommitNote.from_json(commit.metadata)
+        return commit
+
+    for commit in standing(map(noted, found)):
         note = CommitNote.from_json(commit.metadata)
-        if note is None:
-            continue
-        newest = newest or note
-        if not note.fences:
+        if note is not None and not note.fences:
+            newest = newest or note
             return version, replace(note, run=newest.run, token=newest.token)
     # The log does not reach back to a commit of rows: what fences repeat is the best there is.
     return version, newest
+
+
+def recalled(note: CommitNote | None, notes: Sequence[str]) -> CommitNote | None:
+    """Return the progress that the ledger has of a table whose own log has lost it.
+
+    Args:
+        note: What the log has: that of a fence, with the newest run and token; or nothing.
+        notes: Of the table's publications: the newest one, and the newest with a schema.
+    """
+    known = [found for found in map(CommitNote.from_json, notes) if found is not None]
+    if not known:
+        return note
+    newest = replace(known[0], schema=known[0].schema or known[-1].schema)
+    if note is None:
+        return newest
+    if note.batch > newest.batch:
+        # The table is ahead of the ledger, so only the fence tells what is in it.
+        return note
+    return replace(newest, run=note.run, token=max(note.token, newest.token))
 
 
 def carried(
@@ -58,12 +83,15 @@ def carried(
     )
 
 
-def owned(note: CommitNote | None, pipeline: str, path: str, kind: str) -> CommitNote:
-    """Return the note of a table, if the table is this pipeline's.
+def owned(
+    note: CommitNote | None, pipeline: str, collection: str, path: str, kind: str
+) -> CommitNote:
+    """Return the note of a table, if the table is this pipeline's and of this collection.
 
     Args:
         note: Of its newest commit.
         pipeline: Name of the pipeline.
+        collection: The source table whose changes it is to hold.
         path: Where the table lies.
         kind: The format's name, for people.
 
@@ -71,7 +99,13 @@ def owned(note: CommitNote | None, pipeline: str, path: str, kind: str) -> Commi
         ConfigError: It is another's, or nobody's.
     """
     if note is not None and note.pipeline == pipeline:
-        return note
+        if note.collection == collection:
+            return note
+        message = (
+            f"The folder of table '{collection}', '{path}', holds table '{note.collection}'. It "
+            f"was not touched. Set lakeingest.table.{collection}.path to another folder."
+        )
+        raise ConfigError(message)
     owner = "no lakeingest pipeline" if note is None else f"pipeline '{note.pipeline}'"
     message = (
         f"The target '{PurePosixPath(path).name}' under lakeingest.target.path already holds a "

@@ -31,13 +31,13 @@ class RoutedSink:
         """Return where the table lies."""
         return self._sink(collection).path(collection)
 
-    def state(self, collection: str) -> TableState | None:
-        """Return the table's state; null when it does not exist.
+    def state(self, collection: str, since: int | None = None) -> TableState | None:
+        """Return the table's state; null when it does not exist; see the contract.
 
         Raises:
             ConfigError: The path holds a table that is not this pipeline's, or of another format.
         """
-        found = self._sink(collection).state(collection)
+        found = self._sink(collection).state(collection, since)
         if found is not None:
             return found
         wanted = self._format_of(collection)

@@ -75,6 +75,10 @@ class SourceSettings(Protocol):
         """The topic of BEGIN and END."""
 
     @property
+    def retired_topics(self) -> tuple[str, ...]:
+        """Topics that are not read any more."""
+
+    @property
     def kafka_options(self) -> Mapping[str, _Secret]:
         """Settings of the Kafka client by its own names."""
 
@@ -90,7 +94,13 @@ def open_source(spark: SparkSession, config: SourceSettings) -> Source:
         ConfigError: The kind is unknown, or a setting is missing or has no equal in a client.
         UnavailableError: The package that reads Kafka is not installed.
     """
-    rule = (config.topic_prefix, config.topics, config.topic_pattern, config.transaction_topic)
+    rule = (
+        config.topic_prefix,
+        config.topics,
+        config.topic_pattern,
+        config.transaction_topic,
+        config.retired_topics,
+    )
     if config.kind == "kafka":
         options = {key: value.get_secret_value() for key, value in config.kafka_options.items()}
         return KafkaSource(spark, options, *rule)

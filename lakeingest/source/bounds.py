@@ -11,8 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from lakeingest.errors import DataError, InvariantError, UnavailableError
+from lakeingest.errors import (
+    DataError,
+    InvariantError,
+    LakeingestError,
+    TransientError,
+    UnavailableError,
+)
 from lakeingest.source.contract import OffsetRange, Source, TopicPartition, Watermarks
+from lakeingest.source.topics import MissingTopicError
 
 # How Spark's consumer (``KafkaDataConsumer.reportDataLoss``) and the Kafka client name the place
 # that is gone. Everything else they report may be another fault.
@@ -26,10 +33,15 @@ _LOSS = (
         r"out of range for partition (?P<topic>[\w.-]+)-(?P<partition>\d+)"
     ),
 )
+_LOAD_ANEW = (
+    "Do not go on from the old offsets: delete the connector's topics and offsets, let it take a "
+    "new snapshot of all tables, and load it into another lakeingest.target.path."
+)
 _MADE_AGAIN = (
     "The topic was deleted and made again, or the broker lost data: its offsets mean other records "
-    "now. Start the pipeline anew with a new snapshot; do not go on from the old offsets."
+    f"now. {_LOAD_ANEW}"
 )
+_SHOWN = 3
 
 
 def wanted_ranges(ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
@@ -66,8 +78,8 @@ def check_retained(
         bounds = marks.get(TopicPartition(span.topic, span.partition))
         if bounds is None:
             message = (
-                f"Topic {span.topic!r} has no partition {span.partition} any more, but offsets "
-                f"{span.start} to {span.end} of it were planned. {_MADE_AGAIN}"
+                f"Topic {span.topic!r} has no partition {span.partition} any more, but offset "
+                f"{span.start} of it is wanted. {_MADE_AGAIN}"
             )
             raise DataError(message)
         if span.start < bounds.earliest:
@@ -76,7 +88,19 @@ def check_retained(
             raise _behind_the_log(span.topic, span.partition, span.end, bounds.high)
 
 
-def data_loss_error(error: BaseException, source: Source) -> DataError | None:
+def made_again(topics: Sequence[str]) -> DataError:
+    """Return the error for topics that have another id than when they were last read."""
+    more = f" and {len(topics) - _SHOWN} more" if len(topics) > _SHOWN else ""
+    named = ", ".join(map(repr, topics[:_SHOWN]))
+    return DataError(
+        f"Kafka's id of topic {named}{more} is another one than when it was last read: the topic "
+        "was deleted and made again, or this is another cluster, and its offsets mean other "
+        f"records now. {_LOAD_ANEW} Only if it is a copy with the same offsets (a linked cluster), "
+        "set lakeingest.source.new.topic.id=accept."
+    )
+
+
+def data_loss_error(error: BaseException, source: Source) -> LakeingestError | None:
     """Translate a failure of Spark's Kafka reader about offsets that do not exist.
 
     Args:
@@ -84,7 +108,9 @@ def data_loss_error(error: BaseException, source: Source) -> DataError | None:
         source: Asked for the bounds as they are now.
 
     Returns:
-        The error to raise from ``error``, or None if ``error`` is about something else.
+        The error to raise from ``error``, or None if ``error`` is about something else. It is no
+        ``DataError`` where the offset is there, or where no broker says whether it is: a replica
+        that has just become the leader may lag for a moment.
     """
     text = str(error)
     found = next((match for match in (loss.search(text) for loss in _LOSS) if match), None)
@@ -93,9 +119,16 @@ def data_loss_error(error: BaseException, source: Source) -> DataError | None:
     topic, partition, wanted = found["topic"], int(found["partition"]), int(found["offset"])
     try:
         bounds = source.watermarks([topic]).get(TopicPartition(topic, partition))
-    except UnavailableError:
+    except MissingTopicError:
         # The topic itself is gone; the loss is still the thing to report.
         bounds = None
+    except UnavailableError as away:
+        return away
+    if bounds is not None and bounds.earliest <= wanted <= bounds.high:
+        return TransientError(
+            f"Topic {topic!r}, partition {partition}: a broker did not have offset {wanted}, which "
+            "is there now. Nothing of this window was published; run again."
+        )
     if bounds is not None and wanted > bounds.high:
         return _behind_the_log(topic, partition, wanted, bounds.high)
     return _removed(topic, partition, wanted, bounds.earliest if bounds else None)
@@ -107,9 +140,8 @@ def _removed(topic: str, partition: int, wanted: int, earliest: int | None) -> D
     return DataError(
         f"Topic {topic!r}, partition {partition}: offset {wanted} is wanted but {first}. Retention "
         "(or delete-records) removed changes that were never applied, and they cannot be read "
-        "again from Kafka. Take a new snapshot of the topic's table (a Debezium snapshot or a "
-        "backfill) and go on behind the gap; then raise retention.ms (or retention.bytes) above "
-        "the longest pause of the pipeline."
+        f"again from Kafka. {_LOAD_ANEW} Raise retention.ms (or retention.bytes) above the longest "
+        "pause of the pipeline."
     )
 
 

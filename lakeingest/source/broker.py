@@ -4,7 +4,8 @@ Rejected: Spark's reader with ``endingOffsets=latest``, which fixes no range and
 each look; and a consumer per partition with ``get_watermark_offsets``, whose upper bound is the
 high watermark: a range that ends behind the last stable offset makes a ``read_committed`` reader
 wait two minutes for records that an open Kafka transaction still hides. ``list_offsets`` takes the
-isolation level and answers for all partitions with one request per broker.
+isolation level and answers for all partitions with one request per broker. Partitions and ids of
+topics come with one answer, so that ids cost no request; it never makes the broker create a topic.
 
 A topic just created answers NOT_LEADER_FOR_PARTITION for a moment, and a broker that restarts is
 away for some seconds: such answers are asked again within the patience of the options.
@@ -19,9 +20,10 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as NoAnswerInTime
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, admin
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, Uuid, admin
 from confluent_kafka import TopicPartition as ClientPartition
 
 from lakeingest.errors import AccessError, ConfigError, LakeingestError, UnavailableError
@@ -37,6 +39,10 @@ _CRITICAL = 2
 _PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
 
+_UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PART"
+_HIDDEN_TOPIC = "TOPIC_AUTHORIZATION_FAILED"
+"""A topic that the user may not describe, also one that is not there (since Kafka 1.0)."""
+
 # By name: the codes that librdkafka itself sets are private attributes of ``KafkaError``.
 _REFUSED = frozenset(
     {
@@ -44,7 +50,7 @@ _REFUSED = frozenset(
         "CLUSTER_AUTHORIZATION_FAILED",
         "GROUP_AUTHORIZATION_FAILED",
         "SASL_AUTHENTICATION_FAILED",
-        "TOPIC_AUTHORIZATION_FAILED",
+        _HIDDEN_TOPIC,
     }
 )
 _TRANSIENT = frozenset(
@@ -62,11 +68,22 @@ _TRANSIENT = frozenset(
         "OFFSET_NOT_AVAILABLE",
         "REQUEST_TIMED_OUT",
         "UNKNOWN_LEADER_EPOCH",
-        "UNKNOWN_TOPIC_OR_PART",
+        _UNKNOWN_TOPIC,
     }
 )
+_NO_ID = str(Uuid(0, 0))
+"""What a broker before 2.8 says. An ``Uuid`` equals none but itself."""
+_NO_LEADER = KafkaError(KafkaError.LEADER_NOT_AVAILABLE)
 # confluent_kafka exports this class, but does not say so to a type checker.
 _OFFSET_SPEC: Any = vars(admin)["OffsetSpec"]
+
+
+@dataclass(frozen=True)
+class _Topic:
+    """Partitions of a topic, and its id; ``None``: the broker is too old to give it one."""
+
+    partitions: Sequence[int]
+    id: str | None
 
 
 class Broker:
@@ -97,7 +114,13 @@ class Broker:
             UnavailableError: No broker answers.
             AccessError: The broker refuses the login or the question.
         """
-        return frozenset(self._partitions())
+
+        def ask() -> frozenset[str]:
+            # All topics: asking for one by name would make the broker create it where
+            # auto.create.topics.enable is left on.
+            return frozenset(self._client().list_topics(timeout=self._ask_seconds).topics)
+
+        return self._patiently("list topics", ask)
 
     def watermarks(self, topics: Sequence[str]) -> dict[TopicPartition, Watermarks]:
         """Return the bounds of every partition of ``topics`` as they are now.
@@ -109,16 +132,16 @@ class Broker:
             UnavailableError: A topic does not exist or no broker answers.
             AccessError: The broker refuses the login or the question.
         """
-        existing = self._partitions()
-        for topic in topics:
-            if topic not in existing:
-                raise missing_topic(topic, existing, self.where)
-        places = [TopicPartition(t, p) for t in dict.fromkeys(topics) for p in existing[t]]
+        found = self._described(list(dict.fromkeys(topics)))
+        places = [TopicPartition(t, part) for t, told in found.items() for part in told.partitions]
         # The lower bound first: a range between an older low and a newer high is safe to read,
         # the other way round it could end before it starts.
         earliest = self._offsets(places, _OFFSET_SPEC.earliest())
         high = self._offsets(places, _OFFSET_SPEC.latest())
-        return {place: Watermarks(earliest[place], high[place]) for place in places}
+        return {
+            place: Watermarks(earliest[place], high[place], topic_id=found[place.topic].id)
+            for place in places
+        }
 
     def close(self) -> None:
         """Release the client. Safe to call twice."""
@@ -146,14 +169,43 @@ class Broker:
         if self._last_trouble is None or self._last_trouble.name() not in _REFUSED:
             self._last_trouble = error
 
-    def _partitions(self) -> dict[str, list[int]]:
-        def ask() -> dict[str, list[int]]:
-            # All topics: asking for one by name would make the broker create it where
-            # auto.create.topics.enable is left on.
-            answer = self._client().list_topics(timeout=self._ask_seconds)
-            return {name: sorted(topic.partitions) for name, topic in answer.topics.items()}
+    def _described(self, wanted: Sequence[str]) -> dict[str, _Topic]:
+        """Return what the broker says of topics; each has a partition."""
+        if not wanted:
+            return {}
 
-        return self._patiently("list topics", ask)
+        def ask() -> dict[str, _Topic]:
+            asked = self._client().describe_topics(
+                TopicCollection(list(wanted)), request_timeout=self._ask_seconds
+            )
+            found: dict[str, _Topic] = {}
+            for topic in wanted:
+                try:
+                    told = asked[topic].result(2 * self._ask_seconds)
+                except KafkaException as error:
+                    if error.args[0].name() == _HIDDEN_TOPIC:
+                        raise self._hidden(topic) from None
+                    if error.args[0].name() != _UNKNOWN_TOPIC:
+                        raise
+                    existing = self.topics()
+                    if topic not in existing:
+                        raise missing_topic(topic, existing, self.where) from None
+                    raise
+                id_ = str(told.topic_id)
+                parts = sorted(part.id for part in told.partitions)
+                found[topic] = _Topic(parts, None if id_ == _NO_ID else id_)
+            if not all(told.partitions for told in found.values()):
+                # A broker that has just started names a topic before it knows of its partitions.
+                raise KafkaException(_NO_LEADER)
+            return found
+
+        return self._patiently("describe topics", ask)
+
+    def _hidden(self, topic: str) -> AccessError:
+        return AccessError(
+            f"The user may not describe topic {topic!r} of {self.where}, so nothing tells whether "
+            "it exists. Grant the user READ and DESCRIBE on it."
+        )
 
     def _offsets(self, places: Sequence[TopicPartition], wanted: Any) -> dict[TopicPartition, int]:
         if not places:

@@ -24,10 +24,21 @@ class TopicPartition:
 
 @dataclass(frozen=True)
 class Watermarks:
-    """Bounds of a partition: the earliest retained offset and the high watermark (exclusive)."""
+    """Bounds of a partition: the earliest retained offset and the high watermark (exclusive).
+
+    Attributes:
+        earliest: Offset at which the log begins.
+        high: Offset behind its last record.
+        observed: Whether they are those of the records alone: the log may begin before its first
+            record, and its topic may have more partitions, without a record.
+        topic_id: Kafka's id of the topic, which one that is deleted and made again does not keep;
+            ``None``: the source has no ids.
+    """
 
     earliest: int
     high: int
+    observed: bool = False
+    topic_id: str | None = None
 
 
 @dataclass(frozen=True)

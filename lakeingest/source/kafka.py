@@ -38,6 +38,7 @@ class KafkaSource:
         topics: Data topics that must exist; empty for those that pattern or prefix select.
         topic_pattern: Regular expression over whole topic names, or None.
         transaction_topic: The topic of BEGIN and END, or None.
+        retired: Topics that are not read any more.
 
     Raises:
         ConfigError: A setting is missing, cannot be right, or has no equal in one of the clients.
@@ -52,10 +53,11 @@ class KafkaSource:
         topics: tuple[str, ...] = (),
         topic_pattern: str | None = None,
         transaction_topic: str | None = None,
+        retired: tuple[str, ...] = (),
     ) -> None:
         self._spark = spark
         self._options = client_options(options)
-        self._rule = TopicRule(topic_prefix, topics, topic_pattern, transaction_topic)
+        self._rule = TopicRule(topic_prefix, topics, topic_pattern, transaction_topic, retired)
         self._broker = _open_broker(self._options)
 
     def topics(self) -> tuple[str, ...]:

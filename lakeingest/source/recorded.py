@@ -29,7 +29,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest import shape
-from lakeingest.errors import DataError, UnavailableError
+from lakeingest.errors import ConfigError, DataError, UnavailableError
 from lakeingest.source.bounds import check_retained, wanted_ranges
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from lakeingest.source.record import as_record
@@ -53,6 +53,7 @@ class RecordedSource:
         topics: Data topics that must exist; empty for those that pattern or prefix select.
         topic_pattern: Regular expression over whole topic names, or None.
         transaction_topic: The topic of BEGIN and END, or None.
+        retired: Topics that are not read any more.
     """
 
     def __init__(
@@ -63,11 +64,12 @@ class RecordedSource:
         topics: tuple[str, ...] = (),
         topic_pattern: str | None = None,
         transaction_topic: str | None = None,
+        retired: tuple[str, ...] = (),
     ) -> None:
         """Remember the folder; nothing is read yet."""
         self._spark = spark
         self._path = path.rstrip("/")
-        self._rule = TopicRule(topic_prefix, topics, topic_pattern, transaction_topic)
+        self._rule = TopicRule(topic_prefix, topics, topic_pattern, transaction_topic, retired)
         self._where = f"recording {self._path}"
         self._scanned: dict[str, dict[TopicPartition, Watermarks]] = {}
 
@@ -75,6 +77,7 @@ class RecordedSource:
         """Return the data topics of the folder, sorted.
 
         Raises:
+            ConfigError: The path stands for more than one recording.
             UnavailableError: The folder is not there, or a listed topic is not in it.
         """
         return self._rule.select(self._files.keys(), self._where)
@@ -83,7 +86,8 @@ class RecordedSource:
         """Return the bounds of every partition of ``topics``.
 
         They come from ``manifest.json`` where it describes the file as it lies there (its size in
-        bytes is the same), else from one pass over the partition and offset of each line.
+        bytes is the same), else from one pass over the partition and offset of each line
+        (``Watermarks.observed``).
 
         Raises:
             UnavailableError: The folder or a topic is not there.
@@ -144,10 +148,18 @@ class RecordedSource:
                 "source is a folder with topics/<topic>.jsonl.gz inside: check its path."
             )
             raise UnavailableError(message) from error
-        return {
-            row["path"].rpartition("/")[2].removesuffix(_ENDING): (row["path"], row["length"])
-            for row in found
-        }
+        files: dict[str, tuple[str, int]] = {}
+        for path, length in sorted(found):
+            topic = path.rpartition("/")[2].removesuffix(_ENDING)
+            if topic in files:
+                message = (
+                    f"Topic {topic!r} has two files in {self._where}: {files[topic][0]} and "
+                    f"{path}. Offsets of two recordings do not follow one another: name the "
+                    "folder of one (lakeingest.source.path)."
+                )
+                raise ConfigError(message)
+            files[topic] = path, length
+        return files
 
     @cached_property
     def _known(self) -> dict[str, dict[TopicPartition, Watermarks]]:
@@ -170,6 +182,8 @@ class RecordedSource:
             # A line that cannot be read must stop the run; the default would make it nulls.
             .option("mode", "FAILFAST")
             .option("lineSep", "\n")
+            # Jackson's bound of 20,000,000 characters is below what a column may hold.
+            .option("maxStringLen", 2**31 - 1)
             .json([self._files[topic][0] for topic in topics])
         )
         return lines.withColumn(
@@ -187,10 +201,10 @@ class RecordedSource:
             if partition is None or first is None or last is None:
                 message = f"{self._files[topic][0]} has lines without partition (p) or offset (o)."
                 raise DataError(message)
-            bounds[topic][TopicPartition(topic, partition)] = Watermarks(first, last + 1)
+            bounds[topic][TopicPartition(topic, partition)] = Watermarks(first, last + 1, True)
         for topic, found in bounds.items():
             # An empty file still is a topic, and a topic has at least one partition.
-            self._scanned[topic] = found or {TopicPartition(topic, 0): Watermarks(0, 0)}
+            self._scanned[topic] = found or {TopicPartition(topic, 0): Watermarks(0, 0, True)}
 
 
 def _described(topic: str, entry: Any, size: int) -> dict[TopicPartition, Watermarks]:
@@ -228,7 +242,7 @@ def _within(topic: str, wanted: Sequence[OffsetRange]) -> Column:
 
 
 def _as_bytes(text: Column) -> Column:
-    decoded = F.unbase64(F.get_json_object(text, "$.b64"))
+    decoded = F.unbase64(F.element_at(F.split(text, '"'), 4))
     return F.when(text.rlike(_BYTES), decoded).otherwise(text.cast("binary"))
 
 

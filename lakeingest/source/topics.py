@@ -56,12 +56,14 @@ class TopicRule:
         listed: Topics that must exist. With them or a pattern the prefix selects nothing.
         pattern: Regular expression that must match the whole name of a topic.
         transaction_topic: The topic of BEGIN and END; never a data topic.
+        retired: Topics of retired tables: not selected, and they need not exist.
     """
 
     prefix: str
     listed: tuple[str, ...] = ()
     pattern: str | None = None
     transaction_topic: str | None = None
+    retired: tuple[str, ...] = ()
 
     def select(self, existing: Collection[str], where: str) -> tuple[str, ...]:
         """Return the data topics among ``existing``, sorted.
@@ -75,10 +77,12 @@ class TopicRule:
                 them does not begin with the prefix.
             UnavailableError: A listed topic does not exist, or no topic is selected at all.
         """
-        for name in self.listed:
+        listed = [name for name in self.listed if name not in self.retired]
+        for name in listed:
             if name not in existing:
                 raise missing_topic(name, existing, where)
-        chosen = {*self.listed, *filter(self._selected, existing)} - {self.transaction_topic}
+        never = {self.transaction_topic, *self.retired}
+        chosen = {*listed, *filter(self._selected, existing)} - never
         if not chosen:
             wanted = (
                 f"matches {self.pattern!r}" if self.pattern else f"starts with '{self.prefix}.'"

@@ -15,11 +15,19 @@ from typing import TypeVar
 
 @dataclass(frozen=True)
 class End:
-    """Summary of one END: its offset, the rows it counts, the position above its rows."""
+    """Summary of one END.
+
+    Attributes:
+        offset: Its offset.
+        events: The rows it counts.
+        position: The position above its rows.
+        begun: Offset of the first BEGIN of its transaction; None: it was read before, or lost.
+    """
 
     offset: int
     events: int
     position: str
+    begun: int | None = None
 
 
 AnyEnd = TypeVar("AnyEnd", bound=End)
@@ -47,6 +55,46 @@ def read_past(ends: Sequence[AnyEnd], passed: str | None) -> list[AnyEnd]:
     if passed is None:
         return list(ends)
     return list(takewhile(lambda end: end.position <= passed, ends))
+
+
+def first_passing(
+    ends: Sequence[AnyEnd], begun: int | None = None, row: str | None = None
+) -> AnyEnd | None:
+    """Return the first END that passes a transaction without one; null: none does.
+
+    Connectors send one transaction after another, so an END behind the BEGIN of an open one, or
+    above a row that has no END, is a later transaction's.
+
+    Args:
+        ends: Transactions in commit order, none of which was released before.
+        begun: Offset of the BEGIN of the transaction without END; null: none was read.
+        row: Position of its first row, compared with ``End.position``; null: none was read.
+    """
+    passing = (
+        end
+        for end in ends
+        if (begun is not None and end.offset > begun) or (row is not None and end.position > row)
+    )
+    return next(passing, None)
+
+
+def first_overtaking(ends: Sequence[AnyEnd]) -> tuple[AnyEnd, AnyEnd] | None:
+    """Return the first END that passes one written later, with that one; None: none does.
+
+    The connector was made to send a transaction again whose END was lost. One that begins behind
+    all higher ENDs is of a log that started over instead.
+
+    Args:
+        ends: In the order of their offsets, each transaction once.
+    """
+    highest = ""
+    for late in ends:
+        if late.position < highest and late.begun is not None:
+            for end in ends:
+                if end.offset > late.begun and end.position > late.position:
+                    return (end, late) if end.offset < late.offset else None
+        highest = max(highest, late.position)
+    return None
 
 
 def cut(

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.apply import adoption
+from lakeingest.apply import adoption, progress
 from lakeingest.apply.failpoints import ADOPTION_FAILPOINTS
 from lakeingest.apply.inspect import validate_pipeline
 from lakeingest.apply.run import run_pipeline
@@ -23,6 +23,7 @@ from lakeingest.source.recorded import RecordedSource
 from tests.adoption.streamer import PLACEHOLDER, SomeTables, Streamed
 from tests.adoption.test_adopted_table import FIRST, streamed
 from tests.apply.test_schemas import OLD, Log
+from tests.apply.written import WrittenLog, change
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 from tests.recordings.prefix import PrefixChecker
 from tests.recordings.totals import TotalsOfLake, publications
@@ -226,6 +227,24 @@ def test_a_commit_of_hudi_streamer_after_its_checkpoint_was_read_stops_the_adopt
         with pytest.raises(TransientError, match="written to while it was about to be adopted"):
             run_pipeline(spark, config)
     assert [commit.metadata for commit in commits(spark, path)] == [None, None]
+
+
+def test_progress_alone_as_the_first_publication_holds_the_adopted_tables(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PROGRESS_RECORDS", 1)
+    log = WrittenLog(tmp_path / "log", "postgresql", declared=False)
+    log.transaction("50:200", change("a", 100), change("b", 100))
+    settings = {"target_format": "hudi", "deletes": "hard"}
+    for name in ("public.a", "public.b"):
+        streamed(spark, str(tmp_path / "lake" / name), "COPY_ON_WRITE", FIRST)
+        log.raw(name, None, {"ts_ms": 5})
+        settings[f"table.{name}.adopt"] = "hudi-streamer"
+        settings[f"table.{name}.checkpoint"] = f"w.{name},0:1"
+    assert log.ingest(spark, tmp_path / "lake", **settings).batches == 1
+    found = open_lake(spark, str(tmp_path / "lake")).snapshot()
+    assert (found.batch, sorted(found.tables())) == (1, ["public.a", "public.b"])
+    assert found.table("public.b").count() == len(FIRST)
 
 
 def by_moved_keys(spark: SparkSession, run: RecordedRun, target: Path) -> None:

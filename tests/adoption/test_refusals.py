@@ -170,7 +170,7 @@ def config(folder: Path, **more: str) -> PipelineConfig:
 def test_a_pipeline_that_adopts_all_its_tables_is_taken(tmp_path: Path) -> None:
     found = config(tmp_path)
     assert adopted_collections(found) == ["public.a"]
-    refuse_settings(found, ["public.a"])
+    refuse_settings(found, ["t1.public.a"])
 
 
 @pytest.mark.parametrize(
@@ -185,14 +185,14 @@ def test_a_pipeline_that_cannot_adopt_is_told_what_to_set(
     tmp_path: Path, more: dict[str, str], said: str
 ) -> None:
     with pytest.raises(ConfigError, match=said):
-        refuse_settings(config(tmp_path, **more), ["public.a"])
+        refuse_settings(config(tmp_path, **more), ["t1.public.a"])
 
 
 def test_a_table_that_would_begin_elsewhere_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"public\.b would be loaded from the beginning"):
-        refuse_settings(config(tmp_path), ["public.a", "public.b"])
+        refuse_settings(config(tmp_path), ["t1.public.a", "t1.public.b"])
     with pytest.raises(ConfigError, match=r"no topic of public\.a is read"):
-        refuse_settings(config(tmp_path), ["public.b"])
+        refuse_settings(config(tmp_path), ["t1.public.b"])
 
 
 def test_a_new_table_of_the_source_stops_no_run_once_all_are_adopted(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_new_table_of_the_source_stops_no_run_once_all_are_adopted(tmp_path: P
         nothing: Any = None
         given = (config(tmp_path), nothing, tables, nothing, nothing, nothing, nothing, "r")
         adoption = Adoption(*given)
-        return adoption.begin(["public.a", "public.new"])
+        return adoption.begin(["t1.public.a", "t1.public.new"])
 
     assert begin(pending=False) is None
     with pytest.raises(ConfigError, match=r"public\.new would be loaded from the beginning"):

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import cast
 
 import pytest
+from pyspark.sql import SparkSession
 
-from lakeingest.apply.lake import LakeState, read_lake, take_over
+from lakeingest.apply.lake import (
+    LakeState,
+    read_lake,
+    same_progress,
+    take_over,
+    with_tables,
+)
+from lakeingest.engine.delta_log import java_log
 from lakeingest.errors import ConfigError
+from lakeingest.folders import LakeFolders
 from lakeingest.ledger.delta import DeltaLedger
-from lakeingest.ledger.publication import Publication
+from lakeingest.ledger.publication import Frontier, Publication
+from lakeingest.shape import LEDGER_FOLDER
 from lakeingest.sink.contract import CommitNote, Sink, TableState
+from tests.apply.written import WrittenLog, change
+from tests.apply.written import table as table_of
 
 
 def table(name: str, run: str = "first") -> TableState:
@@ -33,13 +46,19 @@ class Claimed:
 
 @dataclass
 class Tables:
-    """Tables that are there, and which of them were fenced."""
+    """Tables that are there, and which of them were looked at and fenced."""
 
     names: tuple[str, ...]
     fenced: list[str] = field(default_factory=list)
+    looked_at: list[str] = field(default_factory=list)
+    ahead: tuple[str, ...] = ()
 
-    def state(self, collection: str) -> TableState | None:
-        return table(collection) if collection in self.names else None
+    def state(self, collection: str, _: int | None = None) -> TableState | None:
+        self.looked_at.append(collection)
+        found = table(collection) if collection in self.names else None
+        if found is None or collection not in self.ahead:
+            return found
+        return replace(found, note=replace(found.note, batch=3, end_offset=9))
 
     def fence(self, state: TableState, _: int, run: str) -> TableState:
         self.fenced.append(state.note.collection)
@@ -50,7 +69,7 @@ def test_a_table_that_another_driver_made_and_published_meanwhile_is_fenced_too(
     head = Publication(batch=2, writer=2, run="second", tables={"a": 3, "b": 3})
     sink = Tables(("a", "b"))
     state = LakeState(Publication(batch=1, writer=1, tables={"a": 2}), {"a": table("a")})
-    taken = take_over(cast(DeltaLedger, Claimed(head)), cast(Sink, sink), state, "second")
+    taken = take_over(cast(DeltaLedger, Claimed(head)), cast(Sink, sink), state)
     assert sorted(sink.fenced) == ["a", "b"]
     assert taken.ours
     assert taken.head == head
@@ -70,3 +89,110 @@ def test_a_table_that_was_put_back_to_before_its_publication_is_refused() -> Non
     ledger = Claimed(Publication(batch=2, writer=2, run="first", tables={"a": 3, "b": 4}))
     with pytest.raises(ConfigError, match="behind the newest publication.*missing from them: b\\."):
         read_lake(cast(DeltaLedger, ledger), cast(Sink, Tables(("a", "b"))), ("a", "b"))
+
+
+def test_what_changes_no_table_publishes_adopted_ones_though_it_is_the_first_publication() -> None:
+    mine, other = table("a"), table("b")
+    adopted = replace(other, version=5, note=replace(other.note, adopted_at="0001"))
+    state = LakeState(Publication(writer=2), {"a": mine, "b": adopted})
+    folders = LakeFolders("/lake", {"b": "old/b"})
+    made = state.unchanged(Publication(batch=1, writer=2), folders)
+    assert (made.tables, made.paths) == ({"b": 5}, {"b": "old/b"})
+
+
+IDLE = tuple(f"idle{number}" for number in range(95))
+RELEASED = Publication(
+    batch=2, writer=2, run="first", tables={"a": 3, **dict.fromkeys(IDLE, 3)}, released=True
+)
+
+
+def test_after_a_release_only_the_tables_of_the_window_are_looked_at_and_none_is_fenced() -> None:
+    sink = Tables(("a", *IDLE))
+    ledger = Claimed(replace(RELEASED, run="second", writer=3))
+    state = read_lake(cast(DeltaLedger, Claimed(RELEASED)), cast(Sink, sink), ("a", *IDLE))
+    assert sink.looked_at == []
+    state = with_tables(state, cast(Sink, sink), ("a", "new"))
+    taken = take_over(cast(DeltaLedger, ledger), cast(Sink, sink), state)
+    assert (sink.looked_at, sink.fenced) == (["a", "new"], [])
+    assert same_progress(state, taken)
+    assert with_tables(taken, cast(Sink, sink), ("a",)) == taken
+
+
+def test_a_claim_that_meets_an_unreleased_one_fences_every_table_that_is_published() -> None:
+    sink = Tables(("a", *IDLE))
+    state = with_tables(LakeState(RELEASED, {}), cast(Sink, sink), ("a",))
+    killed = replace(RELEASED, run="second", writer=4, released=False)
+    take_over(cast(DeltaLedger, Claimed(killed)), cast(Sink, sink), state)
+    assert sorted(sink.fenced) == sorted(("a", *IDLE))
+
+
+def test_what_was_looked_at_before_another_run_published_and_ended_is_looked_at_again() -> None:
+    sink = Tables(("a",))
+    state = with_tables(LakeState(RELEASED, {}), cast(Sink, sink), ("a",))
+    later = replace(RELEASED, batch=3, run="second", writer=4)
+    taken = take_over(cast(DeltaLedger, Claimed(later)), cast(Sink, sink), state)
+    assert taken.tables == {}
+    assert not same_progress(state, taken)
+
+
+def test_a_table_that_was_made_and_never_published_is_found_by_its_records_and_fenced() -> None:
+    # No topic has the name of "Order Items", so nothing but its records tells of it.
+    sink = Tables(("a", "Order Items"), ahead=("Order Items",))
+    state = read_lake(cast(DeltaLedger, Claimed(RELEASED)), cast(Sink, sink), ("a", "Order_Items"))
+    assert state.through is None
+    found = with_tables(state, cast(Sink, sink), ("a", "Order Items"))
+    assert found.through == 9
+    ledger = Claimed(replace(RELEASED, run="second", writer=3))
+    taken = take_over(cast(DeltaLedger, ledger), cast(Sink, sink), state)
+    assert with_tables(taken, cast(Sink, sink), ("Order Items",)).through == 9
+    assert sink.fenced == ["Order Items"]
+
+
+def test_a_table_that_was_never_published_is_ahead_though_its_batch_was_numbered_again() -> None:
+    # A driver slept after its claim; others published batches of other sizes under its numbers.
+    made = TableState(0, CommitNote("shop", "new", "first", 1, 2, 9, ""))
+    head = replace(RELEASED, batch=7, frontier=Frontier(end_offset=5))
+    assert LakeState(head, {"new": made}).through == 9
+    assert LakeState(replace(head, tables={"new": 0}), {"new": made}).through is None
+
+
+def test_a_run_leaves_idle_tables_as_they_are_and_adds_no_ledger_file_but_its_publication(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    log.transaction("7:100", *(change(name, 100) for name in "abc"))
+    log.ingest(spark, lake)
+
+    def files(name: str) -> set[str]:
+        return {path.name for path in (lake / name).rglob("*") if not path.name.startswith(".")}
+
+    before = {name: files(f"public.{name}") for name in "abc"}
+    ledger = set((lake / LEDGER_FOLDER).glob("*.parquet"))
+    log.transaction("8:200", change("a", 200))
+    log.ingest(spark, lake)
+    # The published one has one commit more, the idle ones have none.
+    assert {name: files(f"public.{name}") for name in "bc"} == {n: before[n] for n in "bc"}
+    commits = {f"{version:020d}.json" for version in range(2)}
+    assert {name for name in files("public.a") if name.endswith("json")} == commits
+    assert len(set((lake / LEDGER_FOLDER).glob("*.parquet")) - ledger) == 1
+    assert log.ingest(spark, lake).nothing_new
+
+
+def test_progress_that_log_clean_up_took_from_a_table_is_read_from_the_ledger(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    log.transaction("7:100", change("a", 100))
+    log.ingest(spark, lake)
+    log.transaction("8:200", change("a", 200))
+    log.ingest(spark, lake)
+    path = lake / "public.a"
+    # What a month of VACUUM does to an idle table: the commits of its rows leave the log.
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('team' = 'shop')")
+    _, java = java_log(spark, str(path))
+    java.checkpoint()
+    for version in range(2):
+        (path / "_delta_log" / f"{version:020d}.json").unlink()
+    log.transaction("9:300", change("a", 300))
+    log.ingest(spark, lake)
+    assert table_of(spark, lake, "public.a") == {1: 300}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from lakeingest.apply.bootstrap import Phase, phase_after
+from dataclasses import replace
+
+from lakeingest.apply.bootstrap import Phase, awaited, phase_after, proven_by_marks
 from lakeingest.apply.contents import Contents, Portion
 from lakeingest.apply.reach import Reach
 from lakeingest.ledger.publication import Frontier
 from lakeingest.shape import Kind
-from lakeingest.source.contract import TopicPartition
+from lakeingest.source.contract import OffsetRange, TopicPartition
 
 ALL_HEARD = Reach(None, (), frozenset())
 ONE_SILENT = Reach(None, (), frozenset(), frozenset({"t.public.documents"}))
@@ -67,3 +69,42 @@ def test_a_recording_that_gets_no_more_records_need_not_be_heard_in_every_topic(
 def test_rows_of_a_connector_without_markers_are_complete_when_something_streamed() -> None:
     assert judged(rows("a", "true"), any_end=True) is Phase.LOADED
     assert judged(rows("a", "true")) is Phase.LOADING
+
+
+LOADED = (rows("a", "first", "last_in_data_collection"), rows("b", "true", "last"))
+BOTH_READ = Reach(
+    None,
+    (OffsetRange("t.public.a", 0, 0, 5), OffsetRange("t.public.b", 0, 0, 5)),
+    frozenset(),
+)
+
+
+def proven(*portions: Portion, reach: Reach = BOTH_READ, later: str | None = None) -> bool:
+    topics = ["t.public.a", "t.public.b", *([f"t.public.{later}"] if later else [])]
+    return proven_by_marks(Contents(portions), reach, lambda: topics)
+
+
+def test_end_marks_prove_a_snapshot_whole_where_each_topic_has_one_partition() -> None:
+    assert proven(*LOADED)
+    assert not proven(*LOADED, reach=replace(BOTH_READ, unordered=frozenset({"t.public.b"})))
+
+
+def test_end_marks_prove_nothing_while_a_topic_has_no_record_or_was_only_just_made() -> None:
+    assert not proven(*LOADED, reach=replace(BOTH_READ, silent=frozenset({"t.public.c"})))
+    assert not proven(*LOADED, later="c")
+
+
+def test_a_lone_first_row_does_not_prove_that_its_table_is_whole() -> None:
+    assert not proven(rows("a", "first"), rows("b", "true", "last"))
+    assert not proven(rows("a", "first", "last_in_data_collection"), rows("b", "true"))
+
+
+def test_a_warning_names_what_the_snapshot_waits_for() -> None:
+    several = replace(BOTH_READ, unordered=frozenset({"t.public.b"}))
+    text = awaited(Contents(LOADED), several, Phase.LOADED)
+    assert text is not None
+    assert "'t.public.b'" in text
+    text = awaited(Contents((rows("a", "true"), rows("b", "last"))), BOTH_READ, Phase.LOADING)
+    assert text is not None
+    assert "'public.a'" in text
+    assert awaited(Contents((streamed("a"),)), BOTH_READ, Phase.LOADING) is None

@@ -57,6 +57,23 @@ def share(after: Mapping[str, Any] | None, key: Mapping[str, Any] | None) -> Sha
     )
 
 
+@pytest.mark.parametrize("order", [1, -1], ids=["widened", "narrowed"])
+def test_a_primary_key_that_changes_within_a_batch_is_refused_or_read_from_the_row(
+    order: int,
+) -> None:
+    """Read as one, a row's key would hold a NULL, or two keys be one."""
+    row = {"id": 1, "n": 2, "note": "x"}
+    first, last = ({"id": 1}, {"id": 1, "n": 2})[::order]
+    one = replace(share(row, last), first_key=json.dumps(first).encode())
+    apart = (share(row, first), replace(share(row, last), where=TopicPartition("t", 1)))
+    ddl = StructType().add("id", LongType()).add("n", LongType()).add("note", StringType())
+    for shares in ((one,), apart):
+        with pytest.raises(DataError, match=r"key of table .* changed .*batch\.max\.events=1"):
+            settled(*shares, ddl=ddl)
+        assert settled(*shares, ddl=ddl, key=("id", "n")).key_in_value
+        assert not settled(*shares, ddl=ddl, key=("id",)).key_in_value
+
+
 def settled(
     *shares: Share,
     ddl: StructType | None = DDL,

@@ -33,7 +33,7 @@ REFUSED: dict[str, tuple[LogicalType, Any, str]] = {
     "infinity": (
         SEMANTIC[TIME + "MicroTimestamp"],
         9223372036825200000,
-        "It is infinite: set lakeingest.infinite.times=edge",
+        "a timestamp is infinite, or not in the years 1 to 9999 that every reader knows",
     ),
 }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.summary import RunSummary
 from lakeingest.config import load_config
+from lakeingest.config.model import PipelineConfig
 from lakeingest.reader import open_lake
 from tests.source.folder import line, write_topic
 
@@ -22,6 +25,11 @@ COLUMNS = "id BIGINT, v BIGINT"
 
 Record = tuple[Any, Any, list[list[str]]]
 """Key, value and headers."""
+
+
+def topic_of(collection: str) -> str:
+    """Return the topic that Debezium makes for a table."""
+    return f"{PREFIX}.{re.sub('[^A-Za-z0-9._-]', '_', collection)}"
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,7 @@ class Sent:
         source: Its place, as the connector tells it.
         op: What was done; by default an update or a delete.
         before: The row before it, where REPLICA IDENTITY is FULL.
+        key: Whether the table has a key.
     """
 
     collection: str
@@ -43,6 +52,7 @@ class Sent:
     source: Mapping[str, Any]
     op: str | None = None
     before: Mapping[str, int] | None = None
+    key: bool = True
 
     def value(self, block: Mapping[str, Any] | None) -> str:
         """Return the envelope."""
@@ -67,24 +77,53 @@ class WrittenLog:
         folder: Where it is written.
         connector: As ``lakeingest.source.connector`` names it.
         run: ``runId`` of the connector that writes; null: it is too old to tell.
+        declared: Whether the configuration declares the tables' columns.
     """
 
     folder: Path
     connector: str
     run: str | None = None
-    _topics: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
+    declared: bool = True
+    _topics: dict[str, list[Record | None]] = field(default_factory=lambda: defaultdict(list))
+    _collections: set[str] = field(default_factory=set)
     _clock: int = 1_000
 
     def put(self, sent: Sent, block: Mapping[str, Any] | None = None) -> None:
         """Write one record."""
-        topic = f"{PREFIX}.{sent.collection}"
+        topic = topic_of(sent.collection)
+        self._collections.add(sent.collection)
         headers = [["__debezium.context.runId", self.run]] if self.run else []
-        key = None if sent.op == "t" else json.dumps({"id": sent.id})
+        key = json.dumps({"id": sent.id}) if sent.op != "t" and sent.key else None
         self._topics[topic].append((key, sent.value(block), headers))
+
+    def rename(self, topic: str, other: str) -> None:
+        """Give a topic another name, as a router does."""
+        self._topics[other] = self._topics.pop(topic)
+
+    def drop(self, collection: str) -> None:
+        """Delete a table's topic."""
+        topic = topic_of(collection)
+        del self._topics[topic]
+        (self.folder / "topics" / f"{topic}.jsonl.gz").unlink(missing_ok=True)
+
+    def raw(self, collection: str, key: Any, value: Any) -> None:
+        """Write one record as it is: octets, text, or anything else as JSON."""
+        octets = isinstance(value, bytes)
+        text = {"b64": b64encode(value).decode()} if octets else value
+        told = text if isinstance(text, str) else json.dumps(text)
+        topic = f"{PREFIX}.{collection}"
+        self._topics[topic].append((None if key is None else json.dumps(key), told, []))
+
+    def spoil_key(self, collection: str, octets: bytes) -> None:
+        """Give the newest record of a topic these octets for a key."""
+        records = self._topics[f"{PREFIX}.{collection}"]
+        newest = records[-1]
+        assert newest is not None
+        records[-1] = ({"b64": b64encode(octets).decode()}, *newest[1:])
 
     def begin(self, id_: str) -> None:
         """Write a BEGIN."""
-        self._mark({"status": "BEGIN", "id": id_})
+        self.mark({"status": "BEGIN", "id": id_})
 
     def rows(self, id_: str, sent: Iterable[Sent]) -> None:
         """Write the rows of a transaction."""
@@ -95,7 +134,7 @@ class WrittenLog:
         """Write an END."""
         listed = [{"data_collection": name, "event_count": n} for name, n in counts.items()]
         total = sum(counts.values())
-        self._mark({"status": "END", "id": id_, "event_count": total, "data_collections": listed})
+        self.mark({"status": "END", "id": id_, "event_count": total, "data_collections": listed})
 
     def transaction(self, id_: str, *sent: Sent) -> None:
         """Write a whole transaction."""
@@ -106,34 +145,57 @@ class WrittenLog:
         self.rows(id_, sent)
         self.end(id_, counts)
 
-    def _mark(self, value: dict[str, Any]) -> None:
+    def mark(self, value: dict[str, Any]) -> None:
+        """Write a record of the transaction topic."""
         self._clock += 1
         key = json.dumps({"id": value["id"]})
         marked = json.dumps({**value, "ts_ms": self._clock})
         self._topics[f"{PREFIX}.transaction"].append((key, marked, []))
 
+    def marker(self, *topics: str) -> None:
+        """Take an offset of each topic for no record, as Kafka's own transactions do."""
+        for topic in topics:
+            self._topics[f"{PREFIX}.{topic}"].append(None)
+
     def ingest(self, spark: SparkSession, lake: Path, **settings: str) -> RunSummary:
         """Write what there is and run over it to the end."""
+        return run_pipeline(spark, self.configured(lake, **settings))
+
+    def configured(self, lake: Path, **settings: str) -> PipelineConfig:
+        """Write what there is and return the pipeline that reads it."""
         for topic, records in self._topics.items():
             lines = (
-                line(0, n, value, key, h=headers) for n, (key, value, headers) in enumerate(records)
+                line(0, n, record[1], record[0], h=record[2])
+                for n, record in enumerate(records)
+                if record is not None
             )
             write_topic(self.folder, topic, lines)
         (self.folder / "manifest.json").write_text(json.dumps({"topics": {}}), "utf-8")
-        collections = {topic.removeprefix(f"{PREFIX}.") for topic in self._topics} - {"transaction"}
+        declared = self._collections if self.declared else ()
         properties = {
             "lakeingest.pipeline.name": "written",
             "lakeingest.source.path": str(self.folder),
             "lakeingest.source.connector": self.connector,
             "lakeingest.source.topic.prefix": PREFIX,
             "lakeingest.target.path": str(lake),
-            **{f"lakeingest.table.{name}.schema": COLUMNS for name in collections},
-            **{f"lakeingest.{key.replace('_', '.')}": value for key, value in settings.items()},
+            **{f"lakeingest.table.{name}.schema": COLUMNS for name in declared},
+            **{f"lakeingest.{_dotted(key)}": value for key, value in settings.items()},
         }
-        return run_pipeline(spark, load_config(properties))
+        return load_config(properties)
+
+
+def _dotted(key: str) -> str:
+    return key if key.startswith("table.") else key.replace("_", ".")
 
 
 def table(spark: SparkSession, lake: Path, collection: str) -> dict[int, int]:
     """Return a published table: key to value."""
     rows = open_lake(spark, str(lake)).snapshot().table(collection).collect()
     return {row["id"]: row["v"] for row in rows}
+
+
+def change(name: str, lsn: int) -> Sent:
+    """Return PostgreSQL's change of row 1 of a table: an insert at LSN 100, later an update."""
+    sequence = json.dumps([str(lsn - 100) if lsn > 100 else None, str(lsn)], separators=(",", ":"))
+    place = {"schema": "public", "table": name, "lsn": lsn, "sequence": sequence}
+    return Sent(f"public.{name}", 1, lsn, place, "c" if lsn == 100 else "u")

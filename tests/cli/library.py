@@ -42,12 +42,22 @@ class Findings:
     seen: tuple[str, ...] = ("topic shop.public.orders, 3 partitions",)
 
 
+@dataclass(frozen=True)
+class Retirement:
+    """What retiring a table, or taking it up again, did."""
+
+    batch: int = 7
+    table: str = "public.orders"
+    waiting: int | None = None
+
+
 @dataclass
 class Library:
     """The calls that were made, and what is returned for them."""
 
     summary: Summary = field(default_factory=Summary)
     findings: Findings = field(default_factory=Findings)
+    retirement: Retirement = field(default_factory=Retirement)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     failure: BaseException | None = None
 
@@ -73,6 +83,10 @@ class Library:
         self.calls.append(("validate_pipeline", {"spark": spark, "config": config}))
         return self.findings
 
+    def _retire(self, spark: object, config: object, table: str, *, undo: bool) -> Retirement:
+        self.calls.append(("retire_table", {"config": config, "table": table, "undo": undo}))
+        return self.retirement
+
     def _session(self, **options: Any) -> str:
         self.calls.append(("session", options))
         return "spark"
@@ -83,6 +97,7 @@ class Library:
             "lakeingest.session": {"session": self._session},
             "lakeingest.apply": {},
             "lakeingest.apply.run": {"run_pipeline": self._run},
+            "lakeingest.apply.retire": {"retire_table": self._retire},
             "lakeingest.apply.inspect": {
                 "pipeline_status": self._status,
                 "validate_pipeline": self._validate,

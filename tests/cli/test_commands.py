@@ -10,7 +10,7 @@ from lakeingest.cli.main import execute
 from lakeingest.cli.show import parse_as_of
 from lakeingest.config import PipelineConfig
 from lakeingest.config.reference import reference
-from tests.cli.library import Findings, Library, Summary
+from tests.cli.library import Findings, Library, Retirement, Summary
 
 
 def test_run_hands_its_options_to_the_library(configuration: str, library: Library) -> None:
@@ -136,6 +136,31 @@ def test_validate_does_not_say_that_all_is_well_where_something_is_to_be_looked_
     last = f"warning: table {count - 1} is unknown"
     assert captured.err.endswith(f"{last}\nshop can run, but {but}\n")
     assert json.loads(captured.out)["warnings"] == list(library.findings.warnings)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "said"),
+    [
+        (None, "public.orders is retired; keep its folder"),
+        (0, "public.orders is shown again as it was"),
+        (12, "the next batch shows public.orders again, once 12 records are read"),
+    ],
+)
+def test_retire_names_the_publication_and_says_what_comes_next(
+    configuration: str,
+    library: Library,
+    capsys: pytest.CaptureFixture[str],
+    waiting: int | None,
+    said: str,
+) -> None:
+    library.retirement = Retirement(waiting=waiting)
+    undo = [] if waiting is None else ["--undo"]
+    assert execute(["retire", configuration, "public.orders", *undo, "--output", "json"]) == 0
+    captured = capsys.readouterr()
+    call = library.called("retire_table")
+    assert (call["table"], call["undo"]) == ("public.orders", bool(undo))
+    assert said in captured.err
+    assert json.loads(captured.out) == {"table": "public.orders", "batch": 7}
 
 
 def test_config_reference_prints_the_reference(capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,6 +132,7 @@ def test_a_checkpoint_goes_with_an_adopted_table() -> None:
 
 
 UPDATES = "hoodie.clustering.updates.strategy"
+MODE, LOCK = "hoodie.write.concurrency.mode", "hoodie.write.lock.provider"
 LOSING = "client.clustering.update.strategy.SparkAllowUpdateStrategy"
 
 
@@ -148,6 +149,13 @@ LOSING = "client.clustering.update.strategy.SparkAllowUpdateStrategy"
         ({"hoodie.clustering.inline": "true"}, "set hoodie.index.type (SIMPLE"),
         ({"hoodie.clustering.schedule.inline": "true"}, "set hoodie.index.type (SIMPLE"),
         ({UPDATES: f"org.apache.hudi.{LOSING}"}, "being clustered would be lost"),
+        (
+            {
+                MODE: "optimistic_concurrency_control",
+                LOCK: "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+            },
+            "name one that all of them share",
+        ),
         (
             {
                 "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
@@ -169,6 +177,11 @@ def test_settings_of_hudis_writer_that_cannot_be_are_refused_where_it_writes(
     [
         # Hudi follows the number only where no policy is named.
         {"hoodie.clean.hours.retained": "24", "hoodie.clean.policy": "KEEP_LATEST_COMMITS"},
+        {LOCK: "org.apache.hudi.client.transaction.lock.InProcessLockProvider"},
+        {
+            MODE: "OPTIMISTIC_CONCURRENCY_CONTROL",
+            LOCK: "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider",
+        },
         {"hoodie.clustering.inline": "true", "hoodie.index.type": "BLOOM"},
         {"hoodie.clustering.inline": "true", "hoodie.index.bucket.engine": "CONSISTENT_HASHING"},
         {

@@ -342,3 +342,14 @@ def test_hudi_streamers_columns_are_not_taken_for_granted_where_a_setting_bars_t
     barred: dict[str, str],
 ) -> None:
     assert not load_config({**AS_STREAMED, **barred}).has_event_columns
+
+
+def test_the_one_table_is_named_by_a_setting_of_ours_where_its_topic_cannot_name_it() -> None:
+    settings = {
+        **HUDI_STREAMER,
+        "hoodie.streamer.source.kafka.topic": "eu.shop.public.Order_Items",
+        "lakeingest.table.public.Order Items.keyless": "stop",
+    }
+    config = load_config(settings)
+    assert config.tables["public.Order Items"].key == ("id",)
+    assert [*config.tables] == ["public.Order Items"]

@@ -465,3 +465,19 @@ def test_ordering_columns_are_the_pipelines_or_a_tables() -> None:
 )
 def test_what_has_no_order_without_transactions_is_refused(more: dict[str, str], said: str) -> None:
     assert said in problem({**NO_TRANSACTIONS, **more})
+
+
+def test_settings_name_a_table_whose_name_a_topic_cannot_hold(tmp_path: Path) -> None:
+    lines = [f"{key}={text}" for key, text in RECORDED.items()]
+    lines += [
+        "lakeingest.source.topics=shop.public.Order_Items,shop.public.prix_,shop.public.gr__e",
+        r"lakeingest.table.public.Order\ Items.key=id",
+        "lakeingest.table.public.prix$.key=id",
+        "lakeingest.table.public.größe.key=id",
+        "lakeingest.transaction.filtered.collections=public.prix$,public.größe",
+    ]
+    path = tmp_path / "pipeline.properties"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    config = load_config(path)
+    assert {*config.tables} == {"public.Order Items", "public.prix$", "public.größe"}
+    assert config.warnings == ()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-from lakeingest.decode.avro_schema import AvroSchema, reader_schema
+from lakeingest.decode.avro_schema import END, AvroSchema, reader_schema
 from tests.decode.avro import envelope_schema
 
 ID = {"name": "id", "type": "long"}
@@ -53,7 +53,7 @@ def test_a_reader_defines_a_type_where_it_first_stands_though_its_writer_defined
     found = json.loads(
         reader_schema(parsed(envelope_schema(ID)), StructType([StructField("after", row)]))
     )
-    (after, _) = found["fields"]
+    (after, *_) = found["fields"]
     assert after["type"][1]["name"] == "shop.public.orders.Value"
     assert [field["name"] for field in after["type"][1]["fields"]] == ["id"]
 
@@ -65,7 +65,7 @@ def test_fields_that_a_writer_lacks_are_null_to_the_reader() -> None:
             StructField("op", StringType()),
         ]
     )
-    gone, op, _ = json.loads(reader_schema(parsed(envelope_schema(ID)), wanted))["fields"]
+    gone, op, *_ = json.loads(reader_schema(parsed(envelope_schema(ID)), wanted))["fields"]
     assert (gone["default"], gone["type"][0], gone["type"][1]["type"]) == (None, "null", "record")
     assert op == {"name": "op", "type": ["null", "string"], "default": None}
 
@@ -74,7 +74,15 @@ def test_the_schema_that_spark_reads_with_has_structure_only() -> None:
     decimal = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
     field = {"name": "n", "type": [decimal, "null"], "default": "}", "doc": "x"}
     row = json.loads(parsed({"type": "record", "name": "R", "fields": [field]}).text)
-    assert row["fields"] == [{"name": "n", "type": ["bytes", "null"]}]
+    number, end = row["fields"]
+    assert number == {"name": "n", "type": ["bytes", "null"]}
+    assert end["name"] == END
+
+
+def test_a_record_that_holds_itself_has_no_mark_behind_it() -> None:
+    inner = {"name": "next", "type": ["null", "R"]}
+    text = parsed({"type": "record", "name": "R", "fields": [inner]}).text
+    assert [field["name"] for field in json.loads(text)["fields"]] == ["next"]
 
 
 def test_an_empty_namespace_is_one_and_a_short_name_may_mean_it() -> None:

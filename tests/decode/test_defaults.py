@@ -109,3 +109,11 @@ def test_a_schema_tells_whether_a_column_may_be_null_and_that_it_has_no_default(
 def test_epoch_and_the_zero_uuid_stand_for_expressions(kind: dict[str, Any], default: Any) -> None:
     (column,) = from_connect(({**kind, "field": "c", "default": default},), JSON)
     assert is_stand_in(column)
+
+
+def test_a_default_that_no_lake_holds_goes_by_the_tables_policy(spark: SparkSession) -> None:
+    infinity = {"type": "int32", "name": "io.debezium.time.Date", "default": -2147472692}
+    (column,) = from_connect([{"field": "until", **infinity}], JSON)
+    values = [default_value(column, Default("-2147472692"), how) for how in ("edge", "null")]
+    (row,) = spark.range(1).select(*values).collect()
+    assert tuple(row) == (date(9999, 12, 31), None)

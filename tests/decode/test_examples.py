@@ -1,4 +1,7 @@
-"""The examples that ``lakeingest types`` prints are what the converters make, in both forms."""
+"""The examples that ``lakeingest types`` prints are what the converters make, in both forms.
+
+So are the first and last values of the sources' types (``ranges.py``).
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,10 @@ from lakeingest.decode.logical import AVRO, DECIMAL, PRIMITIVES, SEMANTIC
 from lakeingest.decode.row import with_row
 from lakeingest.decode.wire import RowReader
 from tests.decode.avro import envelope_schema, event, record, tag
+from tests.decode.ranges import RANGES
 
-NAMES = [f"c{index}" for index in range(len(EXAMPLES))]
+CHECKED = (*EXAMPLES, *RANGES)
+NAMES = [f"c{index}" for index in range(len(CHECKED))]
 
 
 def shown(value: Column, kind: DataType) -> Column:
@@ -46,31 +51,31 @@ def in_the_lake(
     return list(row)
 
 
-def test_every_example_is_what_json_becomes(spark: SparkSession) -> None:
-    after = {name: each.wire for name, each in zip(NAMES, EXAMPLES, strict=True)}
+def test_every_example_and_range_is_what_json_becomes(spark: SparkSession) -> None:
+    after = {name: each.wire for name, each in zip(NAMES, CHECKED, strict=True)}
     columns = tuple(
-        SourceColumn(name, each.type) for name, each in zip(NAMES, EXAMPLES, strict=True)
+        SourceColumn(name, each.type) for name, each in zip(NAMES, CHECKED, strict=True)
     )
     octets = json.dumps({"after": after}).encode()
-    assert in_the_lake(spark, octets, columns, JsonRows()) == [each.lake for each in EXAMPLES]
+    assert in_the_lake(spark, octets, columns, JsonRows()) == [each.lake for each in CHECKED]
 
 
-def test_every_example_is_what_avro_becomes(spark: SparkSession) -> None:
+def test_every_example_and_range_is_what_avro_becomes(spark: SparkSession) -> None:
     fields = [
         {"name": name, "type": ["null", avro(each.schema, name)]}
-        for name, each in zip(NAMES, EXAMPLES, strict=True)
+        for name, each in zip(NAMES, CHECKED, strict=True)
     ]
     schema = envelope_schema(*fields)
-    values = {name: written(e.schema, e.wire) for name, e in zip(NAMES, EXAMPLES, strict=True)}
+    values = {name: written(e.schema, e.wire) for name, e in zip(NAMES, CHECKED, strict=True)}
     parsed = AvroSchema.parse(json.dumps(schema))
     columns = [
         next(c for c in side_columns(parsed, AVRO.with_policy(each.form.too_large)) if c.name == n)
-        for n, each in zip(NAMES, EXAMPLES, strict=True)
+        for n, each in zip(NAMES, CHECKED, strict=True)
     ]
     octets = record(3, schema, event(values))
     found = in_the_lake(spark, octets, tuple(columns), AvroRows({tag(3): parsed}, {}))
-    assert found == [each.lake for each in EXAMPLES]
-    assert [c.type.spark for c in columns] == [each.type.spark for each in EXAMPLES]
+    assert found == [each.lake for each in CHECKED]
+    assert [c.type.spark for c in columns] == [each.type.spark for each in CHECKED]
 
 
 CONNECT = {

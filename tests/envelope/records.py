@@ -82,13 +82,14 @@ def postgresql_event(
     lsn: int | None = 110,
     op: str = "c",
     table: str = "a",
+    nth: int = 1,
     **source: Any,
 ) -> dict[str, Any]:
     """Return a PostgreSQL change event without its row."""
     sequence = json.dumps(
         [None if part is None else str(part) for part in (before, lsn)], separators=(",", ":")
     )
-    block = None if xid is None else {"id": f"{xid}:{lsn}", "total_order": 1}
+    block = None if xid is None else {"id": f"{xid}:{lsn}", "total_order": nth}
     placed = {"schema": "public", "table": table, "lsn": lsn, "sequence": sequence} | source
     return {"before": None, "after": {"id": 1}, "source": placed, "transaction": block, "op": op}
 

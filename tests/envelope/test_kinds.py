@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings
 from lakeingest.decode.json_envelope import decode_envelope
@@ -21,7 +22,8 @@ MARKS = JsonFormat().marks(Encodings())
 
 def changed(spark: SparkSession, records: list[Record], connector: str = "postgresql") -> list[Row]:
     decoded = decode_envelope(frame(spark, records))
-    return changes(decoded, connector, 0, MARKS).orderBy("offset").collect()
+    foreign = JsonFormat().foreign(F.col("value"))
+    return changes(decoded, connector, 0, MARKS, foreign=foreign).orderBy("offset").collect()
 
 
 @pytest.fixture(scope="module")
@@ -166,8 +168,18 @@ ODD: dict[str, tuple[Any, str]] = {
         EVENT | {"source": EVENT["source"] | {"schema": None, "table": None}},
         Kind.MALFORMED,
     ),
-    "an unknown operation": (EVENT | {"op": "x"}, Kind.FOREIGN),
-    "transaction metadata": ({"status": "BEGIN", "id": "7:1"}, Kind.FOREIGN),
+    "an unknown operation": (EVENT | {"op": "x"}, Kind.UNKNOWN),
+    "a row without its envelope": ({"id": 1, "status": "END"}, Kind.UNKNOWN),
+    "no field at all": ({}, Kind.UNKNOWN),
+    "a heartbeat": ({"ts_ms": 1}, Kind.FOREIGN),
+    "transaction metadata": (
+        {"status": "BEGIN", "id": "7:1", "event_count": None, "data_collections": None, "ts_ms": 1},
+        Kind.FOREIGN,
+    ),
+    "a notification": (
+        {"id": "a", "aggregate_type": "x", "type": "y", "additional_data": {}, "timestamp": 1},
+        Kind.FOREIGN,
+    ),
     "a schema change": (
         {"source": {"db": "shop", "table": "a"}, "ts_ms": 1, "databaseName": "shop", "ddl": "…"},
         Kind.FOREIGN,

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply import reading
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.folders import LakeFolders
@@ -40,10 +39,8 @@ def test_tables_two_batches_ahead_of_the_ledger_are_published_at_the_commit_they
     assert before.violations == ()
     assert LOST + 1 in batches_of_tables(spark, target, run.configuration(target))
     # What the tables hold lies beyond such a window: it may not publish less than they hold.
-    small = {**settings, "lakeingest.batch.max.events": "100"}
-    with monkeypatch.context() as narrowed:
-        narrowed.setattr(reading, "WINDOW_RECORDS", 300)
-        run_pipeline(spark, load_config(small), max_batches=1)
+    small = {"lakeingest.batch.max.events": "100", "lakeingest.window.max.records": "300"}
+    run_pipeline(spark, load_config({**settings, **small}), max_batches=1)
     run_pipeline(spark, load_config(properties))
     after = check_history(run, RustLake(target, run.namespace))
     assert after.violations == ()

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from lakeingest.engine.commit import Commit
 from lakeingest.engine.delta_log import commits
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import FencedError
+from lakeingest.ledger import delta
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.reader import open_lake
@@ -70,6 +75,122 @@ def test_a_claim_that_knew_too_little_takes_no_publication_back(
     head = driver(spark, tmp_path, "third").head()
     assert (head.batch, head.tables, head.frontier) == (1, held.tables, held.frontier)
     assert (head.run, head.writer) == ("second", held.writer + 1)
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_a_release_tells_the_next_driver_that_nobody_writes_until_somebody_claims(
+    spark: SparkSession, tmp_path: Path, transactions: DataFrame, direct: bool
+) -> None:
+    first, second = (driver(spark, tmp_path, run, direct=direct) for run in ("first", "second"))
+    held = following(first.claim(first.head()), "first")
+    first.publish(held, transactions)
+    assert not second.head().released
+    ledger = DeltaTable.forPath(spark, str(tmp_path / "ledger"))
+    files = ledger.detail().select("numFiles").collect()
+    first.release(held)
+    released = second.head()
+    assert (released.released, released.batch, released.frontier) == (True, 1, held.frontier)
+    # Who released must claim again before it writes.
+    with pytest.raises(FencedError):
+        first.publish(following(held, "first"), transactions)
+    taken = second.claim(released)
+    assert (taken.released, taken.tables, taken.run) == (True, held.tables, "second")
+    # Neither a claim nor a release is a file.
+    assert ledger.detail().select("numFiles").collect() == files
+    third = driver(spark, tmp_path, "third", direct=direct)
+    assert not third.head().released
+    assert not third.claim(third.head()).released
+    second.release(taken)
+    assert not third.head().released
+
+
+def test_a_driver_that_was_overtaken_or_knows_too_little_releases_nothing(
+    spark: SparkSession, tmp_path: Path, transactions: DataFrame
+) -> None:
+    first = driver(spark, tmp_path, "first")
+    claimed = first.claim(first.head())
+    first.release(claimed)
+    held = following(claimed, "first")
+    first.publish(held, transactions)
+    first.release(claimed)
+    head = driver(spark, tmp_path, "second").head()
+    assert (head.batch, head.released) == (1, False)
+
+
+def test_every_hundredth_publication_joins_the_ledgers_files_and_no_row_is_lost(
+    spark: SparkSession, tmp_path: Path, transactions: DataFrame
+) -> None:
+    first = driver(spark, tmp_path / "_lakeingest", "first")
+    held = replace(first.claim(first.head()), batch=96)
+    beside = driver(spark, tmp_path / "_lakeingest", "first")
+    for _ in range(4):
+        held = following(held, "first")
+        first.publish(held, transactions)
+    path = str(tmp_path / LEDGER_FOLDER)
+    ledger = DeltaTable.forPath(spark, path)
+    detail = ledger.detail().select("numFiles", "properties").collect()[0]
+    assert detail["numFiles"] == 1
+    assert detail["properties"]["delta.logRetentionDuration"] == "interval 2 days"
+    assert ledger.toDF().groupBy("kind").count().orderBy("kind").collect() == [
+        ("publication", 4),
+        ("transaction", 4),
+    ]
+    assert open_lake(spark, str(tmp_path)).snapshot().batch == 100
+    assert first.unknown_ends(["0001"]) == 0
+    assert first.unknown_ends(["0001", "0002"]) == 1
+    held = following(beside.head(), "first")
+    assert held.batch == 101
+    first.publish(held, transactions)
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_runs_that_claimed_and_failed_are_not_all_looked_at_by_the_next(
+    spark: SparkSession,
+    tmp_path: Path,
+    transactions: DataFrame,
+    monkeypatch: pytest.MonkeyPatch,
+    published: bool,
+) -> None:
+    first = driver(spark, tmp_path, "first")
+    held = first.claim(first.head())
+    if published:
+        held = following(held, "first")
+        first.publish(held, transactions)
+    for run in range(5):
+        failing = driver(spark, tmp_path, f"failing-{run}")
+        failing.claim(failing.head())
+    looked_at = []
+
+    def counted(*arguments: Any) -> Iterator[Commit]:
+        for commit in commits(*arguments):
+            looked_at.append(commit.version)
+            yield commit
+
+    monkeypatch.setattr(delta, "commits", counted)
+    head = driver(spark, tmp_path, "next").head()
+    assert (head.batch, head.tables, head.run) == (held.batch, held.tables, "failing-4")
+    assert len(looked_at) == 1
+
+
+def test_looks_at_recent_transactions_and_the_newest_publication_open_no_older_file(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    first = driver(spark, tmp_path / "_lakeingest", "first")
+    held = first.claim(first.head())
+    places = [f"00001{lsn:016X}{lsn:016X}" for lsn in (100, 200, 300)]
+    for n, place in enumerate(places):
+        held = following(held, "first")
+        held = replace(held, frontier=replace(held.frontier, end_position=place))
+        row = (f"{n}:1", n, place, None, 1, [("public.a", 1)])
+        first.publish(held, spark.createDataFrame([row], TRANSACTION))
+    path = tmp_path / LEDGER_FOLDER
+    ledger = spark.read.format("delta").load(str(path))
+    for older in ledger.where("batch < 3").select(F.input_file_name()).distinct().collect():
+        (path / older[0].rpartition("/")[2]).unlink()
+    again = driver(spark, tmp_path / "_lakeingest", "next")
+    assert again.unknown_ends(places[2:]) == 0
+    assert again.unknown_ends([places[2][:21]]) == 0
+    assert again.head().batch == open_lake(spark, str(tmp_path)).snapshot().batch == 3
 
 
 def test_claims_alone_publish_nothing(spark: SparkSession, tmp_path: Path) -> None:

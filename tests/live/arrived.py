@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakeingest.apply.run import pipeline_spec
+from lakeingest.apply.pipeline_spec import pipeline_spec
 from lakeingest.apply.schemas import opened_schemas
 from lakeingest.config import load_config
 from lakeingest.plan.window import window_changes

@@ -8,6 +8,7 @@ crash and a restart.
 from __future__ import annotations
 
 import subprocess
+import time
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
@@ -86,6 +87,15 @@ class KafkaBroker(Server):
     def create_topics(self, partitions: dict[str, int]) -> None:
         """Create topics; see ``tests.rig.topics``."""
         create_topics(self.bootstrap, partitions)
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic; wait until it is gone."""
+        # Held while it works: the answers of a client that is gone are errors.
+        admin = self.admin()
+        for deleted in admin.delete_topics([topic]).values():
+            deleted.result()
+        while topic in self.topics():
+            time.sleep(0.1)
 
     def delete_records(self, topic: str, partition: int, before: int) -> None:
         """Remove the records below an offset, as retention does."""

@@ -28,6 +28,7 @@ def _delta(
     pipeline: str = PIPELINE,
     paths: Mapping[str, str] | None = None,
     direct: bool = True,
+    foreign: bool = False,
 ) -> Sink:
     return DeltaSink(
         spark,
@@ -37,6 +38,7 @@ def _delta(
         hard=hard,
         null_missing=null_missing,
         direct=direct,
+        foreign=foreign,
     )
 
 
@@ -50,6 +52,7 @@ def _hudi(
     pipeline: str = PIPELINE,
     paths: Mapping[str, str] | None = None,
     given: Mapping[str, str] | None = None,
+    foreign: bool = False,
 ) -> Sink:
     settings = HudiSettings(table_type, given or {})
     return HudiSink(
@@ -60,6 +63,7 @@ def _hudi(
         hard=hard,
         null_missing=null_missing,
         settings=settings,
+        foreign=foreign,
     )
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
-from lakeingest.errors import ConfigError, FencedError
+from lakeingest.errors import ConfigError, FencedError, TransientError
 from lakeingest.sink import delta, delta_direct, delta_rewrite
 from tests.sink.lake import COLLECTION, DDL, NAMES, Lake, Payload, at, delete, insert, update
 
@@ -116,6 +116,28 @@ def test_a_table_with_a_feature_that_we_do_not_know_is_left_to_the_engine(
     delta_lake.restart()
     delta_lake.apply(insert(2, 2, n=2), Payload(1, 3, {"n": 3}))
     assert operations(delta_lake)[-1] == "MERGE"
+    assert delta_lake.live() == {1: (3,), 2: (2,)}
+
+
+def test_maintenance_between_our_reading_and_our_commit_fences_nobody(
+    delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delta_lake.apply(insert(1, 1, n=1))
+    delta_lake.apply(insert(2, 2, n=2))
+    write = DeltaTransaction.write
+
+    def optimized_first(self: DeltaTransaction, frame: DataFrame) -> tuple[DataFile, ...]:
+        written = write(self, frame)
+        monkeypatch.undo()
+        delta_lake.spark.sql(f"OPTIMIZE delta.`{delta_lake.sink.path(COLLECTION)}`")
+        return written
+
+    monkeypatch.setattr(DeltaTransaction, "write", optimized_first)
+    change = Payload(1, 3, {"n": 3})
+    with pytest.raises(TransientError, match="OPTIMIZE") as conflict:
+        delta_lake.apply(change)
+    assert not isinstance(conflict.value, FencedError)
+    delta_lake.apply(change)
     assert delta_lake.live() == {1: (3,), 2: (2,)}
 
 

@@ -1,11 +1,14 @@
-"""What the head of a table says about whose it is."""
+"""What the head of a table says about whose it is, and how far."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from lakeingest.errors import ConfigError
-from lakeingest.sink.progress import owned
+from lakeingest.sink.contract import CommitNote, token
+from lakeingest.sink.progress import owned, recalled
 
 
 @pytest.mark.parametrize(("kind", "told"), [("Hudi", True), ("Delta", False)])
@@ -13,5 +16,20 @@ def test_who_meets_a_table_of_hudi_streamers_is_told_how_to_go_on_with_it(
     kind: str, told: bool
 ) -> None:
     with pytest.raises(ConfigError, match="belongs to no lakeingest pipeline") as error:
-        owned(None, "orders", "s3://lake/orders", kind)
+        owned(None, "orders", "public.orders", "s3://lake/orders", kind)
     assert ("lakeingest.table.<table>.adopt=hudi-streamer" in str(error.value)) is told
+
+
+def test_the_ledger_tells_what_a_tables_log_has_lost_unless_a_fence_knows_of_more() -> None:
+    newest = CommitNote("shop", "a", "run 3", token(3, 7), 7, 70, "p7", key=("id",))
+    shown = replace(newest, batch=4, token=token(2, 4), schema="columns")
+    notes = [newest.to_json(), shown.to_json()]
+    assert recalled(None, notes) == replace(newest, schema="columns")
+    assert recalled(None, []) is None
+    # A fence by a driver that had read too little repeats the progress that it knew of.
+    late = replace(newest, batch=6).fenced(4, "run 4", 0)
+    found = recalled(late, notes)
+    assert found == replace(newest, schema="columns", run="run 4", token=late.token)
+    # Its table is ahead of the ledger: a crash before the publication.
+    ahead = replace(newest, batch=8).fenced(4, "run 4", 0)
+    assert recalled(ahead, notes) == ahead

@@ -4,6 +4,7 @@ import builtins
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,8 +14,17 @@ from confluent_kafka import Producer
 from pyspark.sql import Row, SparkSession
 
 from lakeingest import shape
+from lakeingest.apply.reach import plan_reach
 from lakeingest.errors import AccessError, DataError, UnavailableError
-from lakeingest.source import KafkaSource, OffsetRange, TopicPartition, Watermarks, data_loss_error
+from lakeingest.ledger.publication import Frontier
+from lakeingest.source import (
+    KafkaSource,
+    MissingTopicError,
+    OffsetRange,
+    TopicPartition,
+    Watermarks,
+    data_loss_error,
+)
 from tests.rig.kafka import PASSWORD, USER, KafkaBroker
 from tests.rig.replay import Order, replay
 from tests.source.folder import line, write_topic
@@ -102,11 +112,38 @@ def test_bounds_are_of_every_partition_also_of_empty_ones(
     broker.create_topics({topic: 3})
     produce(broker, topic, 4, partition=1)
     broker.delete_records(topic, 1, before=3)
-    assert source(spark, broker, prefix).watermarks([topic]) == {
-        TopicPartition(topic, 0): Watermarks(0, 0),
-        TopicPartition(topic, 1): Watermarks(3, 4),
-        TopicPartition(topic, 2): Watermarks(0, 0),
+    found = source(spark, broker, prefix).watermarks([topic])
+    (id_,) = {marks.topic_id for marks in found.values()}
+    assert id_
+    assert found == {
+        TopicPartition(topic, 0): Watermarks(0, 0, topic_id=id_),
+        TopicPartition(topic, 1): Watermarks(3, 4, topic_id=id_),
+        TopicPartition(topic, 2): Watermarks(0, 0, topic_id=id_),
     }
+
+
+def test_a_topic_made_again_has_another_id_and_is_not_read_on(
+    spark: SparkSession, broker: KafkaBroker, prefix: str
+) -> None:
+    """It has grown past the offset that is wanted, so that offsets alone tell nothing."""
+    topic = f"{prefix}.a"
+    broker.create_topics({topic: 1})
+    produce(broker, topic, 3)
+    found = source(spark, broker, prefix)
+    reach = plan_reach(found, None, Frontier(), 100)
+    applied = Frontier(offsets={topic: {0: 3}}).with_topic_ids(reach.topic_ids)
+    assert plan_reach(found, None, applied, 100).nothing
+    broker.delete_topic(topic)
+    with pytest.raises(MissingTopicError, match=f"'{topic}' does not exist"):
+        found.watermarks([topic])
+    broker.create_topics({topic: 1, f"{prefix}.b": 1})
+    produce(broker, topic, 5)
+    with pytest.raises(DataError, match=f"id of topic '{topic}' is another one"):
+        plan_reach(found, None, applied, 100)
+    without = replace(applied, topic_ids={})
+    assert [(part.start, part.end) for part in plan_reach(found, None, without, 100).data] == [
+        (3, 5)
+    ]
 
 
 def test_aborted_transactions_are_not_seen(
@@ -122,7 +159,8 @@ def test_aborted_transactions_are_not_seen(
         (producer.commit_transaction if commits else producer.abort_transaction)(30)
     found = source(spark, broker, prefix)
     # Each transaction takes two offsets: its record and the marker of its end.
-    assert found.watermarks([topic]) == {TopicPartition(topic, 0): Watermarks(0, 8)}
+    (marks,) = found.watermarks([topic]).values()
+    assert (marks.earliest, marks.high) == (0, 8)
     rows = found.read([OffsetRange(topic, 0, 0, 8)]).collect()
     assert sorted((row.offset, bytes(row.value)) for row in rows) == [
         (0, b"kept"),

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
 
 from lakeingest import shape
-from lakeingest.errors import DataError, InvariantError, UnavailableError
+from lakeingest.errors import ConfigError, DataError, InvariantError, UnavailableError
 from lakeingest.source import OffsetRange, RecordedSource, TopicPartition, Watermarks
 from tests.source.folder import line, write_manifest, write_topic
 
@@ -34,6 +35,17 @@ def test_explicit_ranges_are_read_exactly(spark: SparkSession, tmp_path: Path) -
     write_topic(folder, "t.b", [line(0, o) for o in range(5)])
     found = rows(source(spark, folder), OffsetRange("t.a", 1, 1, 3), OffsetRange("t.b", 0, 4, 5))
     assert places(found) == [("t.a", 1, 1), ("t.a", 1, 2), ("t.b", 0, 4)]
+
+
+def test_values_above_twenty_million_characters_are_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    octets = b"\xff" * 15_000_100
+    packed = {"b64": base64.b64encode(octets).decode()}
+    write_topic(tmp_path, "t.a", [line(0, 0, packed), line(0, 1, "x" * 20_000_100)])
+    read = source(spark, tmp_path).read([OffsetRange("t.a", 0, 0, 2)])
+    found = read.select(F.octet_length("value")).orderBy("offset").collect()
+    assert [row[0] for row in found] == [15_000_100, 20_000_100]
 
 
 def test_text_bytes_nulls_and_headers_survive(spark: SparkSession, tmp_path: Path) -> None:
@@ -95,15 +107,15 @@ def test_bounds_come_from_the_lines_where_the_manifest_does_not_fit(
         (tmp_path / "manifest.json").write_text(text, encoding="utf-8")
     write_topic(tmp_path, "t.a", [line(1, o) for o in (2, 7)] + [line(0, 0, "longer" * 9)])
     assert source(spark, tmp_path).watermarks(["t.a"]) == {
-        TopicPartition("t.a", 0): Watermarks(0, 1),
-        TopicPartition("t.a", 1): Watermarks(2, 8),
+        TopicPartition("t.a", 0): Watermarks(0, 1, observed=True),
+        TopicPartition("t.a", 1): Watermarks(2, 8, observed=True),
     }
 
 
 def test_topic_without_records_has_one_empty_partition(spark: SparkSession, tmp_path: Path) -> None:
     write_topic(tmp_path, "t.a", [])
     assert source(spark, tmp_path).watermarks(["t.a"]) == {
-        TopicPartition("t.a", 0): Watermarks(0, 0)
+        TopicPartition("t.a", 0): Watermarks(0, 0, observed=True)
     }
 
 
@@ -156,6 +168,27 @@ def test_missing_folder_and_missing_topic_say_what_to_check(
     write_topic(tmp_path, "t.public.orders", [line(0, 0)])
     with pytest.raises(UnavailableError, match=r"nearest: 't\.public\.orders'"):
         source(spark, tmp_path).watermarks(["t.public.order"])
+
+
+def test_a_record_is_read_once_where_names_of_topics_begin_alike_and_a_pattern_matches_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    names = ("t.a", "t.a.b", "t.ab")
+    for topic in names:
+        write_topic(tmp_path, topic, [line(0, o) for o in range(3)])
+    found = RecordedSource(spark, str(tmp_path), "t", topic_pattern=r"t\.a.*")
+    assert found.topics() == names
+    read = rows(found, *(OffsetRange(topic, 0, 0, 3) for topic in names))
+    assert places(read) == [(topic, 0, o) for topic in names for o in range(3)]
+
+
+def test_a_path_that_stands_for_two_recordings_is_refused_and_neither_is_left_out(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for name in ("first", "second"):
+        write_topic(tmp_path / name, "t.a", [line(0, 0)])
+    with pytest.raises(ConfigError, match=r"'t\.a' has two files.*first/topics.*second/topics"):
+        source(spark, tmp_path / "*").topics()
 
 
 def test_reading_starts_no_scan_before_an_action(spark: SparkSession, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from lakeingest.position import after
 from tests.envelope.records import Record, postgresql_event
@@ -48,6 +49,7 @@ class Sent:
     status: str
     transaction: int
     counts: tuple[tuple[str, int], ...] = ()
+    nth: int = 0
 
 
 @dataclass
@@ -98,8 +100,8 @@ class Delivery:
     def xid(self, transaction: int) -> int:
         return self.case * CASE + transaction
 
-    def data(self) -> Iterator[Record]:
-        """Yield the data records that were read."""
+    def data(self, *, named: bool = True) -> Iterator[Record]:
+        """Yield the data records that were read; ``named``: they say which run sent them."""
         for where, sent_there in self.visible.items():
             if where is None:
                 continue
@@ -107,9 +109,13 @@ class Delivery:
                 assert sent.row is not None
                 before, lsn = self.place(sent.row)
                 event = postgresql_event(
-                    xid=self.xid(sent.transaction), before=before, lsn=lsn, table=where[0]
+                    xid=self.xid(sent.transaction),
+                    before=before,
+                    lsn=lsn,
+                    table=where[0],
+                    nth=sent.nth,
                 )
-                headers = {"__debezium.context.runId": f"run-{sent.run}"}
+                headers = {"__debezium.context.runId": f"run-{sent.run}"} if named else {}
                 yield Record(where[0], event, {"id": sent.row[1]}, where[1], offset, headers)
 
     def metadata(self) -> Iterator[Record]:
@@ -143,7 +149,7 @@ def _run_rows(
     yield Sent(run, None, None, "BEGIN", transaction)
     for n in rows:
         where = (told.tables[n], n % 2)
-        yield Sent(run, where, (transaction, n), "", transaction)
+        yield Sent(run, where, (transaction, n), "", transaction, nth=n - rows.start + 1)
     if ended:
         counts = Counter(f"public.{told.tables[n]}" for n in rows)
         counts.update({"public.hidden": told.hidden, MESSAGE: told.messages})
@@ -151,29 +157,34 @@ def _run_rows(
         yield Sent(run, None, None, "END", transaction, some)
 
 
+def _attempts(draw: random.Random, size: int) -> list[range]:
+    """Return which rows of a transaction each run sends; the last one sends END.
+
+    Offsets are committed in order, so no run begins before the one before it.
+    """
+    while True:
+        begin, killed = 0, []
+        for _ in range(draw.choice((0, 0, 1, 2)) if size > 1 else 0):
+            stop = draw.randint(begin, size)
+            killed.append(range(begin, stop))
+            begin = draw.choice((begin, draw.randint(begin, stop)))
+        # Runs of equal size have a test of their own: their counts cannot tell them apart.
+        if size - begin not in {len(rows) for rows in killed}:
+            return [*killed, range(begin, size)]
+
+
 def _sent(draw: random.Random, history: list[Transaction]) -> Iterator[Sent]:
     run = 0
     for transaction, told in enumerate(history):
-        size = len(told.tables)
-        begin = 0
-        sizes: set[int] = set()
-        kills = draw.choice((0, 0, 1, 2)) if size > 1 else 0
-        for _ in range(kills):
-            stop = draw.randint(begin, size)
-            yield from _run_rows(history, run, transaction, range(begin, stop), ended=False)
-            sizes.add(stop - begin)
+        *killed, last = _attempts(draw, len(told.tables))
+        for rows, following in pairwise([*killed, last]):
+            yield from _run_rows(history, run, transaction, rows, ended=False)
             run += 1
-            if draw.random() < 0.3:
+            if following.start == 0 and draw.random() < 0.5:
                 for again in range(draw.randint(0, transaction), transaction):
-                    rows = range(len(history[again].tables))
-                    yield from _run_rows(history, run, again, rows, ended=True)
-                begin = 0
-            else:
-                begin = draw.randint(begin, stop)
-        # Runs of equal size have a test of their own: their counts cannot tell them apart.
-        while size - begin in sizes and begin > 0:
-            begin -= 1
-        yield from _run_rows(history, run, transaction, range(begin, size), ended=True)
+                    whole = range(len(history[again].tables))
+                    yield from _run_rows(history, run, again, whole, ended=True)
+        yield from _run_rows(history, run, transaction, last, ended=True)
 
 
 def deliveries(seed: int, count: int) -> list[Delivery]:

@@ -68,14 +68,18 @@ class Seen:
         transaction: Which transaction of the case (see ``Over``).
         at: Commit before its transaction; by default that of the ``Over`` below it.
         kind: Kind of the change.
+        nth: ``transaction.total_order``.
+        key: None where its table has no key.
     """
 
     number: int
-    run: str = "first"
+    run: str | None = "first"
     collection: str = "public.a"
     transaction: int = 1
     at: int | None = None
     kind: str = Kind.ROW
+    nth: int | None = None
+    key: bytes | None = b"1"
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,7 @@ def changes(spark: SparkSession, cases: Iterable[Case]) -> DataFrame:
         for offset, seen in enumerate(case.rows):
             below = (seen.transaction - 1) * 10 if seen.at is None else seen.at
             place = after(0, number * CASE + below + 1, seen.number)
+            unkeyed = (seen.run, seen.nth) if seen.key is None else ()
             change = dict.fromkeys(CHANGE.fieldNames()) | {
                 "topic": "t",
                 "partition": 0,
@@ -118,7 +123,9 @@ def changes(spark: SparkSession, cases: Iterable[Case]) -> DataFrame:
                 "position": place,
                 "transaction_key": key_of(number, seen.transaction),
                 "incarnation": seen.run,
-                "identity": hash((number, seen.transaction, place, seen.collection)),
+                "nth": seen.nth,
+                "key": seen.key,
+                "identity": hash((number, seen.transaction, place, seen.collection, *unkeyed)),
             }
             rows.append(tuple(change[name] for name in CHANGE.fieldNames()))
     return spark.createDataFrame(rows, CHANGE).coalesce(1)
@@ -133,7 +140,9 @@ def ended(spark: SparkSession, cases: Iterable[Case]) -> DataFrame:
             key_of(number, over.transaction),
             after(0, number * CASE + (over.commit or over.transaction * 10) + 1, 0),
             over.begins,
+            None,
             over.implied,
+            False,
             sum(over.counts.values()),
             list(over.counts.items()),
             None,

@@ -48,7 +48,19 @@ MARIADB: dict[str, tuple[str, Found]] = {
     "a foreign message between": ("B1 ?9 B2 E2", [(0, 1, 1, True), (3, 2, 1, False)]),
     "only foreign messages": ("?1 ?2", []),
     "numbers of more digits": ("B9 B10 E10", [(0, 9, 1, True), (2, 10, 1, False)]),
+    "a TRUNCATE's BEGIN repeated": ("B1 B1 B2 E2", [(1, 1, 2, True), (3, 2, 1, False)]),
+    "a TRUNCATE's BEGIN repeated after others": (
+        "B7 B5 E5 B6 E6 B7 B8 E8",
+        [(2, 5, 1, False), (4, 6, 1, False), (5, 7, 2, True), (7, 8, 1, False)],
+    ),
 }
+
+OPEN: dict[str, list[tuple[int, int]]] = {
+    "a BEGIN alone": [(0, 1)],
+    "a BEGIN followed by its own repetition": [(1, 1)],
+    "a BEGIN followed by an earlier one": [(0, 7)],
+}
+"""Offset and transaction of those that are open; in all other cases none is."""
 
 
 def stream(case: int, words: str, id_of: str) -> list[tuple[str | None, str]]:
@@ -66,15 +78,24 @@ def found_in(
 
 
 @pytest.fixture(scope="module")
-def mariadb(spark: SparkSession) -> dict[str, Found]:
+def topic(spark: SparkSession) -> list[Row]:
     streams = [stream(n, words, "0-1-{number}") for n, (words, _) in enumerate(MARIADB.values())]
+    return found_in(spark, "mariadb", streams)
+
+
+@pytest.fixture(scope="module")
+def mariadb(topic: list[Row]) -> dict[str, Found]:
     found: dict[str, Found] = {name: [] for name in MARIADB}
-    names = list(MARIADB)
-    for row in found_in(spark, "mariadb", streams):
-        case, offset = divmod(row["end_offset"], CASE)
-        number = int(row["id"].rpartition("-")[2]) - case * 100
-        found[names[case]].append((offset, number, row["begins"], row["implied"]))
+    for row in topic:
+        if not row["open"]:
+            name, offset, number = placed(row)
+            found[name].append((offset, number, row["begins"], row["implied"]))
     return found
+
+
+def placed(row: Row) -> tuple[str, int, int]:
+    case, offset = divmod(row["end_offset"], CASE)
+    return list(MARIADB)[case], offset, int(row["id"].rpartition("-")[2]) - case * 100
 
 
 @pytest.mark.parametrize("name", MARIADB)
@@ -82,6 +103,13 @@ def test_a_stream_of_begin_and_end_gives_its_transactions(
     mariadb: dict[str, Found], name: str
 ) -> None:
     assert mariadb[name] == MARIADB[name][1]
+
+
+def test_a_begin_that_no_end_and_no_later_begin_follows_is_open(topic: list[Row]) -> None:
+    found: dict[str, list[tuple[int, int]]] = {}
+    for name, offset, number in (placed(row) for row in topic if row["open"]):
+        found.setdefault(name, []).append((offset, number))
+    assert found == OPEN
 
 
 def test_postgresql_has_no_implied_ends_and_groups_by_transaction_number(
@@ -96,6 +124,9 @@ def test_postgresql_has_no_implied_ends_and_groups_by_transaction_number(
         [("BEGIN", "3001:10"), ("END", "3001:15"), ("BEGIN", "3001:10"), ("END", "3001:15")],
     ]
     found = found_in(spark, "postgresql", streams)
+    opened = [(row["id"], row["end_offset"]) for row in found if row["open"]]
+    assert opened == [("1:10", 0)]
+    found = [row for row in found if not row["open"]]
     assert [(row["id"], row["begins"], row["implied"]) for row in found] == [
         ("2:25", 1, False),
         ("1001:15", 2, False),

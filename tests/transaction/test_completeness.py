@@ -11,6 +11,7 @@ from lakeingest.shape import Kind
 from lakeingest.transaction import completeness
 from lakeingest.transaction.completeness import (
     NO_WHOLE_INCARNATION,
+    TOO_FEW_PLACES,
     TOO_FEW_ROWS,
 )
 from tests.transaction.frames import CASE, Case, Over, Seen, changes, ended
@@ -20,6 +21,15 @@ A, B = "public.a", "public.b"
 
 def rows(*numbers: int, run: str = "first", collection: str = A) -> list[Seen]:
     return [Seen(number, run, collection) for number in numbers]
+
+
+def keyless(number: int, nth: int, run: str | None = "first") -> Seen:
+    return Seen(number, run, nth=nth, key=None)
+
+
+def unnamed(*numbers: int) -> list[Seen]:
+    """Rows of one incarnation that names none."""
+    return [Seen(number, None, nth=nth) for nth, number in enumerate(numbers, 1)]
 
 
 Lacking = set[tuple[str | None, int, int | None]]
@@ -76,6 +86,40 @@ COUNTED: dict[str, tuple[Case, Lacking]] = {
 }
 
 
+KEYLESS: dict[str, tuple[Case, Lacking]] = {
+    "every row has a place": (Case([Over({A: 2})], [keyless(1, 1), keyless(2, 2)]), set()),
+    "rows of one COPY share a place": (
+        Case([Over({A: 3})], [keyless(1, 1), keyless(1, 2), keyless(2, 3)]),
+        set(),
+    ),
+    "a row of a COPY is missing": (
+        Case([Over({A: 3})], [keyless(1, 1), keyless(1, 2)]),
+        {(A, 3, 2)},
+    ),
+    # As in keyless-count: what the second run repeats is not what the first one lost.
+    "rows that another run sends again": (
+        Case([Over({A: 3})], [keyless(1, 1), keyless(2, 2), keyless(2, 1, "second")]),
+        {(A, 3, 2)},
+    ),
+    "a COPY that another run sends again": (
+        Case(
+            [Over({A: 3})],
+            [keyless(1, n, run) for run, start in (("one", 1), ("two", 2)) for n in (start, 9)],
+        ),
+        {(A, 3, 2)},
+    ),
+    "one run that has no name": (
+        Case([Over({A: 2})], [keyless(1, 1, None), keyless(1, 2, None)]),
+        set(),
+    ),
+    "two runs that have no name": (
+        Case([Over({A: 3})], [keyless(1, 1, None), keyless(2, 2, None), keyless(2, 1, None)]),
+        {(A, 3, 2)},
+    ),
+}
+"""Of rows without a key: what is lacking for certain."""
+
+
 def selected() -> Column:
     """``public.hidden`` is not read; of ``public.filtered`` a transform drops rows."""
     return is_counted(F.col("data_collection").isin(A, B, "public.filtered"), ("public.filtered",))
@@ -108,6 +152,26 @@ def test_a_transaction_is_held_until_each_table_has_the_distinct_rows_that_end_c
     counted: dict[str, Lacking], name: str
 ) -> None:
     assert counted[name] == COUNTED[name][1]
+
+
+def test_rows_without_a_key_count_once_however_many_runs_send_them(spark: SparkSession) -> None:
+    cases = [case for case, _ in KEYLESS.values()]
+    boundaries = ended(spark, cases)
+    rows = completeness.assigned(completeness.transactional(changes(spark, cases)), boundaries)
+    found: dict[str, Lacking] = {name: set() for name in KEYLESS}
+    names = list(KEYLESS)
+    for row in completeness.shortfalls_by_incarnation(rows, boundaries, selected()).collect():
+        lacking = (row["collection"], row["expected"], row["found"])
+        found[names[row["end_offset"] // CASE]].add(lacking)
+    assert found == {name: expected for name, (_, expected) in KEYLESS.items()}
+
+
+def test_counting_places_finds_all_that_may_lack_rows_without_a_key(spark: SparkSession) -> None:
+    doubted = short_of(spark, [case for case, _ in KEYLESS.values()])
+    assert {reason for _, (_, _, _, reason) in doubted} == {TOO_FEW_PLACES}
+    names = list(KEYLESS)
+    lacking = {name for name, (_, expected) in KEYLESS.items() if expected}
+    assert {names[offset // CASE] for offset, _ in doubted} >= lacking
 
 
 def test_a_number_that_came_again_gives_each_row_to_the_first_end_above_it(
@@ -158,6 +222,30 @@ INTERRUPTED: dict[str, tuple[Case, bool]] = {
     ),
     "an implied end has no count": (Case([Over({}, 2, implied=True)], rows(1)), False),
     "END counts nothing": (Case([Over({}, 2)], rows(1, 2)), False),
+    "the second of two that have no names": (
+        Case([Over({A: 2}, 2)], [*unnamed(1, 2, 3), *unnamed(4, 5)]),
+        False,
+    ),
+    "a row of the second, without names, is under way": (
+        Case([Over({A: 2}, 2)], [*unnamed(1, 2, 3), *unnamed(4, 5)[1:]]),
+        True,
+    ),
+    "all rows of the second, without names, are under way": (
+        Case([Over({A: 2}, 2)], unnamed(1, 2, 3)),
+        True,
+    ),
+    "both overlap, without names": (
+        Case([Over({A: 3}, 2)], [*unnamed(1, 2, 3, 4), *unnamed(3, 4, 5)]),
+        False,
+    ),
+    "both overlap, without names, a row is missing": (
+        Case([Over({A: 3}, 2)], [*unnamed(1, 2, 3, 4), *unnamed(3, 4, 5)[:2]]),
+        True,
+    ),
+    "the whole transaction again, without names": (
+        Case([Over({A: 3}, 2)], [*unnamed(1, 2), *unnamed(1, 2, 3)]),
+        False,
+    ),
 }
 
 

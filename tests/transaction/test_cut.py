@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeingest.position import after
-from lakeingest.transaction.cut import Cut, End, cut, read_past
+from lakeingest.transaction.cut import Cut, End, cut, first_overtaking, first_passing, read_past
 
 ENDS = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 12)), max_size=40).map(
     lambda steps: [
@@ -83,6 +84,37 @@ def test_a_transaction_larger_than_a_batch_is_a_batch_of_its_own() -> None:
 
 def test_nothing_gives_no_batch() -> None:
     assert list(cut([], 10)) == []
+
+
+@given(ENDS, st.none() | st.integers(0, 90), st.none() | PASSED)
+def test_what_ended_before_a_transaction_without_end_passes_none(
+    ends: list[End], begun: int | None, row: str | None
+) -> None:
+    passing = first_passing(ends, begun, row)
+    before = ends[: ends.index(passing)] if passing else ends
+    assert all(begun is None or end.offset <= begun for end in before)
+    assert all(row is None or end.position <= row for end in before)
+    if passing:
+        behind_begin = begun is not None and passing.offset > begun
+        assert behind_begin or (row is not None and passing.position > row)
+
+
+OVERTAKING: dict[str, tuple[list[tuple[int, int, int | None]], tuple[int, int] | None]] = {
+    "one after another": ([(1, 10, 0), (3, 20, 2)], None),
+    "an END that was lost is sent again": ([(1, 10, 0), (4, 30, 3), (6, 20, 2)], (4, 6)),
+    "the log starts over": ([(1, 10, 0), (3, 30, 2), (5, 20, 4)], None),
+    "the connector went back": ([(2, 50, 1), (4, 60, 3), (6, 70, 0)], None),
+    "its BEGIN was read before": ([(1, 30, 0), (2, 20, None)], None),
+}
+"""Offset, place and offset of BEGIN of each END; which END passes which."""
+
+
+@pytest.mark.parametrize("name", OVERTAKING)
+def test_an_end_passes_a_transaction_that_began_before_it_and_ends_behind(name: str) -> None:
+    placed, expected = OVERTAKING[name]
+    ends = [End(offset, 1, after(0, number), begun) for offset, number, begun in placed]
+    found = first_overtaking(ends)
+    assert (found and (found[0].offset, found[1].offset)) == expected
 
 
 @given(ENDS, PASSED)

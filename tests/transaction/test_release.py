@@ -25,7 +25,7 @@ from tests.envelope.records import frame
 from tests.transaction.deliveries import CASE, Delivery, deliveries
 
 COUNT = 320
-SEED = 20261121
+SEED = 20261124
 SPEC = PipelineSpec("postgresql", Encodings())
 
 SUMMARY = ("end_offset", "event_count", "end_position")
@@ -59,13 +59,14 @@ def counted() -> Column:
     return plan.is_counted(F.col("data_collection").isin("public.a", "public.b"), ())
 
 
-@pytest.fixture(scope="module")
-def planned(spark: SparkSession) -> Planned:
+@pytest.fixture(scope="module", params=[True, False], ids=["run ids", "no run ids"])
+def planned(spark: SparkSession, request: pytest.FixtureRequest) -> Planned:
     made = deliveries(SEED, COUNT)
-    data = frame(spark, (record for delivery in made for record in delivery.data()))
+    sent = (record for delivery in made for record in delivery.data(named=request.param))
+    data = frame(spark, sent)
     topic = frame(spark, (record for delivery in made for record in delivery.metadata()))
     changes = plan.window_changes(data, SPEC).cache()
-    ends = plan.window_boundaries(plan.window_metadata(topic, SPEC), SPEC).cache()
+    ends = plan.over(plan.window_boundaries(plan.window_metadata(topic, SPEC), SPEC)).cache()
     short = plan.shortfalls(changes, ends, counted())
     lacking: Lacking = defaultdict(set)
     for row in short.unionByName(plan.interrupted(changes, ends, counted())).collect():
@@ -134,7 +135,7 @@ def in_batches(spark: SparkSession, delivery: Delivery, max_events: int) -> list
     data = frame(spark, delivery.data())
     changes = plan.window_changes(data, SPEC)
     topic = frame(spark, delivery.metadata())
-    ends = plan.window_boundaries(plan.window_metadata(topic, SPEC), SPEC)
+    ends = plan.over(plan.window_boundaries(plan.window_metadata(topic, SPEC), SPEC))
     summaries = ends.select(*SUMMARY).orderBy("end_offset")
     complete = [End(*row) for row in summaries.collect()][:-1]
     cuts = list(cut(complete, max_events))

@@ -13,7 +13,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from lakeingest.errors import DataError
+from lakeingest.errors import ConfigError, DataError
 from tests.decode.avro import record
 from tests.vectors import conftest, wire
 from tests.vectors.conftest import Lake
@@ -180,5 +180,5 @@ def test_rows_without_envelopes_are_told_where_envelopes_are_expected(
     lake: Callable[..., Lake], stream: Callable[..., None]
 ) -> None:
     stream()
-    with pytest.raises(DataError, match=r"lakeingest\.source\.envelope=flattened"):
+    with pytest.raises(ConfigError, match=r"lakeingest\.source\.envelope=flattened"):
         lake("statements")

@@ -1,0 +1,39 @@
+"""What the failure of a window means: one of our errors, or none where it is a defect.
+
+Every exception that a window can raise passes here before it is decided whether to try again
+(``attempts.py``). Told by the classes of Java exceptions (``engine/java_errors.py``), because texts
+quote rows. A broker that is away is asked for nothing: its absence must not look like loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakeingest.engine.java_errors import engine_is_gone, java_errors
+from lakeingest.engine.service_errors import service_error
+from lakeingest.engine.storage_errors import storage_error
+from lakeingest.errors import LakeingestError, TransientError
+from lakeingest.source.bounds import data_loss_error
+from lakeingest.source.contract import Source
+
+
+def understood(error: Exception, source: Source, roots: Sequence[str]) -> Exception:
+    """Return what a failure means to a user; itself where it is a defect.
+
+    Args:
+        error: What a window raised.
+        source: Asked for its bounds where Kafka says that offsets are gone.
+        roots: Folders of the lake and of a recording.
+    """
+    if isinstance(error, LakeingestError):
+        return error
+    if engine_is_gone(error):
+        return TransientError(
+            "Spark's driver process is gone (often: out of memory, or ended by the cluster). The "
+            "lake stands at its last publication; run again, with more spark.driver.memory if it "
+            "comes again."
+        )
+    loss = data_loss_error(error, source)
+    if loss is not None:
+        return loss
+    return service_error(java_errors(error)) or storage_error(error, *roots) or error

@@ -1,0 +1,230 @@
+"""A retired table is in no publication any more, and its topic is not read: what follows for a run.
+
+The lake says which tables are retired, not the configuration: the frontier that the others go on
+from holds only if every run leaves out the same topics. So each publication repeats it, a run takes
+it from the newest one before it opens its source, and a run that finds another list afterwards
+stops. (One that is under way is fenced: who retires a table claims the ledger.)
+
+A retired table counts like one whose topic was never selected: its rows are not waited for, so
+transactions that wait with rows of it become whole without them.
+
+Rows that arrive afterwards are left where they are and told of in every run. Rejected: to stop, for
+a table that nobody wants may well go on at the source; and to read them into the table as it was:
+no event tells of a DROP, so the rows of the dropped table would stand among those of its namesake.
+Nor can a namesake get a folder of its own: older publications name tables, and a reader takes a
+table's folder to be where it lies now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from lakeingest.apply.progress import clock_ms
+from lakeingest.config.keys import nearest
+from lakeingest.config.model import PipelineConfig
+from lakeingest.errors import AccessError, FencedError, UnavailableError, UsageError
+from lakeingest.ledger.publication import Publication, Retired
+from lakeingest.sink.contract import token
+from lakeingest.source.contract import Source, TopicPartition, Watermarks
+from lakeingest.topic_names import TopicNames
+
+
+def without_retired(config: PipelineConfig, head: Publication) -> PipelineConfig:
+    """Return the configuration as it holds in a lake: retired tables' topics are not read.
+
+    Args:
+        config: As it was loaded.
+        head: The newest publication.
+    """
+    if not head.retired:
+        return config
+    topics = tuple(sorted(table.topic for table in head.retired.values()))
+    source = config.source.model_copy(update={"retired_topics": topics})
+    return config.model_copy(update={"source": source})
+
+
+def refuse_other_tables(head: Publication, config: PipelineConfig) -> None:
+    """Stop where a table was retired or taken up since the run's configuration was settled.
+
+    Args:
+        head: The newest publication.
+        config: As ``without_retired`` returned it.
+
+    Raises:
+        FencedError: One was.
+    """
+    topics = {table.topic for table in head.retired.values()}
+    if topics != {*config.source.retired_topics}:
+        message = (
+            "A table was retired, or taken up again, since this run began; it stopped and "
+            "published nothing more. Nothing is lost; run again."
+        )
+        raise FencedError(message)
+
+
+def rows_since(source: Source, retired: Mapping[str, Retired]) -> list[str]:
+    """Return a warning for each retired table whose topic has records that were never read.
+
+    Args:
+        source: Has the topics, if they are still there.
+        retired: Retired tables by name.
+    """
+    warnings = []
+    for name, table in sorted(retired.items()):
+        try:
+            marks = source.watermarks([table.topic])
+        except (AccessError, UnavailableError):
+            # A topic that went with its table, or may not be looked at any more.
+            continue
+        count = waiting(table, marks)
+        if count:
+            warnings.append(
+                f"Table '{name}' is retired since batch {table.batch}; records of its topic "
+                f"'{table.topic}' that are not read: {count}. (lakeingest retire CONFIG '{name}' "
+                "--undo takes the table up again, if it is the same one.)"
+            )
+    return warnings
+
+
+def waiting(table: Retired, marks: Mapping[TopicPartition, Watermarks]) -> int:
+    """Count the records of a retired table's topic that were never read.
+
+    Of a topic that ends before where it was left, all are: it was made anew.
+    """
+    count = 0
+    for place, found in marks.items():
+        low = table.offsets.get(place.partition, found.earliest)
+        count += found.high - (low if low <= found.high else found.earliest)
+    return count
+
+
+def without_table(
+    head: Publication, name: str, names: TopicNames, run: str, adopted_at: str = ""
+) -> Publication:
+    """Return the publication from which on a table is retired.
+
+    Args:
+        head: The newest publication, whose writer is this run.
+        name: The table.
+        names: The connector's topics.
+        run: Identifier of the run.
+        adopted_at: See ``Retired``.
+
+    Raises:
+        UsageError: See ``refuse_retiring``.
+    """
+    refuse_retiring(head, name, names)
+    topic = names.topic(name)
+    offsets = dict(head.frontier.offsets)
+    left = offsets.pop(topic, {})
+    gone = Retired(
+        head.batch + 1,
+        head.tables[name],
+        topic,
+        dict(left),
+        head.frontier.newest_epoch,
+        adopted_at,
+    )
+    tables = {other: version for other, version in head.tables.items() if other != name}
+    return replace(
+        _following(head, run),
+        tables=tables,
+        paths={other: path for other, path in head.paths.items() if other != name},
+        frontier=replace(head.frontier, offsets=offsets),
+        retired={**head.retired, name: gone},
+    )
+
+
+def with_table(head: Publication, name: str, run: str, *, shown: bool, path: str) -> Publication:
+    """Return the publication from which on a retired table is read again, from where it was left.
+
+    Args:
+        head: The newest publication, whose writer is this run.
+        name: The table.
+        run: Identifier of the run.
+        shown: Whether the table is published at once, because its topic has nothing since. Else the
+            next batch publishes it: until its rows are read it would stand at an older commit than
+            the others.
+        path: Its folder in the lake.
+
+    Raises:
+        UsageError: See ``refuse_undoing``.
+    """
+    refuse_undoing(head, name)
+    table = head.retired[name]
+    offsets = {**head.frontier.offsets, table.topic: dict(table.offsets)}
+    following = replace(
+        _following(head, run),
+        frontier=replace(head.frontier, offsets=offsets),
+        retired={other: gone for other, gone in head.retired.items() if other != name},
+    )
+    if not shown:
+        return following
+    paths = {**head.paths, **({name: path} if path != name else {})}
+    return replace(following, tables={**head.tables, name: table.version}, paths=paths)
+
+
+def _following(head: Publication, run: str) -> Publication:
+    """Return the publication after ``head``, of no transaction."""
+    batch = head.batch + 1
+    return replace(
+        head,
+        batch=batch,
+        token=token(head.writer, batch),
+        run=run,
+        transactions=0,
+        events=0,
+        opened=(),
+        schemas={},
+        notes={},
+        at_ms=clock_ms(),
+    )
+
+
+def refuse_retiring(head: Publication, name: str, names: TopicNames) -> None:
+    """Stop where a table cannot be retired.
+
+    Raises:
+        UsageError: It is not published, or the only one, or its topic is another table's, too.
+    """
+    if name in head.retired:
+        problem = f"table '{name}' is retired already, since batch {head.retired[name].batch}"
+        raise UsageError(problem)
+    if name not in head.tables:
+        raise UsageError(_unknown(name, head.tables, "published"))
+    others = sorted({*head.tables} - {name})
+    if not others:
+        problem = f"'{name}' is the lake's only table: stop the pipeline instead of retiring it"
+        raise UsageError(problem)
+    shared = [other for other in others if names.topic(other) == names.topic(name)]
+    if shared:
+        problem = (
+            f"topic '{names.topic(name)}' holds the rows of {', '.join(shared)}, too, which would "
+            "not be read any more"
+        )
+        raise UsageError(problem)
+
+
+def refuse_undoing(head: Publication, name: str) -> None:
+    """Stop where a table cannot be taken up again.
+
+    Raises:
+        UsageError: It is not retired, or the source's log started over since.
+    """
+    if name not in head.retired:
+        raise UsageError(_unknown(name, head.retired, "retired"))
+    if head.retired[name].epoch != head.frontier.newest_epoch:
+        problem = (
+            f"the source's log started over since table '{name}' was retired (epoch "
+            f"{head.frontier.newest_epoch}), so what follows its rows cannot be told: read the "
+            "table into a lake of its own (another lakeingest.pipeline.name and target.path, its "
+            "topic in lakeingest.source.topics)"
+        )
+        raise UsageError(problem)
+
+
+def _unknown(name: str, known: Mapping[str, object], what: str) -> str:
+    near = nearest(name, list(known))
+    hint = f"did you mean {near}?" if near else f"there are: {', '.join(sorted(known)) or 'none'}"
+    return f"no table '{name}' is {what}; {hint}"

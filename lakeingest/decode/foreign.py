@@ -1,0 +1,46 @@
+"""Messages of Debezium's that are no change of a row, by the names of their fields.
+
+They have topics of their own, but a prefix or a pattern may select those, too. What has other
+fields and no operation is not passed over: it may be a row without its envelope.
+
+Source: Debezium's ``HeartbeatImpl``, ``TransactionStructMaker``, ``SchemaFactory`` (schema change,
+notification).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import reduce
+from operator import or_
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+_EXACTLY = (
+    frozenset({"ts_ms"}),
+    frozenset({"status", "id", "event_count", "data_collections", "ts_ms"}),
+)
+"""A heartbeat; BEGIN and END."""
+
+_AT_LEAST = (
+    frozenset({"databaseName", "ddl", "source", "ts_ms"}),
+    frozenset({"id", "aggregate_type", "type", "additional_data"}),
+)
+"""A schema change; a notification."""
+
+
+def is_foreign(names: Collection[str]) -> bool:
+    """Return whether a record with these fields is another message of Debezium's."""
+    return set(names) in _EXACTLY or any(names_of <= set(names) for names_of in _AT_LEAST)
+
+
+def has_foreign_names(names: Column) -> Column:
+    """Return the same over an array of names."""
+    exactly = (_has(names, wanted) & (F.size(names) == len(wanted)) for wanted in _EXACTLY)
+    at_least = (_has(names, wanted) for wanted in _AT_LEAST)
+    return F.coalesce(reduce(or_, (*exactly, *at_least)), F.lit(False))
+
+
+def _has(names: Column, wanted: Collection[str]) -> Column:
+    listed = F.array(*map(F.lit, sorted(wanted)))
+    return F.size(F.array_intersect(names, listed)) == len(wanted)

@@ -1,0 +1,229 @@
+"""Whether a log is the one that was read before, and whole where it was not: bounds alone tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+from pyspark.sql import DataFrame
+
+from lakeingest.apply.contents import Contents
+from lakeingest.apply.continuity import LogRules
+from lakeingest.apply.frontier import frontier_after
+from lakeingest.apply.progress import frontier_behind
+from lakeingest.apply.reach import Reach, plan_reach
+from lakeingest.apply.unreadable import Unreadable
+from lakeingest.apply.window import Window
+from lakeingest.errors import AccessError, DataError
+from lakeingest.ledger.publication import PUBLICATION, Entry, Frontier, Publication
+from lakeingest.plan.window import SNAPSHOT_BATCH
+from lakeingest.source.contract import TopicPartition, Watermarks
+from lakeingest.topic_names import TopicNames
+from lakeingest.transaction.cut import Cut
+
+ENDS = TopicPartition("px.transaction", 0)
+A0, A1, B0 = TopicPartition("px.a", 0), TopicPartition("px.a", 1), TopicPartition("px.b", 0)
+NAMES = TopicNames("px")
+ACCEPTED = LogRules(NAMES, missing_head="accept")
+WHOLE = {ENDS: Watermarks(0, 4), A0: Watermarks(0, 9), A1: Watermarks(0, 0), B0: Watermarks(0, 2)}
+APPLIED = Frontier(
+    end_offset=3, streaming=True, offsets={"px.a": {0: 9}, "px.b": {0: 2}}, read_offset=4
+)
+
+
+@dataclass(frozen=True)
+class Log:
+    """Bounds of a log without its records."""
+
+    marks: Mapping[TopicPartition, Watermarks]
+
+    def topics(self) -> tuple[str, ...]:
+        return tuple(sorted({place.topic for place in self.marks} - {ENDS.topic}))
+
+    def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
+        return {place: found for place, found in self.marks.items() if place.topic in topics}
+
+    def read(self, _: object) -> DataFrame:
+        raise AssertionError
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
+def reach_of(
+    changed: Mapping[TopicPartition, Watermarks | None],
+    frontier: Frontier = APPLIED,
+    rules: LogRules | None = None,
+    transaction_topic: str | None = ENDS.topic,
+) -> Reach:
+    marks = {place: found for place, found in {**WHOLE, **changed}.items() if found}
+    return plan_reach(Log(marks), transaction_topic, frontier, 100, rules=rules or LogRules(NAMES))
+
+
+def with_ids(**ids: str) -> dict[TopicPartition, Watermarks | None]:
+    named = {f"px.{name}": id_ for name, id_ in ids.items()}
+    return {
+        place: replace(found, topic_id=named.get(place.topic)) for place, found in WHOLE.items()
+    }
+
+
+@pytest.mark.parametrize("transaction_topic", [ENDS.topic, None])
+@pytest.mark.parametrize("observed", [False, True], ids=["broker", "recording"])
+def test_a_first_reading_behind_the_head_stops(
+    transaction_topic: str | None, observed: bool
+) -> None:
+    cut = {A1: Watermarks(5, 7, observed), B0: Watermarks(1, 2, observed)}
+    with pytest.raises(DataError) as error:
+        reach_of(cut, Frontier(), transaction_topic=transaction_topic)
+    text = str(error.value)
+    assert "topic 'px.a' (table 'a') at offset 5 (partition 1); topic 'px.b' (table 'b')" in text
+    assert "lakeingest.source.missing.head=accept" in text
+
+
+def test_a_first_reading_is_whole_by_its_watermark_whatever_record_comes_first() -> None:
+    assert reach_of({}, Frontier()).accepted == ()
+
+
+def test_a_partition_that_joins_later_behind_its_head_stops() -> None:
+    joined = {TopicPartition("px.c", 0): Watermarks(3, 3)}
+    with pytest.raises(DataError, match="topic 'px.c' .table 'c'. at offset 3 .partition 0."):
+        reach_of(joined)
+
+
+def test_a_transaction_topic_without_its_head_stops() -> None:
+    with pytest.raises(DataError, match="'px.transaction' .the transaction topic.*ENDs of rows"):
+        reach_of({ENDS: Watermarks(2, 4)}, Frontier())
+
+
+def test_what_was_read_before_may_lose_what_was_applied() -> None:
+    """An adopted table begins at its checkpoint, which is progress like any other."""
+    moved = {ENDS: Watermarks(4, 4), A0: Watermarks(9, 12), B0: Watermarks(2, 2)}
+    reach = reach_of(moved)
+    assert [(part.topic, part.start, part.end) for part in reach.data] == [("px.a", 9, 12)]
+    with pytest.raises(DataError, match="offset 9 is wanted but is gone: the earliest there is 10"):
+        reach_of({A0: Watermarks(10, 12)})
+
+
+def test_what_retention_removed_cannot_be_gone_on_behind() -> None:
+    with pytest.raises(DataError, match="new snapshot of all tables.*another lakeingest.target"):
+        reach_of({A0: Watermarks(10, 12)})
+
+
+class Hidden(Log):
+    """A log of which one topic is not listed; asked by name, it may not be described."""
+
+    def topics(self) -> tuple[str, ...]:
+        return tuple(topic for topic in super().topics() if topic != "px.b")
+
+    def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
+        if "px.b" in topics:
+            raise AccessError(topics[0])
+        return super().watermarks(topics)
+
+
+def test_a_topic_that_may_not_be_described_any_more_is_not_taken_for_a_deleted_one() -> None:
+    with pytest.raises(AccessError, match=r"px\.b"):
+        plan_reach(Hidden(WHOLE), ENDS.topic, APPLIED, 100, rules=LogRules(NAMES))
+
+
+def test_a_missing_head_is_accepted_with_a_warning_and_begins_there() -> None:
+    reach = reach_of({ENDS: Watermarks(2, 4), A1: Watermarks(5, 7)}, Frontier(), ACCEPTED)
+    (warning,) = reach.accepted
+    assert "topic 'px.a' (table 'a') at offset 5 (partition 1)" in warning
+    assert (reach.heads, reach.ends_head) == ({A1: 5}, 2)
+    assert {part.start for part in reach.data if part.partition == 1} == {5}
+    assert reach.transactions is not None
+    assert reach.transactions.start == 2
+
+
+def test_a_head_that_was_accepted_is_not_missing_after_the_publication() -> None:
+    """Also where no record follows it: an empty partition, a transaction topic without ENDs."""
+    cut = {ENDS: Watermarks(2, 2), A0: Watermarks(3, 9, topic_id="one"), A1: Watermarks(5, 5)}
+    reach = reach_of(cut, Frontier(), ACCEPTED)
+    nothing: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
+    window = Window(reach, Contents(()), nothing, nothing, snapshot=True, frontier_position="")
+    published = frontier_after(window, SNAPSHOT_BATCH, Frontier())
+    assert published.topic_ids == {"px.a": "one"}
+    assert reach_of(cut, published).nothing
+    alone = frontier_behind(window, Frontier(streaming=True, read_offset=2))
+    assert alone.topic_ids == {"px.a": "one"}
+    assert reach_of(cut, alone).nothing
+
+
+def test_a_partition_that_begins_with_an_unreadable_record_is_not_read_yet() -> None:
+    """Without transactions it is left out of the reading that publishes the others."""
+    reach = reach_of({A0: None, A1: None}, Frontier(), transaction_topic=None)
+    nothing: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
+    window = Window(
+        replace(reach, cut_short=frozenset({A0})),
+        Contents(()),
+        nothing,
+        nothing,
+        snapshot=False,
+        frontier_position="",
+        cuts=(Cut(0, 0, "", 0, 2),),
+        whole=False,
+        unreadable={A0: Unreadable(A0, 0, 1, ""), B0: Unreadable(B0, 1, 1, "")},
+    )
+    assert frontier_after(window, 1, Frontier()).offsets == {"px.b": {0: 1}}
+
+
+def test_a_topic_with_another_id_stops_though_its_offsets_fit() -> None:
+    known = reach_of(with_ids(a="one", transaction="t")).topic_ids
+    assert known == {"px.a": "one", "px.transaction": "t"}
+    applied = APPLIED.with_topic_ids(known)
+    assert reach_of(with_ids(a="one", transaction="t"), applied).nothing
+    with pytest.raises(DataError, match="id of topic 'px.a' is another.*another lakeingest.target"):
+        reach_of(with_ids(a="two", transaction="t"), applied)
+    with pytest.raises(DataError, match="id of topic 'px.transaction' is another"):
+        reach_of(with_ids(a="one", transaction="u"), applied)
+
+
+def test_a_copy_with_the_same_offsets_is_accepted_and_its_id_kept() -> None:
+    applied = APPLIED.with_topic_ids({"px.a": "one"})
+    reach = reach_of(with_ids(a="two"), applied, LogRules(NAMES, new_topic_id="accept"))
+    assert len(reach.accepted) == 1
+    assert applied.with_topic_ids(reach.topic_ids).topic_ids == {"px.a": "two"}
+
+
+def test_a_topic_without_an_id_is_compared_by_offsets_alone() -> None:
+    assert reach_of({}, APPLIED.with_topic_ids({"px.a": "one"})).nothing
+    assert reach_of(with_ids(a="one")).nothing, "a lake whose progress is from before ids were kept"
+
+
+def test_a_topic_that_was_never_read_may_be_made_again() -> None:
+    unread = replace(APPLIED, offsets={"px.b": {0: 2}}, topic_ids={"px.a": "one"})
+    assert reach_of(with_ids(a="two"), unread).data
+
+
+def test_a_partition_that_was_read_and_is_gone_stops() -> None:
+    grown = replace(APPLIED, offsets={"px.a": {0: 9, 1: 3}, "px.b": {0: 2}})
+    with pytest.raises(DataError, match="'px.a' has no partition 1 any more, but offset 3 of it"):
+        reach_of({A1: None}, grown)
+
+
+def test_a_topic_that_was_read_and_is_gone_stops_unless_it_is_not_read_any_more() -> None:
+    with pytest.raises(DataError, match="'px.b' .table 'b'. was read before and does not exist"):
+        reach_of({B0: None})
+    for names in (TopicNames("px", ("px.a",)), TopicNames("px", retired=("px.b",))):
+        assert reach_of({B0: None}, rules=LogRules(names)).nothing
+
+
+def test_a_recording_may_have_no_record_of_a_partition_that_was_read() -> None:
+    grown = replace(APPLIED, offsets={"px.a": {0: 9, 1: 3}, "px.b": {0: 2}})
+    assert reach_of({A0: Watermarks(9, 9, True), A1: None, B0: None}, grown).nothing
+
+
+def test_ids_are_kept_with_the_progress_and_older_progress_is_read() -> None:
+    applied = APPLIED.with_topic_ids({"px.a": "one"})
+    text = Publication(frontier=applied).to_json("p", PUBLICATION)
+    entry = Entry.from_json(text)
+    assert entry is not None
+    assert entry.publication.frontier == applied
+    older = json.loads(text)
+    del older["frontier"]["topic_ids"]
+    entry = Entry.from_json(json.dumps(older))
+    assert entry is not None
+    assert entry.publication.frontier == APPLIED

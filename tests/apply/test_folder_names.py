@@ -1,0 +1,110 @@
+"""Tables with names that no folder, or no SQL, takes as they are: from log to lake and views."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply import first_seen
+from lakeingest.engine.file_names import tells_case_apart
+from lakeingest.errors import ConfigError
+from lakeingest.reader import open_lake
+from tests.apply.test_rewritten_names import log_of, sent
+from tests.apply.written import table
+
+pytestmark = pytest.mark.slow
+
+ROWS = {1: 10, 2: 20}
+
+
+def test_no_name_leads_out_of_the_lake_or_into_another_table(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    tables = ("public./../../escaped", "public.orders", "public.orders/sub", "public.a`b'c\"d")
+    outer = tmp_path / 'la`ke\'s "of" 100% #1'
+    lake = outer / "lake"
+    log_of(tmp_path / "log", *tables).ingest(spark, lake, deletes="hard")
+    assert {path.name for path in tmp_path.iterdir()} == {"log", outer.name}
+    assert [path.name for path in outer.iterdir()] == ["lake"]
+    made = {path.parent.relative_to(lake) for path in lake.rglob("_delta_log")}
+    assert len(made - {Path("_lakeingest/ledger")}) == len(tables)
+    assert all(len(path.parts) == 1 for path in made - {Path("_lakeingest/ledger")})
+    assert {name: table(spark, lake, name) for name in tables} == dict.fromkeys(tables, ROWS)
+    views = open_lake(spark, str(lake)).snapshot().create_views("odd_")
+    for view, name in views.tables.items():
+        assert name in tables
+        assert spark.table("`" + view.replace("`", "``") + "`").count() == 2
+
+
+CASES = ("public.ORDERS", "public.Orders", "public.orders")
+
+
+def test_each_view_shows_its_own_table_where_names_differ_by_case(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    log = log_of(tmp_path / "log", *CASES, lacks="public.Orders")
+    with pytest.raises(Exception, match="is not complete"):
+        log.ingest(spark, lake)
+    snapshot = open_lake(spark, str(lake)).snapshot()
+    views = snapshot.create_views("case_")
+    assert sorted(views.tables.values()) == sorted(CASES)
+    shown = {name: {*spark.table(view).inputFiles()} for view, name in views.tables.items()}
+    assert shown == {name: {*snapshot.table(name).inputFiles()} for name in CASES}
+
+
+def test_tables_that_one_folder_would_hold_are_refused_before_one_is_written(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+    monkeypatch.setattr(first_seen, "tells_case_apart", lambda _: False)
+    log = log_of(tmp_path / "log", "public.Orders", "public.orders")
+    with pytest.raises(ConfigError, match=r"'public\.Orders' and 'public\.orders' would lie in"):
+        log.ingest(spark, lake)
+    assert not lake.exists()
+    log.ingest(spark, lake, **{"table.public.orders.path": "small"})
+    assert table(spark, lake, "public.orders") == table(spark, lake, "public.Orders") == ROWS
+
+
+def test_a_disk_that_finds_a_folder_with_its_case_swapped_tells_no_case_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "lake" / "public.orders"
+    assert tells_case_apart(str(folder))
+    monkeypatch.setattr(Path, "exists", lambda _: True)
+    monkeypatch.setattr(Path, "samefile", lambda *_: True)
+    assert not tells_case_apart(f"file://{folder}")
+    assert tells_case_apart("s3://bucket/lake")
+
+
+def test_a_folder_that_holds_another_table_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    log_of(tmp_path / "log", "public.a").ingest(spark, lake)
+    (lake / "public.a").rename(lake / "b")
+    log = log_of(tmp_path / "log", "public.a", "public.b")
+    with pytest.raises(
+        ConfigError, match=r"folder of table 'public\.b', .* holds table 'public.a'"
+    ):
+        log.ingest(spark, lake, **{"table.public.b.path": "b"})
+
+
+def test_a_lake_whose_folders_an_earlier_version_named_is_read_and_can_go_on(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+    log = log_of(tmp_path / "log", "public.Order Items")
+    with monkeypatch.context() as patch:
+        patch.setattr("lakeingest.folders.folder_name", lambda name: name)
+        log.ingest(spark, lake)
+    assert (lake / "public.Order Items").is_dir()
+    assert table(spark, lake, "public.Order Items") == ROWS
+    log.begin("3:3000")
+    log.rows("3:3000", [sent("public.Order Items", 3001, 3, 30, 3000)])
+    log.end("3:3100", {"public.Order Items": 1})
+    with pytest.raises(ConfigError, match=r"'public\.Order Items' to 'public\.Order_x0020_Items'"):
+        log.ingest(spark, lake)
+    (lake / "public.Order Items").rename(lake / "public.Order_x0020_Items")
+    log.ingest(spark, lake)
+    assert table(spark, lake, "public.Order Items") == {**ROWS, 3: 30}

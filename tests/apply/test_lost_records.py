@@ -1,0 +1,91 @@
+"""BEGINs and ENDs that are lost or come again: nothing is published without their rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.errors import DataError
+from lakeingest.reader import open_lake
+from tests.apply.written import Sent, WrittenLog, table
+
+pytestmark = pytest.mark.slow
+
+
+def place(before: int, lsn: int, name: str = "a") -> dict[str, Any]:
+    """Return the source block of a row of PostgreSQL."""
+    return {"schema": "public", "table": name, "lsn": lsn, "sequence": f'["{before}","{lsn}"]'}
+
+
+def insert(id_: int, before: int, lsn: int) -> Sent:
+    return Sent("public.a", id_, id_, place(before, lsn), "c")
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["END is lost", "BEGIN and END are lost"])
+def test_nothing_is_published_past_a_transaction_without_end(
+    spark: SparkSession, tmp_path: Path, begun: bool
+) -> None:
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    log.transaction("1:100", insert(1, 90, 99))
+    if begun:
+        log.begin("2:100")
+    log.rows("2:150", [insert(2, 100, 150)])
+    log.transaction("3:300", insert(3, 200, 250))
+    named = "2:100" if begun else "2"
+    lost = "is not complete \\(the END of a later transaction.*its own is not before it"
+    with pytest.raises(DataError, match=f"Transaction {named} {lost}.*holds back 1 trans"):
+        log.ingest(spark, lake)
+    assert table(spark, lake, "public.a") == {1: 1}
+    if begun:
+        # Sent again behind what passed it, its order is not that of the topic.
+        log.begin("2:100")
+        log.end("2:200", {"public.a": 1})
+        with pytest.raises(DataError, match=f"Transaction 2:200 {lost}"):
+            log.ingest(spark, lake)
+        assert table(spark, lake, "public.a") == {1: 1}
+
+
+@pytest.mark.parametrize("keyless", ["append", "full-row"])
+def test_rows_without_a_key_that_unnamed_lives_of_the_connector_repeat_are_there_once(
+    spark: SparkSession, tmp_path: Path, keyless: str
+) -> None:
+    """Killed twice in one transaction, before Debezium 3.3: each life numbers its rows anew."""
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    rows = [replace(insert(n, 100, 110 + n), key=False) for n in range(1, 7)]
+    before = {"id": 3, "v": 3}
+    gone = replace(rows[2], v=None, op="d", before=before, source=place(100, 190))
+    log.transaction("1:100", replace(insert(9, 90, 99), key=False))
+    for life in (rows[:3], rows[2:5], [*rows[4:], gone]):
+        log.begin("2:111")
+        log.rows("2:111", life if keyless == "full-row" else [r for r in life if r is not gone])
+    log.end("2:200", {"public.a": 3 if keyless == "full-row" else 2})
+    log.ingest(spark, lake, **{"table.public.a.keyless": keyless})
+    found = open_lake(spark, str(lake)).snapshot().table("public.a").select("id").collect()
+    there = [1, 2, 4, 5, 6, 9] if keyless == "full-row" else [1, 2, 3, 4, 5, 6, 9]
+    assert sorted(row["id"] for row in found) == there
+
+
+def maria(number: int, id_: int) -> Sent:
+    source = {"db": "shop", "table": "a", "gtid": f"0-1-{number}", "file": "b.000001"}
+    return Sent("shop.a", id_, id_, {**source, "pos": number * 10, "row": 0}, "c")
+
+
+def test_a_truncate_whose_begin_comes_twice_is_published_before_what_follows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The connector was killed behind it; a TRUNCATE of MariaDB has no END."""
+    log, lake = WrittenLog(tmp_path / "log", "mariadb", "first"), tmp_path / "lake"
+    log.transaction("0-1-7", maria(7, 1), maria(7, 2))
+    log.begin("0-1-8")
+    log.run = "second"
+    log.begin("0-1-8")
+    source = {"db": "shop", "table": "a", "gtid": "0-1-8", "file": "b.000001", "pos": 80, "row": 0}
+    log.put(Sent("shop.a", 0, None, source, "t"), {"id": "0-1-8", "total_order": 1})
+    log.transaction("0-1-9", maria(9, 3))
+    summary = log.ingest(spark, lake)
+    assert (summary.transactions, summary.pending_transactions) == (3, 0)
+    assert table(spark, lake, "shop.a") == {3: 3}

@@ -1,0 +1,17 @@
+"""A run writes times as they are, whatever its session says."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.run import run_session
+from lakeingest.engine.own_session import AS_THEY_ARE
+
+
+def test_a_run_writes_times_as_they_are_whatever_the_users_session_says(
+    spark: SparkSession,
+) -> None:
+    before = {name: spark.conf.get(name) for name in AS_THEY_ARE}
+    own = run_session(spark)
+    assert {name: own.conf.get(name) for name in AS_THEY_ARE} == AS_THEY_ARE
+    assert {name: spark.conf.get(name) for name in AS_THEY_ARE} == before

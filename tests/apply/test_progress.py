@@ -1,0 +1,196 @@
+"""Progress is how far the log was read: markers, messages and retention do not change that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from lakeingest.apply import progress
+from lakeingest.apply.contents import Contents, Portion
+from lakeingest.apply.progress import frontier_behind, is_due
+from lakeingest.apply.reach import Reach, plan_reach
+from lakeingest.apply.run import run_pipeline
+from lakeingest.apply.unreadable import Unreadable
+from lakeingest.apply.window import Window
+from lakeingest.errors import DataError
+from lakeingest.ledger.publication import PUBLICATION, Entry, Frontier, Publication
+from lakeingest.reader import open_lake
+from lakeingest.shape import Kind
+from lakeingest.source import RecordedSource
+from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
+from tests.apply.test_reach import ENDS, Log
+from tests.apply.written import PREFIX, Sent, WrittenLog, table
+
+ROWS = TopicPartition("px.a", 0)
+BEHIND = Frontier(
+    end_offset=7, end_position="1", offsets={"px.a": {0: 100}}, streaming=True, read_offset=9
+)
+HOUR = 3_600_000
+
+
+def looked_at(*kinds: str, ends_read_to: int | None = 12) -> Window:
+    """Return a window of offsets 100 to 150 without a batch; a record of each kind at 120."""
+    reach = Reach(
+        OffsetRange("px.transaction", 0, 9, 12), (OffsetRange("px.a", 0, 100, 150),), frozenset()
+    )
+    portion = Portion(ROWS, "a", "", 1, 120, "", 0, frozenset(), first_new=120)
+    found = Contents(tuple(replace(portion, kind=kind) for kind in kinds))
+    nothing: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
+    return Window(reach, found, nothing, nothing, False, "", ends_read_to=ends_read_to)
+
+
+def test_the_transaction_topic_is_read_on_from_behind_the_marker_of_a_kafka_transaction() -> None:
+    log = Log(9, {ROWS: 100})
+    assert plan_reach(log, ENDS.topic, BEHIND, 1_000).nothing
+    assert not plan_reach(log, ENDS.topic, replace(BEHIND, read_offset=-1), 1_000).nothing
+
+
+def test_an_older_ledger_goes_on_behind_its_last_end() -> None:
+    text = Publication(frontier=BEHIND).to_json("p", PUBLICATION)
+    assert '"read_offset": 9' in text
+    older = Entry.from_json(text.replace(', "read_offset": 9', "").replace('"at_ms": 0, ', ""))
+    assert older is not None
+    assert older.publication.frontier.low_end == 8
+
+
+def test_records_that_make_no_table_are_behind_the_frontier() -> None:
+    after = frontier_behind(looked_at(Kind.FOREIGN, Kind.NULL_RECORD, Kind.MESSAGE), BEHIND)
+    assert after == replace(BEHIND, offsets={"px.a": {0: 150}}, read_offset=12)
+
+
+@pytest.mark.parametrize("kind", [Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE])
+def test_what_waits_for_its_transaction_is_read_again(kind: str) -> None:
+    after = frontier_behind(looked_at(Kind.FOREIGN, kind, ends_read_to=None), BEHIND)
+    assert after == replace(BEHIND, offsets={"px.a": {0: 120}})
+
+
+def test_rows_that_came_again_are_passed_over_where_their_partition_was_read_before() -> None:
+    window = looked_at(Kind.ROW)
+    (row,) = window.contents.portions
+    again = replace(window, contents=Contents((replace(row, first_new=None),)))
+    assert frontier_behind(again, BEHIND).offsets == {"px.a": {0: 150}}
+    unread = replace(BEHIND, offsets={})
+    assert frontier_behind(again, unread).offsets == {"px.a": {0: 120}}
+
+
+def test_a_record_that_cannot_be_read_is_read_again_until_it_was_sent_again() -> None:
+    window = looked_at(Kind.FOREIGN, Kind.MALFORMED)
+    held = replace(window, unreadable={ROWS: Unreadable(ROWS, 120, 1, "")})
+    assert frontier_behind(held, BEHIND).offsets == {"px.a": {0: 120}}
+    assert frontier_behind(window, BEHIND).offsets == {"px.a": {0: 150}}
+
+
+def test_nothing_moves_before_the_first_publication_nor_while_a_transaction_waits() -> None:
+    first = replace(BEHIND, streaming=False)
+    assert frontier_behind(looked_at(Kind.FOREIGN), first) == first
+    assert frontier_behind(replace(looked_at(Kind.FOREIGN), waiting=1), BEHIND) == BEHIND
+
+
+def test_progress_alone_is_published_behind_many_records_or_after_hours() -> None:
+    head = Publication(frontier=BEHIND, at_ms=HOUR)
+    few = replace(BEHIND, read_offset=10)
+    many = replace(BEHIND, offsets={"px.a": {0: 100 + progress.PROGRESS_RECORDS}})
+    assert not is_due(head, few, 2 * HOUR)
+    assert is_due(head, few, 8 * HOUR)
+    assert is_due(head, many, 2 * HOUR)
+    assert not is_due(head, BEHIND, 8 * HOUR)
+
+
+@pytest.mark.slow
+def test_what_a_killed_connector_sent_again_does_not_hold_progress_until_retention_takes_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PROGRESS_RECORDS", 1)
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    for _ in range(2):
+        log.transaction("50:60", Sent("public.a", 1, 10, place(50), "c"))
+        log.ingest(spark, tmp_path / "lake")
+    head = open_lake(spark, str(tmp_path / "lake")).history().orderBy("batch").collect()[-1]
+    assert (head["batch"], head["transactions"]) == (2, 0)
+    assert log.ingest(spark, tmp_path / "lake").batches == 0
+
+
+@dataclass
+class Retained:
+    """A recorded log as a broker has it whose producer writes in Kafka's transactions.
+
+    Attributes:
+        log: The records.
+        retained: Whether retention has spared them.
+        readings: Ranges that were read.
+    """
+
+    log: RecordedSource
+    retained: bool = True
+    readings: int = 0
+
+    def topics(self) -> tuple[str, ...]:
+        return self.log.topics()
+
+    def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
+        """Behind the last record of each partition lies a marker."""
+        found = self.log.watermarks(topics)
+        return {
+            place: Watermarks(0 if self.retained else marks.high + 1, marks.high + 1)
+            for place, marks in found.items()
+        }
+
+    def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
+        self.readings += len(ranges)
+        marks = self.log.watermarks([span.topic for span in ranges])
+        highs = {place: found.high for place, found in marks.items()}
+        ends = [min(span.end, highs[TopicPartition(span.topic, span.partition)]) for span in ranges]
+        within = [replace(span, end=end) for span, end in zip(ranges, ends, strict=True)]
+        return self.log.read([span for span in within if span.start < span.end])
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
+def place(lsn: int) -> Mapping[str, object]:
+    return {
+        "schema": "public",
+        "table": "a",
+        "txId": lsn,
+        "lsn": lsn,
+        "sequence": f'["{lsn - 10}","{lsn}"]',
+    }
+
+
+@pytest.mark.slow
+def test_an_idle_database_under_exactly_once_connect_is_not_read_again_and_has_lost_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    log.transaction("50:60", Sent("public.a", 1, 10, place(50), "c"))
+    lake = tmp_path / "lake"
+
+    def run(*, retained: bool = True) -> tuple[int, int]:
+        config = log.configured(lake)
+        recorded = RecordedSource(
+            spark, str(log.folder), PREFIX, transaction_topic=f"{PREFIX}.transaction"
+        )
+        source = Retained(recorded, retained)
+        return run_pipeline(spark, config, source=source).batches, source.readings
+
+    assert run()[0] == 1
+    assert run() == (0, 0)
+    assert run(retained=False) == (0, 0)
+    # Messages of nobody's: passed over in each run, until progress alone is published.
+    log.marker("transaction")
+    log.mark({"status": "nobody's", "id": "x"})
+    assert run()[0] == 0
+    with pytest.raises(DataError, match="offset 3 is wanted but is gone"):
+        run(retained=False)
+    monkeypatch.setattr(progress, "PROGRESS_RECORDS", 1)
+    assert run()[0] == 1
+    assert run(retained=False) == (0, 0)
+    assert open_lake(spark, str(lake)).snapshot().batch == 2
+    log.marker("transaction", "public.a")
+    log.transaction("70:80", Sent("public.a", 2, 20, place(70), "c"))
+    assert run()[0] == 1
+    assert table(spark, lake, "public.a") == {1: 10, 2: 20}

@@ -1,0 +1,127 @@
+"""Tables whose names a topic cannot hold, from log to lake: Debezium rewrites them in the topic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply import batch
+from lakeingest.errors import ConfigError, DataError
+from lakeingest.reader import open_lake
+from tests.apply.written import PREFIX, Sent, WrittenLog, table, topic_of
+
+pytestmark = pytest.mark.slow
+
+TABLES = ("public.orders", "public.Order Items", "public.prix$", "public.größe")
+TOPICS = ",".join(topic_of(name) for name in TABLES)
+
+
+def sent(collection: str, lsn: int, id_: int, v: int | None, before: int) -> Sent:
+    schema, _, name = collection.partition(".")
+    place = {"schema": schema, "table": name, "sequence": f'["{before}","{lsn}"]', "lsn": lsn}
+    return Sent(collection, id_, v, place, "c" if v is not None else "d")
+
+
+def log_of(folder: Path, *tables: str, lacks: str | None = None) -> WrittenLog:
+    """Write two transactions of a row per table; the second lacks the row of ``lacks``."""
+    log = WrittenLog(folder, "postgresql")
+    for number, lacking in ((1, None), (2, lacks)):
+        begin, end = 1000 * number, 1000 * number + 100
+        rows = [sent(t, begin + n, number, 10 * number, begin) for n, t in enumerate(tables)]
+        log.begin(f"{number}:{begin}")
+        log.rows(f"{number}:{begin}", [row for row in rows if row.collection != lacking])
+        log.end(f"{number}:{end}", dict.fromkeys(tables, 1))
+    return log
+
+
+@pytest.mark.parametrize("settings", [{}, {"source_topics": TOPICS}])
+def test_tables_with_rewritten_names_are_published_whole(
+    spark: SparkSession, tmp_path: Path, settings: dict[str, str]
+) -> None:
+    lake = tmp_path / "lake"
+    log = log_of(tmp_path / "log", *TABLES, lacks="public.Order Items")
+    with pytest.raises(DataError, match=r"1 rows of table 'public.Order Items', 0 are there"):
+        log.ingest(spark, lake, **settings)
+    assert {name: table(spark, lake, name) for name in TABLES} == dict.fromkeys(TABLES, {1: 10})
+
+
+def test_a_crash_before_their_first_publication_is_recovered(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+    log = log_of(tmp_path / "log", *TABLES)
+
+    def crash(name: str) -> None:
+        if name == "3.after-last-commit":
+            raise RuntimeError(name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(batch, "failpoint", crash)
+        with pytest.raises(RuntimeError):
+            log.ingest(spark, lake)
+    log.ingest(spark, lake)
+    rows = {1: 10, 2: 20}
+    assert {name: table(spark, lake, name) for name in TABLES} == dict.fromkeys(TABLES, rows)
+
+
+@pytest.mark.parametrize("mode", ["metadata", "none"])
+def test_two_tables_on_one_topic_are_told_apart(
+    spark: SparkSession, tmp_path: Path, mode: str
+) -> None:
+    lake = tmp_path / "lake"
+    both = ("public.a b", "public.a_b")
+    log = log_of(tmp_path / "log", *both)
+    log.ingest(spark, lake, source_topics=topic_of("public.a_b"), transaction_mode=mode)
+    assert open_lake(spark, str(lake)).tables() == list(both)
+    assert {name: table(spark, lake, name) for name in both} == dict.fromkeys(both, {1: 10, 2: 20})
+
+
+def test_a_killed_runs_table_that_is_ahead_of_the_plan_is_waited_for(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is published with the table beside it at one commit, however small the batches are now."""
+    lake = tmp_path / "lake"
+    log = log_of(tmp_path / "log", "public.orders", "public.Order Items")
+
+    def crash(name: str) -> None:
+        if name == "3.after-first-commit":
+            raise RuntimeError(name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(batch, "failpoint", crash)
+        with pytest.raises(RuntimeError):
+            log.ingest(spark, lake)
+    log.ingest(spark, lake, commit_max_transactions="1")
+    (only,) = open_lake(spark, str(lake)).snapshots()
+    assert only.table("public.orders").count() == only.table("public.Order Items").count() == 2
+
+
+def test_settings_under_the_name_of_the_topic_are_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = log_of(tmp_path / "log", "public.Order Items")
+    log.declared = False
+    with pytest.raises(ConfigError, match=r"write lakeingest\.table\.public\.Order\\ Items\.\*"):
+        log.ingest(spark, tmp_path / "lake", **{"table.public.Order_Items.key": "id"})
+    assert not (tmp_path / "lake").exists()
+
+
+def test_settings_of_a_table_whose_topic_is_not_there_name_table_and_topic(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = log_of(tmp_path / "log", "public.Order Items")
+    said = log.ingest(spark, tmp_path / "lake", **{"table.public.Order Itens.key": "id"})
+    (warning,) = said.warnings
+    assert "lakeingest.table.public.Order Itens.* has no effect yet" in warning
+    assert "'w.public.Order_Itens'" in warning
+
+
+def test_rows_on_a_topic_that_is_not_their_tables_are_refused_where_topics_are_listed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = log_of(tmp_path / "log", "public.orders")
+    log.rename(topic_of("public.orders"), f"{PREFIX}.routed")
+    with pytest.raises(ConfigError, match=r"'w\.routed' holds rows of table 'public\.orders'"):
+        log.ingest(spark, tmp_path / "lake", source_topics=f"{PREFIX}.routed")

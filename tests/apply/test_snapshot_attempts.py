@@ -1,0 +1,186 @@
+"""An initial snapshot that was killed and begun anew: only the last attempt counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakeingest.apply.bootstrap import has_new_snapshot
+from lakeingest.apply.contents import Attempt, Contents, Portion
+from lakeingest.apply.seam import Stretch
+from lakeingest.apply.snapshot_attempts import Verdict, judged, late_rows, swept_below
+from lakeingest.errors import DataError
+from lakeingest.ledger.publication import Frontier
+from lakeingest.shape import Kind
+from lakeingest.source.contract import TopicPartition
+
+ONE, TWO = Attempt("one", "00000A"), Attempt("two", "00000B")
+OLD_ONE, OLD_TWO = Attempt(None, "00000A"), Attempt(None, "00000B")
+WHOLE = ("first", "last_in_data_collection", "last")
+
+
+def where(table: str, partition: int = 0) -> TopicPartition:
+    return TopicPartition(f"t.public.{table}", partition)
+
+
+def rows(
+    attempt: Attempt,
+    table: str,
+    first: int,
+    last: int,
+    *marks: str,
+    partition: int = 0,
+    ms: int = 5,
+) -> Portion:
+    return Portion(
+        where(table, partition),
+        f"public.{table}",
+        Kind.SNAPSHOT,
+        last - first + 1,
+        first,
+        "",
+        ms,
+        frozenset(marks),
+        last_offset=last,
+        first_ms=ms,
+        firsts=int("first" in marks),
+        attempt=attempt,
+    )
+
+
+def streamed(table: str, first: int, ms: int) -> Portion:
+    return Portion(
+        where(table), f"public.{table}", Kind.ROW, 1, first, "", ms, frozenset(), first_ms=ms
+    )
+
+
+def verdict(*portions: Portion) -> Verdict:
+    return judged(Contents(portions))
+
+
+def test_a_killed_attempt_is_replaced_by_the_one_after_it() -> None:
+    killed = rows(ONE, "a", 0, 4, "first", "true"), rows(ONE, "b", 0, 1, "true")
+    found = verdict(*killed, rows(TWO, "a", 5, 9, *WHOLE))
+    assert found.superseded == {ONE}
+    left = Contents((*killed, rows(TWO, "a", 5, 9, *WHOLE))).without(found.superseded)
+    assert [portion.first_offset for portion in left.portions] == [5]
+
+
+def left(*attempts: Attempt, newest: Attempt = TWO) -> Contents:
+    return Contents((rows(newest, "a", 5, 9, *WHOLE),), superseded=frozenset(attempts))
+
+
+def test_what_a_killed_run_wrote_of_a_replaced_attempt_is_swept() -> None:
+    old, new = ONE.place + "7", TWO.place + "3"
+    floor = swept_below(left(ONE), "public.a", old)
+    assert old < floor < TWO.place
+    # It may hold streamed rows of the newest attempt, and those of the one before below them.
+    assert swept_below(left(ONE), "public.a", new) == floor
+    # Its topics were deleted and made anew.
+    assert old < swept_below(left(), "public.a", old) < TWO.place
+    assert swept_below(left(), "public.a", new) == ""
+    assert swept_below(left(Attempt("one", TWO.place)), "public.a", new) == ""
+
+
+def test_what_positions_do_not_tell_of_a_killed_run_is_refused() -> None:
+    higher = left(TWO, newest=ONE)
+    nowhere = left(Attempt("one", ""), newest=Attempt("two", ""))
+    for found in (higher, nowhere):
+        with pytest.raises(DataError, match=r"Delete the folder of table 'public\.a'"):
+            swept_below(found, "public.a", TWO.place)
+
+
+def test_end_marks_of_the_replaced_attempt_do_not_end_the_later_one() -> None:
+    both = Contents((rows(ONE, "a", 0, 4, *WHOLE), rows(TWO, "a", 5, 6, "first")))
+    left = both.without(judged(both).superseded)
+    assert not left.snapshot_marked_complete()
+
+
+def test_offsets_and_not_positions_say_which_attempt_is_later() -> None:
+    # The server was restored in between: its log starts lower.
+    found = verdict(rows(TWO, "a", 0, 4, "first"), rows(ONE, "a", 5, 9, *WHOLE))
+    assert found.superseded == {TWO}
+
+
+def test_attempts_at_one_place_of_the_log_are_told_apart_by_their_runs() -> None:
+    same = Attempt("two", ONE.place)
+    found = verdict(rows(ONE, "a", 0, 4, "first"), rows(same, "a", 5, 9, *WHOLE))
+    assert found.superseded == {ONE}
+
+
+def test_attempts_without_runs_are_told_apart_by_first_marks_at_two_places() -> None:
+    found = verdict(rows(OLD_ONE, "a", 0, 4, "first"), rows(OLD_TWO, "a", 5, 9, *WHOLE))
+    assert found.superseded == {OLD_ONE}
+
+
+def test_rows_at_places_of_their_own_are_one_attempt() -> None:
+    assert not verdict(
+        rows(OLD_ONE, "a", 0, 4, "true"), rows(OLD_TWO, "a", 5, 9, "true")
+    ).superseded
+
+
+def test_a_snapshot_of_other_tables_by_the_same_or_another_run_replaces_nothing() -> None:
+    later = Attempt("one", TWO.place)
+    whole = rows(ONE, "a", 0, 4, *WHOLE)
+    assert not verdict(whole, rows(later, "a", 5, 9, *WHOLE)).superseded
+    assert not verdict(whole, rows(TWO, "b", 0, 4, *WHOLE)).superseded
+
+
+def test_attempts_whose_order_nothing_tells_stop_the_run() -> None:
+    alternate = rows(ONE, "a", 0, 6, "first"), rows(TWO, "a", 3, 9, *WHOLE)
+    with pytest.raises(DataError, match="cannot be told"):
+        verdict(*alternate)
+    apart = rows(ONE, "a", 0, 6, "first"), rows(Attempt("two", ONE.place), "b", 3, 9, "last")
+    with pytest.raises(DataError, match="cannot be told"):
+        verdict(*apart)
+
+
+def test_a_third_attempt_settles_what_the_order_of_the_first_two_does_not() -> None:
+    alternate = rows(ONE, "a", 0, 6, "first"), rows(TWO, "a", 3, 9, "first")
+    three = rows(Attempt("three", "00000C"), "a", 10, 12, *WHOLE)
+    assert verdict(*alternate, three).superseded == {ONE, TWO}
+
+
+def test_two_first_rows_at_one_place_without_runs_stop_the_run() -> None:
+    again = rows(OLD_ONE, "a", 0, 4, "first"), rows(OLD_ONE, "a", 5, 9, "first", partition=1)
+    with pytest.raises(DataError, match="no runId"):
+        verdict(*again)
+
+
+def test_a_later_whole_snapshot_that_lacks_a_table_of_the_earlier_one_stops_the_run() -> None:
+    first = rows(ONE, "a", 0, 4, "first", "last_in_data_collection"), rows(ONE, "b", 0, 4, "last")
+    two = *first, rows(TWO, "a", 5, 9, *WHOLE)
+    with pytest.raises(DataError, match=r"public\.b .*may be empty by now"):
+        verdict(*two)
+    with pytest.raises(DataError, match=r"public\.b .*batch\.max\.events"):
+        judged(Contents(two), read_past=False)
+
+
+def test_a_snapshot_after_streamed_changes_is_one_taken_anew() -> None:
+    log = rows(ONE, "a", 0, 4, *WHOLE), streamed("a", 5, 6), rows(TWO, "a", 6, 9, *WHOLE, ms=9)
+    found = verdict(*log)
+    assert (found.superseded, found.anew) == (frozenset(), TWO)
+    assert not found.streamed_first([Stretch(where("a"), "two", 6, 9, snapshot=True)])
+    assert found.streamed_first([Stretch(where("a"), "two", 5, 9, snapshot=True)])
+
+
+def test_a_snapshot_after_streamed_changes_without_a_run_is_one_taken_anew_too() -> None:
+    later = rows(OLD_TWO, "a", 6, 9, *WHOLE, ms=9)
+    for earlier in (ONE, OLD_ONE):
+        found = verdict(rows(earlier, "a", 0, 4, *WHOLE), streamed("a", 5, 6), later)
+        assert found.anew == OLD_TWO
+        # The rows of the connector before have no run either: they do not show one that went on.
+        assert not found.streamed_first([Stretch(where("a"), None, 0, 9, snapshot=True)])
+
+
+def test_rows_of_a_replaced_attempt_that_come_after_the_snapshot_are_left_out() -> None:
+    late = Contents((rows(ONE, "a", 3, 4, "true"),))
+    applied = Frontier(streaming=True, committed_ms=7, snapshot_run="two", snapshot_place=TWO.place)
+    assert late_rows(late, applied) == {ONE}
+    assert not late_rows(Contents((rows(TWO, "a", 3, 4, "true"),)), applied)
+    assert not has_new_snapshot(late, applied)
+
+
+def test_another_snapshot_right_behind_the_one_in_the_lake_is_a_new_one() -> None:
+    applied = Frontier(streaming=True, snapshot_run="one", snapshot_place=ONE.place)
+    assert has_new_snapshot(Contents((rows(TWO, "a", 5, 9, *WHOLE),)), applied)
+    assert not has_new_snapshot(Contents((rows(ONE, "a", 5, 9, "true"),)), applied)

@@ -1,0 +1,218 @@
+"""Records that cannot be applied hold all behind them, until they are sent again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.errors import ConfigError, DataError
+from tests.apply.written import COLUMNS, Sent, WrittenLog, table
+
+pytestmark = pytest.mark.slow
+
+A = "public.a"
+EACH = {"transaction_mode": "none"}
+
+
+def place(number: int, snapshot: str = "false") -> dict[str, Any]:
+    return {
+        "schema": "public",
+        "table": "a",
+        "lsn": number,
+        "sequence": f'["{number // 100 * 100}","{number}"]',
+        "snapshot": snapshot,
+    }
+
+
+def copied(id_: int, v: int, snapshot: str) -> Sent:
+    return Sent(A, id_, v, place(10, snapshot), "r")
+
+
+def changed(log: WrittenLog, number: int, *ids: int) -> None:
+    """Write a transaction that gives each of these rows its number."""
+    log.transaction(
+        f"{number}:{number * 100}",
+        *(Sent(A, id_, number, place(number * 100 - 50 + id_), "u") for id_ in ids),
+    )
+
+
+def test_a_snapshot_row_that_cannot_be_read_holds_the_snapshot_until_it_is_sent_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    log.put(copied(1, 0, "first"))
+    log.raw(A, {"id": 2}, copied(2, 0, "true").value(None) + "}")
+    log.put(copied(3, 0, "last"))
+    changed(log, 2, 1, 3)
+    with pytest.raises(
+        DataError, match=r"at offset 1 of 'w\.public\.a' partition 0 cannot be read"
+    ):
+        log.ingest(spark, lake)
+    assert not (lake / A).exists()
+    log.put(copied(2, 0, "true"))
+    assert log.ingest(spark, lake).batches == 2
+    assert table(spark, lake, A) == {1: 2, 2: 0, 3: 2}
+    changed(log, 3, 2)
+    # The next run begins behind the broken record.
+    assert log.ingest(spark, lake).batches == 1
+
+
+def test_a_streamed_row_that_is_no_utf8_holds_what_lies_behind_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    changed(log, 2, 1, 2)
+    changed(log, 3, 1)
+    broken = Sent(A, 2, 4, place(351), "u")
+    block = {"id": "4:400", "total_order": 1}
+    text = broken.value(block).encode().replace(b'"v": 4', b'"v": 4, "t": "\xff"')
+    log.begin("4:400")
+    log.raw(A, {"id": 2}, text)
+    log.end("4:400", {A: 1})
+    changed(log, 5, 1)
+    with pytest.raises(DataError, match="no UTF-8"):
+        log.ingest(spark, lake)
+    # Of the last transaction before it a row may be to come.
+    assert table(spark, lake, A) == {1: 2, 2: 2}
+    with pytest.raises(DataError, match="at offset 3"):
+        log.ingest(spark, lake)
+    log.put(broken, block)
+    log.ingest(spark, lake)
+    assert table(spark, lake, A) == {1: 5, 2: 4}
+    assert log.ingest(spark, lake).batches == 0
+
+
+@pytest.mark.parametrize("key", [b'{"id":', b'{"id":2,"t":"\xff"}', b'{"id":2} x'])
+@pytest.mark.parametrize("mode", ["none", "metadata"])
+def test_a_record_whose_key_cannot_be_read_is_named_and_may_be_sent_again(
+    spark: SparkSession, tmp_path: Path, mode: str, key: bytes
+) -> None:
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    changed(log, 2, 1)
+    block = {"id": "3:300", "total_order": 1}
+    row = Sent(A, 2, 3, place(252), "c")
+    log.begin("3:300")
+    log.raw(A, None, row.value(block))
+    log.spoil_key(A, key)
+    log.end("3:300", {A: 1})
+    changed(log, 4, 1)
+    with pytest.raises(DataError, match=r"offset 1 of 'w\.public\.a' partition 0 cannot be read"):
+        log.ingest(spark, lake, transaction_mode=mode)
+    if mode == "none":
+        log.ingest(spark, lake, transaction_mode=mode, source_skip_records="w.public.a:0:1")
+        assert table(spark, lake, A) == {1: 4}
+    else:
+        log.put(row, block)
+        log.ingest(spark, lake)
+        assert table(spark, lake, A) == {1: 4, 2: 3}
+
+
+@pytest.mark.parametrize("skipped", [{}, {"source_skip_records": "w.public.a:0:1"}])
+def test_a_counted_row_that_cannot_be_read_is_named_where_another_change_of_its_key_stands_for_it(
+    spark: SparkSession, tmp_path: Path, skipped: dict[str, str]
+) -> None:
+    """Named as filtered, as a transaction that lacks rows otherwise is, it would be lost."""
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    changed(log, 2, 1)
+    log.begin("3:300")
+    log.raw(A, {"id": 2}, b"{")
+    log.end("3:300", {A: 1})
+    changed(log, 4, 2)
+    told = r"END counts 1 rows .* offset 1 of 'w\.public\.a' partition 0 cannot be read .*again"
+    with pytest.raises(DataError, match=told) as raised:
+        log.ingest(spark, lake, **skipped)
+    assert "filtered.collections" not in str(raised.value)
+    log.put(Sent(A, 2, 3, place(252), "c"), {"id": "3:300", "total_order": 1})
+    log.ingest(spark, lake, **skipped)
+    assert table(spark, lake, A) == {1: 2, 2: 4}
+
+
+def test_without_transactions_an_unknown_operation_stops_the_run_behind_what_came_before(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    log.put(Sent(A, 1, 1, place(10), "c"))
+    log.raw(A, {"id": 2}, Sent(A, 2, 1, place(11), "x").value(None))
+    log.put(Sent(A, 1, 2, place(12), "u"))
+    with pytest.raises(DataError, match=r"offset 1 .* none of c, u, d, r, t and m"):
+        log.ingest(spark, lake, **EACH)
+    assert table(spark, lake, A) == {1: 1}
+    log.ingest(spark, lake, **EACH, source_skip_records="w.public.a:0:1")
+    assert table(spark, lake, A) == {1: 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [("public.b", "{", DataError), ("of.nobody", {"told": 1}, ConfigError)],
+)
+def test_without_transactions_a_partition_that_begins_with_such_a_record_holds_no_other_one(
+    spark: SparkSession, tmp_path: Path, name: str, value: Any, kind: type[Exception]
+) -> None:
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    for number in range(1, 9):
+        log.put(Sent(A, number, number, place(number), "c"))
+        log.raw(name, {"id": number}, value)
+    with pytest.raises(kind, match=rf"offset 0 of 'w\.{name}' partition 0"):
+        log.ingest(spark, lake, **EACH, batch_max_events="4")
+    assert table(spark, lake, A) == {number: number for number in range(1, 9)}
+
+
+@pytest.mark.parametrize("mode", ["none", "metadata"])
+def test_rows_without_their_envelopes_are_named_and_make_no_empty_table(
+    spark: SparkSession, tmp_path: Path, mode: str
+) -> None:
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    for id_ in (1, 2):
+        log.raw(A, {"id": id_}, {"id": id_, "v": 1, "__op": "c", "__source_lsn": 10})
+    log.begin("1:100")
+    log.end("1:100", {A: 2})
+    message = (
+        r"offset 0 of 'w\.public\.a' partition 0 is no Debezium event \(2 such .*"
+        r"lakeingest\.source\.envelope=flattened"
+    )
+    with pytest.raises(ConfigError, match=message):
+        log.ingest(spark, lake, transaction_mode=mode)
+    assert not (lake / A).exists()
+
+
+def test_messages_of_debezium_that_are_no_change_are_passed_over(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    log.put(Sent(A, 1, 1, place(10), "c"))
+    log.raw(A, None, {"ts_ms": 5})
+    assert log.ingest(spark, lake, **EACH).batches == 1
+    assert table(spark, lake, A) == {1: 1}
+
+
+@pytest.mark.parametrize("keyless", [True, False])
+def test_a_record_that_is_not_recognised_when_it_is_sent_again_is_passed_where_it_is_listed(
+    spark: SparkSession, tmp_path: Path, *, keyless: bool
+) -> None:
+    """The first streamed one may be of the snapshot; one without a key has nothing to compare."""
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    settings = {"table.public.a.schema": COLUMNS}
+    if keyless:
+        settings["table.public.a.keyless"] = "full-row"
+
+    def put(id_: int, sent: Sent, block: dict[str, Any] | None) -> None:
+        log.raw(A, None if keyless else {"id": id_}, sent.value(block))
+
+    put(1, copied(1, 0, "first"), None)
+    put(2, copied(2, 0, "last"), None)
+    block = {"id": "3:300", "total_order": 1, "data_collection_order": 1}
+    row = Sent(A, 3, 3, place(252), "c")
+    log.begin("3:300")
+    log.raw(A, None if keyless else {"id": 3}, b"{")
+    log.end("3:300", {A: 1})
+    log.begin("4:400")
+    put(4, Sent(A, 4, 4, place(352), "c"), {**block, "id": "4:400"})
+    log.end("4:400", {A: 1})
+    with pytest.raises(DataError, match="skip.records as w.public.a:0:2"):
+        log.ingest(spark, lake, **settings)
+    put(3, row, block)
+    log.ingest(spark, lake, source_skip_records="w.public.a:0:2", **settings)
+    assert table(spark, lake, A) == {1: 0, 2: 0, 3: 3, 4: 4}

@@ -1,0 +1,90 @@
+"""Somebody else's change of a table's rows is found; what changes no row passes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from lakeingest.engine.commit import Commit
+from lakeingest.errors import DataError
+from lakeingest.sink.contract import CommitNote, fence_token, token
+from lakeingest.sink.foreign_changes import foreign_change
+from lakeingest.sink.progress import newest_note
+from tests.apply.written import WrittenLog, change, table
+
+
+def ours(version: int, batch: int, *, fence: bool = False) -> Commit:
+    own = fence_token(2, 0) if fence else token(2, batch)
+    return Commit(version, CommitNote("shop", "a", "run", own, batch, batch, "").to_json())
+
+
+def theirs(version: int, *, changes: bool = True, restored: int | None = None) -> Commit:
+    operation = "RESTORE" if restored is not None else "UPDATE"
+    return Commit(
+        version, None, operation=operation, restored=restored, asked_change=lambda: changes
+    )
+
+
+def newest_first(*commits: Commit) -> list[Commit]:
+    return sorted(commits, key=lambda commit: -commit.version)
+
+
+def test_a_change_of_rows_behind_the_known_version_is_found_under_commits_of_ours() -> None:
+    found = newest_first(ours(1, 1), theirs(2), ours(3, 2), ours(4, 2, fence=True))
+    change = foreign_change(found, 1)
+    assert change is not None
+    assert change.version == 2
+    assert foreign_change(found, 2) is None
+
+
+def test_commits_of_others_that_change_no_row_pass() -> None:
+    found = newest_first(ours(1, 1), theirs(2, changes=False), theirs(3, changes=False))
+    assert foreign_change(found, 1) is None
+
+
+def test_a_restore_to_the_known_version_repairs_and_one_to_before_it_is_a_change() -> None:
+    log = (ours(1, 1), ours(2, 2), theirs(3), ours(4, 3))
+    assert foreign_change(newest_first(*log, theirs(5, restored=2)), 2) is None
+    behind = foreign_change(newest_first(*log, theirs(5, restored=1)), 2)
+    assert behind is not None
+    assert behind.version == 5
+    # The foreign commit still stands under a restore to what was written after it.
+    assert foreign_change(newest_first(*log, theirs(5, restored=4)), 2) == log[2]
+
+
+def test_progress_that_a_restore_took_back_is_not_the_tables_but_its_token_counts() -> None:
+    log = (ours(1, 1), ours(2, 2), theirs(3), ours(4, 3), theirs(5, restored=2))
+    version, note = newest_note(newest_first(*log))
+    assert note is not None
+    assert (version, note.batch, note.token) == (5, 2, token(2, 3))
+
+
+@pytest.mark.slow
+def test_a_foreign_update_stops_the_run_until_it_is_restored_and_maintenance_passes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    log.transaction("7:100", change("a", 100))
+    log.ingest(spark, lake)
+    name = f"delta.`{lake / 'public.a'}`"
+    made = DeltaTable.forPath(spark, str(lake / "public.a"))
+    made.optimize().executeCompaction()
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('team' = 'somebody')")
+    log.transaction("8:200", change("a", 200))
+    log.ingest(spark, lake)
+    made.update(set={"v": "v + 1"})
+    log.transaction("9:300", change("a", 300))
+    with pytest.raises(DataError, match=r"'public.a': UPDATE.*RESTORE TABLE .*AS OF") as stopped:
+        log.ingest(spark, lake)
+    assert table(spark, lake, "public.a") == {1: 200}
+    repair = str(stopped.value).split("take it back: ")[1].split(";")[0]
+    spark.sql(repair)
+    log.ingest(spark, lake)
+    assert table(spark, lake, "public.a") == {1: 300}
+    made.delete()
+    log.transaction("10:400", change("a", 400))
+    log.ingest(spark, lake, foreign_changes="accept")
+    assert table(spark, lake, "public.a") == {1: 400}
