@@ -282,6 +282,8 @@ def _cut_off(missing: Sequence[str]) -> DataError:
     return DataError(message)
 
 
+# A mirror may bring the later attempt's rows of one table before those of another.
 _AFRESH = (
-    "Stop the connector, delete its topics and offsets, and let it take one snapshot of all tables."
+    "Run again when the topics hold all that the connector has written. If this stays, stop the "
+    "connector, delete its topics and offsets, and let it take one snapshot of all tables."
 )
