@@ -8,24 +8,24 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.adoption import Adoption, adopted_collections
-from lakeingest.apply.continuity import log_rules
-from lakeingest.apply.first_seen import likely_tables
-from lakeingest.apply.lake import LakeState, with_every_table
-from lakeingest.apply.opening import (
+from lakeingest.apply.adoption.adopt import Adoption, adopted_collections
+from lakeingest.apply.factory import (
     opened_adoption,
     opened_ledger,
     opened_sink,
     refuse_unfenced,
     storage_of,
 )
-from lakeingest.apply.order import refuse_another_order
+from lakeingest.apply.lake import LakeState, with_every_table
+from lakeingest.apply.order_guard import refuse_another_order
 from lakeingest.apply.pipeline_spec import counted, pipeline_spec
-from lakeingest.apply.reach import plan_reach
 from lakeingest.apply.retirement import rows_since, without_retired
-from lakeingest.apply.schemas import opened_schemas
-from lakeingest.apply.tables import TableBook, Warnings
-from lakeingest.apply.unread import without_topic
+from lakeingest.apply.table.catalog import TableBook, Warnings
+from lakeingest.apply.table.new_tables import likely_tables
+from lakeingest.apply.table.record_schemas import opened_schemas
+from lakeingest.apply.unmatched_tables import without_topic
+from lakeingest.apply.window.continuity import log_rules
+from lakeingest.apply.window.offset_ranges import plan_reach
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
 from lakeingest.source import open_source

@@ -12,8 +12,9 @@ looked at and fenced when its records are met, after a kill and after a release:
 left no trace elsewhere, and its name is known from its records alone (a topic's name may differ).
 
 A table *ahead* of the ledger is a crash between a table's commit and the publication, by one batch
-or by two (``batch.py``). Its rows cannot be taken back, so the next batch must reach exactly as far
-as the farthest table does: a publication in between would show that table ahead of the others.
+or by two (``batch/writer.py``). Its rows cannot be taken back, so the next batch must reach exactly
+as far as the farthest table does: a publication in between would show that table ahead of the
+others.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from lakeingest.apply.failpoints import failpoint
-from lakeingest.apply.side_by_side import side_by_side
+from lakeingest.apply.parallel import side_by_side
 from lakeingest.errors import ConfigError, FencedError
 from lakeingest.folders import LakeFolders, folder_name
+from lakeingest.frame_schemas import LEDGER_FOLDER
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
-from lakeingest.shape import LEDGER_FOLDER
 from lakeingest.sink.contract import Sink, TableState
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.continuity import log_rules
+from lakeingest.apply.factory import opened_ledger, opened_sink, refuse_unfenced, storage_of
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import (
     LakeState,
@@ -26,8 +26,6 @@ from lakeingest.apply.lake import (
     with_every_table,
     with_tables,
 )
-from lakeingest.apply.opening import opened_ledger, opened_sink, refuse_unfenced, storage_of
-from lakeingest.apply.reach import plan_reach
 from lakeingest.apply.retirement import (
     refuse_retiring,
     refuse_undoing,
@@ -37,6 +35,8 @@ from lakeingest.apply.retirement import (
     without_table,
 )
 from lakeingest.apply.run import run_session
+from lakeingest.apply.window.continuity import log_rules
+from lakeingest.apply.window.offset_ranges import plan_reach
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import TransientError

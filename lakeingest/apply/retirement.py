@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lakeingest.apply.progress import clock_ms
+from lakeingest.apply.window.progress import clock_ms
 from lakeingest.config.keys import nearest
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import AccessError, FencedError, UnavailableError, UsageError

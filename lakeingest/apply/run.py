@@ -16,35 +16,40 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.adoption import Adoption, adopted_collections
+from lakeingest.apply.adoption.adopt import Adoption, adopted_collections
 from lakeingest.apply.attempts import Attempts
-from lakeingest.apply.batch import BatchWriter
-from lakeingest.apply.continuity import log_rules
-from lakeingest.apply.failpoints import failpoint
-from lakeingest.apply.failure import understood
-from lakeingest.apply.first_seen import FirstSeen, likely_tables
-from lakeingest.apply.lake import LakeState, handed_over, read_lake, same_progress, take_over
-from lakeingest.apply.opening import (
+from lakeingest.apply.batch.prepare import prepare
+from lakeingest.apply.batch.writer import BatchWriter
+from lakeingest.apply.factory import (
     opened_adoption,
     opened_ledger,
     opened_sink,
     refuse_unfenced,
     storage_of,
 )
-from lakeingest.apply.order import refuse_another_order
+from lakeingest.apply.failpoints import failpoint
+from lakeingest.apply.failure import understood
+from lakeingest.apply.lake import LakeState, handed_over, read_lake, same_progress, take_over
+from lakeingest.apply.order_guard import refuse_another_order
+from lakeingest.apply.parallel import in_background
 from lakeingest.apply.pipeline_spec import counted, pipeline_spec
-from lakeingest.apply.prepared import prepare
-from lakeingest.apply.progress import clock_ms, frontier_behind, is_due, progress_alone
-from lakeingest.apply.reading import WindowReader
 from lakeingest.apply.retirement import refuse_other_tables, rows_since, without_retired
-from lakeingest.apply.schemas import Schemas, opened_schemas
-from lakeingest.apply.seam import Seam, opening
-from lakeingest.apply.side_by_side import in_background
-from lakeingest.apply.stuck import Patience, refuse_if_lost, refuse_if_stuck, refuse_unknown_ends
+from lakeingest.apply.stall_detection import (
+    Patience,
+    refuse_if_lost,
+    refuse_if_stuck,
+    refuse_unknown_ends,
+)
 from lakeingest.apply.summary import BatchSummary, RunSummary, Tally
-from lakeingest.apply.tables import TableBook, Warnings
-from lakeingest.apply.unread import without_topic
-from lakeingest.apply.window import Window
+from lakeingest.apply.table.catalog import TableBook, Warnings
+from lakeingest.apply.table.new_tables import FirstSeen, likely_tables
+from lakeingest.apply.table.record_schemas import Schemas, opened_schemas
+from lakeingest.apply.unmatched_tables import without_topic
+from lakeingest.apply.window.continuity import log_rules
+from lakeingest.apply.window.prefetch import WindowReader
+from lakeingest.apply.window.progress import clock_ms, frontier_behind, is_due, progress_alone
+from lakeingest.apply.window.resnapshot_cut_over import Seam, opening
+from lakeingest.apply.window.window import Window
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.own_session import AS_THEY_ARE, own_session, without_inferred_filters
 from lakeingest.engine.remembered_names import remember_names

@@ -38,7 +38,7 @@ from lakeingest.folders import LakeFolders
 from lakeingest.topic_names import TopicNames
 
 if TYPE_CHECKING:
-    from lakeingest.shape import MetadataColumns
+    from lakeingest.frame_schemas import MetadataColumns
 
 
 class SourceConfig(ValueSettings, OrderSettings, LogSettings):
@@ -373,7 +373,7 @@ class PipelineConfig(DoubtfulValues):
         """Return the metadata columns of the tables."""
         # Not above: a misspelt key is told without waiting for pyspark.
         from lakeingest.event_columns import BY_CONNECTOR
-        from lakeingest.shape import MetadataColumns
+        from lakeingest.frame_schemas import MetadataColumns
 
         event = BY_CONNECTOR[self.source.connector] if self.has_event_columns else ()
         return MetadataColumns(self.metadata_prefix, [item.name for item in event])

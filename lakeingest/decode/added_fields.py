@@ -33,7 +33,7 @@ def flat(envelope: StructType) -> StructType:
 
 
 def envelopes_of(read: DataFrame, envelope: StructType, value: Column) -> DataFrame:
-    """Put envelopes together: ``shape.ENVELOPE``, and what else the envelope has.
+    """Put envelopes together: ``ENVELOPE``, and what else the envelope has.
 
     Args:
         read: Records with the fields of ``flat`` and ``malformed``: they could not be read.

@@ -3,9 +3,9 @@
 Which schemas a window's records were written with is known only when the records are read, and the
 registry is asked on the driver. So the format holds what is known so far: records of any other
 schema come out ``malformed``, and whoever meets one learns the schema and reads the window again
-(``apply/schemas.py``). In the long run nothing is read twice. Rejected: to ask for all ids before
-each window, which reads every record once more; to ask the registry by subject, which guesses the
-naming strategy.
+(``apply/table/record_schemas.py``). In the long run nothing is read twice. Rejected: to ask for all
+ids before each window, which reads every record once more; to ask the registry by subject, which
+guesses the naming strategy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lakeingest.decode.foreign import is_foreign
 from lakeingest.decode.logical import AVRO, JSON, Form
 from lakeingest.decode.replaced_nulls import nullable_defaults_in_avro
 from lakeingest.decode.wire import Samples, Shown
-from lakeingest.shape import ENVELOPE, SOURCE
+from lakeingest.frame_schemas import ENVELOPE, SOURCE
 
 
 @dataclass(frozen=True)

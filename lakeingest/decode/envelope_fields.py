@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from lakeingest.shape import EVENT_SOURCE, SOURCE, TRANSACTION
+from lakeingest.frame_schemas import EVENT_SOURCE, SOURCE, TRANSACTION
 
 FIELDS = StructType(
     [

@@ -9,7 +9,7 @@ of the transform are in it still, under names that no column has.
 A delete must be a row with ``__deleted`` (``delete.tombstone.handling.mode=rewrite``); the other
 modes leave no trace of it but a null record. Debezium has counted it: its transaction never becomes
 whole, and the run says so. Where each event is on its own, the null record itself is refused
-(``apply/null_records.py``); ``drop`` leaves nothing that could be noticed there.
+(``apply/window/null_records.py``); ``drop`` leaves nothing that could be noticed there.
 
 Avro's records have the same fields and need no envelope: ``flattened_avro.py``.
 """
@@ -33,7 +33,7 @@ from lakeingest.decode.json_envelope import (
     undescribed,
 )
 from lakeingest.decode.json_format import JsonFormat
-from lakeingest.shape import SOURCE
+from lakeingest.frame_schemas import SOURCE
 
 
 class FlattenedFormat(JsonFormat):

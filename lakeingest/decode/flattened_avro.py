@@ -23,7 +23,7 @@ from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.envelope_fields import envelope_fields
 from lakeingest.decode.json_rows import wire
 from lakeingest.decode.logical import Form
-from lakeingest.shape import SOURCE
+from lakeingest.frame_schemas import SOURCE
 
 
 class FlattenedAvroRows(AvroRows):

@@ -35,7 +35,7 @@ from pyspark.sql.types import (
 
 from lakeingest.decode.envelope_fields import TRANSACTION_METADATA, envelope_fields
 from lakeingest.decode.json_limits import ANY_LENGTH
-from lakeingest.shape import SOURCE
+from lakeingest.frame_schemas import SOURCE
 
 _CORRUPT = "_malformed"
 _VALUE, _END = "value", "end"
@@ -47,7 +47,7 @@ _NULL_START = '{"schema":null,"payload":'
 _SCHEMA = '{"schema":'
 _PAYLOAD = ',"payload":'
 TAGGED = "schema"
-"""Field in which a value of ``shape.ENVELOPE`` names its schema."""
+"""Field in which a value of ``ENVELOPE`` names its schema."""
 
 TAG_OCTETS = 16
 """Length of what names a schema: hexadecimal digits of its hash."""
@@ -189,7 +189,7 @@ def tagged(text: Column, schema: Column) -> Column:
 
 
 def named_schema(value: Column) -> Column:
-    """Return what names the schema of a value of ``shape.ENVELOPE``; null where nothing does."""
+    """Return what names the schema of a value of ``ENVELOPE``; null where nothing does."""
     start = f'{_SCHEMA}"'
     named = F.startswith(value.cast("string"), F.lit(start))
     return F.when(named, F.substring(value, len(start) + 1, TAG_OCTETS))
@@ -198,7 +198,7 @@ def named_schema(value: Column) -> Column:
 def decode_envelope(
     records: DataFrame, *, event: bool = False, source: StructType = SOURCE
 ) -> DataFrame:
-    """Decode data records (``shape.RECORD``) to ``shape.ENVELOPE``.
+    """Decode data records (``RECORD``) to ``ENVELOPE``.
 
     Args:
         records: As they lie in the log.

@@ -24,7 +24,7 @@ from lakeingest.decode.json_envelope import (
 from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.logical import JSON, Form
 from lakeingest.decode.wire import Samples, Shown
-from lakeingest.shape import SOURCE
+from lakeingest.frame_schemas import SOURCE
 
 _SIDES = ("after", "before")
 

@@ -1,6 +1,6 @@
 """What a record format must be able to do: the one wall between JSON, Avro and all that follows.
 
-A record's bytes go on as they are (``shape.CHANGE``), because most changes of a hot key are never
+A record's bytes go on as they are (``CHANGE``), because most changes of a hot key are never
 decoded; what is in them only the format knows. So a format does three things: it reads the header
 fields of every record, it says what the records of a table look like, and it reads rows and keys of
 those that won. The rejected way, to turn Avro into JSON text at the door, keeps one decoder, and
@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
 from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.shape import SOURCE
+from lakeingest.frame_schemas import SOURCE
 
 
 class RowReader(Protocol):
@@ -121,7 +121,7 @@ class WireFormat(Protocol):
     def envelopes(
         self, records: DataFrame, *, event: bool = False, source: StructType = SOURCE
     ) -> DataFrame:
-        """Decode data records (``shape.RECORD``) to ``shape.ENVELOPE``.
+        """Decode data records (``RECORD``) to ``ENVELOPE``.
 
         Args:
             records: As they lie in the log.

@@ -26,8 +26,8 @@ from lakeingest.envelope.postgresql import POSTGRESQL
 from lakeingest.envelope.yugabytedb import YUGABYTEDB, YUGABYTEDB_GRPC
 from lakeingest.errors import InvariantError
 from lakeingest.event_columns import BY_CONNECTOR, EVENT
+from lakeingest.frame_schemas import CHANGE, INSIDE, MOVES_ON, Kind
 from lakeingest.position.epochs import Epoch
-from lakeingest.shape import CHANGE, INSIDE, MOVES_ON, Kind
 
 FAMILIES: dict[str, Family] = {
     "postgresql": POSTGRESQL,
@@ -74,7 +74,7 @@ def changes(
     left_out: Column | None = None,
     foreign: Column | None = None,
 ) -> DataFrame:
-    """Turn envelopes (``shape.ENVELOPE``) into changes (``shape.CHANGE``).
+    """Turn envelopes (``ENVELOPE``) into changes (``CHANGE``).
 
     Args:
         envelopes: Decoded header fields with the record's text.
@@ -87,7 +87,7 @@ def changes(
         epochs: Those that the transaction topic has told of, by number.
         ordered: What a user orders rows by (``ordered.ordered_position``), over an envelope with
             ``collection``; null where the source's log decides.
-        halves: Whether to add ``shape.MOVES_ON``.
+        halves: Whether to add ``MOVES_ON``.
         left_out: Condition: an update may leave columns out without a mark; null: none does.
         foreign: Condition over a record without an operation: it is another message of Debezium's;
             null: none is.

@@ -12,8 +12,8 @@ from 1 again, and nothing in an event says from where. So the version in the eve
 on ``total_order`` stands in the place of ``row``, raised above every row, so that one transaction
 sent by both versions has positions that do not meet by chance. Before it, ``row`` stays, which is
 right for transactions that are not compressed, and compressed ones are noticed by their rows
-(``transaction/crowded.py``) and refused. Also rejected: a setting that says "compressed"; it can be
-wrong, and is whenever a session switches compression on for itself.
+(``transaction/compressed_detection.py``) and refused. Also rejected: a setting that says
+"compressed"; it can be wrong, and is whenever a session switches compression on for itself.
 
 Both halves of a key change have one place, as everywhere: the create takes the delete's number.
 Where a transform took the headers off, they have two, and a value that the create leaves out (only
@@ -31,7 +31,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from lakeingest.envelope.headers import OLD_KEY_HEADER, header
-from lakeingest.shape import SOURCE
+from lakeingest.frame_schemas import SOURCE
 
 MYSQL_SOURCE = StructType([*SOURCE, StructField("version", StringType())])
 
@@ -61,7 +61,7 @@ def within_transaction() -> Column:
 
 
 def inside() -> Column:
-    """Return ``shape.INSIDE``: where a row lies that ``row`` orders; null where it does not."""
+    """Return ``INSIDE``: where a row lies that ``row`` orders; null where it does not."""
     source = F.struct(
         F.xxhash64("source.file", "source.pos").alias("place"),
         F.col("source.row").alias("row"),

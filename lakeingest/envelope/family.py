@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from lakeingest.shape import SOURCE
+from lakeingest.frame_schemas import SOURCE
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Domains:
 
     Attributes:
         domain: ``(id) -> Column``: transactions of different domains cannot be compared. Over
-            ``shape.BOUNDARY``.
+            ``BOUNDARY``.
         number: ``(id) -> Column``: a long that grows from transaction to transaction of a domain.
         follow: Whether one domain may follow another, as a server that takes over does; else a
             second one stops the run.
@@ -54,7 +54,7 @@ class Family:
         event: A value per column of RFC-39 (``event_columns``), in their order; null: Hudi's
             streamer has no tables of this connector.
         cells: Whether its rows may come in cells (``decode/cell.py``).
-        inside: ``shape.INSIDE`` of a row, where a transaction's rows may share a place; null: they
+        inside: ``INSIDE`` of a row, where a transaction's rows may share a place; null: they
             never do.
         in_file: ``(epoch) -> Column``: the position where it is a place in a file of the log
             (``Epoch.in_file_order``); null: there are no such epochs.

@@ -32,6 +32,7 @@ from pyspark.sql import functions as F
 from lakeingest.engine.delta_log import TABLE_PROPERTIES, commits, is_delta_table
 from lakeingest.engine.delta_transaction import DeltaTransaction, available
 from lakeingest.errors import ConfigError, FencedError, TransientError
+from lakeingest.frame_schemas import LEDGER
 from lakeingest.ledger.compaction import PROPERTIES, compact
 from lakeingest.ledger.publication import (
     CLAIM,
@@ -44,7 +45,6 @@ from lakeingest.ledger.publication import (
 )
 from lakeingest.position import after
 from lakeingest.position.epochs import Epoch
-from lakeingest.shape import LEDGER
 
 _APP = "lakeingest-ledger:"
 _TOKEN_BATCHES = 1_000_000_000

@@ -108,7 +108,7 @@ class Publication:
         schemas: Collection to the source's table as SQL would declare it, where it is not as the
             publications before show it.
         at_ms: The driver's clock (milliseconds; 0: unknown). Only how often progress alone is
-            published depends on it (``apply/progress.py``).
+            published depends on it (``apply/window/progress.py``).
         notes: Collection to the note of its table's commit, where the batch changed it. Only in the
             publication's row: it is read when the table's own log has lost it.
         released: Whether every earlier driver has ended properly: none of them writes any more, and

@@ -22,9 +22,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.event_columns import EVENT, SEQUENCE
+from lakeingest.frame_schemas import FIRST_OP, LINK, OURS, MetadataColumns
 from lakeingest.named import named
 from lakeingest.position import missing_below, present_entries
-from lakeingest.shape import FIRST_OP, LINK, OURS, MetadataColumns
 
 MOVED = f"{OURS}moved"
 DELETED_AT = f"{OURS}deleted_at"

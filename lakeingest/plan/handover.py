@@ -14,14 +14,14 @@ from operator import or_
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.frame_schemas import Kind
 from lakeingest.plan.window import assigned
-from lakeingest.shape import Kind
 
 _STREAMED = (Kind.ROW, Kind.TRUNCATE)
 
 
 def with_sides(changes: DataFrame, checkpoints: Mapping[tuple[str, int], int]) -> DataFrame:
-    """Tell of each change (``shape.CHANGE``) whether it is ``before`` its partition's checkpoint.
+    """Tell of each change (``CHANGE``) whether it is ``before`` its partition's checkpoint.
 
     Args:
         changes: Changes of these partitions, and of no other.
@@ -64,7 +64,7 @@ def last_over(ends: DataFrame, first: str | None, margin_seconds: int | None) ->
     Columns: ``end_offset``, ``end_position``, ``committed_at``; no row: there is none.
 
     Args:
-        ends: ``shape.BOUNDARY``.
+        ends: ``BOUNDARY``.
         first: Lowest position behind a checkpoint; null: nothing is.
         margin_seconds: For how long rows may still be on their way when END is there; null: not.
     """

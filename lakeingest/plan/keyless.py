@@ -15,9 +15,9 @@ value out (Oracle's LOBs, SQL Server's ``(max)`` types), nobody knows what the r
 
 What a transaction does to a row is counted, not looked up at its last event: ``v = v + 1`` over 1
 and 2 makes a 2 and then takes one away, and there is a 2 as before. Whoever made the last of them,
-the row is there; else as many taken as made leave it as it was (``payload/kept.py``). Rows that no
-transaction holds together (``transaction.mode=none``) are each on their own, and such a statement
-loses a row there.
+the row is there; else as many taken as made leave it as it was (``payload/net_zero.py``). Rows that
+no transaction holds together (``transaction.mode=none``) are each on their own, and such a
+statement loses a row there.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lakeingest.decode.logical_type import CONVERSION_FAILED
 from lakeingest.decode.row import with_row
 from lakeingest.event_columns import EVENT
 from lakeingest.payload.fold import carried_event
-from lakeingest.payload.kept import KEPT
+from lakeingest.payload.net_zero import KEPT
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 
 NO_ROW_BEFORE = "LAKEINGEST_NO_ROW_BEFORE"
@@ -50,7 +50,7 @@ def keyless_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     """Decode changes of a table without a key; columns as ``plan.table.decoded_rows``.
 
     Args:
-        rows: ``shape.CHANGE`` of row and snapshot changes.
+        rows: ``CHANGE`` of row and snapshot changes.
         table: Its ``keyless`` says which reading.
         spec: Pipeline settings.
     """

@@ -13,8 +13,8 @@ from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.placeholder import ambiguous, can_be_unavailable
 from lakeingest.decode.row import NONE_ABSENT, Absences
 from lakeingest.decode.wire import RowReader, WireFormat
+from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.position.epochs import Epoch
-from lakeingest.shape import MetadataColumns
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from pyspark.sql import functions as F
 
 from lakeingest.decode.logical_type import Site
 from lakeingest.decode.row import header_tells, with_key, with_moved_from, with_row
-from lakeingest.payload import fold, passing
+from lakeingest.frame_schemas import MOVED_UNNAMED, Kind
+from lakeingest.payload import deferred_key_order, fold
 from lakeingest.plan.keyless import keyless_rows
 from lakeingest.plan.spec import PipelineSpec, TableSpec
-from lakeingest.shape import MOVED_UNNAMED, Kind
 
 
 def rows_above(changes: DataFrame, floor: str) -> DataFrame:
@@ -100,7 +100,7 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
         "unavailable",
         "moved_from_row",
         F.col("position").alias("below"),
-        passing.within().alias(passing.WITHIN),
+        deferred_key_order.within().alias(deferred_key_order.WITHIN),
         (moved | F.col("moved_from_row").isNotNull() | _unnamed(rows)).alias("moved"),
         *fold.carried_event(rows),
     )
@@ -113,9 +113,9 @@ def old_keys_told(table: TableSpec) -> bool:
 
 def keys_passed(rows: DataFrame) -> DataFrame:
     """Find the record keys that rows may have passed one another at; see ``passing.passed``."""
-    changes = rows.withColumn(passing.WITHIN, passing.within())
+    changes = rows.withColumn(deferred_key_order.WITHIN, deferred_key_order.within())
     moved = F.col("moved_from").isNotNull() | _unnamed(rows)
-    return passing.passed(changes, "key", moved)
+    return deferred_key_order.passed(changes, "key", moved)
 
 
 def _unnamed(rows: DataFrame) -> Column:

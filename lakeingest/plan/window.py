@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.envelope.epoch import end_epoch
+from lakeingest.frame_schemas import Kind
 from lakeingest.plan.ordering import ordered, with_ordering_fields
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.position import COMPONENT_WIDTH, EPOCH_WIDTH, after, component
-from lakeingest.shape import Kind
 from lakeingest.transaction import completeness
 from lakeingest.transaction.boundary import boundaries
 from lakeingest.transaction.cut import Cut
@@ -27,7 +27,7 @@ SNAPSHOT_BATCH = 0
 
 
 def window_changes(records: DataFrame, spec: PipelineSpec) -> DataFrame:
-    """Decode data records to ``shape.CHANGE``."""
+    """Decode data records to ``CHANGE``."""
     event = bool(spec.names.event)
     family = FAMILIES[spec.connector]
     source = family.source
@@ -56,7 +56,7 @@ def window_metadata(records: DataFrame, spec: PipelineSpec) -> DataFrame:
 
 
 def window_boundaries(metadata: DataFrame, spec: PipelineSpec) -> DataFrame:
-    """Find the transactions that are over or open: ``shape.BOUNDARY`` plus ``domain``."""
+    """Find the transactions that are over or open: ``BOUNDARY`` plus ``domain``."""
     family = FAMILIES[spec.connector]
     id_ = F.col("id")
     if family.end_position is None:
@@ -105,7 +105,7 @@ def placed(ends: DataFrame, window: DataFrame, spec: PipelineSpec, frontier: str
 
     Args:
         ends: ``window_boundaries``; open ones have no place.
-        window: ``shape.CHANGE``, all that the transactions have so far.
+        window: ``CHANGE``, all that the transactions have so far.
         spec: Pipeline settings.
         frontier: Position of the last END that was released; empty: none was.
     """
@@ -217,7 +217,7 @@ def without_attempts(window: DataFrame, attempts: Iterable[tuple[str | None, str
     """Make the rows of these attempts at a snapshot ``Kind.SUPERSEDED``.
 
     Args:
-        window: ``shape.CHANGE``.
+        window: ``CHANGE``.
         attempts: ``incarnation`` and ``snapshot_place`` (empty: null) of each.
     """
     theirs = F.lit(False)
@@ -276,7 +276,7 @@ def in_batches(
     an initial snapshot that was published before.
 
     Args:
-        window: ``shape.CHANGE``.
+        window: ``CHANGE``.
         ends: The window's boundaries.
         cuts: Its batches, in commit order.
         frontier_position: Position above everything released before.
@@ -310,7 +310,7 @@ def of_batch(
     A plain range condition; the numbering would compare every row with every cut, per table.
 
     Args:
-        window: ``shape.CHANGE`` with ``end_offset``.
+        window: ``CHANGE`` with ``end_offset``.
         cuts: The window's batches, in commit order.
         index: Which batch.
         frontier_position: Position above everything released before the window.

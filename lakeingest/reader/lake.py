@@ -23,11 +23,11 @@ from lakeingest.engine.hudi_streamer import with_positions
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import ConfigError, UsageError
 from lakeingest.folders import LakeFolders, folder_name
+from lakeingest.frame_schemas import LEDGER, LEDGER_FOLDER, MetadataColumns
 from lakeingest.named import quoted
 from lakeingest.reader.as_of import AsOf, SourceTransaction, understood
 from lakeingest.reader.views import Views, view_names
 from lakeingest.session import require_hudi
-from lakeingest.shape import LEDGER, LEDGER_FOLDER, MetadataColumns
 
 
 class Snapshot:

@@ -121,7 +121,7 @@ class Changeset:
 
     Attributes:
         frame: The table's columns, RFC-39's where it has them, the metadata columns and
-            ``shape.FIRST_OP``; one row per key. Not held: a sink that reads it more than once
+            ``FIRST_OP``; one row per key. Not held: a sink that reads it more than once
             holds it.
         columns: Source columns in the order of the source table.
         key: Names of the key columns.

@@ -23,9 +23,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from lakeingest.frame_schemas import FIRST_OP, MetadataColumns
 from lakeingest.named import quoted
 from lakeingest.position import is_missing, missing_below, present_entries
-from lakeingest.shape import FIRST_OP, MetadataColumns
 from lakeingest.sink.contract import Changeset
 
 MISSING_VALUE = "LAKEINGEST_MISSING_VALUE"
@@ -135,7 +135,7 @@ class MergeLaw:
         # Not only below the row: a change that comes again at the row's own position may bring an
         # older one with it that has what it left out.
         # A delete at the row's own place was taken before the row came to the key
-        # (``payload/passing.py``), and supplies nothing.
+        # (``payload/deferred_key_order.py``), and supplies nothing.
         gone = deleted & (source(names.position) == target(names.position))
         late = (
             (source(names.position) <= target(names.position))

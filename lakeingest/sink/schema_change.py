@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from lakeingest.errors import DataError
+from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.named import named
-from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset
 from lakeingest.widening import widens
 

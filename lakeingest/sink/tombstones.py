@@ -11,8 +11,8 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.named import all_named
-from lakeingest.shape import MetadataColumns
 from lakeingest.sink.contract import Changeset, TableState
 
 SUFFIX = "__tombstones"

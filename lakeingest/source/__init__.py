@@ -18,9 +18,9 @@ from lakeingest.source.bounds import data_loss_error
 from lakeingest.source.contract import OffsetRange, Source, TopicPartition, Watermarks
 from lakeingest.source.kafka import KafkaSource
 from lakeingest.source.recorded import RecordedSource
-from lakeingest.source.recorded_registry import RecordedRegistry
-from lakeingest.source.registry import Registry
-from lakeingest.source.registry_opening import open_registry
+from lakeingest.source.registry.contract import Registry
+from lakeingest.source.registry.factory import open_registry
+from lakeingest.source.registry.recorded import RecordedRegistry
 from lakeingest.source.topics import MissingTopicError
 
 __all__ = [

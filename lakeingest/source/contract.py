@@ -68,7 +68,7 @@ class Source(Protocol):
         """
 
     def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
-        """Return the records of ``ranges`` with the columns of ``shape.RECORD``, lazily.
+        """Return the records of ``ranges`` with the columns of ``RECORD``, lazily.
 
         An empty ``ranges`` gives an empty frame. Records that transactions aborted or compaction
         removed leave gaps in the offsets; a range below the earliest offset fails when it is read.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from lakeingest import shape
+from lakeingest import frame_schemas
 from lakeingest.errors import UnavailableError
 from lakeingest.source.bounds import check_retained, wanted_ranges
 from lakeingest.source.client_options import ClientOptions, client_options
@@ -79,7 +79,7 @@ class KafkaSource:
         return self._broker.watermarks(topics)
 
     def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
-        """Return the records of ``ranges`` as ``shape.RECORD``, lazily.
+        """Return the records of ``ranges`` as ``RECORD``, lazily.
 
         The bounds are asked for once more, now; what retention removes between now and the action
         fails in the action (translate it with ``bounds.data_loss_error``).
@@ -90,7 +90,7 @@ class KafkaSource:
         """
         wanted = wanted_ranges(ranges)
         if not wanted:
-            return self._spark.createDataFrame([], shape.RECORD)
+            return self._spark.createDataFrame([], frame_schemas.RECORD)
         check_retained(wanted, self.watermarks(sorted({span.topic for span in wanted})))
         settings = {f"kafka.{key}": value for key, value in self._options.reader.items()}
         settings |= {

@@ -11,11 +11,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest import shape
+from lakeingest import frame_schemas
 
 
 def as_record(frame: DataFrame) -> DataFrame:
-    """Return ``frame`` with the columns, order, types and nullability of ``shape.RECORD``."""
+    """Return ``frame`` with the columns, order, types and nullability of ``RECORD``."""
     return frame.select(
         F.coalesce("topic", F.lit("")).alias("topic"),
         F.coalesce("partition", F.lit(-1)).alias("partition"),
@@ -23,5 +23,5 @@ def as_record(frame: DataFrame) -> DataFrame:
         "timestamp",
         "key",
         "value",
-        F.col("headers").cast(shape.RECORD["headers"].dataType).alias("headers"),
+        F.col("headers").cast(frame_schemas.RECORD["headers"].dataType).alias("headers"),
     )

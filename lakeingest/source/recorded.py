@@ -28,7 +28,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest import shape
+from lakeingest import frame_schemas
 from lakeingest.errors import ConfigError, DataError, UnavailableError
 from lakeingest.source.bounds import check_retained, wanted_ranges
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
@@ -102,7 +102,7 @@ class RecordedSource:
         return bounds
 
     def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
-        """Return the records of ``ranges`` as ``shape.RECORD``; one lazy scan of their files.
+        """Return the records of ``ranges`` as ``RECORD``; one lazy scan of their files.
 
         Raises:
             DataError: A range is not within the recorded offsets.
@@ -110,7 +110,7 @@ class RecordedSource:
         """
         wanted = wanted_ranges(ranges)
         if not wanted:
-            return self._spark.createDataFrame([], shape.RECORD)
+            return self._spark.createDataFrame([], frame_schemas.RECORD)
         topics = sorted({span.topic for span in wanted})
         check_retained(wanted, self.watermarks(topics))
         return as_record(

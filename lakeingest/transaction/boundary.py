@@ -29,7 +29,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from lakeingest.shape import BOUNDARY
+from lakeingest.frame_schemas import BOUNDARY
 
 
 def boundaries(
@@ -47,7 +47,7 @@ def boundaries(
         implied_end: Whether a BEGIN without END is over at a later transaction's BEGIN.
 
     Returns:
-        ``shape.BOUNDARY``, one row per transaction; ``end_offset`` is the offset of its END (of
+        ``BOUNDARY``, one row per transaction; ``end_offset`` is the offset of its END (of
         its BEGIN where the end is implied), or of the last BEGIN of one that is open.
     """
     by_key = Window.partitionBy("transaction_key").orderBy("offset")

@@ -32,8 +32,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from lakeingest.shape import INSIDE, Kind
-from lakeingest.transaction import crowded
+from lakeingest.frame_schemas import INSIDE, Kind
+from lakeingest.transaction import compressed_detection
 
 TOO_FEW_ROWS = "fewer rows than END counts"
 TOO_FEW_PLACES = "fewer places than END counts rows, of which some have no key"
@@ -74,19 +74,20 @@ def shortfalls(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> Da
 
     Args:
         rows: ``assigned(transactional(changes))``.
-        boundaries: ``shape.BOUNDARY``.
+        boundaries: ``BOUNDARY``.
         is_counted: Over column ``data_collection``: whether its rows are read by this pipeline and
             so must be there; others are subtracted.
 
     Returns:
         ``end_offset``, ``collection``, ``expected``, ``found``, ``reason``; a transaction may have
-        several. Where rows say how they lie (``shape.INSIDE``), those are among them that lie as no
-        transaction should (``crowded.SHARED_PLACE``). ``TOO_FEW_PLACES``: not for certain.
+        several. Where rows say how they lie (``INSIDE``), those are among them that lie as no
+        transaction should (``compressed_detection.SHARED_PLACE``). ``TOO_FEW_PLACES``: not for
+        certain.
     """
     rows = rows.withColumn("identity", F.when(_keyless(), _place()).otherwise(F.col("identity")))
     if INSIDE in rows.columns:
         counts = _counts(boundaries, is_counted, "begins")
-        return crowded.judged(
+        return compressed_detection.judged(
             rows, counts.withColumnRenamed("data_collection", "collection"), TOO_FEW_ROWS
         )
     there = rows.where(F.col("end_offset").isNotNull()).select(
@@ -170,8 +171,8 @@ def sent_once(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
     one is left, and nothing tells how many there were.
 
     Args:
-        changes: ``shape.CHANGE`` with ``end_offset``.
-        boundaries: ``shape.BOUNDARY``. Only worth a job where some has ``begins > 1``.
+        changes: ``CHANGE`` with ``end_offset``.
+        boundaries: ``BOUNDARY``. Only worth a job where some has ``begins > 1``.
     """
     repeated = boundaries.where((F.col("begins") > 1) & ~F.col("implied")).select("end_offset")
     unnamed = F.col("incarnation").isNull()

@@ -24,7 +24,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from lakeingest.shape import Kind
+from lakeingest.frame_schemas import Kind
 
 UNREADABLE = (Kind.MALFORMED, Kind.UNKNOWN)
 """Kinds of records that may be changes and cannot be applied."""
@@ -37,7 +37,7 @@ def holding(changes: DataFrame, released: str, *, initial: bool) -> DataFrame:
     """Find the unreadable records that no later record replaces.
 
     Args:
-        changes: ``shape.CHANGE`` of whole partitions of a window.
+        changes: ``CHANGE`` of whole partitions of a window.
         released: Position below which every transaction was released; empty: nothing tells.
         initial: Whether the initial snapshot was not released yet.
 

@@ -15,11 +15,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings, declared
-from lakeingest.engine.held import held
+from lakeingest.engine.local_checkpoint import held
+from lakeingest.frame_schemas import Kind
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.plan.table import decoded_rows
 from lakeingest.plan.window import window_changes
-from lakeingest.shape import Kind
 from lakeingest.source.contract import OffsetRange
 from lakeingest.source.recorded import RecordedSource
 from tests.recordings.configure import RecordedRun, key_of

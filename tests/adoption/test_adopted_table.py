@@ -16,9 +16,9 @@ from lakeingest.errors import ConfigError, DataError
 from lakeingest.folders import LakeFolders
 from lakeingest.position import after
 from lakeingest.sink.contract import CommitNote, TableState, schema_token, token
-from lakeingest.sink.hudi import HudiSink
-from lakeingest.sink.hudi_adoption import HudiAdoption
-from lakeingest.sink.hudi_options import HudiSettings
+from lakeingest.sink.hudi.adopt import HudiAdoption
+from lakeingest.sink.hudi.options import HudiSettings
+from lakeingest.sink.hudi.sink import HudiSink
 from tests.adoption.streamer import CHECKPOINT, PAYLOAD, PLACEHOLDER
 from tests.sink.lake import COLLECTION, NAMES, PIPELINE, Lake, Payload, at, delete, update
 

@@ -10,10 +10,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.apply import adoption, progress
+from lakeingest.apply.adoption import adopt
 from lakeingest.apply.failpoints import ADOPTION_FAILPOINTS
 from lakeingest.apply.inspect import validate_pipeline
 from lakeingest.apply.run import run_pipeline
+from lakeingest.apply.window import progress
 from lakeingest.config import PipelineConfig, load_config
 from lakeingest.engine.hudi_table import READ_OPTIONS, commits
 from lakeingest.errors import ConfigError, DataError, TransientError
@@ -103,19 +104,19 @@ def crash_at(place: str, crash: pytest.MonkeyPatch) -> None:
         if passed == place:
             raise CrashError
 
-    crash.setattr(adoption, "failpoint", failpoint)
+    crash.setattr(adopt, "failpoint", failpoint)
     if place == "0.first-adopted":
         # Tables are adopted side by side: the other one must not get so far.
-        one = adoption.Adoption._adopt_one
+        one = adopt.Adoption._adopt_one
 
         def adopt_one(
-            self: adoption.Adoption, note: CommitNote, versions: Mapping[str, int], collection: str
+            self: adopt.Adoption, note: CommitNote, versions: Mapping[str, int], collection: str
         ) -> None:
             if collection.endswith("documents"):
                 raise CrashError
             one(self, note, versions, collection)
 
-        crash.setattr(adoption.Adoption, "_adopt_one", adopt_one)
+        crash.setattr(adopt.Adoption, "_adopt_one", adopt_one)
 
 
 # All steps by hand (`-m soak`); what differs between the types is in ``test_adopted_table.py``.
@@ -223,7 +224,7 @@ def test_a_commit_of_hudi_streamer_after_its_checkpoint_was_read_stops_the_adopt
             streamed(spark, path, "COPY_ON_WRITE", FIRST)
 
     with monkeypatch.context() as between:
-        between.setattr(adoption, "failpoint", failpoint)
+        between.setattr(adopt, "failpoint", failpoint)
         with pytest.raises(TransientError, match="written to while it was about to be adopted"):
             run_pipeline(spark, config)
     assert [commit.metadata for commit in commits(spark, path)] == [None, None]

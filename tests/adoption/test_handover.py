@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.apply import handover as module
-from lakeingest.apply.handover import Handover, handover
+from lakeingest.apply.adoption import checkpoint_alignment as module
+from lakeingest.apply.adoption.checkpoint_alignment import Handover, handover
 from lakeingest.apply.run import run_session
-from lakeingest.apply.schemas import CarriedSchemas
+from lakeingest.apply.table.record_schemas import CarriedSchemas
 from lakeingest.decode.columns import Encodings
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.plan.spec import PipelineSpec

@@ -7,19 +7,19 @@ from typing import Any, cast
 
 import pytest
 
-from lakeingest.apply.adoption import Adoption, Begin, adopted_collections, refuse_settings
+from lakeingest.apply.adoption.adopt import Adoption, Begin, adopted_collections, refuse_settings
 from lakeingest.apply.lake import LakeState
-from lakeingest.apply.stuck import refuse_unknown_ends
-from lakeingest.apply.window import Window
+from lakeingest.apply.stall_detection import refuse_unknown_ends
+from lakeingest.apply.window.window import Window
 from lakeingest.config import load_config
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
 from lakeingest.sink.contract import CommitNote, TableState, schema_token, token
-from lakeingest.sink.hudi_adopted import adopted_options, refuse_other_index, refuse_unlike
-from lakeingest.sink.hudi_adoption import HudiAdoption
-from lakeingest.sink.hudi_services import layout
+from lakeingest.sink.hudi.adopt import HudiAdoption
+from lakeingest.sink.hudi.adopted_table import adopted_options, refuse_other_index, refuse_unlike
+from lakeingest.sink.hudi.table_services import layout
 from tests.recordings.configure import write_properties
 
 V9 = {

@@ -23,11 +23,11 @@ from lakeingest.errors import (
     UnavailableError,
 )
 from lakeingest.sink.contract import TableState
-from lakeingest.sink.delta import DeltaSink
+from lakeingest.sink.delta.sink import DeltaSink
 from lakeingest.source.contract import TopicPartition, Watermarks
 from lakeingest.source.topics import MissingTopicError
+from tests.apply.test_offset_ranges import Log
 from tests.apply.test_progress import place
-from tests.apply.test_reach import Log
 from tests.apply.written import Sent, WrittenLog, table
 from tests.engine.test_storage_errors import thrown
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import pytest
 from pyspark.sql import DataFrame
 
-from lakeingest.apply.contents import Contents
-from lakeingest.apply.continuity import LogRules
-from lakeingest.apply.frontier import frontier_after
-from lakeingest.apply.progress import frontier_behind
-from lakeingest.apply.reach import Reach, plan_reach
-from lakeingest.apply.unreadable import Unreadable
-from lakeingest.apply.window import Window
+from lakeingest.apply.window.contents import Contents
+from lakeingest.apply.window.continuity import LogRules
+from lakeingest.apply.window.next_frontier import frontier_after
+from lakeingest.apply.window.offset_ranges import Reach, plan_reach
+from lakeingest.apply.window.progress import frontier_behind
+from lakeingest.apply.window.unreadable_records import Unreadable
+from lakeingest.apply.window.window import Window
 from lakeingest.errors import AccessError, DataError
 from lakeingest.ledger.publication import PUBLICATION, Entry, Frontier, Publication
 from lakeingest.plan.window import SNAPSHOT_BATCH

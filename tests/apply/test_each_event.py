@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply import batch
+from lakeingest.apply.batch import writer
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.summary import RunSummary
 from lakeingest.config import load_config
@@ -84,7 +84,7 @@ def test_a_recorded_run_without_its_transactions_ends_as_its_source_does_after_a
             raise RuntimeError(name)
 
     with monkeypatch.context() as crashing:
-        crashing.setattr(batch, "failpoint", crash)
+        crashing.setattr(writer, "failpoint", crash)
         with pytest.raises(RuntimeError, match="first-commit"):
             ingest(spark, run, tmp_path, 600)
     # Batches of another size hold no batch that the crash cut short.

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply import epochs, whole_transactions
+from lakeingest.apply.window import failover_epochs, whole_transactions
 from lakeingest.errors import DataError
-from lakeingest.shape import LEDGER_FOLDER
+from lakeingest.frame_schemas import LEDGER_FOLDER
 from tests.apply.written import PREFIX, Sent, WrittenLog, table
 
 pytestmark = pytest.mark.slow
@@ -102,7 +102,7 @@ def test_without_epochs_the_new_server_would_look_older(
 def test_servers_that_take_turns_are_refused(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(epochs, "MAX_EPOCHS", 3)
+    monkeypatch.setattr(failover_epochs, "MAX_EPOCHS", 3)
     for number in range(1, 3):
         commit(log, f"{B}:{number}", (1, number))
         commit(log, f"{A}:{100 + number}", (1, number))
@@ -127,7 +127,7 @@ def tagged(log: WrittenLog, gtid: str, at: int, *rows: tuple[str, int, int]) -> 
 def test_a_server_that_tags_every_other_transaction_opens_one_epoch(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(epochs, "MAX_EPOCHS", 3)
+    monkeypatch.setattr(failover_epochs, "MAX_EPOCHS", 3)
     log.ingest(spark, lake)
     for number in range(1, 4):
         tagged(log, f"{A}:billing:{number}", 1_000 * number, ("a", 1, -number), ("a", 2, number))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply import first_seen
+from lakeingest.apply.table import new_tables
 from lakeingest.engine.file_names import tells_case_apart
 from lakeingest.errors import ConfigError
 from lakeingest.reader import open_lake
@@ -59,7 +59,7 @@ def test_tables_that_one_folder_would_hold_are_refused_before_one_is_written(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = tmp_path / "lake"
-    monkeypatch.setattr(first_seen, "tells_case_apart", lambda _: False)
+    monkeypatch.setattr(new_tables, "tells_case_apart", lambda _: False)
     log = log_of(tmp_path / "log", "public.Orders", "public.orders")
     with pytest.raises(ConfigError, match=r"'public\.Orders' and 'public\.orders' would lie in"):
         log.ingest(spark, lake)

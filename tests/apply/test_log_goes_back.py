@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply import whole_transactions
-from lakeingest.apply.seen_ends import SeenEnd, rising
+from lakeingest.apply.window import whole_transactions
+from lakeingest.apply.window.end_markers import SeenEnd, rising
 from lakeingest.errors import DataError
 from lakeingest.position import after
 from tests.apply.written import Sent, WrittenLog, table

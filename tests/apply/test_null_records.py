@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from lakeingest.apply import each_event
-from lakeingest.apply.contents import Contents, Portion
-from lakeingest.apply.null_records import refuse_lone_null_records
+from lakeingest.apply.window import per_event
+from lakeingest.apply.window.contents import Contents, Portion
+from lakeingest.apply.window.null_records import refuse_lone_null_records
 from lakeingest.errors import DataError
-from lakeingest.shape import Kind
+from lakeingest.frame_schemas import Kind
 from lakeingest.source.contract import TopicPartition
 from tests.apply.changing import ID, Log, column
 
@@ -118,7 +118,7 @@ def test_a_delete_that_comes_as_a_null_record_only_stops_the_run(
     with pytest.raises(DataError, match=r"delete\.tombstone\.handling\.mode=rewrite"):
         log.run(spark, EACH)
     with monkeypatch.context() as unguarded:
-        unguarded.setattr(each_event, "refuse_lone_null_records", lambda *_: None)
+        unguarded.setattr(per_event, "refuse_lone_null_records", lambda *_: None)
         log.run(spark, EACH)
     assert log.rows(spark, "v") == {1: (1,), 2: (2,)}
 

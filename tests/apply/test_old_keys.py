@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.apply.changeset import changeset
-from lakeingest.apply.share import shares
+from lakeingest.apply.batch.changeset import changeset
+from lakeingest.apply.batch_stats import shares
 from lakeingest.decode.columns import Encodings, declared
 from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.envelope import changes

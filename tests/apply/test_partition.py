@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakeingest.apply.partition import settled_partition
+from lakeingest.apply.table.partition import settled_partition
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.logical import PRIMITIVES
 from lakeingest.errors import ConfigError

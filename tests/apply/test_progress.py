@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from lakeingest.apply import progress
-from lakeingest.apply.contents import Contents, Portion
-from lakeingest.apply.progress import frontier_behind, is_due
-from lakeingest.apply.reach import Reach, plan_reach
 from lakeingest.apply.run import run_pipeline
-from lakeingest.apply.unreadable import Unreadable
-from lakeingest.apply.window import Window
+from lakeingest.apply.window import progress
+from lakeingest.apply.window.contents import Contents, Portion
+from lakeingest.apply.window.offset_ranges import Reach, plan_reach
+from lakeingest.apply.window.progress import frontier_behind, is_due
+from lakeingest.apply.window.unreadable_records import Unreadable
+from lakeingest.apply.window.window import Window
 from lakeingest.errors import DataError
+from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import PUBLICATION, Entry, Frontier, Publication
 from lakeingest.reader import open_lake
-from lakeingest.shape import Kind
 from lakeingest.source import RecordedSource
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
-from tests.apply.test_reach import ENDS, Log
+from tests.apply.test_offset_ranges import ENDS, Log
 from tests.apply.written import PREFIX, Sent, WrittenLog, table
 
 ROWS = TopicPartition("px.a", 0)

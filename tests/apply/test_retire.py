@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakeingest
-from lakeingest.apply import batch, lake, retire, run
+from lakeingest.apply import lake, retire, run
+from lakeingest.apply.batch import writer
 from lakeingest.apply.inspect import pipeline_status, validate_pipeline
 from lakeingest.apply.retire import Retirement
 from lakeingest.apply.summary import RunSummary
@@ -230,7 +231,7 @@ def test_a_killed_run_must_finish_first(shop: Shop, monkeypatch: pytest.MonkeyPa
 
     shop.commit(a=30, b=31)
     with monkeypatch.context() as patch:
-        patch.setattr(batch, "failpoint", crash)
+        patch.setattr(writer, "failpoint", crash)
         with pytest.raises(RuntimeError):
             shop.run()
     # The topic is gone with the table, and with it the row that the killed run had read.

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.apply.adoption import adopted_collections
+from lakeingest.apply.adoption.adopt import adopted_collections
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.retirement import (
     refuse_other_tables,

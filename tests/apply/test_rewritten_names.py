@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply import batch
+from lakeingest.apply.batch import writer
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.reader import open_lake
 from tests.apply.written import PREFIX, Sent, WrittenLog, table, topic_of
@@ -58,7 +58,7 @@ def test_a_crash_before_their_first_publication_is_recovered(
             raise RuntimeError(name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(batch, "failpoint", crash)
+        patch.setattr(writer, "failpoint", crash)
         with pytest.raises(RuntimeError):
             log.ingest(spark, lake)
     log.ingest(spark, lake)
@@ -90,7 +90,7 @@ def test_a_killed_runs_table_that_is_ahead_of_the_plan_is_waited_for(
             raise RuntimeError(name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(batch, "failpoint", crash)
+        patch.setattr(writer, "failpoint", crash)
         with pytest.raises(RuntimeError):
             log.ingest(spark, lake)
     log.ingest(spark, lake, commit_max_transactions="1")

@@ -17,10 +17,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType
 
 import lakeingest
-from lakeingest.apply.reach import Reach
 from lakeingest.apply.run import run_pipeline
-from lakeingest.apply.schemas import CarriedSchemas, RegistrySchemas
-from lakeingest.apply.settle import learned
+from lakeingest.apply.table.record_schemas import CarriedSchemas, RegistrySchemas
+from lakeingest.apply.window.offset_ranges import Reach
+from lakeingest.apply.window.resolve import learned
 from lakeingest.config import load_config
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.json_envelope import carried_schemas
@@ -242,7 +242,7 @@ def test_a_schema_that_records_carry_is_read_once_whatever_their_number(
         asked.append(text)
         return envelope_columns(text, form)
 
-    monkeypatch.setattr("lakeingest.apply.schemas.envelope_columns", counted)
+    monkeypatch.setattr("lakeingest.apply.table.record_schemas.envelope_columns", counted)
     plain = postgresql_event()
     narrow = {"schema": connect_schema(("id", "int32")), "payload": plain}
     wide = {"schema": connect_schema(("id", "int64"), ("n", "int32")), "payload": plain}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply import batch
+from lakeingest.apply.batch import writer
 from lakeingest.errors import DataError
 from tests.apply.written import Sent, WrittenLog, table
 
@@ -89,7 +89,7 @@ def test_rows_of_a_replaced_snapshot_that_a_killed_run_wrote_are_not_published(
             raise RuntimeError(name)
 
     with monkeypatch.context() as crashing:
-        crashing.setattr(batch, "failpoint", crash)
+        crashing.setattr(writer, "failpoint", crash)
         with pytest.raises(RuntimeError, match="last-commit"):
             log.ingest(spark, lake, transaction_mode=mode)
     # Not seen: 2 is deleted, b is empty.

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.seam import Seam
+from lakeingest.apply.window.resnapshot_cut_over import Seam
 from lakeingest.errors import DataError
+from lakeingest.frame_schemas import LEDGER_FOLDER
 from lakeingest.reader import open_lake
-from lakeingest.shape import LEDGER_FOLDER
 from tests.apply.written import Sent, WrittenLog, table
 
 pytestmark = pytest.mark.slow
@@ -143,7 +143,7 @@ def test_a_connector_that_only_sends_again_opens_no_epoch(
     def opened(*_: object) -> Seam:
         raise AssertionError
 
-    monkeypatch.setattr("lakeingest.apply.settle.seam", opened)
+    monkeypatch.setattr("lakeingest.apply.window.resolve.seam", opened)
     log.ingest(spark, lake, **REPLACE)
     log.run = "restarted"
     commit(log, 7, None, 1_100, ("a", 1, 11))

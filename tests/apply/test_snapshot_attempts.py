@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from lakeingest.apply.bootstrap import has_new_snapshot
-from lakeingest.apply.contents import Attempt, Contents, Portion
-from lakeingest.apply.seam import Stretch
-from lakeingest.apply.snapshot_attempts import Verdict, judged, late_rows, swept_below
+from lakeingest.apply.window.contents import Attempt, Contents, Portion
+from lakeingest.apply.window.initial_snapshot import has_new_snapshot
+from lakeingest.apply.window.resnapshot_cut_over import Stretch
+from lakeingest.apply.window.snapshot_attempts import Verdict, judged, late_rows, swept_below
 from lakeingest.errors import DataError
+from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Frontier
-from lakeingest.shape import Kind
 from lakeingest.source.contract import TopicPartition
 
 ONE, TWO = Attempt("one", "00000A"), Attempt("two", "00000B")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lakeingest.apply.bootstrap import Phase, awaited, phase_after, proven_by_marks
-from lakeingest.apply.contents import Contents, Portion
-from lakeingest.apply.reach import Reach
+from lakeingest.apply.window.contents import Contents, Portion
+from lakeingest.apply.window.initial_snapshot import Phase, awaited, phase_after, proven_by_marks
+from lakeingest.apply.window.offset_ranges import Reach
+from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Frontier
-from lakeingest.shape import Kind
 from lakeingest.source.contract import OffsetRange, TopicPartition
 
 ALL_HEARD = Reach(None, (), frozenset())

@@ -27,8 +27,8 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
+from lakeingest.frame_schemas import RECORD
 from lakeingest.session import session
-from lakeingest.shape import RECORD
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from lakeingest.source.record import as_record
 

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.apply.run import run_pipeline
-from lakeingest.apply.schemas import opened_schemas
+from lakeingest.apply.table.record_schemas import opened_schemas
 from lakeingest.config import load_config
 from lakeingest.errors import UnavailableError
 from lakeingest.reader import open_lake

@@ -29,7 +29,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.engine.hudi_table import READ_OPTIONS
-from lakeingest.sink.hudi_options import TableType
+from lakeingest.sink.hudi.options import TableType
 from tests.benchmarks.contestant import Stream
 from tests.benchmarks.workload import TABLES, Table
 

@@ -20,9 +20,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine.delta_log import java_log
+from lakeingest.frame_schemas import LEDGER, LEDGER_FOLDER
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.session import session
-from lakeingest.shape import LEDGER, LEDGER_FOLDER
 from tests.apply.written import WrittenLog, change
 
 TABLES, ACTIVE, RUNS = 100, 5, 5

@@ -28,7 +28,7 @@ from pathlib import Path
 from statistics import median
 
 from lakeingest.session import session
-from lakeingest.sink.hudi_options import TableType
+from lakeingest.sink.hudi.options import TableType
 from tests.benchmarks.contestant import Contestant, Stream, cut
 from tests.benchmarks.effort import Effort, effort
 from tests.benchmarks.floor import Floor

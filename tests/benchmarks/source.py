@@ -18,7 +18,7 @@ from operator import or_
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.shape import RECORD
+from lakeingest.frame_schemas import RECORD
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from tests.benchmarks.workload import DATA_PARTITIONS, TABLES, TRANSACTION_TOPIC, EventFolder
 

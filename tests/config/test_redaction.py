@@ -8,7 +8,7 @@ import pytest
 from lakeingest.config import load_config, redaction
 from lakeingest.config.redaction import REDACTED, is_secret_key, scrub
 from lakeingest.errors import ConfigError
-from lakeingest.sink.hudi_options import HudiSettings
+from lakeingest.sink.hudi.options import HudiSettings
 from tests.config.settings import KAFKA, RECORDED
 
 JAAS = 'org.apache.kafka.ScramLoginModule required username="app" password="hunter2-jaas";'

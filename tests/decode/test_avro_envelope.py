@@ -12,9 +12,9 @@ from pyspark.sql import Row, SparkSession
 
 from lakeingest.decode.avro_format import AvroFormat
 from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.frame_schemas import ENVELOPE, SOURCE
 from lakeingest.plan.ordering import with_ordering_fields
 from lakeingest.plan.spec import Ordering
-from lakeingest.shape import ENVELOPE, SOURCE
 from tests.decode.avro import envelope_schema, event, record, tag
 from tests.envelope.records import Record, frame
 

@@ -14,7 +14,7 @@ from lakeingest.decode.columns import Encodings
 from lakeingest.decode.flattened_avro import FlattenedAvroFormat
 from lakeingest.decode.row import with_row
 from lakeingest.decode.wire import Samples
-from lakeingest.shape import ENVELOPE
+from lakeingest.frame_schemas import ENVELOPE
 from tests.decode.avro import record, tag
 from tests.envelope.records import Record, frame
 

@@ -10,7 +10,7 @@ from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.json_envelope import decode_envelope, parsed
 from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.logical import PRIMITIVES
-from lakeingest.shape import RECORD
+from lakeingest.frame_schemas import RECORD
 
 LENGTH = 20_000_100
 

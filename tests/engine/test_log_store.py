@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeingest.apply.factory import refuse_unfenced
 from lakeingest.apply.inspect import validate_pipeline
-from lakeingest.apply.opening import refuse_unfenced
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.engine.log_store import fences, log_store, log_store_of

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.envelope.change import FAMILIES
-from lakeingest.shape import RECORD
+from lakeingest.frame_schemas import RECORD
 
 VECTORS = Path(__file__).parent / "data"
 
@@ -30,7 +30,7 @@ class Record:
     headers: Mapping[str, Any] = field(default_factory=dict)
 
     def row(self) -> tuple[Any, ...]:
-        """Return the record in the order of ``shape.RECORD``."""
+        """Return the record in the order of ``RECORD``."""
         headers = [(name, _octets(value)) for name, value in self.headers.items()]
         key, value = _octets(self.key), _octets(self.value)
         return (self.topic, self.partition, self.offset, None, key, value, headers or None)
@@ -45,7 +45,7 @@ def _octets(value: Any) -> bytes | None:
 
 
 def frame(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
-    """Return records as a source gives them (``shape.RECORD``)."""
+    """Return records as a source gives them (``RECORD``)."""
     return spark.createDataFrame([record.row() for record in records], RECORD).coalesce(1)
 
 

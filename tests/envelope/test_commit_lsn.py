@@ -12,7 +12,7 @@ from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.event_columns import BY_CONNECTOR
-from lakeingest.shape import Kind
+from lakeingest.frame_schemas import Kind
 from tests.envelope.records import Record, commit_lsn_event, end_position, frame
 
 EARLY, LATE = "00000027:00000ac0:0007", "00000027:00000ac0:000a"

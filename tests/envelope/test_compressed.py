@@ -11,7 +11,7 @@ from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.event_columns import EVENT
-from lakeingest.shape import INSIDE
+from lakeingest.frame_schemas import INSIDE
 from tests.envelope.records import Record, binlog_event, frame
 
 GTID = "0e4d5dcd-a33b-11ea-80f1-02010a22a99e:7"

@@ -15,7 +15,7 @@ from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.event_columns import BINLOG, BY_CONNECTOR, EVENT, POSTGRESQL
-from lakeingest.shape import CHANGE, INSIDE
+from lakeingest.frame_schemas import CHANGE, INSIDE
 from tests.envelope.records import Record, binlog_event, frame, postgresql_event, recorded
 from tests.recordings import flattened
 

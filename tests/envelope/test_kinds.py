@@ -13,8 +13,8 @@ from lakeingest.decode.columns import Encodings
 from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.decode.json_format import JsonFormat
 from lakeingest.envelope import changes
+from lakeingest.frame_schemas import Kind
 from lakeingest.position import COMPONENT_WIDTH
-from lakeingest.shape import Kind
 from tests.envelope.records import Record, binlog_event, frame, postgresql_event, vectors
 
 MARKS = JsonFormat().marks(Encodings())

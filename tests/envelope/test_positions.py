@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
+from lakeingest.frame_schemas import Kind
 from lakeingest.position import COMPONENT_WIDTH, after
-from lakeingest.shape import Kind
 from tests.envelope.records import (
     Record,
     binlog_event,

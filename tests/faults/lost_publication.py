@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from lakeingest.apply.batch import BatchWriter
-from lakeingest.apply.publish import Publisher
+from lakeingest.apply.batch.publish import Publisher
+from lakeingest.apply.batch.writer import BatchWriter
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.ledger.publication import Publication
 

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.failpoints import FAILPOINTS
 from lakeingest.errors import FencedError, LakeingestError
+from lakeingest.frame_schemas import LEDGER_FOLDER
 from lakeingest.reader import open_lake
-from lakeingest.shape import LEDGER_FOLDER
 from tests.faults.killed import (
     RUN_COMMAND,
     Ordeal,

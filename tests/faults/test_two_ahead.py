@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.folders import LakeFolders
-from lakeingest.shape import MetadataColumns
-from lakeingest.sink.delta import DeltaSink
+from lakeingest.frame_schemas import MetadataColumns
+from lakeingest.sink.delta.sink import DeltaSink
 from tests.faults.lost_publication import LOST, CrashError, lose_a_publication
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import packaged_run, write_properties

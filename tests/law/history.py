@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from lakeingest.decode.columns import Encodings
+from lakeingest.frame_schemas import Kind
 from lakeingest.position import after
-from lakeingest.shape import Kind
 from tests.law.oracle import (
     TOASTED,
     Absent,
@@ -96,7 +96,7 @@ class Case:
         return f"{text[:4]}0{text[5:]}" if snapshot else text
 
     def changes(self, history: int, number: int) -> Iterator[Change]:
-        """Return round ``number`` as rows of ``shape.CHANGE`` (without topic and offset)."""
+        """Return round ``number`` as rows of ``CHANGE`` (without topic and offset)."""
         sent = self.events()
         for item in self.rounds[number]:
             event = sent.get(item)
@@ -119,7 +119,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Change:
-    """The fields of ``shape.CHANGE`` that differ from event to event."""
+    """The fields of ``CHANGE`` that differ from event to event."""
 
     kind: str
     op: str | None

@@ -11,15 +11,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from lakeingest.apply.changeset import changeset, folds_undecoded, rows_pass
-from lakeingest.apply.share import Share, shares
-from lakeingest.apply.winners import winners
+from lakeingest.apply.batch.changeset import changeset, folds_undecoded, rows_pass
+from lakeingest.apply.batch.latest_per_key import winners
+from lakeingest.apply.batch_stats import Share, shares
 from lakeingest.decode.columns import Encodings, declared
 from lakeingest.folders import LakeFolders
+from lakeingest.frame_schemas import CHANGE
 from lakeingest.plan.spec import PipelineSpec, TableSpec
-from lakeingest.shape import CHANGE
 from lakeingest.sink.contract import CommitNote, Sink, TableState, token
-from lakeingest.sink.delta import DeltaSink
+from lakeingest.sink.delta.sink import DeltaSink
 from tests.law.history import COLLECTION, Case, Change
 
 DDL = "h BIGINT, id BIGINT, n BIGINT, body STRING, blob BINARY, tags ARRAY<STRING>"

@@ -25,12 +25,12 @@ from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.plan.ordering import ordered, with_ordering_fields
 from lakeingest.plan.spec import Ordering
-from lakeingest.position import HybridTime
 from lakeingest.sink.contract import Sink
 from tests.envelope.records import Record, frame
 from tests.law.history import COLLECTION, Case, Change, Item, change
 from tests.law.ingest import DDL, Ingest
 from tests.law.oracle import VALUES, Event, SourceTable, Update
+from tests.position.hybrid_time import HybridTime
 
 Source = Callable[[int, int, bool], Mapping[str, Any]]
 """(cut, statement, whether of the initial snapshot) to the fields of ``source`` that say where.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakeingest.sink import delta_rewrite
+from lakeingest.sink.delta import rewrite
 from tests.law.conftest import Tables
 from tests.law.history import Case, any_order, in_order
 from tests.law.judge import check
@@ -43,7 +43,7 @@ def test_events_in_any_order_leave_the_rows_of_the_source(tables: Tables, hard: 
 def test_the_law_holds_where_only_touched_files_are_written_again(
     tables: Tables, hard: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delta_rewrite, "WHOLE_BYTES", 0)
+    monkeypatch.setattr(rewrite, "WHOLE_BYTES", 0)
     cases = [any_order(seed, ROUNDS) for seed in range(HISTORIES)]
     check(tables(hard=hard, null_missing=True), cases)
 

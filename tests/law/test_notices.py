@@ -9,12 +9,13 @@ import pytest
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply import changeset
-from lakeingest.payload import fold, moves, passing
+from lakeingest.apply.batch import changeset
+from lakeingest.payload import deferred_key_order, fold, key_changes
 from lakeingest.plan.table import rows_above
-from lakeingest.sink import delta, merge_law
+from lakeingest.sink import merge_law
 from lakeingest.sink.contract import Changeset
-from lakeingest.sink.delta import DeltaSink
+from lakeingest.sink.delta import sink
+from lakeingest.sink.delta.sink import DeltaSink
 from lakeingest.sink.merge_law import Clause, MergeLaw
 from tests.law.conftest import Tables
 from tests.law.history import any_order, in_order
@@ -90,8 +91,10 @@ def test_the_oracle_notices_when_a_truncate_is_no_floor(
 def test_the_oracle_notices_when_a_chain_of_key_changes_is_followed_only_once(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hop: Callable[..., DataFrame] = moves.hop
-    monkeypatch.setattr(moves, "hop", lambda *args: hop(*args).withColumn("ended", F.lit(True)))
+    hop: Callable[..., DataFrame] = key_changes.hop
+    monkeypatch.setattr(
+        key_changes, "hop", lambda *args: hop(*args).withColumn("ended", F.lit(True))
+    )
     steps = Steps(Insert(1, {"body": "first"}), Move(1, 2), Move(2, 3))
     table = tables(null_missing=True)()
     table.one(steps.sent(1, 2, 3))
@@ -101,7 +104,7 @@ def test_the_oracle_notices_when_a_chain_of_key_changes_is_followed_only_once(
 def test_the_oracle_notices_when_rows_that_pass_one_another_are_taken_by_position(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(passing, "in_order", lambda decoded, *_: decoded)
+    monkeypatch.setattr(deferred_key_order, "in_order", lambda decoded, *_: decoded)
     steps = Steps(Insert(1, {"n": 1}), Insert(2, {"n": 2}), Shift((Move(1, 2), Move(2, 3))))
     table = tables(whole=True)()
     table.one(steps.sent(1, 2, 3))
@@ -111,7 +114,7 @@ def test_the_oracle_notices_when_rows_that_pass_one_another_are_taken_by_positio
 def test_without_the_guard_an_update_with_nothing_before_it_would_be_stored(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (delta, merge_law):
+    for module in (sink, merge_law):
         monkeypatch.setattr(module, "refuse_missing", lambda positions, _: positions)
     steps = Steps(Insert(1, {"body": "first"}), Update(1, {"n": 2}))
     table = tables()()

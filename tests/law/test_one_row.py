@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply.spark_errors import explained
 from lakeingest.errors import DataError
-from lakeingest.sink.delta import DeltaSink
+from lakeingest.sink.delta.sink import DeltaSink
 from tests.law.conftest import Tables
 from tests.law.history import COLLECTION
 from tests.law.ingest import Ingest

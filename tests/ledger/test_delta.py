@@ -17,11 +17,11 @@ from lakeingest.engine.commit import Commit
 from lakeingest.engine.delta_log import commits
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import FencedError
+from lakeingest.frame_schemas import LEDGER_FOLDER
 from lakeingest.ledger import delta
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.reader import open_lake
-from lakeingest.shape import LEDGER_FOLDER
 
 TRANSACTION = (
     "id string, end_offset bigint, end_position string, committed_at timestamp, event_count bigint,"

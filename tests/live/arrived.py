@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.apply.pipeline_spec import pipeline_spec
-from lakeingest.apply.schemas import opened_schemas
+from lakeingest.apply.table.record_schemas import opened_schemas
 from lakeingest.config import load_config
 from lakeingest.plan.window import window_changes
 from lakeingest.source import open_source
@@ -18,7 +18,7 @@ from tests.rig.chain import Chain
 
 
 def changes_of(spark: SparkSession, run: LiveRun, chain: Chain) -> DataFrame:
-    """Return every change in the data topics (``shape.CHANGE``)."""
+    """Return every change in the data topics (``CHANGE``)."""
     config = load_config(run.configuration(chain, Path("unused")))
     with (
         closing(open_source(spark, config.source)) as source,

@@ -15,7 +15,7 @@ from lakeingest.decode.columns import Encodings, declared
 from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.envelope import changes
 from lakeingest.errors import DataError
-from lakeingest.payload.kept import KEPT, with_kept_rows
+from lakeingest.payload.net_zero import KEPT, with_kept_rows
 from lakeingest.plan.keyless import NO_ROW_BEFORE, NOT_AN_INSERT
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.plan.table import decoded_rows, payload_of_partial_rows

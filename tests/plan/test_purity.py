@@ -18,12 +18,12 @@ from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.decode.logical import PRIMITIVES, SEMANTIC, array, decimal
 from lakeingest.envelope import changes
+from lakeingest.frame_schemas import BOUNDARY, CHANGE, ENVELOPE, RECORD
 from lakeingest.plan import table as table_plan
 from lakeingest.plan import window as plan
 from lakeingest.plan.inference import readable_counts
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.position import after
-from lakeingest.shape import BOUNDARY, CHANGE, ENVELOPE, RECORD
 from lakeingest.transaction import completeness
 from lakeingest.transaction.cut import Cut
 from tests.envelope.records import frame, vectors

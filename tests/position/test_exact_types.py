@@ -9,15 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeingest.position import (
-    BinlogPosition,
-    BlockLsn,
-    Gtid,
-    GtidSet,
-    IncomparableError,
-    Lsn,
-    Scn,
-)
+from tests.position.binlog import BinlogPosition, Gtid, GtidSet
+from tests.position.incomparable import IncomparableError
+from tests.position.lsn import BlockLsn, Lsn, Scn
 
 UUID = "0e4d5dcd-a33b-11ea-80f1-02010a22a99e"
 OTHER = "7c1de3f2-3fd2-11e6-9cdc-42010af000bc"

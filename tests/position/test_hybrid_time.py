@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeingest.position import HybridTime
+from tests.position.hybrid_time import HybridTime
 
 TIMES = st.integers(0, 2**64 - 1).map(HybridTime)
 

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
-from lakeingest.position import BinlogPosition, BlockLsn, Gtid, HybridTime, Lsn, Scn
 from tests.envelope.records import (
     Record,
     binlog_event,
@@ -24,6 +23,9 @@ from tests.envelope.records import (
     oracle_event,
     postgresql_event,
 )
+from tests.position.binlog import BinlogPosition, Gtid
+from tests.position.hybrid_time import HybridTime
+from tests.position.lsn import BlockLsn, Lsn, Scn
 
 COUNT = 1_000
 UUID = "0e4d5dcd-a33b-11ea-80f1-02010a22a99e"

@@ -19,7 +19,7 @@ from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import TableNotFoundError
 from hudi import HudiReadOptions, HudiTableBuilder
 
-from lakeingest.shape import LEDGER_FOLDER, MetadataColumns
+from lakeingest.frame_schemas import LEDGER_FOLDER, MetadataColumns
 from tests.recordings.oracle import Measures, Totals
 from tests.recordings.totals import Publication
 

@@ -17,7 +17,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.demo import demo_folder
-from lakeingest.shape import LEDGER_FOLDER
+from lakeingest.frame_schemas import LEDGER_FOLDER
 from tests.recordings.altered import Line, altered
 from tests.recordings.check import Report, check_history, check_run, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, recorded_run

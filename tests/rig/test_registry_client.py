@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lakeingest.errors import DataError, UnavailableError
-from lakeingest.source.confluent_registry import ConfluentRegistry
+from lakeingest.source.registry.confluent import ConfluentRegistry
 from tests.rig.registry import SchemaRegistry
 
 pytestmark = pytest.mark.slow

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from lakeingest.folders import LakeFolders
 from lakeingest.sink.contract import Sink
-from lakeingest.sink.delta import DeltaSink
-from lakeingest.sink.hudi import HudiSink
-from lakeingest.sink.hudi_options import HudiSettings, TableType
+from lakeingest.sink.delta.sink import DeltaSink
+from lakeingest.sink.hudi.options import HudiSettings, TableType
+from lakeingest.sink.hudi.sink import HudiSink
 from tests.sink.lake import NAMES, PIPELINE, Lake
 
 Lakes = Callable[..., Lake]

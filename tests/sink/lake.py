@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine import delta_log, hudi_table
+from lakeingest.frame_schemas import FIRST_OP, LINK, MetadataColumns
 from lakeingest.position import after
-from lakeingest.shape import FIRST_OP, LINK, MetadataColumns
 from lakeingest.sink.contract import Changeset, CommitNote, Sink, TableState, token
 
 COLLECTION = "public.docs"

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
 from lakeingest.errors import ConfigError, FencedError, TransientError
-from lakeingest.sink import delta, delta_direct, delta_rewrite
+from lakeingest.sink.delta import direct, rewrite, sink
 from tests.sink.lake import COLLECTION, DDL, NAMES, Lake, Payload, at, delete, insert, update
 
 
@@ -87,7 +87,7 @@ def test_a_dot_in_a_columns_name_is_part_of_the_name(
 def test_of_a_larger_table_only_files_with_a_changed_row_are_written_again(
     delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delta_rewrite, "WHOLE_BYTES", 0)
+    monkeypatch.setattr(rewrite, "WHOLE_BYTES", 0)
     delta_lake.apply(insert(1, 1, n=1))
     delta_lake.apply(insert(2, 2, n=2))
     before = set(delta_lake.head().inputFiles())
@@ -99,7 +99,7 @@ def test_of_a_larger_table_only_files_with_a_changed_row_are_written_again(
 def test_a_large_changeset_is_left_to_the_engine(
     delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delta_direct, "SMALL_BYTES", 10)
+    monkeypatch.setattr(direct, "SMALL_BYTES", 10)
     delta_lake.apply(insert(1, 1, n=1))
     delta_lake.apply(Payload(1, 2, {"n": 2}))
     assert operations(delta_lake) == ["MERGE"]
@@ -175,7 +175,7 @@ def test_a_fence_that_knew_too_little_hides_no_progress(
         raise KeyboardInterrupt
 
     # Before it could see that the older writer had committed meanwhile.
-    monkeypatch.setattr(delta, "newest_note", killed)
+    monkeypatch.setattr(sink, "newest_note", killed)
     with pytest.raises(KeyboardInterrupt):
         lake.sink.fence(known, 2, "run 2")
     monkeypatch.undo()

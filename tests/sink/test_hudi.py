@@ -17,10 +17,10 @@ from pyspark.sql import functions as F
 from lakeingest.engine import hudi_table
 from lakeingest.engine.hudi_table import HUDI_COLUMNS, READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError, FencedError, TransientError
-from lakeingest.shape import FIRST_OP, LEDGER_FOLDER, LINK
+from lakeingest.frame_schemas import FIRST_OP, LEDGER_FOLDER, LINK
 from lakeingest.sink.contract import Changeset
-from lakeingest.sink.hudi_options import HudiSettings, write_options
-from lakeingest.sink.hudi_services import LEAST_RETAINED
+from lakeingest.sink.hudi.options import HudiSettings, write_options
+from lakeingest.sink.hudi.table_services import LEAST_RETAINED
 from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
 from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, changeset, delete, insert, update
 
@@ -137,8 +137,8 @@ def test_a_commit_of_a_stopped_writer_is_found_before_anything_is_published(
     known = hudi_lake.apply(insert(1, 1, n=1))
     fenced = hudi_lake.sink.fence(known, 2, "run 2")
     with monkeypatch.context() as stopped:
-        stopped.setattr("lakeingest.sink.hudi_commit.is_hudi_table", lambda *_: False)
-        stopped.setattr("lakeingest.sink.hudi.is_hudi_table", lambda *_: False)
+        stopped.setattr("lakeingest.sink.hudi.commit.is_hudi_table", lambda *_: False)
+        stopped.setattr("lakeingest.sink.hudi.sink.is_hudi_table", lambda *_: False)
         with pytest.raises(FencedError):
             hudi_lake.apply(insert(2, 2, n=2))
     later = changeset(hudi_lake.spark, [insert(3, 3, n=3)])
@@ -306,11 +306,13 @@ def test_a_commit_that_a_killed_writer_left_does_not_bar_what_is_published_later
     beat.touch()
     os.utime(beat, (time.time() + 3600,) * 2)
     with monkeypatch.context() as impatient:
-        impatient.setattr("lakeingest.sink.hudi_unfinished._MARGIN_SECONDS", -3600)
+        impatient.setattr("lakeingest.sink.hudi.unfinished_commits._MARGIN_SECONDS", -3600)
         with pytest.raises(TransientError, match="Another writer's commit"):
             hudi_lake.apply(Payload(1, 2, {"n": 2}))
     with monkeypatch.context() as rival:
-        rival.setattr("lakeingest.sink.hudi_unfinished.roll_back_failed", rolled_back_by_a_rival)
+        rival.setattr(
+            "lakeingest.sink.hudi.unfinished_commits.roll_back_failed", rolled_back_by_a_rival
+        )
         with pytest.raises(TransientError, match="Another writer .* committed"):
             hudi_lake.apply(Payload(1, 2, {"n": 2}))
     assert hudi_lake.sink.state(COLLECTION) == before
@@ -393,7 +395,7 @@ def test_a_table_with_partial_rows_is_read_only_for_late_or_partial_ones(
     hudi_lake.apply(Payload(1, 3, {"n": 3, "body": "b"}), ddl=ddl)
     assert hudi_lake.live("n", "body") == {1: (5, "b"), 2: (5, "a")}
     with monkeypatch.context() as unread:
-        unread.delattr("lakeingest.sink.hudi.decided_rows")
+        unread.delattr("lakeingest.sink.hudi.sink.decided_rows")
         hudi_lake.apply(Payload(2, 6, {"n": 6, "body": "c"}), delete(1, 6), ddl=ddl)
     assert hudi_lake.live("n", "body") == {2: (6, "c")}
     hudi_lake.apply(update(2, 8, n=8), Payload(1, 7, {"n": 7, "body": "d"}), ddl=ddl)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lakeingest.sink.hudi_adopted import adopted_options
-from lakeingest.sink.hudi_options import HudiSettings, at_first, write_options
+from lakeingest.sink.hudi.adopted_table import adopted_options
+from lakeingest.sink.hudi.options import HudiSettings, at_first, write_options
 from tests.sink.lake import NAMES
 
 STREAMED = {

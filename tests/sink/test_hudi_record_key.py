@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.sink.hudi_keys import with_record_key
+from lakeingest.sink.hudi.record_key import with_record_key
 from tests.sink.lake import NAMES
 
 KEY = ("a", "b")

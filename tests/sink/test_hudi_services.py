@@ -6,13 +6,13 @@ import pytest
 
 from lakeingest.engine.commit import Commit
 from lakeingest.sink.contract import CommitNote, fence_token, token
-from lakeingest.sink.hudi_services import (
+from lakeingest.sink.hudi.table_services import (
     LEAST_RETAINED,
     layout,
     retention,
     unfinished_clustering,
 )
-from lakeingest.sink.hudi_unfinished import is_left_unfinished
+from lakeingest.sink.hudi.unfinished_commits import is_left_unfinished
 
 CLEANED = {"hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
 

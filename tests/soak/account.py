@@ -10,8 +10,8 @@ from statistics import median
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.frame_schemas import Kind
 from lakeingest.reader import open_lake
-from lakeingest.shape import Kind
 from tests.live.arrived import changes_of
 from tests.live.run import LiveRun
 from tests.rig.chain import Chain

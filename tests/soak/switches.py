@@ -21,19 +21,19 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from lakeingest.apply import whole_transactions as settling
-from lakeingest.apply.batch import BatchWriter
+from lakeingest.apply.batch.prepare import PreparedBatch
+from lakeingest.apply.batch.publish import Publisher
+from lakeingest.apply.batch.writer import BatchWriter
 from lakeingest.apply.lake import LakeState
-from lakeingest.apply.prepared import PreparedBatch
-from lakeingest.apply.publish import Publisher
-from lakeingest.apply.seen_ends import SeenEnd
-from lakeingest.apply.shortfall import Shortfall
 from lakeingest.apply.summary import BatchSummary
-from lakeingest.apply.window import Window
+from lakeingest.apply.window import whole_transactions as settling
+from lakeingest.apply.window.end_markers import SeenEnd
+from lakeingest.apply.window.incomplete_transaction import Shortfall
+from lakeingest.apply.window.window import Window
 from lakeingest.errors import TransientError
 from lakeingest.ledger.publication import Publication
 from lakeingest.sink.contract import TableState
-from lakeingest.sink.delta import DeltaSink
+from lakeingest.sink.delta.sink import DeltaSink
 from lakeingest.sink.merge_law import MergeLaw
 from lakeingest.transaction import completeness
 

@@ -7,7 +7,7 @@ import fastavro
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.source.avro_references import with_references
+from lakeingest.source.registry.references import with_references
 
 COUNTRY: dict[str, Any] = {
     "type": "enum",

@@ -13,8 +13,8 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import Row, SparkSession
 
-from lakeingest import shape
-from lakeingest.apply.reach import plan_reach
+from lakeingest import frame_schemas
+from lakeingest.apply.window.offset_ranges import plan_reach
 from lakeingest.errors import AccessError, DataError, UnavailableError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.source import (
@@ -98,7 +98,7 @@ def test_explicit_ranges_are_read_exactly(
     produce(broker, b, 5)
     found = source(spark, broker, prefix)
     frame = found.read([OffsetRange(b, 0, 4, 5), OffsetRange(a, 1, 1, 3), OffsetRange(a, 0, 2, 2)])
-    assert frame.schema == shape.RECORD
+    assert frame.schema == frame_schemas.RECORD
     assert offsets(frame.collect()) == [(a, 1, 1), (a, 1, 2), (b, 0, 4)]
     assert found.read([OffsetRange(a, 0, 2, 2)]).collect() == []
     found.close()

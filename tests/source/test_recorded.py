@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest import shape
+from lakeingest import frame_schemas
 from lakeingest.errors import ConfigError, DataError, InvariantError, UnavailableError
 from lakeingest.source import OffsetRange, RecordedSource, TopicPartition, Watermarks
 from tests.source.folder import line, write_manifest, write_topic
@@ -79,8 +79,8 @@ def test_text_bytes_nulls_and_headers_survive(spark: SparkSession, tmp_path: Pat
 def test_frame_has_exactly_the_promised_shape(spark: SparkSession, tmp_path: Path) -> None:
     write_topic(tmp_path, "t.a", [line(0, 0)])
     found = source(spark, tmp_path)
-    assert found.read([OffsetRange("t.a", 0, 0, 1)]).schema == shape.RECORD
-    assert found.read([]).schema == shape.RECORD
+    assert found.read([OffsetRange("t.a", 0, 0, 1)]).schema == frame_schemas.RECORD
+    assert found.read([]).schema == frame_schemas.RECORD
     assert rows(found, OffsetRange("t.a", 0, 1, 1)) == []
 
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 import pytest
 
 from lakeingest.errors import AccessError, DataError, LakeingestError, UnavailableError
-from lakeingest.source.confluent_registry import ConfluentRegistry
+from lakeingest.source.registry.confluent import ConfluentRegistry
 from tests.source.http_registry import (
     HTML,
     RECORD,

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from lakeingest.config import SourceConfig
 from lakeingest.errors import ConfigError, DataError, UnavailableError
 from lakeingest.source import RecordedRegistry, open_registry
-from lakeingest.source.registry import Registered, WholeSchemas
+from lakeingest.source.registry.contract import Registered, WholeSchemas
 from tests.source.http_registry import TYPES, Reply, loopback
 
 LEAF = {"type": "enum", "name": "l.Leaf", "symbols": ["A"]}
@@ -168,14 +168,14 @@ def test_a_login_that_is_not_there_cannot_be_inherited() -> None:
 
 
 def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "lakeingest.source.confluent_registry", raising=False)
+    monkeypatch.delitem(sys.modules, "lakeingest.source.registry.confluent", raising=False)
     monkeypatch.setitem(sys.modules, "confluent_kafka.schema_registry", None)
     with pytest.raises(UnavailableError, match=r"lakeingest\[kafka\]"):
         open_registry(kafka("http://registry"))
 
 
 def test_a_package_that_is_too_old_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "lakeingest.source.confluent_registry", raising=False)
+    monkeypatch.delitem(sys.modules, "lakeingest.source.registry.confluent", raising=False)
     monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(UnavailableError, match=r"lakeingest\[kafka\]"):
         open_registry(kafka("http://registry"))

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from lakeingest.errors import ConfigError, UnavailableError
-from lakeingest.source.confluent_registry import ConfluentRegistry
+from lakeingest.source.registry.confluent import ConfluentRegistry
 from tests.source.http_registry import TYPES, Loopback, loopback
 
 PASSWORD = "hunter2-key"  # noqa: S105

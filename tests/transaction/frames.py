@@ -22,8 +22,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from lakeingest.frame_schemas import BOUNDARY, CHANGE, Kind
 from lakeingest.position import after
-from lakeingest.shape import BOUNDARY, CHANGE, Kind
 
 CASE = 1_000
 
@@ -106,7 +106,7 @@ def key_of(case: int, transaction: int) -> str:
 
 
 def changes(spark: SparkSession, cases: Iterable[Case]) -> DataFrame:
-    """Return the delivered rows of all cases (``shape.CHANGE``)."""
+    """Return the delivered rows of all cases (``CHANGE``)."""
     rows: list[Any] = []
     for number, case in enumerate(cases):
         for offset, seen in enumerate(case.rows):
@@ -132,7 +132,7 @@ def changes(spark: SparkSession, cases: Iterable[Case]) -> DataFrame:
 
 
 def ended(spark: SparkSession, cases: Iterable[Case]) -> DataFrame:
-    """Return the ENDs of all cases (``shape.BOUNDARY``)."""
+    """Return the ENDs of all cases (``BOUNDARY``)."""
     rows = [
         (
             number * CASE + n,

@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.frame_schemas import Kind
 from lakeingest.plan.window import is_counted
-from lakeingest.shape import Kind
 from lakeingest.transaction import completeness
 from lakeingest.transaction.completeness import (
     NO_WHOLE_INCARNATION,

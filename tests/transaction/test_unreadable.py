@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeingest.frame_schemas import CHANGE, Kind
 from lakeingest.position import after
-from lakeingest.shape import CHANGE, Kind
 from lakeingest.transaction.unreadable import holding
 
 

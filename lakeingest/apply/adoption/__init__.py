@@ -1,0 +1,1 @@
+"""Take over tables that another writer made, at a source commit."""

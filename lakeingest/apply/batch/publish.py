@@ -1,0 +1,80 @@
+"""Step 4 of the commit protocol: make batches visible, in order, beside the writing of the next.
+
+A publication is one append and leaves cores idle, so it has a thread of its own. Whoever leaves the
+block waits for the last one: it writes, and it must be through before a run reports anything, also
+when the next batch has failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+
+from pyspark.sql import functions as F
+
+from lakeingest.apply.failpoints import failpoint
+from lakeingest.apply.summary import BatchSummary
+from lakeingest.apply.window.window import Window
+from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.ledger.publication import Publication
+from lakeingest.plan.window import SNAPSHOT_BATCH
+
+
+class Publisher:
+    """Publishes the batches of one window; a context manager."""
+
+    def __init__(
+        self, ledger: DeltaLedger, window: Window, published: Callable[[BatchSummary], None]
+    ) -> None:
+        """Bind to a ledger; ``published`` is told of each publication, in another thread."""
+        self._ledger = ledger
+        self._window = window
+        self._published = published
+        self._pool = ThreadPoolExecutor(1)
+        self._last: Future[None] | None = None
+
+    def __enter__(self) -> Publisher:
+        """Begin."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Wait for the last publication."""
+        self._pool.shutdown(wait=True)
+
+    def begin(self, index: int, publication: Publication, summary: BatchSummary) -> None:
+        """Publish batch ``index`` of the window, once the one before it is through.
+
+        Raises:
+            FencedError: The one before it met another driver; this one is not begun.
+        """
+        self.wait()
+        self._last = self._pool.submit(self._publish, index, publication, summary)
+
+    def wait(self) -> None:
+        """Wait until what was begun is visible.
+
+        Raises:
+            FencedError: Another driver has claimed the ledger.
+        """
+        if self._last is not None:
+            self._last.result()
+
+    def _publish(self, index: int, publication: Publication, summary: BatchSummary) -> None:
+        failpoint("4.before-publication")
+        transactions = self._window.boundaries
+        if index == SNAPSHOT_BATCH:
+            transactions = transactions.limit(0)
+        else:
+            cut = self._window.cuts[index - 1]
+            transactions = transactions.where(
+                F.col("end_offset").between(cut.first_offset, cut.last_offset)
+            )
+        self._ledger.publish(publication, transactions)
+        failpoint("4.after-publication")
+        self._published(summary)

@@ -1,0 +1,130 @@
+"""Ledger and sink of a pipeline, as its configuration says."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from lakeingest.config.model import PipelineConfig
+from lakeingest.engine.log_store import fences, log_store_of
+from lakeingest.errors import ConfigError
+from lakeingest.frame_schemas import LEDGER_FOLDER
+from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.session import require_hudi
+from lakeingest.sink.contract import Sink
+from lakeingest.sink.delta.sink import DeltaSink
+from lakeingest.sink.hudi.adopt import HudiAdoption
+from lakeingest.sink.hudi.options import HudiSettings, TableType
+from lakeingest.sink.hudi.sink import HudiSink
+from lakeingest.sink.routed import RoutedSink
+
+
+def opened_ledger(spark: SparkSession, config: PipelineConfig, run: str) -> DeltaLedger:
+    """Return the ledger; it is Delta whatever the tables are, because a publication must be fenced.
+
+    Hudi's timeline has no compare-and-set, so a revived driver could publish in it.
+    """
+    return DeltaLedger(
+        spark,
+        f"{config.target.path}/{LEDGER_FOLDER}",
+        config.name,
+        run,
+        direct=config.target.delta_commit == "direct",
+        transaction_topic=config.source.transaction_topic,
+    )
+
+
+def refuse_unfenced(spark: SparkSession, config: PipelineConfig) -> tuple[str, ...]:
+    """Stop where two drivers could commit the same version of the ledger or of a Delta table.
+
+    Hudi's timeline never tells (``sink/hudi/commit.py``): the ledger does for its tables.
+
+    Returns:
+        The same as warnings, where the user sees to it that there is one driver.
+
+    Raises:
+        ConfigError: Nobody sees to it.
+    """
+    delta = (name for name in config.tables if config.format_of(name) == "delta")
+    folders = (config.target.path, *(config.folders.table(name) for name in delta))
+    found = {log_store_of(spark, folder): folder for folder in reversed(folders)}
+    warnings = []
+    for (scheme, store), folder in found.items():
+        if fences(scheme, store):
+            continue
+        what = (
+            f"Nothing fences a second driver at '{folder}': there Delta's log store {store} knows "
+            "the writers of its own process alone, or relies on what the file system does not do, "
+            "so of two runs at a time one could replace what the other committed."
+        )
+        if config.target.single_writer != "guaranteed":
+            message = (
+                f"{what} Nothing was written. Set spark.delta.logStore.{scheme}.impl to a store "
+                "that fences, on S3 io.delta.storage.S3DynamoDBLogStore (its jar is "
+                "delta-storage-s3-dynamodb), for every writer of this lake: in spark-defaults.conf "
+                "or in lakeingest.session(extra=…). Or, if you make sure that two runs never "
+                "overlap, set lakeingest.single.writer=guaranteed."
+            )
+            raise ConfigError(message)
+        warnings.append(f"{what} lakeingest.single.writer=guaranteed says that you see to it.")
+    return tuple(warnings)
+
+
+def storage_of(config: PipelineConfig) -> tuple[str, ...]:
+    """Return the folders that a pipeline works in: the lake's, and a recording's."""
+    recording = config.source.path if config.source.kind == "recorded" else None
+    return (config.target.path, recording) if recording else (config.target.path,)
+
+
+def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
+    """Return what writes the tables, whatever their formats.
+
+    What a table's own log has lost it finds in the ledger.
+
+    Raises:
+        ConfigError: A table is Hudi's, and the session is not made for those.
+    """
+    folders, names = config.folders, config.metadata()
+    null_missing = config.toast_missing == "null"
+    delta = DeltaSink(
+        spark,
+        folders,
+        config.name,
+        names,
+        hard=config.deletes_are_hard("delta"),
+        null_missing=null_missing,
+        direct=config.target.delta_commit == "direct",
+        foreign=config.foreign_changes == "accept",
+        notes=opened_ledger(spark, config, "").notes,
+    )
+    if config.formats() == {"delta"}:
+        return delta
+    hudi = _opened_hudi(spark, config)
+    return RoutedSink({"delta": delta, "hudi": hudi}, config.format_of)
+
+
+def _opened_hudi(spark: SparkSession, config: PipelineConfig) -> HudiSink:
+    require_hudi(spark, write=True)
+    given = config.target.hudi_writer_options()
+    return HudiSink(
+        spark,
+        config.folders,
+        config.name,
+        config.metadata(),
+        hard=config.deletes_are_hard("hudi"),
+        null_missing=config.toast_missing == "null",
+        settings=HudiSettings(TableType(config.target.hudi_table_type), given),
+        foreign=config.foreign_changes == "accept",
+        notes=opened_ledger(spark, config, "").notes,
+    )
+
+
+def opened_adoption(spark: SparkSession, config: PipelineConfig) -> HudiAdoption:
+    """Return what makes tables ours that Hudi Streamer wrote."""
+    return HudiAdoption(
+        spark,
+        _opened_hudi(spark, config),
+        config.name,
+        config.metadata(),
+        placeholder=config.unavailable_placeholder,
+        null_missing=config.toast_missing == "null",
+    )

@@ -1,0 +1,200 @@
+"""When nothing can be released: say which record or transaction is in the way, and what to do."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+
+from lakeingest.apply.window.contents import Contents, Portion
+from lakeingest.apply.window.incomplete_transaction import NO_END, Shortfall
+from lakeingest.apply.window.unreadable_records import refused
+from lakeingest.apply.window.window import Window
+from lakeingest.config.keys import nearest
+from lakeingest.errors import DataError
+from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.topic_names import TopicNames
+from lakeingest.transaction.completeness import NO_WHOLE_INCARNATION
+from lakeingest.transaction.unreadable import UNREADABLE
+
+
+class Patience:
+    """How long the same transaction has been in the way of this run.
+
+    A connector that catches up writes ENDs of old commits next to rows that are still under way, so
+    the commit time says nothing. A run that goes on watches the transaction itself; one that looks
+    once goes by the time at which END was written.
+    """
+
+    def __init__(self, timeout_seconds: int, *, static: bool, continuous: bool) -> None:
+        """Set the bound.
+
+        Args:
+            timeout_seconds: How long a transaction may stay incomplete.
+            static: The source gets no more records, so waiting is of no use.
+            continuous: The run will look again.
+        """
+        self.timeout_seconds = timeout_seconds
+        self.static = static
+        self._continuous = continuous
+        self._first: tuple[str, float] | None = None
+
+    def over(self, lacking: Shortfall) -> bool:
+        """Tell whether this transaction has been waited for long enough."""
+        if self.static:
+            return True
+        if not self._continuous:
+            age = time.time() - lacking.written_ms / 1000
+            return lacking.written_ms > 0 and age > self.timeout_seconds
+        if self._first is None or self._first[0] != lacking.transaction:
+            self._first = (lacking.transaction, time.monotonic())
+        return time.monotonic() - self._first[1] > self.timeout_seconds
+
+
+def refuse_if_stuck(
+    window: Window, patience: Patience, names: TopicNames, filtered: Sequence[str] = ()
+) -> None:
+    """Stop if what holds the rest back will not go away by itself.
+
+    Args:
+        window: A window, read to the end, that gave no batch.
+        patience: How long to wait for rows.
+        names: Names of the data topics.
+        filtered: Collections whose rows are known to be dropped on the way.
+
+    Raises:
+        DataError: A record cannot be read, or a transaction lacks rows.
+        ConfigError: A record is no Debezium event.
+    """
+    if window.unreadable:
+        raise refused(window.unreadable, whole=window.whole)
+    lacking = window.shortfall
+    if lacking is not None and patience.over(lacking):
+        timeout = patience.timeout_seconds
+        topic = names.topic(lacking.collection or "")
+        broken = _first_broken(window.contents, topic)
+        headless = any(place.topic == topic for place in window.reach.heads)
+        late = _HEADLESS if headless else _late(lacking, filtered)
+        remedy = _REMEDIES.get(lacking.reason) or _broken(broken) or late
+        raise DataError(_lacking(lacking, window.waiting, timeout, static=patience.static) + remedy)
+
+
+def _first_broken(found: Contents, topic: str) -> Portion | None:
+    """Return the first unreadable records of a topic; none of them holds the log back by itself."""
+    portions = (part for part in found.of(*UNREADABLE) if part.where.topic == topic)
+    return min(portions, key=lambda part: (part.where, part.first_offset), default=None)
+
+
+def _lacking(lacking: Shortfall, waiting: int, timeout_seconds: int, *, static: bool) -> str:
+    table = f" of table '{lacking.collection}'" if lacking.collection else ""
+    counts = (
+        f": END counts {lacking.expected} rows{table}, {lacking.found} are there"
+        if lacking.found is not None
+        else ""
+    )
+    waited = "" if static else f" for more than {timeout_seconds} s"
+    return (
+        f"Transaction {lacking.transaction} is not complete{waited} ({lacking.reason}){counts}. It "
+        f"holds back {waiting} transactions; everything before it is published. "
+    )
+
+
+_ANEW = (
+    "let the connector make a new snapshot of all tables (its offsets deleted) and set "
+    "lakeingest.source.snapshot.again=replace; with a connector before Debezium 3.3 delete its "
+    "topics, too, and load the lake anew (another lakeingest.target.path): over the same topics a "
+    "new lake stops here, too."
+)
+_LOST = (
+    "Records of the transaction topic were lost, so its rows cannot be counted. If they do not "
+    f"come, {_ANEW}"
+)
+_INTERRUPTED = (
+    "The connector was killed in it and END counts the rows of its last attempt, so rows of it may "
+    "be lost. If they are only late, raise lakeingest.transaction.timeout.seconds; else "
+    f"{_ANEW}"
+)
+_HEADLESS = (
+    "The head of the table's topic is missing (lakeingest.source.missing.head=accept), most likely "
+    "with these rows: the topics were not cut between the same two transactions. Delete the "
+    "connector's topics and offsets, let it take a new snapshot of all tables, and load it into "
+    "another lakeingest.target.path."
+)
+_REMEDIES = {NO_END: _LOST, NO_WHOLE_INCARNATION: _INTERRUPTED}
+
+
+def _broken(broken: Portion | None) -> str:
+    if broken is None:
+        return ""
+    return (
+        f"The record at offset {broken.first_offset} of '{broken.where.topic}' partition "
+        f"{broken.where.partition} cannot be read ({broken.records} such records there) and is "
+        "most likely one of them. Write it again as it should be, to the same partition and with "
+        "the same key."
+    )
+
+
+def _late(lacking: Shortfall, filtered: Sequence[str]) -> str:
+    near = nearest(lacking.collection or "", filtered)
+    named = f" (it names {near})" if near else ""
+    return (
+        "If a transform or filter drops these rows on purpose, name the table in "
+        f"lakeingest.transaction.filtered.collections{named}; if its topic is not read, list "
+        "the topics in lakeingest.source.topics; if rows are only late, raise "
+        "lakeingest.transaction.timeout.seconds."
+    )
+
+
+def refuse_if_lost(through: int | None) -> None:
+    """Stop if tables hold transactions that the log, read to its end, does not have.
+
+    Args:
+        through: END up to which a run that was interrupted has written tables; null: none has.
+
+    Raises:
+        DataError: There is such an END.
+    """
+    if through is not None:
+        message = (
+            f"Some tables hold transactions up to the END at offset {through} of the transaction "
+            "topic, written by a run that was interrupted before it published them, but the topic "
+            "ends before it: the broker lost records. Nothing can be published that does not show "
+            "them. Run again when the topic is complete; if it never will be, load the lake anew "
+            "(another lakeingest.target.path). The lake stands at its last publication."
+        )
+        raise DataError(message)
+
+
+def refuse_unknown_ends(window: Window, ledger: DeltaLedger, adopted_at: str) -> None:
+    """Stop if the log went back to transactions that this lake has never seen.
+
+    A connector that sends old transactions again is harmless; a database that was restored or a
+    replica that took over starts its positions anew, and its new transactions would look old.
+
+    Args:
+        window: A window.
+        ledger: Knows the transactions that were published.
+        adopted_at: Position above the transactions that another writer applied, which the ledger
+            does not know; empty: there are none.
+
+    Raises:
+        DataError: An END below the frontier is not in the ledger.
+    """
+    by_length: dict[int, list[str]] = defaultdict(list)
+    for place in window.again:
+        if place > adopted_at:
+            by_length[len(place)].append(place)
+    unknown = sum(map(ledger.unknown_ends, by_length.values()))
+    if unknown:
+        message = (
+            f"{unknown} transactions lie below the last applied position but are not in the "
+            "ledger: the source's log started over (restored database, failover, new slot), or "
+            "its numbers do not follow its commits (MySQL: a group whose primary changed, with "
+            "group_replication_gtid_assignment_block_size above 1; a replica without "
+            "replica_preserve_commit_order=ON). Their order against the lake is not known, nor "
+            "what the source lost. Correct that, let the connector start over with a snapshot of "
+            "all tables (its offsets deleted) and set lakeingest.source.snapshot.again=replace, or "
+            "load the lake anew (another lakeingest.target.path). The lake stands at its last "
+            "publication."
+        )
+        raise DataError(message)

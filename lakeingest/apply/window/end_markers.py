@@ -1,0 +1,135 @@
+"""The ENDs of a window: offset, count and position of each, never what they counted row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.errors import DataError
+from lakeingest.plan.spec import PipelineSpec
+from lakeingest.plan.window import all_placed_by_rows
+from lakeingest.transaction.cut import End
+
+
+@dataclass(frozen=True)
+class SeenEnd(End):
+    """An END with the number of its BEGINs."""
+
+    begins: int = 0
+
+
+@dataclass(frozen=True)
+class SeenEnds:
+    """The ENDs of a window.
+
+    Attributes:
+        ends: In commit order.
+        domains: What their numbers are compared within; empty: nothing.
+        opened: The first transaction without an END; None: there is none.
+    """
+
+    ends: Sequence[SeenEnd]
+    domains: frozenset[str]
+    opened: Opened | None = None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A transaction that has a BEGIN and no END; ``offset`` is that of its last BEGIN."""
+
+    offset: int
+    transaction: str
+
+
+def seen_ends(boundaries: DataFrame, spec: PipelineSpec) -> SeenEnds:
+    """Bring the END summaries to the driver.
+
+    Args:
+        boundaries: The window's ``plan.window_boundaries``.
+        spec: Pipeline settings.
+
+    Raises:
+        DataError: A record of the transaction topic cannot be read.
+    """
+    # One row with a line per END: rows of their own cost five times as much to bring here.
+    begun = F.coalesce("begun", F.lit(-1))
+    line = F.concat_ws(" ", "end_offset", "event_count", "begins", begun, "end_position")
+    is_over = ~F.col("open")
+    asked = boundaries.agg(
+        F.collect_list(F.when(is_over, line)).alias("lines"),
+        F.collect_set(F.when(is_over, F.col("domain"))).alias("domains"),
+        F.min(F.when(F.col("open"), F.struct("end_offset", "id"))).alias("opened"),
+    )
+    row = asked.first()
+    ends = sorted(map(_end, row["lines"] if row else ()), key=attrgetter("offset"))
+    unreadable = [end.offset for end in ends if not end.position]
+    if unreadable:
+        message = (
+            f"The record at offset {unreadable[0]} of the transaction topic cannot be read: "
+            f"it is broken, or its id has no position for a {spec.connector} connector "
+            f"({len(unreadable)} such records in all). Without it a transaction's rows cannot be "
+            "counted, and a copy of it comes too late: the order of the topic is the order of "
+            "commits. Delete the connector's topics and offsets, let it take a snapshot of all "
+            "tables, and load it into another lakeingest.target.path. The lake stands at its last "
+            "publication."
+        )
+        raise DataError(message)
+    opened = Opened(*row["opened"]) if row and row["opened"] else None
+    return SeenEnds(ends, frozenset(row["domains"] if row else ()) - {""}, opened)
+
+
+def rising(ends: Sequence[SeenEnd]) -> Sequence[SeenEnd]:
+    """Return the ENDs before the first one that goes back to where no transaction was seen.
+
+    ENDs are written in commit order, so their positions rise. Those of a connector that went back
+    are the same ones again. Another one below them is of a log that started over in between (a
+    database that was restored, a slot that was made anew without a snapshot), or of numbers that do
+    not follow the commits: its rows would lose against older ones. What comes before it is sound.
+    It itself is left to the next window, which finds it below all that was applied and unknown to
+    the ledger (``stuck.refuse_unknown_ends``), or behind a new snapshot
+    (``resnapshot_cut_over.py``). Rejected: to stop here, where that snapshot may only come with a
+    larger window.
+
+    Args:
+        ends: In commit order, all behind the frontier.
+    """
+    highest = ""
+    seen: set[str] = set()
+    for number, end in enumerate(ends):
+        if end.position < highest and end.position not in seen:
+            return ends[:number]
+        highest = max(highest, end.position)
+        seen.add(end.position)
+    return ends
+
+
+def refuse_disorder(ends: Sequence[SeenEnd], spec: PipelineSpec) -> None:
+    """Stop where rows tell another order of commits than the transaction topic has.
+
+    Raises:
+        DataError: A later END lies below an earlier one. (Where ids tell the place, see
+            ``rising``.)
+    """
+    if not all_placed_by_rows(spec):
+        return
+    for earlier, later in pairwise(ends):
+        if later.position < earlier.position:
+            message = (
+                f"The ENDs at offsets {earlier.offset} and {later.offset} of the transaction topic "
+                "are in another order than the commit SCNs of their rows. Older connectors tell "
+                "the last commit of the redo thread instead of the row's own, which has no order "
+                "with several threads (RAC): upgrade the connector and load the lake anew. The "
+                "lake stands at its last publication."
+            )
+            raise DataError(message)
+
+
+def _end(line: str) -> SeenEnd:
+    offset, events, begins, begun, position = line.split(" ")
+    first = int(begun)
+    return SeenEnd(int(offset), int(events), position, first if first >= 0 else None, int(begins))

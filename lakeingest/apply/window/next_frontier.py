@@ -1,0 +1,90 @@
+"""Where the next batch goes on once a batch of a window is published: known as soon as it is cut.
+
+That makes it possible to read the next window while this one is being written (``prefetch.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from lakeingest.apply.batch_stats import first_pending
+from lakeingest.apply.window.window import Window
+from lakeingest.frame_schemas import Kind
+from lakeingest.ledger.publication import Frontier
+from lakeingest.plan.window import SNAPSHOT_BATCH
+from lakeingest.transaction.epochs import held_until
+from lakeingest.transaction.unreadable import UNREADABLE
+
+
+def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
+    """Return the frontier that the publication of batch ``index`` of ``window`` has.
+
+    Args:
+        window: Where the batch is from.
+        index: Its index in the window; those before it are published by then.
+        old: The frontier that the window was read from, or that of any batch before.
+    """
+    old = old.with_topic_ids(window.reach.topic_ids)
+    offsets = window.reach.behind(old)
+    for where, offset in first_pending(window.shares, index).items():
+        offsets[where.topic][where.partition] = offset
+    for where, bad in window.unreadable.items():
+        parts = offsets.get(where.topic, {})
+        # One that begins with such a record was never read, and still is not.
+        if where.partition in parts:
+            parts[where.partition] = min(bad.offset, parts[where.partition])
+    if window.whole and window.waiting:
+        # One for which another record stands may be the row that a transaction waits for.
+        for portion in window.contents.of(*UNREADABLE):
+            parts, number = offsets[portion.where.topic], portion.where.partition
+            parts[number] = min(portion.first_offset, parts[number])
+    if not window.whole:
+        return _after_events(window, offsets, old)
+    if index == SNAPSHOT_BATCH:
+        taken = window.contents.newest_attempt()
+        return replace(
+            old,
+            snapshot_run=taken.run,
+            snapshot_place=taken.place,
+            offsets=offsets,
+            read_offset=max(old.read_offset, window.reach.ends_head),
+            streaming=True,
+        )
+    published = range(SNAPSHOT_BATCH + 1, index + 1)
+    last = window.cuts[index - 1].last_offset
+    # A transaction that waits needs its BEGIN again.
+    read = window.ends_read_to if index == len(window.cuts) else None
+    committed = max((s.source_ms for s in window.shares if s.batch in published), default=0)
+    return replace(
+        old,
+        end_offset=last,
+        read_offset=last + 1 if read is None else read,
+        end_position=max(old.end_position, *(cut.position for cut in window.cuts[:index])),
+        committed_ms=max(old.committed_ms, committed),
+        offsets=offsets,
+        streaming=True,
+        epochs=held_until(window.epochs, last),
+    )
+
+
+def _after_events(
+    window: Window, offsets: Mapping[str, Mapping[int, int]], old: Frontier
+) -> Frontier:
+    """Return the frontier behind the one batch of a window without transactions.
+
+    Rows of the snapshot tell no commit: a later one of the same snapshot is no new one.
+    """
+    streamed = tuple(window.contents.of(Kind.ROW, Kind.TRUNCATE))
+    committed = max((portion.source_ms for portion in streamed), default=0)
+    taken = window.contents.newest_attempt()
+    return replace(
+        old,
+        snapshot_run=taken.run or old.snapshot_run,
+        snapshot_place=taken.place or old.snapshot_place,
+        end_offset=window.cuts[0].last_offset,
+        committed_ms=max(old.committed_ms, committed),
+        offsets=offsets,
+        streaming=old.streaming or bool(streamed),
+        epochs=window.epochs,
+    )

@@ -1,0 +1,167 @@
+"""Null records that are a delete by themselves, where no transaction counts them: refused.
+
+Debezium writes a null record behind the ``d`` of its key, for compaction; it says nothing that the
+``d`` did not say. Where the ``d`` is gone it is the delete, and to pass it over leaves the row in
+the lake for ever. That is so for rows without envelopes, unless the transform writes deletes as
+rows, and for a topic that was compacted before it was read. With transactions END has counted the
+delete; without, only what lies before a null record tells the two apart.
+
+A null record has no place in the source's log, so it cannot be applied: an older change that comes
+again would bring the row back, a newer one that came before would be lost. Of its key, what lies
+before it in its partition decides:
+
+* a ``d`` (or a null record that was judged itself): nothing is missing;
+* another change: its delete is missing;
+* nothing that this window has: where the partition is read from its beginning, the lake has no such
+  row. Else a row that was applied before is gone, or one that compaction took wholly: not known.
+
+The first record of a window is told by what was read last before it, and that is looked at: to
+trust that a delete was there would drop each lone delete that comes while nothing else is waiting.
+
+A transform that routes by a field of the row sends a null record, which has none, to another
+partition than its ``d``. So a ``d`` of its key in another partition of the window counts, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from pyspark.sql import DataFrame, Row, Window
+from pyspark.sql import functions as F
+
+from lakeingest.apply.window.contents import Contents
+from lakeingest.errors import DataError
+from lakeingest.frame_schemas import Kind
+from lakeingest.source.contract import TopicPartition
+
+_LOOKED_AT = ("topic", "partition", "offset", "key", "kind", "op")
+
+
+@dataclass(frozen=True)
+class Alone:
+    """Null records of one partition that no delete of their key comes before.
+
+    Attributes:
+        changed: Offset of the first one behind another change of its key; null: none is.
+        unseen: Offsets of the first two behind nothing of their key.
+    """
+
+    changed: int | None
+    unseen: tuple[int, ...]
+
+
+Before = Callable[[Mapping[TopicPartition, int]], DataFrame]
+"""Reads ``CHANGE`` of what lies closely before these offsets, as far as it is still there."""
+
+
+def refuse_lone_null_records(
+    changes: DataFrame, found: Contents, known: Collection[TopicPartition], before: Before
+) -> None:
+    """Stop at a null record whose delete is missing; runs a job only where there are null records.
+
+    Args:
+        changes: ``CHANGE`` of a window.
+        found: What is in it.
+        known: Partitions of which something was read before.
+        before: Asked only where a partition that was read before begins with a null record.
+
+    Raises:
+        DataError: There is one.
+    """
+    where = {portion.where for portion in found.of(Kind.NULL_RECORD)}
+    if not where:
+        return
+    first: dict[TopicPartition, int] = {}
+    for portion in found.portions:
+        first[portion.where] = min(portion.first_offset, first.get(portion.where, 2**62))
+    alone = _alone(changes, {place.topic for place in where})
+    in_doubt = {p: first[p] for p, one in alone.items() if p in known and first[p] in one.unseen}
+    missing = _without_delete(changes, in_doubt, before) if in_doubt else frozenset()
+    for place, one in sorted(alone.items()):
+        offset = _missing(one, place in known, {first[place]} if place not in missing else set())
+        if offset is not None:
+            raise _refused(place, offset)
+
+
+def _missing(alone: Alone, read_before: bool, told: Collection[int]) -> int | None:
+    """Return the offset of a null record whose delete is missing."""
+    unseen = [offset for offset in alone.unseen if read_before and offset not in told]
+    offsets = unseen if alone.changed is None else [alone.changed, *unseen]
+    return min(offsets, default=None)
+
+
+def _without_delete(
+    changes: DataFrame, firsts: Mapping[TopicPartition, int], before: Before
+) -> frozenset[TopicPartition]:
+    """Return the partitions whose first record is a null record that no delete lies before."""
+    begin = reduce(
+        or_,
+        (
+            (F.col("topic") == place.topic)
+            & (F.col("partition") == place.partition)
+            & (F.col("offset") == offset)
+            for place, offset in firsts.items()
+        ),
+    )
+    records = (
+        before(firsts).select(*_LOOKED_AT).unionByName(changes.where(begin).select(*_LOOKED_AT))
+    )
+    lone = _lone(records, {place.topic for place in firsts})
+    return frozenset(_place(row) for row in lone.where(begin).collect())
+
+
+def _alone(changes: DataFrame, topics: Collection[str]) -> Mapping[TopicPartition, Alone]:
+    unseen = F.collect_list(F.when(F.col("after_gone").isNull(), F.col("offset")))
+    rows = (
+        _lone(changes, topics)
+        .groupBy("topic", "partition")
+        .agg(
+            F.min(F.when(F.col("after_gone").isNotNull(), F.col("offset"))).alias("changed"),
+            F.slice(F.array_sort(unseen), 1, 2).alias("unseen"),
+        )
+        .collect()
+    )
+    return {_place(row): Alone(row["changed"], tuple(row["unseen"])) for row in rows}
+
+
+def _lone(changes: DataFrame, topics: Collection[str]) -> DataFrame:
+    """Return the null records that no delete of their key belongs to.
+
+    Columns: ``topic``, ``partition``, ``offset``, and ``after_gone``: null where nothing of the key
+    lies before, else false.
+    """
+    anywhere = Window.partitionBy("topic", "key")
+    here = Window.partitionBy("topic", "partition", "key")
+    is_null = F.col("kind") == Kind.NULL_RECORD
+    deletes = F.coalesce(F.col("op") == "d", F.lit(False))
+    return (
+        changes.where(F.col("key").isNotNull() & F.col("topic").isin(*topics))
+        .select("topic", "partition", "offset", "key", is_null.alias("is_null"), deletes.alias("d"))
+        .withColumn("in_all", F.count_if("d").over(anywhere))
+        .withColumn("elsewhere", F.col("in_all") > F.count_if("d").over(here))
+        .withColumn("after_gone", F.lag(F.col("is_null") | F.col("d")).over(here.orderBy("offset")))
+        .where(F.col("is_null") & ~F.col("elsewhere"))
+        .where(~F.coalesce(F.col("after_gone"), F.lit(False)))
+        .select("topic", "partition", "offset", "after_gone")
+    )
+
+
+def _place(row: Row) -> TopicPartition:
+    return TopicPartition(row["topic"], row["partition"])
+
+
+def _refused(where: TopicPartition, offset: int) -> DataError:
+    return DataError(
+        f"The record at offset {offset} of '{where.topic}' partition {where.partition} is a null "
+        "record, and the delete that belongs before it is missing: it would be dropped, and the "
+        "row stay. A null record has no place in the source's log, so it cannot be applied "
+        "without transactions. If a transform unwraps the rows (ExtractNewRecordState), set its "
+        "delete.tombstone.handling.mode=rewrite; if one routes rows to partitions, set the "
+        "connector's tombstones.on.delete=false; if the topic is compacted, set its "
+        "cleanup.policy=delete, or raise lakeingest.batch.max.events so that a first run reads it "
+        "in one piece. What is in the topic already needs a topic that was repaired, or a new "
+        "lake (another lakeingest.target.path). Nothing of this batch was published."
+    )

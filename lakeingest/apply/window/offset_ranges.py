@@ -1,0 +1,274 @@
+"""Which offset ranges a window reads: all that is there, or a fair share of a backlog.
+
+A backlog is not read to today's watermarks for every batch. Each partition gives the same part of
+what waits in it, so that all of them reach about as far in time, and completeness asks of one that
+was cut short that a later transaction's row was seen in it (``transaction/cut.py``). A partition
+with little waiting is read whole: a part of a handful of rows may reach no time at all. If a window
+completes nothing it is read again, larger where it has to be (``size.py``).
+
+The rejected way, the same number of records of each, reaches only as far as the busiest partition
+does; what the others gave beyond it is read again with the next window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from math import ceil
+
+from lakeingest.apply.window.continuity import LogRules, continuation
+from lakeingest.errors import DataError, UnavailableError
+from lakeingest.ledger.publication import Frontier
+from lakeingest.source.contract import OffsetRange, Source, TopicPartition, Watermarks
+from lakeingest.source.topics import MissingTopicError
+
+GROWTH = 4
+
+_LITTLE = 8
+"""A partition is read whole up to an equal share of one in so many of a window's records."""
+
+_ENDS_AHEAD = 1.25
+"""The transaction topic is read a little further than the rows, so that no row waits for END."""
+
+_LEAST_ENDS = 1_000
+"""Records of the transaction topic that are read at least."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What bounds a window besides the number of its records.
+
+    Attributes:
+        octets: Bytes of data topics' records that it aims at; None: any number.
+        sizes: Bytes of a record, by partition, as far as they are known.
+        further: Records that are read at least, by partition.
+        ends: Records of the transaction topic that are read at most; None: any number.
+    """
+
+    octets: int | None = None
+    sizes: Mapping[TopicPartition, float] = field(default_factory=dict)
+    further: Mapping[TopicPartition, int] = field(default_factory=dict)
+    ends: int | None = None
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Ranges of one window.
+
+    Attributes:
+        transactions: Range of the transaction topic (null: nothing new there).
+        data: Ranges of the data topics.
+        cut_short: Partitions of data topics that were not read to their high watermark.
+        silent: Data topics that never had a record.
+        unordered: Data topics whose records may lie in more than one partition.
+        heads: Where partitions of data topics begin whose first reading does not begin at 0.
+        ends_head: The same of the transaction topic; -1: it begins at 0, or was read before.
+        topic_ids: See ``Continuation``.
+        accepted: What of the log is not as it should be and was accepted, as warnings.
+        more_ends: Whether the transaction topic was not read to its high watermark.
+        asked: Records that were aimed at.
+    """
+
+    transactions: OffsetRange | None
+    data: tuple[OffsetRange, ...]
+    cut_short: frozenset[TopicPartition]
+    silent: frozenset[str] = frozenset()
+    more_ends: bool = False
+    asked: int = 0
+    unordered: frozenset[str] = frozenset()
+    heads: Mapping[TopicPartition, int] = field(default_factory=dict)
+    ends_head: int = -1
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    accepted: tuple[str, ...] = ()
+
+    @property
+    def nothing(self) -> bool:
+        """Whether there is no record to read."""
+        return self.transactions is None and not self.data
+
+    @property
+    def all(self) -> tuple[OffsetRange, ...]:
+        """All ranges."""
+        return (*((self.transactions,) if self.transactions else ()), *self.data)
+
+    @property
+    def edges(self) -> tuple[tuple[OffsetRange, ...], tuple[OffsetRange, ...]]:
+        """The first record of every range; the last one of every range."""
+        first = tuple(replace(part, end=part.start + 1) for part in self.all)
+        last = tuple(replace(part, start=part.end - 1) for part in self.all)
+        return first, last
+
+    def behind(self, old: Frontier) -> dict[str, dict[int, int]]:
+        """Return the offsets of a frontier, moved behind the ranges.
+
+        A head that was accepted once is not missing the next time, also where no record follows it.
+        """
+        offsets = {topic: dict(parts) for topic, parts in old.offsets.items()}
+        for place, start in self.heads.items():
+            offsets.setdefault(place.topic, {}).setdefault(place.partition, start)
+        for covered in self.data:
+            offsets.setdefault(covered.topic, {})[covered.partition] = covered.end
+        return offsets
+
+    @property
+    def records(self) -> int:
+        """Offsets of data topics."""
+        return sum(part.end - part.start for part in self.data)
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything that was there is in the window."""
+        return not self.cut_short and not self.more_ends
+
+
+def plan_reach(
+    source: Source,
+    transaction_topic: str | None,
+    frontier: Frontier,
+    max_records: int,
+    limits: Limits | None = None,
+    rules: LogRules | None = None,
+) -> Reach:
+    """Fix the ranges of a window.
+
+    The transaction topic's watermark is taken first: the data topics' watermarks are then later
+    than every END in the window, which is what completeness relies on.
+
+    Args:
+        source: What is read.
+        transaction_topic: Null where each event is on its own.
+        frontier: Up to where everything is applied.
+        max_records: Of data topics, as many as the window aims at.
+        limits: What else bounds it.
+        rules: What the pipeline accepts of the log; ``None``: nothing.
+
+    Raises:
+        DataError: The transaction topic has several partitions, or see ``continuation``.
+        UnavailableError: A topic is not there.
+        AccessError: A topic may not be looked at.
+    """
+    ends_marks = {} if transaction_topic is None else _ends_marks(source, transaction_topic)
+    topics = source.topics()
+    marks = source.watermarks(topics)
+    marks = {**marks, **_unlisted(source, {*topics}, frontier, rules or LogRules())}
+    log = continuation({**ends_marks, **marks}, frontier, transaction_topic, rules or LogRules())
+    starts = log.starts
+    ends, ends_head = None, -1
+    for place, known in ends_marks.items():
+        ends = OffsetRange(place.topic, place.partition, starts[place], known.high)
+        ends_head = log.heads.get(place, -1)
+    waiting = {place: marks[place].high - starts[place] for place in marks}
+    limits = limits or Limits()
+    aimed = _within_bytes(waiting, max_records, limits)
+    granted = {
+        place: min(waiting[place], max(count, limits.further.get(place, 0)))
+        for place, count in _shares(waiting, aimed).items()
+    }
+    data = tuple(
+        OffsetRange(place.topic, place.partition, starts[place], starts[place] + granted[place])
+        for place in sorted(granted)
+        if granted[place] > 0
+    )
+    cut_short = frozenset(place for place in waiting if granted[place] < waiting[place])
+    heard = {place.topic for place, found in marks.items() if found.high > 0}
+    silent = frozenset(place.topic for place in marks) - heard
+    unordered = frozenset(
+        place.topic for place, found in marks.items() if place.partition or found.observed
+    )
+    reach = Reach(
+        None,
+        data,
+        cut_short,
+        silent,
+        asked=max_records,
+        unordered=unordered,
+        heads={place: head for place, head in log.heads.items() if place in marks},
+        ends_head=ends_head,
+        topic_ids=log.topic_ids,
+        accepted=log.warnings,
+    )
+    if ends is None:
+        return reach
+    stop = ends.start + _ends(ends.end - ends.start, aimed, sum(waiting.values()), limits.ends)
+    transactions = replace(ends, end=stop) if stop > ends.start else None
+    return replace(reach, transactions=transactions, more_ends=stop < ends.end)
+
+
+def _unlisted(
+    source: Source, listed: Set[str], frontier: Frontier, rules: LogRules
+) -> dict[TopicPartition, Watermarks]:
+    """Return the bounds of topics that were read before and are there, but are not listed.
+
+    A broker leaves out of its list what the user may not describe (any more). Asked by name, it
+    says so; only of a topic that may be described it says that it does not exist.
+
+    Raises:
+        AccessError: A topic may not be described.
+    """
+    found: dict[TopicPartition, Watermarks] = {}
+    for topic in sorted(frontier.offsets.keys() - listed):
+        if rules.names.reads_topic(topic):
+            with suppress(MissingTopicError):
+                found.update(source.watermarks([topic]))
+    return found
+
+
+def _ends_marks(source: Source, topic: str) -> Mapping[TopicPartition, Watermarks]:
+    """Return the bounds of the transaction topic's one partition."""
+    ends = _known_marks(source, topic)
+    if len(ends) != 1:
+        message = (
+            f"The transaction topic '{topic}' has {len(ends)} partitions; the commit "
+            "order is lost with more than one. Create it anew with one partition (Connect: a "
+            "topic.creation group for it) and let the connector start over."
+        )
+        raise DataError(message)
+    return ends
+
+
+def _known_marks(source: Source, topic: str) -> Mapping[TopicPartition, Watermarks]:
+    try:
+        return source.watermarks([topic])
+    except MissingTopicError as error:
+        message = (
+            f"{error} It is the transaction topic, which says what belongs together; nothing is "
+            "applied without it (a Hudi Streamer needed none). Set "
+            "provide.transaction.metadata=true in the connector, or name the topic by "
+            "lakeingest.transaction.topic; lakeingest.transaction.mode=none does without it, and "
+            "without whole transactions."
+        )
+        raise UnavailableError(message) from error
+
+
+def _shares(waiting: Mapping[TopicPartition, int], max_records: int) -> dict[TopicPartition, int]:
+    """Return how many records of each partition are read."""
+    total = sum(waiting.values())
+    if total <= max_records:
+        return dict(waiting)
+    little = max(1, max_records // (_LITTLE * len(waiting)))
+    return {
+        place: min(count, max(little, count * max_records // total))
+        for place, count in waiting.items()
+    }
+
+
+def _within_bytes(waiting: Mapping[TopicPartition, int], max_records: int, limits: Limits) -> int:
+    """Return the number of records to aim at so that they have about ``limits.octets`` bytes."""
+    if limits.octets is None or not limits.sizes:
+        return max_records
+    usual = sum(limits.sizes.values()) / len(limits.sizes)
+    octets = sum(count * limits.sizes.get(place, usual) for place, count in waiting.items())
+    if octets <= limits.octets:
+        return max_records
+    return max(1, min(max_records, int(sum(waiting.values()) * limits.octets / octets)))
+
+
+def _ends(waiting: int, max_records: int, data: int, most: int | None) -> int:
+    """Return how many records of the transaction topic are read with ``max_records`` of ``data``.
+
+    At most two for each row: a BEGIN and an END.
+    """
+    part = min(1.0, _ENDS_AHEAD * max_records / max(1, data))
+    bound = 2 * max_records + 2 if most is None else max(most, _LEAST_ENDS)
+    return min(waiting, bound, max(_LEAST_ENDS, ceil(waiting * part)))

@@ -1,0 +1,227 @@
+"""Where a new initial snapshot cuts the log: what lies before is the old epoch's, or superseded.
+
+A connector that starts over (its offsets are gone, its slot is new, the server was restored) takes
+a snapshot and streams on from there. What the lake then lacks, or has too much, no event tells: the
+time between is lost. So the snapshot is the state of the source, all of it, and a new epoch.
+
+Topics keep no order between one another, but each incarnation of a connector (its ``runId``, a
+header of every row since Debezium 3.3) writes its rows in order and is over when the next one
+begins. So a partition's seam is its first row of the incarnation that took the snapshot, or of a
+later one, and the seam of the transaction topic, which has no such header, lies behind the last END
+of a row before the seams. Where that does not tell, the run stops. Rejected: the clocks of records
+(Connect's workers have one each) and log positions (a restored server has lower ones, a transaction
+that was open during the snapshot has rows from before it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.apply.window.offset_ranges import Reach
+from lakeingest.errors import DataError
+from lakeingest.frame_schemas import Kind
+from lakeingest.ledger.publication import Frontier, Publication
+from lakeingest.position.epochs import Epoch
+from lakeingest.sink.contract import token
+from lakeingest.source.contract import TopicPartition
+
+_NO_RUN = "rows have no header __debezium.context.runId"
+_ON_DEMAND = "a running connector took it on demand"
+_UNKNOWN = "a partition holds rows of a runId that no partition with rows of the snapshot has"
+
+
+@dataclass(frozen=True)
+class Seam:
+    """Offsets from which a new epoch holds.
+
+    Attributes:
+        offsets: Of the data topics' partitions.
+        end_offset: Of the transaction topic.
+    """
+
+    offsets: Mapping[TopicPartition, int]
+    end_offset: int
+
+    def before(self, reach: Reach) -> Reach:
+        """Return what of ``reach`` lies before the seam; all of it is looked at."""
+        data = (
+            replace(part, end=min(part.end, self.offsets[_place(part.topic, part.partition)]))
+            for part in reach.data
+        )
+        ends = reach.transactions
+        if ends is not None:
+            ends = replace(ends, end=min(ends.end, self.end_offset))
+        return replace(
+            reach,
+            transactions=ends if ends is not None and ends.end > ends.start else None,
+            data=tuple(part for part in data if part.end > part.start),
+            cut_short=frozenset(),
+            more_ends=False,
+        )
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What one incarnation of a connector has in one partition of a window.
+
+    Attributes:
+        where: The partition.
+        incarnation: Its ``runId``; null: the rows name none.
+        first: Lowest offset.
+        last: Highest offset.
+        snapshot: Whether rows of the new snapshot are among them.
+        first_end: Lowest END of its transactions; null: none has an END.
+        last_end: Highest END of its transactions.
+    """
+
+    where: TopicPartition
+    incarnation: str | None
+    first: int
+    last: int
+    snapshot: bool
+    first_end: int | None = None
+    last_end: int | None = None
+
+
+def stretches(changes: DataFrame, is_new: Column) -> list[Stretch]:
+    """Summarise a window by partition and incarnation.
+
+    Args:
+        changes: ``CHANGE`` with ``end_offset``.
+        is_new: Condition: a row of a snapshot is the new snapshot's.
+    """
+    new = (F.col("kind") == Kind.SNAPSHOT) & is_new
+    rows = (
+        changes.groupBy("topic", "partition", "incarnation")
+        .agg(
+            F.min("offset").alias("first"),
+            F.max("offset").alias("last"),
+            F.max(F.coalesce(new, F.lit(False))).alias("snapshot"),
+            F.min("end_offset").alias("first_end"),
+            F.max("end_offset").alias("last_end"),
+        )
+        .collect()
+    )
+    return [
+        Stretch(
+            _place(row["topic"], row["partition"]),
+            row["incarnation"],
+            row["first"],
+            row["last"],
+            row["snapshot"],
+            row["first_end"],
+            row["last_end"],
+        )
+        for row in rows
+    ]
+
+
+def seam(found: Sequence[Stretch], reach: Reach, frontier: Frontier) -> Seam:
+    """Find the seam that a new snapshot makes.
+
+    Args:
+        found: What the window holds, read to the watermarks.
+        reach: Its ranges.
+        frontier: Up to where everything is applied.
+
+    Raises:
+        DataError: It cannot be told with certainty.
+    """
+    if any(item.incarnation is None for item in found):
+        raise _uncertain(_NO_RUN)
+    cuts = _cut_partitions(found)
+    new = {item.incarnation for item in found if item.first >= cuts.get(item.where, item.last + 1)}
+    old = {item.incarnation for item in found if item.last < cuts.get(item.where, -1)}
+    for where in {item.where for item in found} - cuts.keys():
+        here = [item for item in found if item.where == where]
+        if any(item.incarnation not in new | old for item in here):
+            raise _uncertain(_UNKNOWN)
+        fresh = [item.first for item in here if item.incarnation in new]
+        if fresh:
+            cuts[where] = min(fresh)
+    torn = any(item.first < cuts.get(item.where, item.last + 1) <= item.last for item in found)
+    if new & old or torn:
+        raise _uncertain(_ON_DEMAND)
+    ends = {_place(part.topic, part.partition): part.end for part in reach.data}
+    return Seam({**ends, **cuts}, _first_end(found, cuts, frontier))
+
+
+def opening(head: Publication, cut: Seam, run: str) -> Publication:
+    """Return the publication that opens the epoch behind a seam: no table changes in it.
+
+    Args:
+        head: The newest publication, whose writer is this run.
+        cut: The seam.
+        run: Identifier of the run.
+    """
+    old = head.frontier
+    number = old.newest_epoch + 1
+    offsets = {topic: dict(parts) for topic, parts in old.offsets.items()}
+    for where, offset in cut.offsets.items():
+        offsets.setdefault(where.topic, {})[where.partition] = offset
+    frontier = Frontier(
+        end_offset=cut.end_offset - 1,
+        end_position=old.end_position,
+        offsets=offsets,
+        epoch=number,
+        topic_ids=old.topic_ids,
+    )
+    batch = head.batch + 1
+    return replace(
+        head,
+        batch=batch,
+        token=token(head.writer, batch),
+        run=run,
+        transactions=0,
+        events=0,
+        opened=(Epoch(number, "", end_offset=cut.end_offset),),
+        frontier=frontier,
+    )
+
+
+def _cut_partitions(found: Sequence[Stretch]) -> dict[TopicPartition, int]:
+    """Return the first row of the snapshot's incarnation in the partitions that have one."""
+    took = {item.incarnation for item in found if item.snapshot}
+    cuts: dict[TopicPartition, int] = {}
+    for item in found:
+        if item.incarnation in took:
+            cuts[item.where] = min(item.first, cuts.get(item.where, item.first))
+    return cuts
+
+
+def _first_end(
+    found: Sequence[Stretch], cuts: Mapping[TopicPartition, int], frontier: Frontier
+) -> int:
+    """Return the offset behind the last END of a row before the seams."""
+    old = [
+        item.last_end
+        for item in found
+        if item.last_end is not None and item.first < cuts.get(item.where, item.last + 1)
+    ]
+    new = [
+        item.first_end
+        for item in found
+        if item.first_end is not None and item.first >= cuts.get(item.where, item.last + 1)
+    ]
+    behind = max(old, default=frontier.end_offset) + 1
+    # A number may come again on a restored server: what is surely new is not taken for old.
+    return min([behind, *new])
+
+
+def _place(topic: str, partition: int) -> TopicPartition:
+    return TopicPartition(topic, partition)
+
+
+def _uncertain(why: str) -> DataError:
+    message = (
+        "The topics hold a new initial snapshot, but where it cuts the log cannot be told: "
+        f"{why}. lakeingest.source.snapshot.again=replace needs a connector of Debezium 3.3 or "
+        "later that was started over (extended.headers.enabled=true), and no other one writing "
+        "meanwhile. Load the lake anew (another lakeingest.target.path). The lake stands at its "
+        "last publication."
+    )
+    return DataError(message)

@@ -1,0 +1,94 @@
+"""Read one window and settle its batches, again where it was read without knowing enough.
+
+What a reading tells of itself (schemas, epochs, a new snapshot) may be what it should have been
+read by. That is rare, so it is read at once and, if need be, once more; asking before each reading
+would read every window twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame
+
+from lakeingest.apply.table.record_schemas import Schemas
+from lakeingest.apply.window.offset_ranges import Reach, plan_reach
+from lakeingest.apply.window.per_event import settled_events
+from lakeingest.apply.window.resnapshot_cut_over import Seam, seam
+from lakeingest.apply.window.whole_transactions import (
+    EpochsOpenedError,
+    SnapshotAgainError,
+    settled_transactions,
+)
+from lakeingest.apply.window.window import Bounds, Window
+from lakeingest.errors import DataError
+from lakeingest.ledger.publication import Frontier
+from lakeingest.plan.spec import PipelineSpec
+from lakeingest.source.contract import Source
+
+_EVERYTHING = 2**62
+
+
+def read_window(
+    source: Source,
+    transaction_topic: str | None,
+    frontier: Frontier,
+    spec: PipelineSpec,
+    counted: Column,
+    bounds: Bounds,
+    schemas: Schemas,
+    reach: Reach,
+) -> Window:
+    """Read a window and settle its batches; its rows are held while the window is referenced.
+
+    What was written with a schema that was not known yet is read again where it is needed. Of a
+    window that ends in the middle of a new snapshot all that is there is read instead of ``reach``.
+    """
+    if not schemas.readable:
+        schemas.learn(_edges(source, reach))
+    spec = replace(spec, epoch=frontier.epoch, epochs=frontier.epochs)
+    cut_at: Seam | None = None
+    while True:
+        try:
+            if spec.whole:
+                window = settled_transactions(source, reach, frontier, spec, counted, bounds)
+            else:
+                window = settled_events(source, reach, frontier, spec, bounds, schemas)
+        except EpochsOpenedError as opened:
+            spec = replace(spec, epochs=opened.epochs)
+            continue
+        except SnapshotAgainError as again:
+            if not reach.whole:
+                reach = plan_reach(
+                    source, transaction_topic, frontier, _EVERYTHING, rules=bounds.log
+                )
+                continue
+            cut_at = seam(again.found, reach, frontier)
+            reach = cut_at.before(reach)
+            continue
+        except DataError:
+            if not (schemas.needed and schemas.learn(source.read(reach.all))):
+                raise
+            continue
+        new = learned(schemas, window.contents.tags(), source, reach)
+        if not (new and schemas.needed):
+            return replace(window, seam=cut_at)
+
+
+def learned(schemas: Schemas, tags: Collection[bytes], source: Source, reach: Reach) -> bool:
+    """Learn the schemas with these names; tell whether anything was new.
+
+    Most windows have one schema per table, or an old and a new one: their first and last records
+    tell of all of them.
+    """
+    new = schemas.lacks(tags) and schemas.learn(_edges(source, reach))
+    if schemas.lacks(tags):
+        new |= schemas.learn(source.read(reach.all))
+    return new
+
+
+def _edges(source: Source, reach: Reach) -> DataFrame:
+    # Two readings: a source gives one range of a partition at a time.
+    first, last = reach.edges
+    return source.read(first).unionByName(source.read(last))

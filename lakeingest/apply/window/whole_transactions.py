@@ -1,0 +1,242 @@
+"""Settle which batches of whole transactions a window holds.
+
+Steps: decode and keep the window; find the boundaries; find the first transaction that is not
+complete, which holds all later ones; cut the complete prefix into batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.apply.batch_stats import Share, shares
+from lakeingest.apply.parallel import begun, in_background
+from lakeingest.apply.window.contents import Contents, contents
+from lakeingest.apply.window.end_markers import refuse_disorder, rising, seen_ends
+from lakeingest.apply.window.failover_epochs import opened_epochs
+from lakeingest.apply.window.incomplete_transaction import (
+    Shortfall,
+    complete_prefix,
+    first_interrupted,
+    first_short,
+    first_without_end,
+)
+from lakeingest.apply.window.initial_snapshot import (
+    Phase,
+    awaited,
+    has_new_snapshot,
+    phase_after,
+    proven_by_marks,
+    read_past,
+    refused_snapshot,
+)
+from lakeingest.apply.window.offset_ranges import Reach
+from lakeingest.apply.window.resnapshot_cut_over import Stretch, stretches
+from lakeingest.apply.window.snapshot_attempts import Verdict, judged, late_rows
+from lakeingest.apply.window.unreadable_records import unreadable_records
+from lakeingest.apply.window.window import Bounds, Window
+from lakeingest.engine.local_checkpoint import held
+from lakeingest.ledger.publication import Frontier
+from lakeingest.plan import window as plan
+from lakeingest.plan.spec import PipelineSpec
+from lakeingest.position import after
+from lakeingest.position.epochs import Epoch
+from lakeingest.source.contract import Source
+from lakeingest.transaction.cut import Cut, End, cut, first_passing
+
+MAX_BATCHES = 200
+"""Batches cut from one window; more are planned from the next one."""
+
+
+class EpochsOpenedError(Exception):
+    """What was read must be read again: its ENDs tell of epochs in which its positions are not."""
+
+    def __init__(self, epochs: tuple[Epoch, ...]) -> None:
+        super().__init__()
+        self.epochs = epochs
+
+
+class SnapshotAgainError(Exception):
+    """What was read must be read again, up to a new snapshot."""
+
+    def __init__(self, found: Sequence[Stretch]) -> None:
+        super().__init__()
+        self.found = found
+
+
+def settled_transactions(
+    source: Source,
+    reach: Reach,
+    frontier: Frontier,
+    spec: PipelineSpec,
+    counted: Column,
+    bounds: Bounds,
+) -> Window:
+    """Find boundaries, contents and batches of one reading.
+
+    Raises:
+        EpochsOpenedError: It was read without knowing its epochs.
+        SnapshotAgainError: A new snapshot is in it, which may be taken.
+    """
+    markers = source.read([reach.transactions] if reach.transactions else [])
+    metadata = held(plan.window_metadata(markers, spec))
+    topic = held(plan.window_boundaries(metadata, spec))
+    decoded = plan.window_changes(source.read(reach.data), spec)
+    if plan.placed_by_rows(spec):
+        decoded = held(decoded)
+        topic = held(plan.placed(topic, decoded, spec, frontier.end_position))
+    boundaries = plan.over(topic)
+    below = plan.released_below(frontier.end_position)
+    fresh = boundaries.where(F.col("end_position") > F.lit(frontier.end_position))
+
+    def share(cuts: Sequence[Cut], *, snapshot: bool) -> Callable[[], Sequence[Share]]:
+        if not cuts and not snapshot:
+            return tuple
+        batched = plan.in_batches(changes, fresh, cuts, below, snapshot=snapshot)
+        return begun(partial(shares, batched, spec.format))
+
+    # Questions are asked before their answers are needed: planning one takes as long as answering.
+    with in_background(partial(seen_ends, topic, spec)) as asked_for_ends:
+        changes = held(plan.assigned(decoded, fresh))
+        with (
+            in_background(partial(contents, changes, spec.format, below)) as asked,
+            in_background(partial(first_short, changes, fresh, counted)) as asked_for_short,
+        ):
+            seen = asked_for_ends()
+            all_ends = seen.ends
+            epochs = opened_epochs(metadata, seen.domains, frontier, spec)
+            # The first epoch has the same positions, known or not, unless it is in file order.
+            otherwise = len(epochs) > 1 or any(epoch.in_file_order for epoch in epochs)
+            if epochs != spec.epochs and (otherwise or frontier.end_position):
+                raise EpochsOpenedError(epochs)
+            ends = [end for end in all_ends if end.position > frontier.end_position]
+            refuse_disorder(ends, spec)
+            ordered = rising(ends)
+            opened = None if _superseded(frontier) else seen.opened
+            passing = first_passing(ordered, opened.offset if opened else None)
+            free = ordered[: ordered.index(passing)] if passing else ordered
+            hoped = _cuts(free, reach, bounds) if frontier.streaming and reach.whole else ()
+            asked_shares = share(hoped, snapshot=False)
+            found = asked()
+            changes, found = _counting(changes, found, reach, frontier, bounds)
+            unreadable = unreadable_records(
+                changes, found, below, spec, initial=not frontier.streaming
+            )
+            found = replace(found, stopped={w: bad.reached for w, bad in unreadable.items()})
+            read = replace(reach, cut_short=reach.cut_short | unreadable.keys())
+            phase = phase_after(found, read, frontier, any_end=bool(all_ends), final=bounds.final)
+            shortfall: Shortfall | None = None
+            complete: Sequence[End] = ()
+            if phase is not Phase.LOADING and ends:
+                repeated = any(end.begins > 1 for end in ends)
+                if repeated:
+                    changes = held(plan.sent_once(changes, fresh))
+                halves = first_interrupted(changes, fresh, counted) if repeated else None
+                passed = _passed(found, read)
+                lost = first_without_end(ends, opened, found.first_unended(), boundaries)
+                lacking = (asked_for_short(), halves, lost)
+                shortfall, complete = complete_prefix(ordered, passed, *lacking)
+    # A partition's last snapshot rows may arrive after the marker in another one. Nothing counts
+    # them; a whole transaction that was written after them has at least arrived.
+    snapshot = phase is Phase.LOADED and (
+        bool(complete) or proven_by_marks(found, read, source.topics)
+    )
+    loading = phase is not Phase.STREAMING and not snapshot
+    cuts = _cuts(complete, reach, bounds)
+    taken = not ends or (bool(cuts) and cuts[-1].last_offset == ends[-1].offset)
+    read_to = reach.transactions.end if reach.transactions and taken and not seen.opened else None
+    if snapshot or cuts != hoped:
+        asked_shares = share(cuts, snapshot=snapshot)
+    return Window(
+        reach,
+        found,
+        changes,
+        fresh,
+        snapshot,
+        below,
+        cuts,
+        asked_shares,
+        shortfall,
+        len(ends) - len(complete),
+        tuple(
+            plan.told_apart(end.position)
+            for end in all_ends
+            if end.position <= frontier.end_position
+        ),
+        epochs,
+        ends_read_to=read_to,
+        unreadable=unreadable,
+        awaited=awaited(found, reach, phase) if loading else None,
+        in_the_way=ends[len(complete)] if len(complete) < len(ends) else None,
+    )
+
+
+def _counting(
+    changes: DataFrame, found: Contents, reach: Reach, frontier: Frontier, bounds: Bounds
+) -> tuple[DataFrame, Contents]:
+    """Leave out the attempts at an initial snapshot that a later one replaces.
+
+    What a later one seems to lack may lie further on, so a window that ends in the middle of a
+    snapshot, of which nothing is released, is not judged.
+
+    Raises:
+        SnapshotAgainError: A snapshot was taken anew, which may be.
+        DataError: It may not, or nothing tells which attempt counts.
+    """
+    if has_new_snapshot(found, frontier):
+        if not bounds.snapshot_again:
+            raise refused_snapshot()
+        raise SnapshotAgainError(stretches(changes, _is_new(frontier)))
+    if frontier.streaming:
+        verdict = Verdict(late_rows(found, frontier))
+    elif read_past(found, reach):
+        verdict = judged(found)
+    else:
+        verdict = Verdict()
+    if verdict.anew is not None:
+        anew = stretches(changes, F.col("incarnation").eqNullSafe(F.lit(verdict.anew.run)))
+        if not verdict.streamed_first(anew):
+            if not bounds.snapshot_again:
+                raise refused_snapshot()
+            raise SnapshotAgainError(anew)
+    if not verdict.superseded:
+        return changes, found
+    names = [(attempt.run, attempt.place) for attempt in verdict.superseded]
+    return plan.without_attempts(changes, names), found.without(verdict.superseded)
+
+
+def _is_new(frontier: Frontier) -> Column:
+    """Condition: a row of a snapshot is of another one than that in the lake."""
+    if frontier.committed_ms:
+        return F.col("source_ms") > frontier.committed_ms
+    return ~F.col("incarnation").eqNullSafe(F.lit(frontier.snapshot_run))
+
+
+def _superseded(frontier: Frontier) -> bool:
+    """Return whether a BEGIN without END may be of the time before a new snapshot.
+
+    No row says where the snapshot cuts the transaction topic; the ENDs of its epoch do.
+    """
+    return frontier.epoch > 0 and frontier.end_position < after(frontier.epoch, 0)
+
+
+def _cuts(complete: Sequence[End], reach: Reach, bounds: Bounds) -> tuple[Cut, ...]:
+    """Cut the complete transactions into batches."""
+    through = bounds.through
+    if through is not None and (not complete or complete[-1].offset < through):
+        return ()
+    planned = cut(complete, bounds.batch_events, bounds.batch_transactions, through)
+    cuts = tuple(islice(planned, MAX_BATCHES))
+    # Most likely the last one is not full; with what the next window brings it is.
+    return cuts if reach.whole or len(cuts) < 2 else cuts[:-1]
+
+
+def _passed(found: Contents, reach: Reach) -> str | None:
+    """Return the lowest of the highest positions of the partitions that were cut short."""
+    streamed = found.streaming()
+    return min((streamed.get(where, "") for where in reach.cut_short), default=None)

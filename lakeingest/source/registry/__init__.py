@@ -1,0 +1,1 @@
+"""Schema registries: the schemas that Avro records were written with, by id."""

@@ -1,0 +1,107 @@
+"""Which registry a configuration means, and with whose login.
+
+Apart from the registries themselves, so that a folder can be read without the package that speaks
+HTTP, and so that neither registry knows of configurations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from pyspark.sql import SparkSession
+
+from lakeingest.errors import ConfigError, UnavailableError
+from lakeingest.source.client_options import client_options
+from lakeingest.source.registry.contract import Registry
+from lakeingest.source.registry.recorded import RecordedRegistry
+
+if TYPE_CHECKING:
+    from lakeingest.source.registry.confluent import ConfluentRegistry
+
+
+class _Secret(Protocol):
+    def get_secret_value(self) -> str: ...
+
+
+class RegistrySettings(Protocol):
+    """The part of a source's configuration that says where its schemas are.
+
+    ``config.model.SourceConfig`` fits it; what each field means is written there.
+    """
+
+    @property
+    def kind(self) -> str:
+        """``recorded`` or ``kafka``."""
+
+    @property
+    def format(self) -> str:
+        """``json`` or ``avro``."""
+
+    @property
+    def path(self) -> str | None:
+        """The folder of a recorded source."""
+
+    @property
+    def kafka_options(self) -> Mapping[str, _Secret]:
+        """Settings of the Kafka client, whose login the registry may inherit."""
+
+    @property
+    def registry_options(self) -> Mapping[str, _Secret]:
+        """Settings of the registry's client, ``schema.registry.`` before each name."""
+
+    @property
+    def registry_timeout_seconds(self) -> int:
+        """How long a registry may be silent."""
+
+    @property
+    def registry_retries(self) -> int:
+        """How often a request is repeated."""
+
+
+def open_registry(config: RegistrySettings, spark: SparkSession | None = None) -> Registry | None:
+    """Open the registry of a source in Avro; nothing is asked yet. None for a source in JSON.
+
+    Args:
+        config: Where the schemas are.
+        spark: Session that reads a recorded folder; None to read it as a local one.
+
+    Raises:
+        ConfigError: A setting is missing, or a file it names cannot be used.
+        UnavailableError: The package that asks a registry is not installed.
+    """
+    if config.format != "avro":
+        return None
+    if config.kind == "recorded":
+        if config.path is None:
+            message = "A recorded source needs the path of its folder."
+            raise ConfigError(message)
+        return RecordedRegistry(config.path, spark)
+    options = {key: value.get_secret_value() for key, value in config.registry_options.items()}
+    if options.pop("schema.registry.basic.auth.credentials.source", None) == "SASL_INHERIT":
+        kafka = {key: value.get_secret_value() for key, value in config.kafka_options.items()}
+        options["schema.registry.basic.auth.user.info"] = _inherited(kafka)
+    return _confluent(options, config.registry_timeout_seconds, config.registry_retries)
+
+
+def _inherited(kafka: Mapping[str, str]) -> str:
+    login = client_options(kafka).driver
+    if "sasl.username" not in login:
+        message = (
+            "schema.registry.basic.auth.credentials.source=SASL_INHERIT, but the Kafka settings "
+            "hold no user and password: set sasl.jaas.config, or USER_INFO for the registry."
+        )
+        raise ConfigError(message)
+    return f"{login['sasl.username']}:{login.get('sasl.password', '')}"
+
+
+def _confluent(options: Mapping[str, str], timeout: float, retries: int) -> ConfluentRegistry:
+    try:
+        from lakeingest.source.registry.confluent import ConfluentRegistry
+    except ImportError as error:
+        message = (
+            f"Asking a schema registry needs the package confluent-kafka[schemaregistry] "
+            f"({error}): pip install 'lakeingest[kafka]'."
+        )
+        raise UnavailableError(message) from error
+    return ConfluentRegistry(options, timeout, retries)

@@ -1,0 +1,108 @@
+"""What is known of a table before it is written, and what is said of it then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.batch_stats import Share
+from lakeingest.apply.table.catalog import TableBook
+from lakeingest.config import load_config
+from lakeingest.config.model import PipelineConfig
+from lakeingest.decode.columns import Encodings, declared
+from lakeingest.decode.json_format import CarriedSchema, JsonFormat
+from lakeingest.folders import LakeFolders
+from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.sink.hudi.options import HudiSettings
+from lakeingest.sink.hudi.sink import HudiSink
+from lakeingest.source.contract import TopicPartition
+from tests.law.ingest import delta_sink
+from tests.sink.lake import COLLECTION, NAMES, PIPELINE, Lake, insert
+
+SPEC = PipelineSpec("postgresql", Encodings())
+
+
+def config(folder: Path, **of_table: str) -> PipelineConfig:
+    return load_config(
+        {
+            **{f"lakeingest.table.{COLLECTION}.{key}": value for key, value in of_table.items()},
+            "lakeingest.pipeline.name": PIPELINE,
+            "lakeingest.source.kind": "recorded",
+            "lakeingest.source.path": str(folder),
+            "lakeingest.source.connector": "postgresql",
+            "lakeingest.source.topic.prefix": "shop",
+            "lakeingest.target.path": str(folder / "lake"),
+        }
+    )
+
+
+def test_a_run_is_warned_of_nulls_that_a_converter_may_have_replaced(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    columns = declared(spark.createDataFrame([], "id BIGINT, k INT").schema, SPEC.encodings)
+    form = JsonFormat(
+        {b"met": CarriedSchema(0, columns, ("k",)), b"other": CarriedSchema(0, columns)}
+    )
+    warnings: list[str] = []
+    spec = replace(SPEC, format=form)
+    sink = delta_sink(spark, tmp_path, hard=False, null_missing=False)
+    book = TableBook(spark, config(tmp_path), spec, sink, warnings.append)
+    place = TopicPartition("shop.public.docs", 0)
+    share = Share(1, place, COLLECTION, 1, 0, "", "", "", sample_key=b'{"id":1}')
+    for tag in (b"other", b"met"):
+        met = replace(share, value_tags=frozenset({tag}))
+        book.spec(COLLECTION, [met], spark.createDataFrame([], "id BIGINT"), None)
+        if tag == b"other":
+            assert warnings == []
+    (told,) = warnings
+    assert told.startswith(f"Table '{COLLECTION}': k may be NULL and have a default.")
+
+
+@pytest.mark.slow
+def test_a_table_that_keeps_wider_types_than_its_source_is_foreseen(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Hudi makes INT of SMALLINT; a wider or a new column, by contrast, changes the table."""
+
+    def sink(**_: object) -> HudiSink:
+        return HudiSink(
+            spark,
+            LakeFolders(str(tmp_path / "lake")),
+            PIPELINE,
+            NAMES,
+            hard=False,
+            null_missing=False,
+            settings=HudiSettings(),
+        )
+
+    lake = Lake(spark, sink, {})
+    state = lake.apply(insert(1, 1, small=3), ddl="id BIGINT, small SMALLINT")
+    book = TableBook(spark, config(tmp_path), SPEC, lake.sink, lambda _: None)
+
+    def foreseen(ddl: str) -> bool:
+        columns = declared(spark.createDataFrame([], ddl).schema, SPEC.encodings)
+        return book.foreseen(TableSpec(COLLECTION, tuple(columns), ("id",)), state)
+
+    assert foreseen("id BIGINT, small SMALLINT")
+    assert not foreseen("id BIGINT, small BIGINT")
+    assert not foreseen("id BIGINT, small SMALLINT, more SMALLINT")
+
+
+def test_a_key_keeps_the_order_of_columns_that_its_table_was_made_with(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Hudi's record key is made in this order: in another one every row would be there twice."""
+    sink = delta_sink(spark, tmp_path, hard=False, null_missing=False)
+    lake = Lake(spark, lambda **_: sink, {})
+    ddl = "id BIGINT, n INT"
+    made = replace(lake.changeset(insert(1, 1, n=1), ddl=ddl), key=("id", "n"))
+    state = sink.apply(made, lake.note(1), None)
+    book = TableBook(spark, config(tmp_path, key="n, id", schema=ddl), SPEC, sink, lambda _: None)
+    place = TopicPartition("shop.public.docs", 0)
+    share = Share(1, place, COLLECTION, 1, 0, "", "", "", sample_key=b'{"id":1,"n":1}')
+    changes = spark.createDataFrame([], ddl)
+    assert book.spec(COLLECTION, [share], changes, None).key == ("n", "id")
+    assert book.spec(COLLECTION, [share], changes, state).key == ("id", "n")
