@@ -21,7 +21,7 @@ from lakeingest.source.contract import TopicPartition
 
 
 @dataclass(frozen=True)
-class Share:
+class BatchStats:
     """Changes of one batch, partition and collection.
 
     Attributes:
@@ -75,23 +75,23 @@ class Share:
     gone_at: int = 0
     come_at: int = 0
 
-    def doubted(self) -> Share:
+    def doubted(self) -> BatchStats:
         """Return the share of a table where any row may leave a column out without a mark."""
         return replace(self, masked=self.rows, moved=self.relocated)
 
-    def any_moved(self) -> Share:
+    def any_moved(self) -> BatchStats:
         """Return the share of a table of which an update, too, may change the key."""
         return replace(self, moved=self.masked)
 
 
-def may_move_unnamed(shares: Sequence[Share]) -> bool:
+def may_move_without_header(batch_stats: Sequence[BatchStats]) -> bool:
     """Return whether a table's rows may have changed keys without a header that says so.
 
     Where a transform takes the headers off, the name of the run goes with them. Both halves of a
     key change have one place in the log; few bits of it show that most batches have none.
     """
-    gone = reduce(or_, (share.gone_at for share in shares), 0)
-    come = reduce(or_, (share.come_at for share in shares), 0)
+    gone = reduce(or_, (stats.gone_at for stats in batch_stats), 0)
+    come = reduce(or_, (stats.come_at for stats in batch_stats), 0)
     return gone & come != 0
 
 
@@ -100,7 +100,7 @@ def _bit() -> Column:
     return F.expr("shiftleft(1L, cast(pmod(xxhash64(position), 63) as int))")
 
 
-def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
+def batch_stats(batched: DataFrame, format_: WireFormat) -> list[BatchStats]:
     """Summarise a window whose changes have their ``batch`` (``plan.window.in_batches``)."""
     is_row = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT)
     truncate = F.col("kind") == Kind.TRUNCATE
@@ -147,7 +147,7 @@ def shares(batched: DataFrame, format_: WireFormat) -> list[Share]:
         .collect()
     )
     return [
-        Share(
+        BatchStats(
             row["batch"],
             TopicPartition(row["topic"], row["partition"]),
             row["collection"] or "",
@@ -181,11 +181,11 @@ def _octets(value: bytearray | None) -> bytes | None:
     return None if value is None else bytes(value)
 
 
-def first_pending(found: Sequence[Share], released: int) -> dict[TopicPartition, int]:
+def first_pending(found: Sequence[BatchStats], released: int) -> dict[TopicPartition, int]:
     """Return the lowest offset per partition that no batch up to ``released`` holds."""
     lowest: dict[TopicPartition, int] = {}
-    for share in found:
-        if share.batch is None or share.batch > released:
-            known = lowest.get(share.where, share.first_offset)
-            lowest[share.where] = min(known, share.first_offset)
+    for stats in found:
+        if stats.batch is None or stats.batch > released:
+            known = lowest.get(stats.where, stats.first_offset)
+            lowest[stats.where] = min(known, stats.first_offset)
     return lowest

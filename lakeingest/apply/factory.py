@@ -18,7 +18,7 @@ from lakeingest.sink.hudi.sink import HudiSink
 from lakeingest.sink.routed import RoutedSink
 
 
-def opened_ledger(spark: SparkSession, config: PipelineConfig, run: str) -> DeltaLedger:
+def open_ledger(spark: SparkSession, config: PipelineConfig, run: str) -> DeltaLedger:
     """Return the ledger; it is Delta whatever the tables are, because a publication must be fenced.
 
     Hudi's timeline has no compare-and-set, so a revived driver could publish in it.
@@ -75,7 +75,7 @@ def storage_of(config: PipelineConfig) -> tuple[str, ...]:
     return (config.target.path, recording) if recording else (config.target.path,)
 
 
-def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
+def open_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
     """Return what writes the tables, whatever their formats.
 
     What a table's own log has lost it finds in the ledger.
@@ -94,15 +94,15 @@ def opened_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
         null_missing=null_missing,
         direct=config.target.delta_commit == "direct",
         foreign=config.foreign_changes == "accept",
-        notes=opened_ledger(spark, config, "").notes,
+        notes=open_ledger(spark, config, "").notes,
     )
     if config.formats() == {"delta"}:
         return delta
-    hudi = _opened_hudi(spark, config)
+    hudi = _open_hudi(spark, config)
     return RoutedSink({"delta": delta, "hudi": hudi}, config.format_of)
 
 
-def _opened_hudi(spark: SparkSession, config: PipelineConfig) -> HudiSink:
+def _open_hudi(spark: SparkSession, config: PipelineConfig) -> HudiSink:
     require_hudi(spark, write=True)
     given = config.target.hudi_writer_options()
     return HudiSink(
@@ -114,15 +114,15 @@ def _opened_hudi(spark: SparkSession, config: PipelineConfig) -> HudiSink:
         null_missing=config.toast_missing == "null",
         settings=HudiSettings(TableType(config.target.hudi_table_type), given),
         foreign=config.foreign_changes == "accept",
-        notes=opened_ledger(spark, config, "").notes,
+        notes=open_ledger(spark, config, "").notes,
     )
 
 
-def opened_adoption(spark: SparkSession, config: PipelineConfig) -> HudiAdoption:
+def open_adoption(spark: SparkSession, config: PipelineConfig) -> HudiAdoption:
     """Return what makes tables ours that Hudi Streamer wrote."""
     return HudiAdoption(
         spark,
-        _opened_hudi(spark, config),
+        _open_hudi(spark, config),
         config.name,
         config.metadata(),
         placeholder=config.unavailable_placeholder,

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.adoption.adopt import Adoption, adopted_collections
 from lakeingest.apply.factory import (
-    opened_adoption,
-    opened_ledger,
-    opened_sink,
+    open_adoption,
+    open_ledger,
+    open_sink,
     refuse_unfenced,
     storage_of,
 )
@@ -22,10 +22,10 @@ from lakeingest.apply.pipeline_spec import counted, pipeline_spec
 from lakeingest.apply.retirement import rows_since, without_retired
 from lakeingest.apply.table.catalog import TableBook, Warnings
 from lakeingest.apply.table.new_tables import likely_tables
-from lakeingest.apply.table.record_schemas import opened_schemas
+from lakeingest.apply.table.record_schemas import open_schemas
 from lakeingest.apply.unmatched_tables import without_topic
 from lakeingest.apply.window.continuity import log_rules
-from lakeingest.apply.window.offset_ranges import plan_reach
+from lakeingest.apply.window.offset_ranges import plan_window_ranges
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
 from lakeingest.source import open_source
@@ -51,15 +51,15 @@ def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str,
         LakeingestError: Lake or source cannot be read.
     """
     with storage(*storage_of(config)):
-        head = opened_ledger(spark, config, "").head()
+        head = open_ledger(spark, config, "").head()
         frontier = head.frontier
         config = without_retired(config, head)
         source = open_source(spark, config.source)
     with storage(*storage_of(config)), closing(source):
         rules = log_rules(config.source)
-        reach = plan_reach(source, config.source.ends_topic, frontier, 2**62, rules=rules)
-    waiting = sum(part.end - part.start for part in reach.data)
-    ends = reach.transactions
+        ranges = plan_window_ranges(source, config.source.ends_topic, frontier, 2**62, rules=rules)
+    waiting = sum(part.end - part.start for part in ranges.data)
+    ends = ranges.transactions
     return {
         "pipeline": config.name,
         "batch": head.batch,
@@ -91,11 +91,11 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
         warnings.add(text)
     with ExitStack() as held:
         held.enter_context(storage(*storage_of(config)))
-        ledger, sink = opened_ledger(spark, config, ""), opened_sink(spark, config)
+        ledger, sink = open_ledger(spark, config, ""), open_sink(spark, config)
         head = ledger.head()
         config = without_retired(config, head)
         source = held.enter_context(closing(open_source(spark, config.source)))
-        schemas = held.enter_context(closing(opened_schemas(spark, config.source)))
+        schemas = held.enter_context(closing(open_schemas(spark, config.source)))
         spec = pipeline_spec(config, schemas.format)
         TableBook(spark, config, spec, sink, warnings.add)
         schemas.check()
@@ -103,7 +103,7 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
         collections = likely_tables(config, topics)
         begin = None
         if adopted_collections(config):
-            tables = opened_adoption(spark, config)
+            tables = open_adoption(spark, config)
             begin = Adoption(
                 config, source, tables, ledger, spec, schemas, counted(config), ""
             ).begin(topics)
@@ -112,8 +112,8 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
         refuse_another_order(state.head, spec)
         frontier = begin.found.frontier if begin else state.head.frontier
         rules = log_rules(config.source)
-        reach = plan_reach(source, config.source.ends_topic, frontier, 2**62, rules=rules)
-        for text in (*reach.accepted, *rows_since(source, head.retired)):
+        ranges = plan_window_ranges(source, config.source.ends_topic, frontier, 2**62, rules=rules)
+        for text in (*ranges.accepted, *rows_since(source, head.retired)):
             warnings.add(text)
     for text in without_topic(config, topics, state.head.tables):
         warnings.add(text)

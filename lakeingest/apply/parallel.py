@@ -38,7 +38,7 @@ def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> l
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def begun(step: Callable[[], Result]) -> Callable[[], Result]:
+def start_in_background(step: Callable[[], Result]) -> Callable[[], Result]:
     """Begin ``step`` in a thread; returns what waits for its result, as often as it is called."""
     pool = ThreadPoolExecutor(1)
     answer = pool.submit(step)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.factory import opened_ledger, opened_sink, refuse_unfenced, storage_of
+from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, storage_of
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import (
     LakeState,
@@ -36,7 +36,7 @@ from lakeingest.apply.retirement import (
 )
 from lakeingest.apply.run import run_session
 from lakeingest.apply.window.continuity import log_rules
-from lakeingest.apply.window.offset_ranges import plan_reach
+from lakeingest.apply.window.offset_ranges import plan_window_ranges
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import TransientError
@@ -83,7 +83,7 @@ def retire_table(
     with storage(*storage_of(config)):
         refuse_unfenced(own, config)
         run = uuid.uuid4().hex
-        ledger, sink = opened_ledger(own, config, run), opened_sink(own, config)
+        ledger, sink = open_ledger(own, config, run), open_sink(own, config)
         head = ledger.head()
         if undo:
             return _taken_up(own, config, ledger, sink, head, table, run)
@@ -120,7 +120,7 @@ def _taken_up(
         count = waiting(gone, source.watermarks([gone.topic]))
         # Whether the next run can go on from there, before it is said to.
         rules = log_rules(source_config)
-        plan_reach(source, source_config.ends_topic, planned.frontier, 2**62, rules=rules)
+        plan_window_ranges(source, source_config.ends_topic, planned.frontier, 2**62, rules=rules)
 
     def with_it(taken: Publication) -> Publication:
         return with_table(taken, name, run, shown=not count, path=path)

@@ -21,9 +21,9 @@ from lakeingest.apply.attempts import Attempts
 from lakeingest.apply.batch.prepare import prepare
 from lakeingest.apply.batch.writer import BatchWriter
 from lakeingest.apply.factory import (
-    opened_adoption,
-    opened_ledger,
-    opened_sink,
+    open_adoption,
+    open_ledger,
+    open_sink,
     refuse_unfenced,
     storage_of,
 )
@@ -37,18 +37,18 @@ from lakeingest.apply.retirement import refuse_other_tables, rows_since, without
 from lakeingest.apply.stall_detection import (
     Patience,
     refuse_if_lost,
-    refuse_if_stuck,
+    refuse_stall,
     refuse_unknown_ends,
 )
 from lakeingest.apply.summary import BatchSummary, RunSummary, Tally
 from lakeingest.apply.table.catalog import TableBook, Warnings
 from lakeingest.apply.table.new_tables import FirstSeen, likely_tables
-from lakeingest.apply.table.record_schemas import Schemas, opened_schemas
+from lakeingest.apply.table.record_schemas import Schemas, open_schemas
 from lakeingest.apply.unmatched_tables import without_topic
 from lakeingest.apply.window.continuity import log_rules
 from lakeingest.apply.window.prefetch import WindowReader
 from lakeingest.apply.window.progress import clock_ms, frontier_behind, is_due, progress_alone
-from lakeingest.apply.window.resnapshot_cut_over import Seam, opening
+from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, opening
 from lakeingest.apply.window.window import Window
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.own_session import AS_THEY_ARE, own_session, without_inferred_filters
@@ -90,8 +90,8 @@ class PipelineRun:
         for text in config.warnings:
             self._warnings.add(text)
         refuse_unfenced(spark, config)
-        self._sink = opened_sink(spark, config)
-        self._ledger = opened_ledger(spark, config, self._run)
+        self._sink = open_sink(spark, config)
+        self._ledger = open_ledger(spark, config, self._run)
         book = TableBook(spark, config, self._spec, self._sink, self._warnings.add)
         self._writer = BatchWriter(
             self._sink,
@@ -177,7 +177,7 @@ class PipelineRun:
             Adoption(
                 config,
                 self._source,
-                opened_adoption(self._spark, config),
+                open_adoption(self._spark, config),
                 self._ledger,
                 self._spec,
                 self._schemas,
@@ -218,7 +218,7 @@ class PipelineRun:
             refuse_if_lost(state.through)
             return state, False
         self._tally.pending = window.waiting
-        for text in window.reach.accepted:
+        for text in window.ranges.accepted:
             self._warnings.add(text)
         if window is not self._looked_at:
             complete = self._first_seen.states(window, state)
@@ -270,10 +270,10 @@ class PipelineRun:
     def _without_batches(self, window: Window, state: LakeState) -> tuple[LakeState, bool]:
         unfinished = window.is_unfinished(state.through)
         if not unfinished:
-            if window.seam is not None:
-                return self._open_epoch(window.seam, state), True
+            if window.cut_over is not None:
+                return self._open_epoch(window.cut_over, state), True
             names, uncounted = self._config.source.names, self._config.uncounted_collections
-            refuse_if_stuck(window, self._patience, names, uncounted)
+            refuse_stall(window, self._patience, names, uncounted)
             if window.awaited:
                 self._warnings.add(window.awaited)
             if not window.waiting:
@@ -286,9 +286,9 @@ class PipelineRun:
             self._reader.enlarge(window, state.through)
         return state, unfinished
 
-    def _open_epoch(self, seam: Seam, state: LakeState) -> LakeState:
+    def _open_epoch(self, cut_over: SnapshotCutOver, state: LakeState) -> LakeState:
         """Go on behind a seam; what lies before it and is not applied, the snapshot holds."""
-        return self._publish_alone(partial(opening, cut=seam, run=self._run), state)
+        return self._publish_alone(partial(opening, cut=cut_over, run=self._run), state)
 
     def _publish_alone(
         self, publication_after: Callable[[Publication], Publication], state: LakeState
@@ -374,9 +374,9 @@ def run_pipeline(
     own = run_session(spark)
     with ExitStack() as held:
         held.enter_context(storage(*storage_of(config)))
-        config = without_retired(config, opened_ledger(own, config, "").head())
+        config = without_retired(config, open_ledger(own, config, "").head())
         opened = held.enter_context(closing(source or open_source(own, config.source)))
-        schemas = held.enter_context(closing(opened_schemas(own, config.source)))
+        schemas = held.enter_context(closing(open_schemas(own, config.source)))
         run = PipelineRun(own, config, opened, schemas, on_batch)
         return run.go(
             continuous=continuous,

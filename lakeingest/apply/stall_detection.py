@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from lakeingest.apply.window.contents import Contents, Portion
-from lakeingest.apply.window.incomplete_transaction import NO_END, Shortfall
+from lakeingest.apply.window.incomplete_transaction import NO_END, IncompleteTransaction
 from lakeingest.apply.window.unreadable_records import refused
 from lakeingest.apply.window.window import Window
 from lakeingest.config.keys import nearest
@@ -39,7 +39,7 @@ class Patience:
         self._continuous = continuous
         self._first: tuple[str, float] | None = None
 
-    def over(self, lacking: Shortfall) -> bool:
+    def over(self, lacking: IncompleteTransaction) -> bool:
         """Tell whether this transaction has been waited for long enough."""
         if self.static:
             return True
@@ -51,7 +51,7 @@ class Patience:
         return time.monotonic() - self._first[1] > self.timeout_seconds
 
 
-def refuse_if_stuck(
+def refuse_stall(
     window: Window, patience: Patience, names: TopicNames, filtered: Sequence[str] = ()
 ) -> None:
     """Stop if what holds the rest back will not go away by itself.
@@ -68,12 +68,12 @@ def refuse_if_stuck(
     """
     if window.unreadable:
         raise refused(window.unreadable, whole=window.whole)
-    lacking = window.shortfall
+    lacking = window.incomplete
     if lacking is not None and patience.over(lacking):
         timeout = patience.timeout_seconds
         topic = names.topic(lacking.collection or "")
         broken = _first_broken(window.contents, topic)
-        headless = any(place.topic == topic for place in window.reach.heads)
+        headless = any(place.topic == topic for place in window.ranges.heads)
         late = _HEADLESS if headless else _late(lacking, filtered)
         remedy = _REMEDIES.get(lacking.reason) or _broken(broken) or late
         raise DataError(_lacking(lacking, window.waiting, timeout, static=patience.static) + remedy)
@@ -85,7 +85,9 @@ def _first_broken(found: Contents, topic: str) -> Portion | None:
     return min(portions, key=lambda part: (part.where, part.first_offset), default=None)
 
 
-def _lacking(lacking: Shortfall, waiting: int, timeout_seconds: int, *, static: bool) -> str:
+def _lacking(
+    lacking: IncompleteTransaction, waiting: int, timeout_seconds: int, *, static: bool
+) -> str:
     table = f" of table '{lacking.collection}'" if lacking.collection else ""
     counts = (
         f": END counts {lacking.expected} rows{table}, {lacking.found} are there"
@@ -134,7 +136,7 @@ def _broken(broken: Portion | None) -> str:
     )
 
 
-def _late(lacking: Shortfall, filtered: Sequence[str]) -> str:
+def _late(lacking: IncompleteTransaction, filtered: Sequence[str]) -> str:
     near = nearest(lacking.collection or "", filtered)
     named = f" (it names {near})" if near else ""
     return (

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakeingest.cli.history import latest
-from lakeingest.cli.opened import opened_config, opened_spark
 from lakeingest.cli.output import OutputFormat, message
+from lakeingest.cli.pipeline import load_pipeline, start_spark
 from lakeingest.cli.progress import progress
 from lakeingest.cli.rows import write_rows
 from lakeingest.cli.run import write_summary
@@ -41,13 +41,13 @@ def demo(
     from lakeingest.demo import demo_folder
 
     recording = demo_folder()
-    config = opened_config(
+    config = load_pipeline(
         str(recording / "pipeline.properties"),
         [f"{SOURCE_PATH.name}={recording}", f"{TARGET_PATH.name}={path}"],
     )
     message(f"recorded events: {recording}")
     message(f"tables: {path.absolute()}")
-    spark = opened_spark("lakeingest demo", config)
+    spark = start_spark("lakeingest demo", config)
     from lakeingest.apply.run import run_pipeline
 
     with progress("reading recorded events") as on_batch:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakeingest.cli.opened import opened_config, opened_spark
 from lakeingest.cli.options import (
     ConfigArgument,
     LimitOption,
@@ -13,6 +12,7 @@ from lakeingest.cli.options import (
     row_limit,
 )
 from lakeingest.cli.output import OutputFormat
+from lakeingest.cli.pipeline import load_pipeline, start_spark
 from lakeingest.cli.rows import write_rows
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def history(
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """List the publications, oldest first; a limit keeps the latest ones."""
-    pipeline = opened_config(config, settings)
-    spark = opened_spark(f"lakeingest history {pipeline.name}", pipeline)
+    pipeline = load_pipeline(config, settings)
+    spark = start_spark(f"lakeingest history {pipeline.name}", pipeline)
     from lakeingest.engine.storage_errors import storage
     from lakeingest.reader import open_lake
 

@@ -23,8 +23,8 @@ from lakeingest.cli.hoodie_streamer import (
     hoodie_multi_table_streamer,
     hoodie_streamer,
 )
-from lakeingest.cli.opened import stop_spark
 from lakeingest.cli.output import message, write_lines
+from lakeingest.cli.pipeline import stop_spark
 from lakeingest.cli.retire import retire
 from lakeingest.cli.run import run
 from lakeingest.cli.show import show

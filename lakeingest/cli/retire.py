@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from lakeingest.cli.opened import opened_config, opened_spark
 from lakeingest.cli.options import ConfigArgument, OutputOption, SetOption
 from lakeingest.cli.output import OutputFormat, message, write_facts
+from lakeingest.cli.pipeline import load_pipeline, start_spark
 from lakeingest.cli.progress import progress
 
 
@@ -37,11 +37,11 @@ def retire(
 
     Its files stay, and older snapshots show it.
     """
-    pipeline = opened_config(config, settings)
+    pipeline = load_pipeline(config, settings)
     with progress("starting Spark"):
         from lakeingest.apply.retire import retire_table
 
-        spark = opened_spark(f"lakeingest retire {pipeline.name}", pipeline)
+        spark = start_spark(f"lakeingest retire {pipeline.name}", pipeline)
         done = retire_table(spark, pipeline, table, undo=undo)
     if done.waiting is None:
         message(

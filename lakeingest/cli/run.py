@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeingest.cli.opened import opened_config, opened_spark
 from lakeingest.cli.options import ConfigArgument, OutputOption, SetOption
 from lakeingest.cli.output import OutputFormat, message, warn, write_facts
+from lakeingest.cli.pipeline import load_pipeline, start_spark
 from lakeingest.cli.progress import progress
 from lakeingest.errors import UsageError
 
@@ -38,7 +38,7 @@ def run(
         problem = "--min-sync-interval-seconds means something only with --continuous"
         raise UsageError(problem)
     run_and_report(
-        opened_config(config, settings),
+        load_pipeline(config, settings),
         output,
         continuous=continuous,
         min_sync_interval_seconds=min_sync_interval_seconds or 0.0,
@@ -70,7 +70,7 @@ def run_and_report(
     with progress("starting Spark") as on_batch:
         from lakeingest.apply.run import run_pipeline
 
-        spark = opened_spark(
+        spark = start_spark(
             app_name or f"lakeingest run {pipeline.name}",
             pipeline,
             kafka=pipeline.source.kind == "kafka",

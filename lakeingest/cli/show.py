@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeingest.cli.opened import opened_config, opened_spark
 from lakeingest.cli.options import (
     ConfigArgument,
     LimitOption,
@@ -15,6 +14,7 @@ from lakeingest.cli.options import (
     row_limit,
 )
 from lakeingest.cli.output import OutputFormat
+from lakeingest.cli.pipeline import load_pipeline, start_spark
 from lakeingest.cli.rows import write_rows
 from lakeingest.errors import UsageError
 
@@ -52,9 +52,9 @@ def show(
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Print the published rows of a table, ordered by key."""
-    pipeline = opened_config(config, settings)
+    pipeline = load_pipeline(config, settings)
     moment = parse_as_of(as_of)
-    spark = opened_spark(f"lakeingest show {pipeline.name}", pipeline)
+    spark = start_spark(f"lakeingest show {pipeline.name}", pipeline)
     from lakeingest.engine.storage_errors import storage
 
     with storage(pipeline.target.path):

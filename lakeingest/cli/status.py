@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lakeingest.cli.opened import opened_config, opened_spark
 from lakeingest.cli.options import ConfigArgument, OutputOption, SetOption
 from lakeingest.cli.output import OutputFormat, write_facts
+from lakeingest.cli.pipeline import load_pipeline, start_spark
 from lakeingest.cli.progress import progress
 
 
@@ -14,11 +14,11 @@ def status(
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Show how far the lake is and what waits; changes nothing."""
-    pipeline = opened_config(config, settings)
+    pipeline = load_pipeline(config, settings)
     with progress("starting Spark"):
         from lakeingest.apply.inspect import pipeline_status
 
         kafka = pipeline.source.kind == "kafka"
-        spark = opened_spark(f"lakeingest status {pipeline.name}", pipeline, kafka=kafka)
+        spark = start_spark(f"lakeingest status {pipeline.name}", pipeline, kafka=kafka)
         facts = pipeline_status(spark, pipeline)
     write_facts(facts, output)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from lakeingest.cli.opened import opened_config, opened_spark
 from lakeingest.cli.options import ConfigArgument, OutputOption, SetOption
 from lakeingest.cli.output import OutputFormat, message, warn, write_csv, write_lines
+from lakeingest.cli.pipeline import load_pipeline, start_spark
 from lakeingest.cli.progress import progress
 
 
@@ -16,12 +16,12 @@ def validate(
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Check the configuration, the source and the target; changes nothing."""
-    pipeline = opened_config(config, settings)
+    pipeline = load_pipeline(config, settings)
     with progress("starting Spark"):
         from lakeingest.apply.inspect import validate_pipeline
 
         kafka = pipeline.source.kind == "kafka"
-        spark = opened_spark(f"lakeingest validate {pipeline.name}", pipeline, kafka=kafka)
+        spark = start_spark(f"lakeingest validate {pipeline.name}", pipeline, kafka=kafka)
         found = validate_pipeline(spark, pipeline)
     # The configuration's own warnings were written to stderr when it was loaded.
     warn(warning for warning in found.warnings if warning not in pipeline.warnings)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.hudi_table import READ_OPTIONS, commits, java, opened_table
+from lakeingest.engine.hudi_table import READ_OPTIONS, commits, java, load_table
 
 _SOME = 100
 """Rows of which it is asked where they lie; under another number of buckets half of them move."""
@@ -22,7 +22,7 @@ _KEY, _FILE = "_hoodie_record_key", "_hoodie_file_name"
 
 def table_properties(spark: SparkSession, path: str) -> dict[str, str]:
     """Return the table's own settings, as its ``hoodie.properties`` hold them."""
-    properties = opened_table(spark, path).getTableConfig().getProps()
+    properties = load_table(spark, path).getTableConfig().getProps()
     names = properties.stringPropertyNames().toArray()
     return {str(name): str(properties.getProperty(name)) for name in names}
 
@@ -35,7 +35,7 @@ def newest_checkpoint(spark: SparkSession, path: str) -> str | None:
 def newest_file_ids(spark: SparkSession, path: str) -> list[str]:
     """Return the identifiers of the files that the newest commit with any has written."""
     jvm, _ = java(spark)
-    timeline = opened_table(spark, path).getActiveTimeline().getCommitsTimeline()
+    timeline = load_table(spark, path).getActiveTimeline().getCommitsTimeline()
     completed = timeline.filterCompletedInstants()
     instants = completed.getInstantsOrderedByCompletionTime().collect(
         jvm.java.util.stream.Collectors.toList()
@@ -51,7 +51,7 @@ def newest_file_ids(spark: SparkSession, path: str) -> list[str]:
 def is_hashed_consistently(spark: SparkSession, path: str) -> bool:
     """Tell whether the table has an index of consistent hashing, which keeps files of its own."""
     jvm, configuration = java(spark)
-    folder = jvm.org.apache.hadoop.fs.Path(opened_table(spark, path).getHashingMetadataPath())
+    folder = jvm.org.apache.hadoop.fs.Path(load_table(spark, path).getHashingMetadataPath())
     return bool(folder.getFileSystem(configuration).exists(folder))
 
 

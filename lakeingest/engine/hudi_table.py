@@ -91,7 +91,7 @@ def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
     Each is read when it is asked for.
     """
     jvm, _ = java(spark)
-    timeline = opened_table(spark, path).getActiveTimeline()
+    timeline = load_table(spark, path).getActiveTimeline()
     completed = timeline.getCommitsTimeline().filterCompletedInstants()
     instants = completed.getInstantsOrderedByCompletionTime().collect(
         jvm.java.util.stream.Collectors.toList()
@@ -116,12 +116,12 @@ def restored_after(spark: SparkSession, path: str, version: int) -> bool:
 
     A restore to a savepoint removes the later commits from the timeline.
     """
-    restores = opened_table(spark, path).getActiveTimeline().getRestoreTimeline()
+    restores = load_table(spark, path).getActiveTimeline().getRestoreTimeline()
     newest = restores.filterCompletedInstants().lastInstant()
     return bool(newest.isPresent()) and int(newest.get().getCompletionTime()) > version
 
 
-def opened_table(spark: SparkSession, path: str) -> Any:
+def load_table(spark: SparkSession, path: str) -> Any:
     """Return the JVM's view of a table as it is now."""
     jvm, configuration = java(spark)
     storage = jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(configuration)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.hudi_table import java, opened_table
+from lakeingest.engine.hudi_table import java, load_table
 
 _NO_SCHEMA = '{"type":"record","name":"none","fields":[]}'
 
@@ -23,7 +23,7 @@ def unfinished(spark: SparkSession, path: str) -> list[str]:
     Clustering is none of them, nor is compaction before it is finished.
     """
     jvm, _ = java(spark)
-    table = opened_table(spark, path)
+    table = load_table(spark, path)
     pending = table.getCommitsTimeline().filterInflightsAndRequested()
     instants = pending.getInstantsAsStream().collect(jvm.java.util.stream.Collectors.toList())
     clustering = jvm.org.apache.hudi.common.util.ClusteringUtils.isClusteringInstant
@@ -52,6 +52,6 @@ def roll_back_failed(spark: SparkSession, path: str, options: Mapping[str, str])
         context, _NO_SCHEMA, path, options["hoodie.table.name"], given
     )
     try:
-        client.rollbackFailedWrites(opened_table(spark, path))
+        client.rollbackFailedWrites(load_table(spark, path))
     finally:
         client.close()

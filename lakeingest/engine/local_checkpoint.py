@@ -15,6 +15,6 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 
-def held(frame: DataFrame) -> DataFrame:
+def local_checkpoint(frame: DataFrame) -> DataFrame:
     """Return the frame cut off from its plan; rows are computed by the first job that reads it."""
     return frame.localCheckpoint(eager=False)

@@ -28,7 +28,7 @@ def rows_above(changes: DataFrame, floor: str) -> DataFrame:
     return rows.where(F.col("position") > F.lit(floor)) if floor else rows
 
 
-def record_winners(changes: DataFrame, collections: Collection[str]) -> DataFrame:
+def record_latest(changes: DataFrame, collections: Collection[str]) -> DataFrame:
     """Fold the row changes of several tables at once, all with bare keys and whole rows.
 
     Returns:
@@ -38,9 +38,9 @@ def record_winners(changes: DataFrame, collections: Collection[str]) -> DataFram
     return fold.fold_records(rows, "collection")
 
 
-def payload_of_winners(winners: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
+def payload_of_latest(latest: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
     """Merge payloads of one table's ``record_winners``."""
-    keyed = with_key(winners, table.key_columns(), "key_row", table.reader)
+    keyed = with_key(latest, table.key_columns(), "key_row", table.reader)
     return _payload(keyed, table, spec)
 
 
@@ -51,15 +51,15 @@ def payload_of_whole_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec)
     the fold, else afterwards.
     """
     if table.reader.bare_keys:
-        return payload_of_winners(fold.fold_records(rows), table, spec)
+        return payload_of_latest(fold.fold_records(rows), table, spec)
     keyed = with_key(rows, table.key_columns(), "key_row", table.reader)
-    winners = fold.fold_records(keyed.drop("key").withColumnRenamed("key_row", "key"))
-    return _payload(winners.withColumnRenamed("key", "key_row"), table, spec)
+    latest = fold.fold_records(keyed.drop("key").withColumnRenamed("key_row", "key"))
+    return _payload(latest.withColumnRenamed("key", "key_row"), table, spec)
 
 
-def _payload(winners: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
+def _payload(latest: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
     decoded = with_row(
-        winners,
+        latest,
         table.columns,
         table.encodings_in(spec),
         table.reader,

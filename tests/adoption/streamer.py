@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings, declared
-from lakeingest.engine.local_checkpoint import held
+from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.frame_schemas import Kind
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.plan.table import decoded_rows
@@ -107,7 +107,7 @@ class Streamed:
             **self.options,
         }
         # Hudi reads what it is to write more than once.
-        rows = held(self.rows(start, end))
+        rows = local_checkpoint(self.rows(start, end))
         rows.write.format("hudi").options(**options).mode("append").save(self.path)
 
     def rows(self, start: Mapping[int, int], end: Mapping[int, int]) -> DataFrame:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.batch_stats import Share
+from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.catalog import TableBook
 from lakeingest.config import load_config
 from lakeingest.config.model import PipelineConfig
@@ -51,9 +51,9 @@ def test_a_run_is_warned_of_nulls_that_a_converter_may_have_replaced(
     sink = delta_sink(spark, tmp_path, hard=False, null_missing=False)
     book = TableBook(spark, config(tmp_path), spec, sink, warnings.append)
     place = TopicPartition("shop.public.docs", 0)
-    share = Share(1, place, COLLECTION, 1, 0, "", "", "", sample_key=b'{"id":1}')
+    stats = BatchStats(1, place, COLLECTION, 1, 0, "", "", "", sample_key=b'{"id":1}')
     for tag in (b"other", b"met"):
-        met = replace(share, value_tags=frozenset({tag}))
+        met = replace(stats, value_tags=frozenset({tag}))
         book.spec(COLLECTION, [met], spark.createDataFrame([], "id BIGINT"), None)
         if tag == b"other":
             assert warnings == []
@@ -102,7 +102,7 @@ def test_a_key_keeps_the_order_of_columns_that_its_table_was_made_with(
     state = sink.apply(made, lake.note(1), None)
     book = TableBook(spark, config(tmp_path, key="n, id", schema=ddl), SPEC, sink, lambda _: None)
     place = TopicPartition("shop.public.docs", 0)
-    share = Share(1, place, COLLECTION, 1, 0, "", "", "", sample_key=b'{"id":1,"n":1}')
+    stats = BatchStats(1, place, COLLECTION, 1, 0, "", "", "", sample_key=b'{"id":1,"n":1}')
     changes = spark.createDataFrame([], ddl)
-    assert book.spec(COLLECTION, [share], changes, None).key == ("n", "id")
-    assert book.spec(COLLECTION, [share], changes, state).key == ("id", "n")
+    assert book.spec(COLLECTION, [stats], changes, None).key == ("n", "id")
+    assert book.spec(COLLECTION, [stats], changes, state).key == ("id", "n")

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from lakeingest.apply.window.contents import Contents
 from lakeingest.apply.window.continuity import LogRules
 from lakeingest.apply.window.next_frontier import frontier_after
-from lakeingest.apply.window.offset_ranges import Reach, plan_reach
+from lakeingest.apply.window.offset_ranges import WindowRanges, plan_window_ranges
 from lakeingest.apply.window.progress import frontier_behind
 from lakeingest.apply.window.unreadable_records import Unreadable
 from lakeingest.apply.window.window import Window
@@ -57,9 +57,11 @@ def reach_of(
     frontier: Frontier = APPLIED,
     rules: LogRules | None = None,
     transaction_topic: str | None = ENDS.topic,
-) -> Reach:
+) -> WindowRanges:
     marks = {place: found for place, found in {**WHOLE, **changed}.items() if found}
-    return plan_reach(Log(marks), transaction_topic, frontier, 100, rules=rules or LogRules(NAMES))
+    return plan_window_ranges(
+        Log(marks), transaction_topic, frontier, 100, rules=rules or LogRules(NAMES)
+    )
 
 
 def with_ids(**ids: str) -> dict[TopicPartition, Watermarks | None]:
@@ -100,8 +102,8 @@ def test_a_transaction_topic_without_its_head_stops() -> None:
 def test_what_was_read_before_may_lose_what_was_applied() -> None:
     """An adopted table begins at its checkpoint, which is progress like any other."""
     moved = {ENDS: Watermarks(4, 4), A0: Watermarks(9, 12), B0: Watermarks(2, 2)}
-    reach = reach_of(moved)
-    assert [(part.topic, part.start, part.end) for part in reach.data] == [("px.a", 9, 12)]
+    ranges = reach_of(moved)
+    assert [(part.topic, part.start, part.end) for part in ranges.data] == [("px.a", 9, 12)]
     with pytest.raises(DataError, match="offset 9 is wanted but is gone: the earliest there is 10"):
         reach_of({A0: Watermarks(10, 12)})
 
@@ -125,25 +127,25 @@ class Hidden(Log):
 
 def test_a_topic_that_may_not_be_described_any_more_is_not_taken_for_a_deleted_one() -> None:
     with pytest.raises(AccessError, match=r"px\.b"):
-        plan_reach(Hidden(WHOLE), ENDS.topic, APPLIED, 100, rules=LogRules(NAMES))
+        plan_window_ranges(Hidden(WHOLE), ENDS.topic, APPLIED, 100, rules=LogRules(NAMES))
 
 
 def test_a_missing_head_is_accepted_with_a_warning_and_begins_there() -> None:
-    reach = reach_of({ENDS: Watermarks(2, 4), A1: Watermarks(5, 7)}, Frontier(), ACCEPTED)
-    (warning,) = reach.accepted
+    ranges = reach_of({ENDS: Watermarks(2, 4), A1: Watermarks(5, 7)}, Frontier(), ACCEPTED)
+    (warning,) = ranges.accepted
     assert "topic 'px.a' (table 'a') at offset 5 (partition 1)" in warning
-    assert (reach.heads, reach.ends_head) == ({A1: 5}, 2)
-    assert {part.start for part in reach.data if part.partition == 1} == {5}
-    assert reach.transactions is not None
-    assert reach.transactions.start == 2
+    assert (ranges.heads, ranges.ends_head) == ({A1: 5}, 2)
+    assert {part.start for part in ranges.data if part.partition == 1} == {5}
+    assert ranges.transactions is not None
+    assert ranges.transactions.start == 2
 
 
 def test_a_head_that_was_accepted_is_not_missing_after_the_publication() -> None:
     """Also where no record follows it: an empty partition, a transaction topic without ENDs."""
     cut = {ENDS: Watermarks(2, 2), A0: Watermarks(3, 9, topic_id="one"), A1: Watermarks(5, 5)}
-    reach = reach_of(cut, Frontier(), ACCEPTED)
+    ranges = reach_of(cut, Frontier(), ACCEPTED)
     nothing: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
-    window = Window(reach, Contents(()), nothing, nothing, snapshot=True, frontier_position="")
+    window = Window(ranges, Contents(()), nothing, nothing, snapshot=True, frontier_position="")
     published = frontier_after(window, SNAPSHOT_BATCH, Frontier())
     assert published.topic_ids == {"px.a": "one"}
     assert reach_of(cut, published).nothing
@@ -154,10 +156,10 @@ def test_a_head_that_was_accepted_is_not_missing_after_the_publication() -> None
 
 def test_a_partition_that_begins_with_an_unreadable_record_is_not_read_yet() -> None:
     """Without transactions it is left out of the reading that publishes the others."""
-    reach = reach_of({A0: None, A1: None}, Frontier(), transaction_topic=None)
+    ranges = reach_of({A0: None, A1: None}, Frontier(), transaction_topic=None)
     nothing: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
     window = Window(
-        replace(reach, cut_short=frozenset({A0})),
+        replace(ranges, cut_short=frozenset({A0})),
         Contents(()),
         nothing,
         nothing,
@@ -183,9 +185,9 @@ def test_a_topic_with_another_id_stops_though_its_offsets_fit() -> None:
 
 def test_a_copy_with_the_same_offsets_is_accepted_and_its_id_kept() -> None:
     applied = APPLIED.with_topic_ids({"px.a": "one"})
-    reach = reach_of(with_ids(a="two"), applied, LogRules(NAMES, new_topic_id="accept"))
-    assert len(reach.accepted) == 1
-    assert applied.with_topic_ids(reach.topic_ids).topic_ids == {"px.a": "two"}
+    ranges = reach_of(with_ids(a="two"), applied, LogRules(NAMES, new_topic_id="accept"))
+    assert len(ranges.accepted) == 1
+    assert applied.with_topic_ids(ranges.topic_ids).topic_ids == {"px.a": "two"}
 
 
 def test_a_topic_without_an_id_is_compared_by_offsets_alone() -> None:

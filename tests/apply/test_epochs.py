@@ -91,7 +91,7 @@ def test_an_epoch_survives_restarts_and_what_is_sent_again_opens_none(
 def test_without_epochs_the_new_server_would_look_older(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whole_transactions, "opened_epochs", lambda _, __, ___, spec: spec.epochs)
+    monkeypatch.setattr(whole_transactions, "find_new_epochs", lambda _, __, ___, spec: spec.epochs)
     # Else it would look as if the log had started over.
     monkeypatch.setattr(whole_transactions, "rising", lambda ends: ends)
     commit(log, f"{B}:3", (1, 3))

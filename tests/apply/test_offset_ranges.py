@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame
 
-from lakeingest.apply.window.offset_ranges import Reach, plan_reach
+from lakeingest.apply.window.offset_ranges import WindowRanges, plan_window_ranges
 from lakeingest.errors import UnavailableError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.source.contract import TopicPartition, Watermarks
@@ -45,20 +45,20 @@ class Log:
         """Nothing to release."""
 
 
-def reach_of(backlog: Sequence[int], records: int, ends: int = 1_000) -> Reach:
+def reach_of(backlog: Sequence[int], records: int, ends: int = 1_000) -> WindowRanges:
     data = {TopicPartition(f"px.{n % 3}", n): high for n, high in enumerate(backlog)}
-    return plan_reach(Log(ends, data), ENDS.topic, Frontier(), records)
+    return plan_window_ranges(Log(ends, data), ENDS.topic, Frontier(), records)
 
 
 @given(BACKLOG, RECORDS)
 def test_a_window_holds_all_there_is_or_about_what_was_asked_for(
     backlog: list[int], records: int
 ) -> None:
-    reach = reach_of(backlog, records)
-    read = sum(span.end - span.start for span in reach.data)
+    ranges = reach_of(backlog, records)
+    read = sum(span.end - span.start for span in ranges.data)
     if sum(backlog) <= records:
         assert read == sum(backlog)
-        assert not reach.cut_short
+        assert not ranges.cut_short
     else:
         assert 0 < read <= records + max(records // 8, len(backlog))
 
@@ -67,45 +67,45 @@ def test_a_window_holds_all_there_is_or_about_what_was_asked_for(
 def test_partitions_are_read_to_about_the_same_part_of_what_waits(
     backlog: list[int], records: int
 ) -> None:
-    reach = reach_of(backlog, records)
+    ranges = reach_of(backlog, records)
     part = min(1.0, records / max(1, sum(backlog)))
-    for span in reach.data:
+    for span in ranges.data:
         waiting = backlog[span.partition]
         assert span.start == 0
         assert span.end <= waiting
         assert span.end >= int(waiting * part)
-        whole = TopicPartition(span.topic, span.partition) not in reach.cut_short
+        whole = TopicPartition(span.topic, span.partition) not in ranges.cut_short
         assert whole == (span.end == waiting)
         if span.end > waiting * part + 1:
             assert span.end <= max(1, records // (8 * len(backlog)))
 
 
 def test_a_partition_with_little_waiting_is_read_whole() -> None:
-    reach = reach_of([100_000, 3], 10_000)
-    assert {span.partition: span.end for span in reach.data} == {0: 9_999, 1: 3}
+    ranges = reach_of([100_000, 3], 10_000)
+    assert {span.partition: span.end for span in ranges.data} == {0: 9_999, 1: 3}
 
 
 def test_the_transaction_topic_is_read_about_as_far_as_the_rows() -> None:
-    reach = reach_of([100_000], 20_000, ends=50_000)
-    assert reach.transactions is not None
-    assert reach.transactions.end == 12_500
-    assert reach.more_ends
-    assert not reach.whole
+    ranges = reach_of([100_000], 20_000, ends=50_000)
+    assert ranges.transactions is not None
+    assert ranges.transactions.end == 12_500
+    assert ranges.more_ends
+    assert not ranges.whole
 
 
 def test_a_short_transaction_topic_is_read_whole_whatever_the_rows_are() -> None:
     """A transaction larger than a window has one END, and nothing before it to be found by."""
-    reach = reach_of([1_000_000], 20_000, ends=900)
-    assert reach.transactions is not None
-    assert reach.transactions.end == 900
-    assert not reach.more_ends
+    ranges = reach_of([1_000_000], 20_000, ends=900)
+    assert ranges.transactions is not None
+    assert ranges.transactions.end == 900
+    assert not ranges.more_ends
 
 
 def test_the_edges_of_a_window_are_the_first_and_the_last_record_of_each_range() -> None:
-    reach = reach_of([1, 5, 0], 100, ends=3)
+    ranges = reach_of([1, 5, 0], 100, ends=3)
     first, last = (
         {(part.topic, part.partition, part.start, part.end) for part in edge}
-        for edge in reach.edges
+        for edge in ranges.edges
     )
     assert first == {("px.transaction", 0, 0, 1), ("px.0", 0, 0, 1), ("px.1", 1, 0, 1)}
     assert last == {("px.transaction", 0, 2, 3), ("px.0", 0, 0, 1), ("px.1", 1, 4, 5)}
@@ -122,6 +122,8 @@ class WithoutEnds(Log):
 
 def test_without_a_transaction_topic_the_error_says_what_the_connector_needs() -> None:
     with pytest.raises(UnavailableError) as error:
-        plan_reach(WithoutEnds(0, {TopicPartition("px.0", 0): 5}), ENDS.topic, Frontier(), 100)
+        plan_window_ranges(
+            WithoutEnds(0, {TopicPartition("px.0", 0): 5}), ENDS.topic, Frontier(), 100
+        )
     assert "'px.transaction' does not exist in the broker" in str(error.value)
     assert "provide.transaction.metadata=true" in str(error.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakeingest.apply.table.partition import settled_partition
+from lakeingest.apply.table.partition import resolve_partition
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.logical import PRIMITIVES
 from lakeingest.errors import ConfigError
@@ -21,21 +21,21 @@ def kept(*partition: str) -> TableState:
 
 
 def test_a_new_table_is_partitioned_as_declared() -> None:
-    assert settled_partition(ORDERS, (), None) == ()
-    assert settled_partition(ORDERS, ("n", "m"), None) == ("n", "m")
+    assert resolve_partition(ORDERS, (), None) == ()
+    assert resolve_partition(ORDERS, ("n", "m"), None) == ("n", "m")
 
 
 def test_a_table_keeps_its_partitions_where_nothing_is_declared_any_more() -> None:
-    assert settled_partition(ORDERS, (), kept("n")) == ("n",)
-    assert settled_partition(ORDERS, ("n",), kept("n")) == ("n",)
+    assert resolve_partition(ORDERS, (), kept("n")) == ("n",)
+    assert resolve_partition(ORDERS, ("n",), kept("n")) == ("n",)
 
 
 @pytest.mark.parametrize("was", [(), ("m",), ("m", "n")])
 def test_other_partitions_than_the_tables_are_refused(was: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError, match=r"by \((m|m, n|)\) in the lake.*says \(n\).*load the"):
-        settled_partition(ORDERS, ("n",), kept(*was))
+        resolve_partition(ORDERS, ("n",), kept(*was))
 
 
 def test_a_partition_that_is_no_column_is_refused_with_the_columns_that_are() -> None:
     with pytest.raises(ConfigError, match=r"x of table 'public.orders'.*\(id, m, n\)"):
-        settled_partition(ORDERS, ("n", "x"), None)
+        resolve_partition(ORDERS, ("n", "x"), None)

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.window import progress
 from lakeingest.apply.window.contents import Contents, Portion
-from lakeingest.apply.window.offset_ranges import Reach, plan_reach
+from lakeingest.apply.window.offset_ranges import WindowRanges, plan_window_ranges
 from lakeingest.apply.window.progress import frontier_behind, is_due
 from lakeingest.apply.window.unreadable_records import Unreadable
 from lakeingest.apply.window.window import Window
@@ -34,19 +34,19 @@ HOUR = 3_600_000
 
 def looked_at(*kinds: str, ends_read_to: int | None = 12) -> Window:
     """Return a window of offsets 100 to 150 without a batch; a record of each kind at 120."""
-    reach = Reach(
+    ranges = WindowRanges(
         OffsetRange("px.transaction", 0, 9, 12), (OffsetRange("px.a", 0, 100, 150),), frozenset()
     )
     portion = Portion(ROWS, "a", "", 1, 120, "", 0, frozenset(), first_new=120)
     found = Contents(tuple(replace(portion, kind=kind) for kind in kinds))
     nothing: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
-    return Window(reach, found, nothing, nothing, False, "", ends_read_to=ends_read_to)
+    return Window(ranges, found, nothing, nothing, False, "", ends_read_to=ends_read_to)
 
 
 def test_the_transaction_topic_is_read_on_from_behind_the_marker_of_a_kafka_transaction() -> None:
     log = Log(9, {ROWS: 100})
-    assert plan_reach(log, ENDS.topic, BEHIND, 1_000).nothing
-    assert not plan_reach(log, ENDS.topic, replace(BEHIND, read_offset=-1), 1_000).nothing
+    assert plan_window_ranges(log, ENDS.topic, BEHIND, 1_000).nothing
+    assert not plan_window_ranges(log, ENDS.topic, replace(BEHIND, read_offset=-1), 1_000).nothing
 
 
 def test_an_older_ledger_goes_on_behind_its_last_end() -> None:

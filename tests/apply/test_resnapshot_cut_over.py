@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lakeingest.apply.window.offset_ranges import Reach
-from lakeingest.apply.window.resnapshot_cut_over import Seam, Stretch, opening, seam
+from lakeingest.apply.window.offset_ranges import WindowRanges
+from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, Stretch, cut_over, opening
 from lakeingest.errors import DataError
 from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.position.epochs import Epoch
@@ -15,9 +15,9 @@ A, B, C = (TopicPartition(f"t.{name}", 0) for name in "abc")
 FRONTIER = Frontier(end_offset=9, streaming=True, committed_ms=5)
 
 
-def reach(**ends: int) -> Reach:
+def ranges(**ends: int) -> WindowRanges:
     data = tuple(OffsetRange(f"t.{name}", 0, 0, end) for name, end in ends.items())
-    return Reach(OffsetRange("t.transaction", 0, 10, 50), data, frozenset())
+    return WindowRanges(OffsetRange("t.transaction", 0, 10, 50), data, frozenset())
 
 
 def test_a_partition_is_cut_at_its_first_row_of_the_connector_that_took_the_snapshot() -> None:
@@ -27,9 +27,9 @@ def test_a_partition_is_cut_at_its_first_row_of_the_connector_that_took_the_snap
         Stretch(B, "old", 0, 2, False, 13, 13),
         Stretch(B, "new", 3, 5, False, 17, 17),
     ]
-    cut = seam(found, reach(a=10, b=6), FRONTIER)
-    assert cut == Seam({A: 5, B: 3}, 14)
-    before = cut.before(reach(a=10, b=6))
+    cut = cut_over(found, ranges(a=10, b=6), FRONTIER)
+    assert cut == SnapshotCutOver({A: 5, B: 3}, 14)
+    before = cut.before(ranges(a=10, b=6))
     assert [(part.topic, part.end) for part in before.all] == [
         ("t.transaction", 14),
         ("t.a", 5),
@@ -44,7 +44,7 @@ def test_rows_of_a_connector_that_was_restarted_since_are_new_too() -> None:
         Stretch(A, "restarted", 5, 9, False),
         Stretch(B, "restarted", 7, 9, False),
     ]
-    assert seam(found, reach(a=10, b=10), FRONTIER) == Seam({A: 0, B: 7}, 10)
+    assert cut_over(found, ranges(a=10, b=10), FRONTIER) == SnapshotCutOver({A: 0, B: 7}, 10)
 
 
 def test_a_partition_without_a_new_row_is_cut_at_its_end() -> None:
@@ -53,14 +53,14 @@ def test_a_partition_without_a_new_row_is_cut_at_its_end() -> None:
         Stretch(A, "new", 5, 9, True),
         Stretch(B, "old", 0, 2, False, 12, 12),
     ]
-    cut = seam(found, reach(a=10, b=3, c=4), FRONTIER)
-    assert cut == Seam({A: 5, B: 3, C: 4}, 13)
+    cut = cut_over(found, ranges(a=10, b=3, c=4), FRONTIER)
+    assert cut == SnapshotCutOver({A: 5, B: 3, C: 4}, 13)
 
 
 def test_what_is_surely_new_is_not_taken_for_old() -> None:
     """A restored server counts its transactions again, so an old row may seem to have a new END."""
     found = [Stretch(A, "old", 0, 4, False, 12, 30), Stretch(A, "new", 5, 9, True, 20, 31)]
-    assert seam(found, reach(a=10), FRONTIER).end_offset == 20
+    assert cut_over(found, ranges(a=10), FRONTIER).end_offset == 20
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_what_is_surely_new_is_not_taken_for_old() -> None:
 )
 def test_a_seam_that_cannot_be_told_is_refused(found: list[Stretch], why: str) -> None:
     with pytest.raises(DataError, match=why):
-        seam(found, reach(a=10, b=12), FRONTIER)
+        cut_over(found, ranges(a=10, b=12), FRONTIER)
 
 
 def test_the_frontier_behind_a_seam_waits_for_the_snapshot_in_the_next_epoch() -> None:
@@ -99,7 +99,7 @@ def test_the_frontier_behind_a_seam_waits_for_the_snapshot_in_the_next_epoch() -
         epochs=(Epoch(0, "x", highest=9), Epoch(1, "y")),
     )
     head = Publication(batch=7, writer=2, tables={"a": 5}, transactions=8, frontier=frontier)
-    made = opening(head, Seam({A: 5, B: 3}, 14), "me")
+    made = opening(head, SnapshotCutOver({A: 5, B: 3}, 14), "me")
     assert (made.batch, made.tables, made.transactions, made.run) == (8, {"a": 5}, 0, "me")
     assert made.opened == (Epoch(2, "", end_offset=14),)
     assert made.frontier == Frontier(

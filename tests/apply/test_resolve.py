@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from lakeingest.apply.batch_stats import Share
+from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.resolve import table_spec
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.defaults import Default
@@ -35,8 +35,8 @@ SPEC = PipelineSpec("postgresql", Encodings())
 DDL = StructType().add("id", LongType()).add("note", StringType())
 
 
-def share(after: Mapping[str, Any] | None, key: Mapping[str, Any] | None) -> Share:
-    return Share(
+def stats(after: Mapping[str, Any] | None, key: Mapping[str, Any] | None) -> BatchStats:
+    return BatchStats(
         batch=1,
         where=TopicPartition("shop.public.orders", 0),
         collection=ORDERS,
@@ -64,18 +64,18 @@ def test_a_primary_key_that_changes_within_a_batch_is_refused_or_read_from_the_r
     """Read as one, a row's key would hold a NULL, or two keys be one."""
     row = {"id": 1, "n": 2, "note": "x"}
     first, last = ({"id": 1}, {"id": 1, "n": 2})[::order]
-    one = replace(share(row, last), first_key=json.dumps(first).encode())
-    apart = (share(row, first), replace(share(row, last), where=TopicPartition("t", 1)))
+    one = replace(stats(row, last), first_key=json.dumps(first).encode())
+    apart = (stats(row, first), replace(stats(row, last), where=TopicPartition("t", 1)))
     ddl = StructType().add("id", LongType()).add("n", LongType()).add("note", StringType())
-    for shares in ((one,), apart):
+    for batch_stats in ((one,), apart):
         with pytest.raises(DataError, match=r"key of table .* changed .*batch\.max\.events=1"):
-            settled(*shares, ddl=ddl)
-        assert settled(*shares, ddl=ddl, key=("id", "n")).key_in_value
-        assert not settled(*shares, ddl=ddl, key=("id",)).key_in_value
+            settled(*batch_stats, ddl=ddl)
+        assert settled(*batch_stats, ddl=ddl, key=("id", "n")).key_in_value
+        assert not settled(*batch_stats, ddl=ddl, key=("id",)).key_in_value
 
 
 def settled(
-    *shares: Share,
+    *batch_stats: BatchStats,
     ddl: StructType | None = DDL,
     key: Sequence[str] = (),
     lake: StructType | None = None,
@@ -87,7 +87,7 @@ def settled(
         return dict.fromkeys(names, "int32")
 
     warn = (warnings if warnings is not None else []).append
-    return table_spec(ORDERS, shares, ddl, key, lake, spec, infer, warn, **more)
+    return table_spec(ORDERS, batch_stats, ddl, key, lake, spec, infer, warn, **more)
 
 
 def types(table: TableSpec) -> dict[str, object]:
@@ -95,46 +95,46 @@ def types(table: TableSpec) -> dict[str, object]:
 
 
 def test_the_record_key_is_the_tables_key() -> None:
-    table = settled(share({"id": 1, "note": "x"}, {"id": 1}))
+    table = settled(stats({"id": 1, "note": "x"}, {"id": 1}))
     assert (table.key, table.key_in_value) == (("id",), False)
     assert types(table) == {"id": LongType(), "note": StringType()}
 
 
 def test_a_declared_key_that_the_record_key_lacks_is_read_from_the_row() -> None:
-    table = settled(share({"id": 1, "note": "x"}, {"id": 1}), key=("note",))
+    table = settled(stats({"id": 1, "note": "x"}, {"id": 1}), key=("note",))
     assert (table.key, table.key_in_value) == (("note",), True)
 
 
 def test_a_field_that_the_declaration_does_not_name_is_taken_in_with_a_warning() -> None:
     warnings: list[str] = []
-    table = settled(share({"id": 1, "note": "x", "n": 5}, {"id": 1}), warnings=warnings)
+    table = settled(stats({"id": 1, "note": "x", "n": 5}, {"id": 1}), warnings=warnings)
     assert types(table)["n"] == IntegerType()
     assert ["n int" in text and ORDERS in text for text in warnings] == [True]
 
 
 def test_a_column_of_the_lake_that_the_source_no_longer_sends_stays() -> None:
     lake = StructType().add("id", LongType()).add("old", StringType()).add("_position", "string")
-    table = settled(share({"id": 1, "note": "x"}, {"id": 1}), lake=lake)
+    table = settled(stats({"id": 1, "note": "x"}, {"id": 1}), lake=lake)
     assert table.names() == ("id", "note", "old")
 
 
 def test_a_table_without_a_key_is_refused_with_the_setting_that_helps() -> None:
     with pytest.raises(ConfigError, match=r"no key.*lakeingest\.table\.public\.orders\.key"):
-        settled(share({"id": 1, "note": "x"}, None))
+        settled(stats({"id": 1, "note": "x"}, None))
 
 
 def test_a_key_that_is_no_column_is_refused() -> None:
     with pytest.raises(ConfigError, match="Key column nr of table"):
-        settled(share({"id": 1}, {"id": 1}), key=("nr",))
+        settled(stats({"id": 1}, {"id": 1}), key=("nr",))
 
 
 def test_a_column_with_a_name_of_ours_is_refused_with_the_setting_that_helps() -> None:
     with pytest.raises(ConfigError, match=r"_deleted.*lakeingest\.metadata\.prefix"):
-        settled(share({"id": 1, "_deleted": 5}, {"id": 1}))
+        settled(stats({"id": 1, "_deleted": 5}, {"id": 1}))
 
 
 def test_a_column_with_a_name_of_rfc_39_is_refused_where_the_table_has_those() -> None:
-    row = share({"id": 1, "_event_lsn": 5}, {"id": 1})
+    row = stats({"id": 1, "_event_lsn": 5}, {"id": 1})
     assert "_event_lsn" in settled(row).names()
     spec = replace(SPEC, names=MetadataColumns(event=["_event_lsn"]))
     with pytest.raises(ConfigError, match=r"_event_lsn.*lakeingest\.metadata\.columns=own"):
@@ -144,24 +144,24 @@ def test_a_column_with_a_name_of_rfc_39_is_refused_where_the_table_has_those() -
 def test_rfc_39s_columns_of_the_lake_are_none_of_the_source() -> None:
     lake = StructType().add("_event_lsn", LongType()).add("id", LongType())
     spec = replace(SPEC, names=MetadataColumns(event=["_event_lsn"]))
-    table = settled(share({"id": 1, "note": "x"}, {"id": 1}), lake=lake, spec=spec)
+    table = settled(stats({"id": 1, "note": "x"}, {"id": 1}), lake=lake, spec=spec)
     assert table.names() == ("id", "note")
 
 
 @pytest.mark.parametrize("name", ["unit price", "a,b", "a=b"])
 def test_a_column_name_that_delta_refuses_is_refused_before_anything_is_written(name: str) -> None:
     with pytest.raises(ConfigError, match="Rename it on the way"):
-        settled(share({"id": 1, name: 5}, {"id": 1}))
+        settled(stats({"id": 1, name: 5}, {"id": 1}))
 
 
 def test_columns_that_differ_by_case_only_are_refused_by_name() -> None:
     with pytest.raises(ConfigError, match="differ by case only: NOTE, note"):
-        settled(share({"id": 1, "note": "a", "NOTE": "b"}, {"id": 1}), ddl=None)
+        settled(stats({"id": 1, "note": "a", "NOTE": "b"}, {"id": 1}), ddl=None)
 
 
 def test_a_column_of_ours_in_another_case_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"_Deleted.*lakeingest\.metadata\.prefix"):
-        settled(share({"id": 1, "_Deleted": 5}, {"id": 1}))
+        settled(stats({"id": 1, "_Deleted": 5}, {"id": 1}))
 
 
 def test_columns_that_differ_by_case_only_are_refused_before_their_types_are_looked_for() -> None:
@@ -171,14 +171,14 @@ def test_columns_that_differ_by_case_only_are_refused_before_their_types_are_loo
         looked_for.extend(names)
         return dict.fromkeys(names, "int32")
 
-    row = share({"id": 1, "Id": 2}, {"id": 1})
+    row = stats({"id": 1, "Id": 2}, {"id": 1})
     with pytest.raises(ConfigError, match="differ by case only: Id, id"):
         table_spec(ORDERS, [row], None, (), None, SPEC, infer, looked_for.append)
     assert looked_for == []
 
 
 def test_a_column_that_is_renamed_by_case_only_is_refused_where_the_lake_has_the_old_name() -> None:
-    row = share({"id": 1, "Note": "x"}, {"id": 1})
+    row = stats({"id": 1, "Note": "x"}, {"id": 1})
     with pytest.raises(ConfigError, match="differ by case only: Note, note"):
         settled(row, ddl=None, lake=LAKE, before=KNOWN)
     kinds = {"id": "int64", "Note": "string"}
@@ -198,7 +198,7 @@ def test_decimals_in_a_map_are_refused_where_the_records_write_them_otherwise(
 ) -> None:
     columns = (SourceColumn("id", PRIMITIVES["int64"]), SourceColumn("n", mapping(carried)))
     spec = replace(SPEC, format=JsonFormat({b"1": CarriedSchema(0, columns)}))
-    row = replace(share({"id": 1, "n": {}}, {"id": 1}), value_tags=frozenset({b"1"}))
+    row = replace(stats({"id": 1, "n": {}}, {"id": 1}), value_tags=frozenset({b"1"}))
     declared = StructType().add("n", MapType(StringType(), DecimalType(10, 2)))
     with pytest.raises(ConfigError, match=r"'n' .* is declared map<string,decimal\(10,2\)>"):
         settled(row, ddl=declared, spec=spec)
@@ -206,23 +206,23 @@ def test_decimals_in_a_map_are_refused_where_the_records_write_them_otherwise(
 
 def test_a_table_with_a_row_key_of_ours_needs_its_policy() -> None:
     with pytest.raises(ConfigError, match=r"public\.orders\.keyless"):
-        settled(share({"id": 1}, None), key=("_row_key",))
+        settled(stats({"id": 1}, None), key=("_row_key",))
 
 
 LAKE = StructType().add("id", LongType()).add("note", StringType())
-KNOWN = SourceSchema.of(settled(share({"id": 1, "note": "x"}, {"id": 1})).columns)
+KNOWN = SourceSchema.of(settled(stats({"id": 1, "note": "x"}, {"id": 1})).columns)
 
 
 def test_a_change_that_is_to_stop_stops_with_the_setting_that_helps() -> None:
     stop = {**DEFAULTS, Kind.ADDED: Policy.STOP}
-    row = share({"id": 1, "note": "x", "n": 5}, {"id": 1})
+    row = stats({"id": 1, "note": "x", "n": 5}, {"id": 1})
     with pytest.raises(DataError, match=r"column 'n' was added as int.*schema\.added"):
         settled(row, ddl=None, lake=LAKE, before=KNOWN, policies=stop)
 
 
 def test_a_declared_column_needs_no_policy() -> None:
     stop = {**DEFAULTS, Kind.ADDED: Policy.STOP}
-    row = share({"id": 1, "note": "x", "n": 5}, {"id": 1})
+    row = stats({"id": 1, "note": "x", "n": 5}, {"id": 1})
     ddl = StructType([*DDL, StructField("n", LongType())])
     table = settled(row, ddl=ddl, lake=LAKE, before=KNOWN, policies=stop)
     assert types(table)["n"] == LongType()
@@ -230,13 +230,13 @@ def test_a_declared_column_needs_no_policy() -> None:
 
 def test_a_column_that_is_ignored_is_no_column_and_its_type_is_not_looked_for() -> None:
     ignore = {**DEFAULTS, Kind.ADDED: Policy.IGNORE}
-    row = share({"id": 1, "note": "x", "n": 5}, {"id": 1})
+    row = stats({"id": 1, "note": "x", "n": 5}, {"id": 1})
     table = settled(row, ddl=None, lake=LAKE, before=KNOWN, policies=ignore)
     assert table.names() == ("id", "note")
 
 
 def test_a_column_that_went_long_ago_is_left_out_and_costs_no_look_into_records() -> None:
-    row = share({"id": 1}, {"id": 1})
+    row = stats({"id": 1}, {"id": 1})
     gone = settled(row, ddl=None, lake=LAKE, before=SourceSchema(KNOWN.columns[:1]))
     assert (gone.names(), gone.partial) == (("id",), False)
     going = settled(row, ddl=None, lake=LAKE, before=KNOWN)
@@ -245,7 +245,7 @@ def test_a_column_that_went_long_ago_is_left_out_and_costs_no_look_into_records(
 
 
 def test_a_partition_column_is_never_left_out() -> None:
-    row = share({"id": 1}, {"id": 1})
+    row = stats({"id": 1}, {"id": 1})
     before = SourceSchema(KNOWN.columns[:1])
     table = settled(row, ddl=None, lake=LAKE, before=before, partition=("note",))
     assert table.names() == ("id", "note")
@@ -259,7 +259,7 @@ def test_mysql_fills_a_column_that_is_added_not_null_and_says_so() -> None:
         SourceColumn("at", SEMANTIC["io.debezium.time.Date"], nullable=False),
     )
     format_ = JsonFormat({b"1": CarriedSchema(0, columns)})
-    row = share({"id": 1, "note": "x", "n": 5, "at": 1}, {"id": 1})
+    row = stats({"id": 1, "note": "x", "n": 5, "at": 1}, {"id": 1})
     sent = replace(row, value_tags=frozenset({b"1"}))
     for connector, fills in (("mysql", {"n": Default("0", b"1")}), ("postgresql", {})):
         told: list[str] = []

@@ -75,10 +75,10 @@ class Shop:
 @pytest.fixture
 def shop(spark: SparkSession, tmp_path: Path) -> Shop:
     """Two transactions of two tables are published."""
-    return begun(spark, tmp_path, "delta")
+    return start_in_background(spark, tmp_path, "delta")
 
 
-def begun(spark: SparkSession, tmp_path: Path, format_: str) -> Shop:
+def start_in_background(spark: SparkSession, tmp_path: Path, format_: str) -> Shop:
     log = WrittenLog(tmp_path / "log", "postgresql")
     shop = Shop(spark, log, tmp_path / "lake", {"target_format": format_})
     shop.commit(a=10, b=11)
@@ -91,7 +91,7 @@ def begun(spark: SparkSession, tmp_path: Path, format_: str) -> Shop:
 def test_a_table_that_the_source_dropped_is_retired_and_older_snapshots_show_it(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:
-    shop = begun(spark, tmp_path, format_)
+    shop = start_in_background(spark, tmp_path, format_)
     files = sorted((shop.lake / GONE).rglob("*"))
     shop.log.drop(GONE)
     shop.commit(a=30)
@@ -162,7 +162,7 @@ def test_a_transaction_that_waits_for_its_rows_becomes_whole_without_them(shop: 
 def test_it_is_taken_up_again_from_where_it_was_left(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:
-    shop = begun(spark, tmp_path, format_)
+    shop = start_in_background(spark, tmp_path, format_)
     shop.retire()
     shop.commit(a=30, b=31)
     shop.commit(a=40)

@@ -19,7 +19,7 @@ from pyspark.sql.types import IntegerType, LongType
 import lakeingest
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.table.record_schemas import CarriedSchemas, RegistrySchemas
-from lakeingest.apply.window.offset_ranges import Reach
+from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resolve import learned
 from lakeingest.config import load_config
 from lakeingest.decode.columns import SourceColumn
@@ -216,14 +216,14 @@ def test_the_middle_of_a_window_is_looked_at_only_for_schemas_that_its_edges_do_
     old = record(2, OLD, event({"id": 1, "n": 1}))
     new = record(4, NEW, event({"id": 1, "n": 1, "channel": None}))
     source = Kept(log_of(spark, [old, old, new, old]))
-    reach = Reach(None, (OffsetRange("t", 0, 0, 4),), frozenset())
+    ranges = WindowRanges(None, (OffsetRange("t", 0, 0, 4),), frozenset())
     schemas = RegistrySchemas(Asked())
     tags = [value[:5] for value in (old, new)]
-    assert learned(schemas, tags[:1], source, reach)
+    assert learned(schemas, tags[:1], source, ranges)
     assert source.asked == [1, 1]
-    assert learned(schemas, tags, source, reach)
+    assert learned(schemas, tags, source, ranges)
     assert source.asked == [1, 1, 1, 1, 4]
-    assert not learned(schemas, tags, source, reach)
+    assert not learned(schemas, tags, source, ranges)
     assert source.asked == [1, 1, 1, 1, 4]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.window.resnapshot_cut_over import Seam
+from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import LEDGER_FOLDER
 from lakeingest.reader import open_lake
@@ -140,10 +140,10 @@ def test_a_snapshot_that_is_not_complete_is_waited_for_by_later_runs(
 def test_a_connector_that_only_sends_again_opens_no_epoch(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def opened(*_: object) -> Seam:
+    def opened(*_: object) -> SnapshotCutOver:
         raise AssertionError
 
-    monkeypatch.setattr("lakeingest.apply.window.resolve.seam", opened)
+    monkeypatch.setattr("lakeingest.apply.window.resolve.cut_over", opened)
     log.ingest(spark, lake, **REPLACE)
     log.run = "restarted"
     commit(log, 7, None, 1_100, ("a", 1, 11))

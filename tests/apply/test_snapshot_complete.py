@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from lakeingest.apply.window.contents import Contents, Portion
 from lakeingest.apply.window.initial_snapshot import Phase, awaited, phase_after, proven_by_marks
-from lakeingest.apply.window.offset_ranges import Reach
+from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Frontier
 from lakeingest.source.contract import OffsetRange, TopicPartition
 
-ALL_HEARD = Reach(None, (), frozenset())
-ONE_SILENT = Reach(None, (), frozenset(), frozenset({"t.public.documents"}))
+ALL_HEARD = WindowRanges(None, (), frozenset())
+ONE_SILENT = WindowRanges(None, (), frozenset(), frozenset({"t.public.documents"}))
 
 
 def rows(table: str, *marks: str) -> Portion:
@@ -26,15 +26,15 @@ def streamed(table: str) -> Portion:
 
 
 def judged(
-    *portions: Portion, reach: Reach = ALL_HEARD, final: bool = False, any_end: bool = False
+    *portions: Portion, ranges: WindowRanges = ALL_HEARD, final: bool = False, any_end: bool = False
 ) -> Phase:
-    return phase_after(Contents(portions), reach, Frontier(), any_end=any_end, final=final)
+    return phase_after(Contents(portions), ranges, Frontier(), any_end=any_end, final=final)
 
 
 def test_the_last_marker_with_every_table_closed_completes_it() -> None:
     first, last = rows("a", "true", "last_in_data_collection"), rows("b", "true", "last")
     assert judged(first, last) is Phase.LOADED
-    assert judged(first, last, reach=ONE_SILENT) is Phase.LOADED
+    assert judged(first, last, ranges=ONE_SILENT) is Phase.LOADED
 
 
 def test_the_last_marker_alone_does_not_while_another_table_is_open() -> None:
@@ -51,8 +51,8 @@ def test_a_first_table_of_one_row_is_closed_by_the_mark_that_begins_it() -> None
 def test_a_transaction_that_is_announced_early_does_not_complete_it() -> None:
     # The transaction topic was copied before the rows: its ENDs tell nothing of other topics.
     closed = rows("a", "true", "last_in_data_collection")
-    assert judged(closed, reach=ONE_SILENT, any_end=True) is Phase.LOADING
-    assert judged(closed, streamed("a"), reach=ONE_SILENT) is Phase.LOADING
+    assert judged(closed, ranges=ONE_SILENT, any_end=True) is Phase.LOADING
+    assert judged(closed, streamed("a"), ranges=ONE_SILENT) is Phase.LOADING
 
 
 def test_streaming_completes_it_where_the_last_table_was_empty() -> None:
@@ -63,7 +63,7 @@ def test_streaming_completes_it_where_the_last_table_was_empty() -> None:
 
 def test_a_recording_that_gets_no_more_records_need_not_be_heard_in_every_topic() -> None:
     closed = rows("a", "true", "last_in_data_collection")
-    assert judged(closed, reach=ONE_SILENT, final=True, any_end=True) is Phase.LOADED
+    assert judged(closed, ranges=ONE_SILENT, final=True, any_end=True) is Phase.LOADED
 
 
 def test_rows_of_a_connector_without_markers_are_complete_when_something_streamed() -> None:
@@ -72,25 +72,25 @@ def test_rows_of_a_connector_without_markers_are_complete_when_something_streame
 
 
 LOADED = (rows("a", "first", "last_in_data_collection"), rows("b", "true", "last"))
-BOTH_READ = Reach(
+BOTH_READ = WindowRanges(
     None,
     (OffsetRange("t.public.a", 0, 0, 5), OffsetRange("t.public.b", 0, 0, 5)),
     frozenset(),
 )
 
 
-def proven(*portions: Portion, reach: Reach = BOTH_READ, later: str | None = None) -> bool:
+def proven(*portions: Portion, ranges: WindowRanges = BOTH_READ, later: str | None = None) -> bool:
     topics = ["t.public.a", "t.public.b", *([f"t.public.{later}"] if later else [])]
-    return proven_by_marks(Contents(portions), reach, lambda: topics)
+    return proven_by_marks(Contents(portions), ranges, lambda: topics)
 
 
 def test_end_marks_prove_a_snapshot_whole_where_each_topic_has_one_partition() -> None:
     assert proven(*LOADED)
-    assert not proven(*LOADED, reach=replace(BOTH_READ, unordered=frozenset({"t.public.b"})))
+    assert not proven(*LOADED, ranges=replace(BOTH_READ, unordered=frozenset({"t.public.b"})))
 
 
 def test_end_marks_prove_nothing_while_a_topic_has_no_record_or_was_only_just_made() -> None:
-    assert not proven(*LOADED, reach=replace(BOTH_READ, silent=frozenset({"t.public.c"})))
+    assert not proven(*LOADED, ranges=replace(BOTH_READ, silent=frozenset({"t.public.c"})))
     assert not proven(*LOADED, later="c")
 
 

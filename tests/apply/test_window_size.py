@@ -7,7 +7,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 
 from lakeingest.apply.window.contents import Contents, Portion
-from lakeingest.apply.window.offset_ranges import GROWTH, Limits, Reach, plan_reach
+from lakeingest.apply.window.offset_ranges import GROWTH, Limits, WindowRanges, plan_window_ranges
 from lakeingest.apply.window.size import Span, behind_the_first
 from lakeingest.apply.window.window import Window
 from lakeingest.frame_schemas import Kind
@@ -21,15 +21,15 @@ BACKLOG = Log(80_000_000, {A: 60_000_000, B: 40_000_000})
 SPAN = Span(250_000, 1 << 30)
 
 
-def planned(span: Span) -> Reach:
-    return plan_reach(BACKLOG, ENDS.topic, Frontier(), span.aimed, span.limits)
+def planned(span: Span) -> WindowRanges:
+    return plan_window_ranges(BACKLOG, ENDS.topic, Frontier(), span.aimed, span.limits)
 
 
-def ends_of(reach: Reach) -> int:
-    return reach.transactions.end - reach.transactions.start if reach.transactions else 0
+def ends_of(ranges: WindowRanges) -> int:
+    return ranges.transactions.end - ranges.transactions.start if ranges.transactions else 0
 
 
-def without_batch(reach: Reach, *kinds: str, in_the_way: End | None) -> Window:
+def without_batch(ranges: WindowRanges, *kinds: str, in_the_way: End | None) -> Window:
     """Return a window that completed nothing: ``a`` was read to position 50, ``b`` to 80."""
     found = [
         Portion(place, "t", kind, 1, 0, position, 0, frozenset())
@@ -38,7 +38,14 @@ def without_batch(reach: Reach, *kinds: str, in_the_way: End | None) -> Window:
     ]
     nothing: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
     return Window(
-        reach, Contents(tuple(found)), nothing, nothing, False, "", waiting=1, in_the_way=in_the_way
+        ranges,
+        Contents(tuple(found)),
+        nothing,
+        nothing,
+        False,
+        "",
+        waiting=1,
+        in_the_way=in_the_way,
     )
 
 
@@ -59,22 +66,22 @@ def test_rows_that_came_again_at_least_double_what_is_read() -> None:
 
 
 def test_a_snapshot_larger_than_a_window_brings_no_more_ends_to_the_driver() -> None:
-    span, reach = SPAN, planned(SPAN)
+    span, ranges = SPAN, planned(SPAN)
     for _ in range(3):
-        window = without_batch(reach, Kind.SNAPSHOT, in_the_way=End(9, 3, "70"))
+        window = without_batch(ranges, Kind.SNAPSHOT, in_the_way=End(9, 3, "70"))
         span = span.after_nothing(window, None)
-        reach = planned(span)
-        assert ends_of(reach) <= 500_002
-    assert reach.records == GROWTH**3 * 250_000
+        ranges = planned(span)
+        assert ends_of(ranges) <= 500_002
+    assert ranges.records == GROWTH**3 * 250_000
 
 
 def test_rows_that_are_nowhere_are_looked_for_without_more_ends() -> None:
     window = without_batch(planned(SPAN), Kind.ROW, in_the_way=End(9, 3, "40"))
     span = SPAN.after_nothing(window, None)
     assert (span.growth, span.ends_growth) == (GROWTH, 1)
-    everything = replace(window, reach=replace(window.reach, cut_short=frozenset()))
+    everything = replace(window, ranges=replace(window.ranges, cut_short=frozenset()))
     assert window.is_unfinished(None)
-    assert everything.reach.more_ends
+    assert everything.ranges.more_ends
     assert not everything.is_unfinished(None)
 
 
@@ -87,19 +94,19 @@ def test_tables_ahead_of_the_ledger_are_reached_whatever_it_takes() -> None:
 
 def test_large_records_make_a_window_of_fewer() -> None:
     sizes = {A: 100_000.0, B: 100.0}
-    reach = planned(Span(250_000, 100 << 20, sizes=sizes))
+    ranges = planned(Span(250_000, 100 << 20, sizes=sizes))
     octets = sum(
         (part.end - part.start) * sizes[TopicPartition(part.topic, part.partition)]
-        for part in reach.data
+        for part in ranges.data
     )
     assert 50 << 20 < octets < 110 << 20
     small = Log(10, {A: 100, B: 100})
     limits = Limits(octets=100 << 20, sizes=sizes)
-    assert plan_reach(small, ENDS.topic, Frontier(), 250_000, limits).whole
+    assert plan_window_ranges(small, ENDS.topic, Frontier(), 250_000, limits).whole
 
 
 def test_a_window_that_is_too_large_by_one_partition_alone_is_cut_there_too() -> None:
     alone = Log(10, {A: 10_000})
     limits = Limits(octets=100 << 20, sizes={A: 1_000_000.0})
-    reach = plan_reach(alone, ENDS.topic, Frontier(), 250_000, limits)
-    assert reach.data == (OffsetRange("px.a", 0, 0, 104),)
+    ranges = plan_window_ranges(alone, ENDS.topic, Frontier(), 250_000, limits)
+    assert ranges.data == (OffsetRange("px.a", 0, 0, 104),)

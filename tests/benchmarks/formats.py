@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.apply.run import run_pipeline
-from lakeingest.apply.table.record_schemas import opened_schemas
+from lakeingest.apply.table.record_schemas import open_schemas
 from lakeingest.config import load_config
 from lakeingest.errors import UnavailableError
 from lakeingest.reader import open_lake
@@ -88,7 +88,7 @@ def decodings(spark: SparkSession, chain: Chain, run: LiveRun, rounds: int) -> l
     """Return the seconds that decoding the header fields of all data records took."""
     config = load_config(run.configuration(chain, Path("unused")))
     with (
-        closing(opened_schemas(spark, config.source)) as schemas,
+        closing(open_schemas(spark, config.source)) as schemas,
         closing(open_source(spark, config.source)) as source,
     ):
         bounds = source.watermarks(source.topics())

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from lakeingest.apply.batch.changeset import changeset, folds_undecoded, rows_pass
-from lakeingest.apply.batch.latest_per_key import winners
-from lakeingest.apply.batch_stats import Share, shares
+from lakeingest.apply.batch.latest_per_key import latest
+from lakeingest.apply.batch_stats import BatchStats, batch_stats
 from lakeingest.decode.columns import Encodings, declared
 from lakeingest.folders import LakeFolders
 from lakeingest.frame_schemas import CHANGE
@@ -93,11 +93,11 @@ class Ingest:
     def deliver(self, rounds: Sequence[Iterable[object]]) -> Iterable[int]:
         """Apply each round as one batch; yields its number when it is in the table."""
         frame = self._frame(rounds)
-        found = shares(frame, self._spec.format)
+        found = batch_stats(frame, self._spec.format)
         for number in range(len(rounds)):
             self._apply(
                 frame.where(F.col("batch") == number).drop("batch"),
-                [share for share in found if share.batch == number],
+                [stats for stats in found if stats.batch == number],
             )
             yield number
 
@@ -128,10 +128,10 @@ class Ingest:
                 rows.append(tuple(named[name] for name in _BATCHED.fieldNames()))
         return self._spark.createDataFrame(rows, _BATCHED)
 
-    def _apply(self, changes: DataFrame, mine: Sequence[Share]) -> None:
+    def _apply(self, changes: DataFrame, mine: Sequence[BatchStats]) -> None:
         previous, self._batch = self.state, self._batch + 1
         # As ``BatchWriter._apply`` does it.
-        floors = [share.floor for share in mine] + ([previous.note.floor] if previous else [])
+        floors = [stats.floor for stats in mine] + ([previous.note.floor] if previous else [])
         lake = self.sink.read(COLLECTION, previous.version) if previous else None
         note = CommitNote(
             PIPELINE, COLLECTION, "run", token(1, self._batch), self._batch, self._batch, ""
@@ -139,7 +139,7 @@ class Ingest:
         floor = max(floors, default="")
         as_text = folds_undecoded(mine, self.table, floor)
         as_text = as_text and not (self._spec.whole and rows_pass(changes, mine))
-        folded = winners(changes, [COLLECTION]) if as_text else None
+        folded = latest(changes, [COLLECTION]) if as_text else None
         graves = previous.note.high if previous and previous.note.tombstones else ""
         payloads, _ = changeset(changes, mine, self.table, self._spec, floor, lake, folded, graves)
         self.state = self.sink.apply(payloads, note, previous)

@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.apply.pipeline_spec import pipeline_spec
-from lakeingest.apply.table.record_schemas import opened_schemas
+from lakeingest.apply.table.record_schemas import open_schemas
 from lakeingest.config import load_config
 from lakeingest.plan.window import window_changes
 from lakeingest.source import open_source
@@ -22,7 +22,7 @@ def changes_of(spark: SparkSession, run: LiveRun, chain: Chain) -> DataFrame:
     config = load_config(run.configuration(chain, Path("unused")))
     with (
         closing(open_source(spark, config.source)) as source,
-        closing(opened_schemas(spark, config.source)) as schemas,
+        closing(open_schemas(spark, config.source)) as schemas,
     ):
         bounds = source.watermarks(source.topics())
         records = source.read(

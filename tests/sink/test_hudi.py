@@ -407,7 +407,7 @@ def test_a_foreign_upsert_is_found_before_a_batch_and_behind_one(hudi_lake: Lake
     assert hudi_lake.sink.state(COLLECTION, known) == hudi_lake.state
     path = hudi_lake.sink.path(COLLECTION)
     rows = hudi_lake.spark.read.format("hudi").options(**READ_OPTIONS).load(path)
-    made = hudi_table.opened_table(hudi_lake.spark, path).getTableConfig().getTableName()
+    made = hudi_table.load_table(hudi_lake.spark, path).getTableConfig().getTableName()
     writer = rows.drop(*HUDI_COLUMNS).withColumn("n", F.lit(7)).write.format("hudi")
     writer.option("hoodie.table.name", made).mode("append").save(path)
     with pytest.raises(DataError, match="changed the rows of table 'public.docs': UPSERT"):

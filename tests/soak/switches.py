@@ -28,7 +28,7 @@ from lakeingest.apply.lake import LakeState
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.window import whole_transactions as settling
 from lakeingest.apply.window.end_markers import SeenEnd
-from lakeingest.apply.window.incomplete_transaction import Shortfall
+from lakeingest.apply.window.incomplete_transaction import IncompleteTransaction
 from lakeingest.apply.window.window import Window
 from lakeingest.errors import TransientError
 from lakeingest.ledger.publication import Publication
@@ -57,7 +57,7 @@ def trust_ends(patch: pytest.MonkeyPatch) -> None:
     """Let every transaction be complete whose END was read, whatever of it is there."""
 
     def everything(
-        ends: Sequence[SeenEnd], _passed: str | None, *_lacking: Shortfall | None
+        ends: Sequence[SeenEnd], _passed: str | None, *_lacking: IncompleteTransaction | None
     ) -> tuple[None, list[SeenEnd]]:
         return None, list(ends)
 

@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 from pyspark.sql import Row, SparkSession
 
 from lakeingest import frame_schemas
-from lakeingest.apply.window.offset_ranges import plan_reach
+from lakeingest.apply.window.offset_ranges import plan_window_ranges
 from lakeingest.errors import AccessError, DataError, UnavailableError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.source import (
@@ -130,20 +130,20 @@ def test_a_topic_made_again_has_another_id_and_is_not_read_on(
     broker.create_topics({topic: 1})
     produce(broker, topic, 3)
     found = source(spark, broker, prefix)
-    reach = plan_reach(found, None, Frontier(), 100)
-    applied = Frontier(offsets={topic: {0: 3}}).with_topic_ids(reach.topic_ids)
-    assert plan_reach(found, None, applied, 100).nothing
+    ranges = plan_window_ranges(found, None, Frontier(), 100)
+    applied = Frontier(offsets={topic: {0: 3}}).with_topic_ids(ranges.topic_ids)
+    assert plan_window_ranges(found, None, applied, 100).nothing
     broker.delete_topic(topic)
     with pytest.raises(MissingTopicError, match=f"'{topic}' does not exist"):
         found.watermarks([topic])
     broker.create_topics({topic: 1, f"{prefix}.b": 1})
     produce(broker, topic, 5)
     with pytest.raises(DataError, match=f"id of topic '{topic}' is another one"):
-        plan_reach(found, None, applied, 100)
+        plan_window_ranges(found, None, applied, 100)
     without = replace(applied, topic_ids={})
-    assert [(part.start, part.end) for part in plan_reach(found, None, without, 100).data] == [
-        (3, 5)
-    ]
+    assert [
+        (part.start, part.end) for part in plan_window_ranges(found, None, without, 100).data
+    ] == [(3, 5)]
 
 
 def test_aborted_transactions_are_not_seen(

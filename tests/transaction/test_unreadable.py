@@ -75,7 +75,7 @@ EACH: dict[str, tuple[Sequence[At], tuple[int, int, int] | None]] = {
 }
 
 
-def held(
+def local_checkpoint(
     spark: SparkSession, cases: Sequence[Sequence[At]], released: str, *, initial: bool
 ) -> dict[int, tuple[int, int, str]]:
     rows = []
@@ -112,7 +112,9 @@ def test_an_unreadable_record_holds_its_partition_unless_it_was_sent_again(
     released: str,
     initial: bool,
 ) -> None:
-    found = held(spark, [records for records, _ in cases.values()], released, initial=initial)
+    found = local_checkpoint(
+        spark, [records for records, _ in cases.values()], released, initial=initial
+    )
     expected = {
         name: None if told is None else (*told[:2], after(0, told[2]) if told[2] else "")
         for name, (_, told) in cases.items()

@@ -28,7 +28,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply.table.record_schemas import Schemas
-from lakeingest.engine.local_checkpoint import held
+from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan import handover as plan
@@ -99,7 +99,7 @@ def handover(
     for place, offset in checkpoints.items():
         check_retained([OffsetRange(place.topic, place.partition, offset, offset)], marks)
     topic = window_metadata(_read(source, [markers], schemas), spec)
-    ends = held(over(window_boundaries(topic, spec)))
+    ends = local_checkpoint(over(window_boundaries(topic, spec)))
     search = _Search(source, checkpoints, marks, spec, schemas, ends, margin_seconds)
     depth = DEPTH
     while True:
@@ -168,7 +168,7 @@ class _Search:
             return max(self.marks[place].earliest, self.checkpoints[place] - depth)
 
         checkpoints = {(place.topic, place.partition): at for place, at in self.checkpoints.items()}
-        sided = held(plan.with_sides(self.changes(begin, depth), checkpoints))
+        sided = local_checkpoint(plan.with_sides(self.changes(begin, depth), checkpoints))
         first = self._first_behind(sided)
         over = plan.last_over(self.ends, first, self.margin_seconds).first()
         # Without an END everything that was streamed is above, and the initial snapshot below.

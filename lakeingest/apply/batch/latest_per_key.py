@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.engine.local_checkpoint import held
-from lakeingest.plan.table import record_winners
+from lakeingest.engine.local_checkpoint import local_checkpoint
+from lakeingest.plan.table import record_latest
 
 _INSERTS = ("c", "r")
 
@@ -28,7 +28,7 @@ def key_counts(first_op: str) -> tuple[Column, Column]:
 
 
 @dataclass(frozen=True)
-class Winners:
+class LatestPerKey:
     """Folded changes of some tables of a batch.
 
     Attributes:
@@ -46,13 +46,13 @@ class Winners:
         return self.frame.where(F.col("collection") == collection).drop("collection")
 
 
-def winners(changes: DataFrame, collections: Collection[str]) -> Winners | None:
+def latest(changes: DataFrame, collections: Collection[str]) -> LatestPerKey | None:
     """Fold the changes of ``collections``; null when there are none."""
     if not collections:
         return None
-    frame = held(record_winners(changes, collections))
+    frame = local_checkpoint(record_latest(changes, collections))
     rows = frame.groupBy("collection").agg(*key_counts("first_op")).collect()
-    return Winners(
+    return LatestPerKey(
         frame,
         {row["collection"]: row["keys"] for row in rows},
         {row["collection"]: row["inserted"] for row in rows},

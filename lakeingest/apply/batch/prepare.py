@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply.batch.changeset import folds_undecoded, rows_pass
-from lakeingest.apply.batch.latest_per_key import Winners, winners
-from lakeingest.apply.batch_stats import Share, may_move_unnamed
+from lakeingest.apply.batch.latest_per_key import LatestPerKey, latest
+from lakeingest.apply.batch_stats import BatchStats, may_move_without_header
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.parallel import side_by_side
 from lakeingest.apply.spark_errors import explained
@@ -38,7 +38,7 @@ class TablePart:
 
     Attributes:
         table: Its columns and key.
-        shares: Summaries of its changes.
+        batch_stats: Summaries of its changes.
         changes: Its changes in the batch.
         floor: Position of its newest truncate so far; empty: none.
         undecoded: Whether its winners are found without decoding a row.
@@ -46,7 +46,7 @@ class TablePart:
     """
 
     table: TableSpec
-    shares: tuple[Share, ...]
+    batch_stats: tuple[BatchStats, ...]
     changes: DataFrame
     floor: str
     undecoded: bool
@@ -59,15 +59,15 @@ class PreparedBatch:
 
     Attributes:
         index: Its index in the window.
-        shares: Summaries of all its changes.
+        batch_stats: Summaries of all its changes.
         parts: Its tables, the largest first: with few workers the long ones must not start last.
-        winners: Folded changes of the tables that fold undecoded.
+        latest: Folded changes of the tables that fold undecoded.
     """
 
     index: int
-    shares: tuple[Share, ...]
+    batch_stats: tuple[BatchStats, ...]
     parts: tuple[TablePart, ...]
-    winners: Winners | None
+    latest: LatestPerKey | None
 
     @property
     def foreseen(self) -> bool:
@@ -105,21 +105,21 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
         ConfigError: A table's columns or key cannot be settled.
         DataError: A value cannot be read.
     """
-    mine = tuple(share for share in window.shares if share.batch == index)
+    mine = tuple(stats for stats in window.batch_stats if stats.batch == index)
     if index == SNAPSHOT_BATCH and state.head.frontier.epoch:
         mine += _swept(state, book)
     elif not state.head.frontier.streaming and (index == SNAPSHOT_BATCH or not window.whole):
         mine += _left_behind(window.contents, index, state, book)
-    by_table: dict[str, list[Share]] = {}
-    for share in mine:
-        by_table.setdefault(share.collection, []).append(share)
+    by_table: dict[str, list[BatchStats]] = {}
+    for stats in mine:
+        by_table.setdefault(stats.collection, []).append(stats)
     # A truncate of a table that has no rows yet, here or in the lake: nothing to sweep away.
     touched = [
         name
         for name, found in by_table.items()
-        if name in state.tables or any(share.rows for share in found)
+        if name in state.tables or any(stats.rows for stats in found)
     ]
-    touched.sort(key=lambda name: -sum(share.rows for share in by_table[name]))
+    touched.sort(key=lambda name: -sum(stats.rows for stats in by_table[name]))
     changes = of_batch(
         window.changes, window.cuts, index, window.frontier_position, snapshot=window.snapshot
     )
@@ -131,11 +131,11 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
     parts = tuple(side_by_side(part, touched))
     text = [part.table.collection for part in parts if part.undecoded]
     with explained(", ".join(text)):
-        folded = winners(changes, text)
+        folded = latest(changes, text)
     return PreparedBatch(index, mine, parts, folded)
 
 
-def _swept(state: LakeState, book: TableBook) -> tuple[Share, ...]:
+def _swept(state: LakeState, book: TableBook) -> tuple[BatchStats, ...]:
     """Truncate every table below a snapshot that replaces them: what it lacks is gone.
 
     An empty table has no row in a snapshot, so this is about those, too, that it does not name.
@@ -143,7 +143,7 @@ def _swept(state: LakeState, book: TableBook) -> tuple[Share, ...]:
     floor = snapshot_floor(state.head.frontier.epoch)
     nowhere = TopicPartition("", 0)
     return tuple(
-        Share(SNAPSHOT_BATCH, nowhere, name, 0, 0, "", "", floor)
+        BatchStats(SNAPSHOT_BATCH, nowhere, name, 0, 0, "", "", floor)
         for name in state.tables
         if book.is_read(name)
     )
@@ -151,7 +151,7 @@ def _swept(state: LakeState, book: TableBook) -> tuple[Share, ...]:
 
 def _left_behind(
     found: Contents, index: int, state: LakeState, book: TableBook
-) -> tuple[Share, ...]:
+) -> tuple[BatchStats, ...]:
     """Truncate what a killed run wrote of an attempt at the snapshot that was replaced since.
 
     Such a table is in no publication. Where an epoch begins, every table is truncated anyhow.
@@ -164,30 +164,39 @@ def _left_behind(
     )
     floors = {name: swept_below(found, name, note.high) for name, note in unpublished}
     return tuple(
-        Share(index, nowhere, name, 0, 0, "", "", floor) for name, floor in floors.items() if floor
+        BatchStats(index, nowhere, name, 0, 0, "", "", floor)
+        for name, floor in floors.items()
+        if floor
     )
 
 
 def _part(
     changes: DataFrame,
     collection: str,
-    shares: Sequence[Share],
+    batch_stats: Sequence[BatchStats],
     state: LakeState,
     book: TableBook,
     whole: bool,
 ) -> TablePart:
     previous = state.tables.get(collection)
     mine = changes.where(F.col("collection") == collection)
-    table = book.spec(collection, shares, mine, previous)
+    table = book.spec(collection, batch_stats, mine, previous)
     if table.doubtful(book.encodings(collection)):
-        shares = [share.doubted() for share in shares]
+        batch_stats = [stats.doubted() for stats in batch_stats]
     if table.key_in_value and table.keyless is None:
-        shares = [share.any_moved() for share in shares]
-    if whole and table.keyless is None and may_move_unnamed(shares):
+        batch_stats = [stats.any_moved() for stats in batch_stats]
+    if whole and table.keyless is None and may_move_without_header(batch_stats):
         marked = with_moves(mine)
         if not keys_passed(marked).isEmpty():
-            mine, shares = marked, [replace(share, relocated=share.rows) for share in shares]
-    floor = max([share.floor for share in shares] + ([previous.note.floor] if previous else []))
-    undecoded = folds_undecoded(shares, table, floor) and not (whole and rows_pass(mine, shares))
+            mine, batch_stats = (
+                marked,
+                [replace(stats, relocated=stats.rows) for stats in batch_stats],
+            )
+    floor = max(
+        [stats.floor for stats in batch_stats] + ([previous.note.floor] if previous else [])
+    )
+    undecoded = folds_undecoded(batch_stats, table, floor) and not (
+        whole and rows_pass(mine, batch_stats)
+    )
     foreseen = book.foreseen(table, previous)
-    return TablePart(table, tuple(shares), mine, floor, undecoded, foreseen)
+    return TablePart(table, tuple(batch_stats), mine, floor, undecoded, foreseen)

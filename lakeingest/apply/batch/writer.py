@@ -148,7 +148,7 @@ class BatchWriter:
             tables=tables,
             paths=self.folders.named(tables),
             transactions=cut.transactions if cut else 0,
-            events=sum(share.rows for share in batch.shares),
+            events=sum(stats.rows for stats in batch.batch_stats),
             opened=_opened(state.head.frontier, frontier),
             frontier=frontier,
             schemas=_new_schemas(state, changed),
@@ -164,16 +164,16 @@ class BatchWriter:
         """Commit one table's part; returns its state and the number of its merge payloads."""
         collection = part.table.collection
         previous = state.tables.get(collection)
-        asks = not part.undecoded and asks_lake(part.shares, part.table)
+        asks = not part.undecoded and asks_lake(part.batch_stats, part.table)
         with explained(collection):
             payloads, count = changeset(
                 part.changes,
-                part.shares,
+                part.batch_stats,
                 part.table,
                 self.spec,
                 part.floor,
                 self.sink.read(collection, previous.version) if previous and asks else None,
-                batch.winners if part.undecoded else None,
+                batch.latest if part.undecoded else None,
                 previous.note.high if previous and previous.note.tombstones else "",
             )
             schema = part.table.source or (previous.note.schema if previous else "")

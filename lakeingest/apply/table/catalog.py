@@ -9,8 +9,8 @@ from threading import Lock
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from lakeingest.apply.batch_stats import Share
-from lakeingest.apply.table.partition import settled_partition
+from lakeingest.apply.batch_stats import BatchStats
+from lakeingest.apply.table.partition import resolve_partition
 from lakeingest.apply.table.resolve import table_spec
 from lakeingest.config.model import PipelineConfig
 from lakeingest.decode.columns import Encodings
@@ -101,7 +101,7 @@ class TableBook:
     def spec(
         self,
         collection: str,
-        shares: Sequence[Share],
+        batch_stats: Sequence[BatchStats],
         changes: DataFrame,
         state: TableState | None,
     ) -> TableSpec:
@@ -109,13 +109,13 @@ class TableBook:
         if state and state.note.event and not self._spec.names.event:
             raise _turned_off(collection)
         declared = self._config.table(collection)
-        tags = frozenset(tag for share in shares for tag in share.value_tags)
+        tags = frozenset(tag for stats in batch_stats for tag in stats.value_tags)
         defaulted = self._spec.format.defaulted(tags)
         if defaulted:
             self._warn(replaced_nulls_warning(collection, defaulted))
         table = table_spec(
             collection,
-            shares,
+            batch_stats,
             self._ddl.get(collection) or self._as_adopted(collection, state),
             declared.key or (state.note.key if state else ()),
             self._schema(collection, state),
@@ -140,7 +140,7 @@ class TableBook:
             table = replace(table, key=state.note.key)
         return replace(
             table,
-            partition=settled_partition(table, declared.partition, state),
+            partition=resolve_partition(table, declared.partition, state),
             encodings=self.encodings(collection),
         )
 

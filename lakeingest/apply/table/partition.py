@@ -7,7 +7,7 @@ from lakeingest.plan.spec import TableSpec
 from lakeingest.sink.contract import TableState
 
 
-def settled_partition(
+def resolve_partition(
     table: TableSpec, declared: tuple[str, ...], state: TableState | None
 ) -> tuple[str, ...]:
     """Return the partition columns: the table's own, or, of a new one, those declared.

@@ -184,7 +184,7 @@ def _is_tag(octets: bytes) -> bool:
     return len(octets) == TAG_OCTETS and octets[0] == 0
 
 
-def opened_schemas(spark: SparkSession, config: SourceConfig) -> Schemas:
+def open_schemas(spark: SparkSession, config: SourceConfig) -> Schemas:
     """Return what reads the schemas of a source's records; nothing is asked yet.
 
     Raises:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from pyspark.sql.types import StructType
 
-from lakeingest.apply.batch_stats import Share
+from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.cell_guard import refuse_cells
 from lakeingest.apply.table.schema_policy import Evolution
 from lakeingest.decode import logical
@@ -43,7 +43,7 @@ The second argument tells whether they come in cells (``decode/cell.py``).
 
 def table_spec(
     collection: str,
-    shares: Sequence[Share],
+    batch_stats: Sequence[BatchStats],
     ddl: StructType | None,
     key: Sequence[str],
     lake: StructType | None,
@@ -61,7 +61,7 @@ def table_spec(
 
     Args:
         collection: The source table.
-        shares: What the batch holds of it.
+        batch_stats: What the batch holds of it.
         ddl: Declared schema, if any.
         key: Declared key columns; empty: the record key's fields.
         lake: Schema of the target table, if it exists.
@@ -79,7 +79,7 @@ def table_spec(
             cells that cannot be read.
         DataError: The schema changed in a way that the settings do not allow.
     """
-    shown = spec.format.shown(_samples(shares, too_large))
+    shown = spec.format.shown(_samples(batch_stats, too_large))
     refuse_cells(collection, shown, spec.connector)
     stored = _stored(lake, spec)
     known = _declared(collection, ddl, shown.columns, spec) if ddl is not None else ()
@@ -106,7 +106,7 @@ def table_spec(
         raise _without_policy(collection)
     in_keys = bool(shown.keys) and all(set(chosen) <= fields for fields in shown.keys)
     in_value = bool(keyless or key) and not in_keys
-    if not chosen or (not in_value and any(share.keyless for share in shares)):
+    if not chosen or (not in_value and any(stats.keyless for stats in batch_stats)):
         message = (
             f"Table '{collection}' has no key: its records come without one. Declare the columns "
             f"that identify a row with lakeingest.table.{collection}.key (the table then needs "
@@ -185,12 +185,12 @@ def _without_policy(collection: str) -> ConfigError:
     )
 
 
-def _samples(shares: Sequence[Share], too_large: str | None) -> Samples:
+def _samples(batch_stats: Sequence[BatchStats], too_large: str | None) -> Samples:
     return Samples(
-        tuple(share.sample for share in shares if share.sample),
-        tuple(key for share in shares for key in (share.sample_key, share.first_key) if key),
-        frozenset(tag for share in shares for tag in share.value_tags),
-        frozenset(tag for share in shares for tag in share.key_tags),
+        tuple(stats.sample for stats in batch_stats if stats.sample),
+        tuple(key for stats in batch_stats for key in (stats.sample_key, stats.first_key) if key),
+        frozenset(tag for stats in batch_stats for tag in stats.value_tags),
+        frozenset(tag for stats in batch_stats for tag in stats.key_tags),
         too_large,
     )
 

@@ -46,7 +46,7 @@ class Opened:
     transaction: str
 
 
-def seen_ends(boundaries: DataFrame, spec: PipelineSpec) -> SeenEnds:
+def read_end_markers(boundaries: DataFrame, spec: PipelineSpec) -> SeenEnds:
     """Bring the END summaries to the driver.
 
     Args:

@@ -23,7 +23,7 @@ MAX_EPOCHS = 100
 """A position names 65,536; servers that take turns would use them up, and each slows every row."""
 
 
-def opened_epochs(
+def find_new_epochs(
     metadata: DataFrame, domains: Collection[str], frontier: Frontier, spec: PipelineSpec
 ) -> tuple[Epoch, ...]:
     """Return the epochs of ``spec`` and those that a window opens.

@@ -20,7 +20,7 @@ NO_END = "the END of a later transaction is on the transaction topic, its own is
 
 
 @dataclass(frozen=True)
-class Shortfall:
+class IncompleteTransaction:
     """Why the oldest transaction that is not complete is not.
 
     Attributes:
@@ -43,7 +43,9 @@ class Shortfall:
     written_ms: int
 
 
-def first_short(changes: DataFrame, boundaries: DataFrame, counted: Column) -> Shortfall | None:
+def first_short(
+    changes: DataFrame, boundaries: DataFrame, counted: Column
+) -> IncompleteTransaction | None:
     """Return the first transaction that ``plan.shortfalls`` finds.
 
     Raises:
@@ -58,7 +60,7 @@ def first_short(changes: DataFrame, boundaries: DataFrame, counted: Column) -> S
     return short
 
 
-def _compressed(short: Shortfall) -> DataError:
+def _compressed(short: IncompleteTransaction) -> DataError:
     return DataError(
         f"Transaction {short.transaction} has rows of several statements on '{short.collection}' "
         "at one place of the binlog: MySQL compressed it (binlog_transaction_compression=ON). "
@@ -72,14 +74,14 @@ def _compressed(short: Shortfall) -> DataError:
 
 def first_interrupted(
     changes: DataFrame, boundaries: DataFrame, counted: Column
-) -> Shortfall | None:
+) -> IncompleteTransaction | None:
     """Return the first transaction that ``plan.interrupted`` finds."""
     return _first(plan.interrupted(changes, boundaries, counted), boundaries)
 
 
 def first_without_end(
     ends: Sequence[SeenEnd], opened: Opened | None, row: Unended | None, boundaries: DataFrame
-) -> Shortfall | None:
+) -> IncompleteTransaction | None:
     """Return the transaction without END that the first of ``ends`` passes, if any does.
 
     Args:
@@ -107,15 +109,15 @@ def first_without_end(
     else:
         return None
     _, written_ms = _of_end(boundaries, offset)
-    return Shortfall(offset, transaction, None, None, None, NO_END, written_ms)
+    return IncompleteTransaction(offset, transaction, None, None, None, NO_END, written_ms)
 
 
-def _first(lacking: DataFrame, boundaries: DataFrame) -> Shortfall | None:
+def _first(lacking: DataFrame, boundaries: DataFrame) -> IncompleteTransaction | None:
     found = lacking.orderBy("end_offset", "collection").first()
     if found is None:
         return None
     transaction, written_ms = _of_end(boundaries, found["end_offset"])
-    return Shortfall(
+    return IncompleteTransaction(
         found["end_offset"],
         transaction,
         found["collection"],
@@ -134,8 +136,8 @@ def _of_end(boundaries: DataFrame, offset: int) -> tuple[str, int]:
 
 
 def complete_prefix(
-    ends: Sequence[SeenEnd], passed: str | None, *lacking: Shortfall | None
-) -> tuple[Shortfall | None, list[SeenEnd]]:
+    ends: Sequence[SeenEnd], passed: str | None, *lacking: IncompleteTransaction | None
+) -> tuple[IncompleteTransaction | None, list[SeenEnd]]:
     """Return the complete transactions before the first that is not, and what that one lacks.
 
     Null where it lacks nothing that is known: some partition was not read past it yet.

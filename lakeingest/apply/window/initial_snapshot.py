@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection
 from enum import Enum
 
 from lakeingest.apply.window.contents import Contents
-from lakeingest.apply.window.offset_ranges import Reach
+from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Frontier
@@ -34,7 +34,7 @@ class Phase(Enum):
 
 
 def phase_after(
-    found: Contents, reach: Reach, frontier: Frontier, *, any_end: bool, final: bool
+    found: Contents, ranges: WindowRanges, frontier: Frontier, *, any_end: bool, final: bool
 ) -> Phase:
     """Tell where the initial snapshot stands.
 
@@ -42,38 +42,38 @@ def phase_after(
 
     Args:
         found: What the window holds.
-        reach: How far it was read, and which topics are still without their first record.
+        ranges: How far it was read, and which topics are still without their first record.
         frontier: Up to where everything is applied.
         any_end: Whether the window holds the END of a transaction.
         final: Whether the source is finished: topics without a record may stay so.
     """
     if frontier.streaming:
         return Phase.STREAMING
-    past = read_past(found, reach)
+    past = read_past(found, ranges)
     evidence = any_end or bool(found.streaming())
     if not any(True for _ in found.of(Kind.SNAPSHOT)):
         return Phase.STREAMING if evidence and past else Phase.LOADING
-    everywhere = final or not reach.silent
+    everywhere = final or not ranges.silent
     unmarked = evidence and found.snapshot_tables_closed() and everywhere
     over = past and (found.snapshot_marked_complete() or unmarked)
     return Phase.LOADED if over else Phase.LOADING
 
 
-def read_past(found: Contents, reach: Reach) -> bool:
+def read_past(found: Contents, ranges: WindowRanges) -> bool:
     """Return whether no partition of a window ends in the middle of an initial snapshot.
 
     Where one does, no snapshot is released, and none is judged by what it lacks.
 
     Args:
         found: What the window holds.
-        reach: How far it was read.
+        ranges: How far it was read.
     """
     streamed = found.streaming()
-    return all(where in streamed for where in reach.cut_short)
+    return all(where in streamed for where in ranges.cut_short)
 
 
 def proven_by_marks(
-    found: Contents, reach: Reach, topics_now: Callable[[], Collection[str]]
+    found: Contents, ranges: WindowRanges, topics_now: Callable[[], Collection[str]]
 ) -> bool:
     """Return whether the end marks prove that no row of the snapshot is still under way.
 
@@ -82,23 +82,23 @@ def proven_by_marks(
 
     Args:
         found: What the window holds.
-        reach: How far it was read.
+        ranges: How far it was read.
         topics_now: Gives the data topics that exist by now.
     """
     topics = {portion.where.topic for portion in found.of(Kind.SNAPSHOT)}
-    if topics & reach.unordered or reach.silent or reach.cut_short:
+    if topics & ranges.unordered or ranges.silent or ranges.cut_short:
         return False
     if not (topics and found.snapshot_ends_marked()):
         return False
-    return {part.topic for part in reach.data} >= set(topics_now())
+    return {part.topic for part in ranges.data} >= set(topics_now())
 
 
-def awaited(found: Contents, reach: Reach, phase: Phase) -> str | None:
+def awaited(found: Contents, ranges: WindowRanges, phase: Phase) -> str | None:
     """Return what the snapshot waits for, as a warning; null where there is no snapshot.
 
     Args:
         found: What the window holds; it does not prove that the snapshot is whole.
-        reach: How far it was read.
+        ranges: How far it was read.
         phase: Where the snapshot stands.
     """
     topics = {portion.where.topic for portion in found.of(Kind.SNAPSHOT)}
@@ -112,7 +112,7 @@ def awaited(found: Contents, reach: Reach, phase: Phase) -> str | None:
             else "the mark of its last row is not there yet"
         )
         return f"{_UNPUBLISHED}: {why}. Run again when the connector has written the rest."
-    unordered, silent = topics & reach.unordered, reach.silent
+    unordered, silent = topics & ranges.unordered, ranges.silent
     if unordered:
         why = f"its end marks are there, but topic {_few(unordered)} may have several partitions"
     elif silent:

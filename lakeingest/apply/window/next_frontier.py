@@ -25,9 +25,9 @@ def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
         index: Its index in the window; those before it are published by then.
         old: The frontier that the window was read from, or that of any batch before.
     """
-    old = old.with_topic_ids(window.reach.topic_ids)
-    offsets = window.reach.behind(old)
-    for where, offset in first_pending(window.shares, index).items():
+    old = old.with_topic_ids(window.ranges.topic_ids)
+    offsets = window.ranges.behind(old)
+    for where, offset in first_pending(window.batch_stats, index).items():
         offsets[where.topic][where.partition] = offset
     for where, bad in window.unreadable.items():
         parts = offsets.get(where.topic, {})
@@ -48,14 +48,14 @@ def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
             snapshot_run=taken.run,
             snapshot_place=taken.place,
             offsets=offsets,
-            read_offset=max(old.read_offset, window.reach.ends_head),
+            read_offset=max(old.read_offset, window.ranges.ends_head),
             streaming=True,
         )
     published = range(SNAPSHOT_BATCH + 1, index + 1)
     last = window.cuts[index - 1].last_offset
     # A transaction that waits needs its BEGIN again.
     read = window.ends_read_to if index == len(window.cuts) else None
-    committed = max((s.source_ms for s in window.shares if s.batch in published), default=0)
+    committed = max((s.source_ms for s in window.batch_stats if s.batch in published), default=0)
     return replace(
         old,
         end_offset=last,

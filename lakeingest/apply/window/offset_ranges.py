@@ -53,7 +53,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Reach:
+class WindowRanges:
     """Ranges of one window.
 
     Attributes:
@@ -122,14 +122,14 @@ class Reach:
         return not self.cut_short and not self.more_ends
 
 
-def plan_reach(
+def plan_window_ranges(
     source: Source,
     transaction_topic: str | None,
     frontier: Frontier,
     max_records: int,
     limits: Limits | None = None,
     rules: LogRules | None = None,
-) -> Reach:
+) -> WindowRanges:
     """Fix the ranges of a window.
 
     The transaction topic's watermark is taken first: the data topics' watermarks are then later
@@ -163,7 +163,7 @@ def plan_reach(
     aimed = _within_bytes(waiting, max_records, limits)
     granted = {
         place: min(waiting[place], max(count, limits.further.get(place, 0)))
-        for place, count in _shares(waiting, aimed).items()
+        for place, count in _portions(waiting, aimed).items()
     }
     data = tuple(
         OffsetRange(place.topic, place.partition, starts[place], starts[place] + granted[place])
@@ -176,7 +176,7 @@ def plan_reach(
     unordered = frozenset(
         place.topic for place, found in marks.items() if place.partition or found.observed
     )
-    reach = Reach(
+    ranges = WindowRanges(
         None,
         data,
         cut_short,
@@ -189,10 +189,10 @@ def plan_reach(
         accepted=log.warnings,
     )
     if ends is None:
-        return reach
+        return ranges
     stop = ends.start + _ends(ends.end - ends.start, aimed, sum(waiting.values()), limits.ends)
     transactions = replace(ends, end=stop) if stop > ends.start else None
-    return replace(reach, transactions=transactions, more_ends=stop < ends.end)
+    return replace(ranges, transactions=transactions, more_ends=stop < ends.end)
 
 
 def _unlisted(
@@ -241,7 +241,7 @@ def _known_marks(source: Source, topic: str) -> Mapping[TopicPartition, Watermar
         raise UnavailableError(message) from error
 
 
-def _shares(waiting: Mapping[TopicPartition, int], max_records: int) -> dict[TopicPartition, int]:
+def _portions(waiting: Mapping[TopicPartition, int], max_records: int) -> dict[TopicPartition, int]:
     """Return how many records of each partition are read."""
     total = sum(waiting.values())
     if total <= max_records:

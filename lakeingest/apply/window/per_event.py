@@ -24,9 +24,9 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.batch_stats import Share, shares
+from lakeingest.apply.batch_stats import BatchStats, batch_stats
 from lakeingest.apply.order_guard import order_epoch
-from lakeingest.apply.parallel import begun
+from lakeingest.apply.parallel import start_in_background
 from lakeingest.apply.table.record_schemas import Schemas
 from lakeingest.apply.window.contents import Contents, contents
 from lakeingest.apply.window.initial_snapshot import (
@@ -36,16 +36,16 @@ from lakeingest.apply.window.initial_snapshot import (
     refused_snapshot,
 )
 from lakeingest.apply.window.null_records import refuse_lone_null_records
-from lakeingest.apply.window.offset_ranges import Reach
+from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import stretches
-from lakeingest.apply.window.snapshot_attempts import begun_anew, judged
+from lakeingest.apply.window.snapshot_attempts import judged, restarted_snapshot
 from lakeingest.apply.window.unreadable_records import (
     UnreadableRecords,
     refused,
     unreadable_records,
 )
 from lakeingest.apply.window.window import Bounds, Window
-from lakeingest.engine.local_checkpoint import held
+from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import MOVES_ON, Kind
 from lakeingest.ledger.publication import Frontier
@@ -58,9 +58,9 @@ _CLOSELY = 8
 """Offsets that a record's predecessor is looked for in: marks of Kafka's transactions take some."""
 
 
-def settled_events(
+def cut_events(
     source: Source,
-    reach: Reach,
+    ranges: WindowRanges,
     frontier: Frontier,
     spec: PipelineSpec,
     bounds: Bounds,
@@ -77,38 +77,38 @@ def settled_events(
     waiting = 0
     unreadable: UnreadableRecords = {}
     while True:
-        decoded = plan.window_changes(source.read(reach.data), spec)
-        changes = held(decoded.withColumn("end_offset", F.lit(number).cast("bigint")))
+        decoded = plan.window_changes(source.read(ranges.data), spec)
+        changes = local_checkpoint(decoded.withColumn("end_offset", F.lit(number).cast("bigint")))
         found = contents(changes, spec.format)
         halves = _halves(changes)
         here = unreadable_records(changes, found, "", spec, initial=not frontier.streaming)
-        starts = {TopicPartition(part.topic, part.partition): part.start for part in reach.data}
-        if reach.whole and any(bad.offset == starts[where] for where, bad in here.items()):
+        starts = {TopicPartition(part.topic, part.partition): part.start for part in ranges.data}
+        if ranges.whole and any(bad.offset == starts[where] for where, bad in here.items()):
             # What lies before it was published; others must not go on without its partition.
             raise refused(here, whole=False)
         unreadable = {**unreadable, **here}
-        within = _before(reach, {w: bad.offset for w, bad in here.items()}, halves)
-        if within == reach:
+        within = _before(ranges, {w: bad.offset for w, bad in here.items()}, halves)
+        if within == ranges:
             break
         waiting = len(halves)
         if not within.data:
             break
-        reach = within
+        ranges = within
     if has_new_snapshot(found, frontier):
         raise refused_snapshot()
-    changes, found = _last_attempt(changes, found, reach, frontier)
+    changes, found = _last_attempt(changes, found, ranges, frontier)
     nothing = plan.window_boundaries(plan.window_metadata(source.read([]), spec), spec)
     events = sum(p.records for p in found.of(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
     cuts = (Cut(number, number, "", 0, events),) if within.data else ()
     batched = plan.in_batches(changes, nothing, cuts, "", snapshot=False)
 
-    def checked() -> Sequence[Share]:
+    def checked() -> Sequence[BatchStats]:
         before = partial(_closely_before, source, spec, schemas)
         refuse_lone_null_records(changes, found, _read_before(frontier), before)
-        return _checked_shares(shares(batched, spec.format), reach, frontier, spec)
+        return _checked_stats(batch_stats(batched, spec.format), ranges, frontier, spec)
 
     return Window(
-        reach,
+        ranges,
         found,
         changes,
         nothing,
@@ -116,7 +116,7 @@ def settled_events(
         frontier_position="",
         cuts=cuts,
         waiting=waiting,
-        asked_shares=begun(checked) if cuts else tuple,
+        pending_stats=start_in_background(checked) if cuts else tuple,
         epochs=(order_epoch(spec),),
         whole=False,
         unreadable=unreadable,
@@ -124,7 +124,7 @@ def settled_events(
 
 
 def _last_attempt(
-    changes: DataFrame, found: Contents, reach: Reach, frontier: Frontier
+    changes: DataFrame, found: Contents, ranges: WindowRanges, frontier: Frontier
 ) -> tuple[DataFrame, Contents]:
     """Leave out the attempts at an initial snapshot that a later one of the window replaces.
 
@@ -135,8 +135,8 @@ def _last_attempt(
     if frontier.streaming:
         return changes, found
     if has_another_snapshot(found, frontier):
-        raise begun_anew()
-    verdict = judged(found, read_past=read_past(found, reach))
+        raise restarted_snapshot()
+    verdict = judged(found, read_past=read_past(found, ranges))
     if verdict.anew is not None:
         anew = stretches(changes, F.col("incarnation").eqNullSafe(F.lit(verdict.anew.run)))
         if not verdict.streamed_first(anew):
@@ -184,29 +184,29 @@ def _halves(changes: DataFrame) -> dict[TopicPartition, int]:
     }
 
 
-def _before(reach: Reach, *ends: Mapping[TopicPartition, int]) -> Reach:
+def _before(ranges: WindowRanges, *ends: Mapping[TopicPartition, int]) -> WindowRanges:
     """Cut the ranges of a reading off before these offsets."""
     parts = []
-    for part in reach.data:
+    for part in ranges.data:
         where = TopicPartition(part.topic, part.partition)
         end = min([part.end, *(offsets[where] for offsets in ends if where in offsets)])
         if end > part.start:
             parts.append(replace(part, end=end))
-    return replace(reach, data=tuple(parts))
+    return replace(ranges, data=tuple(parts))
 
 
-def _checked_shares(
-    found: Sequence[Share], reach: Reach, frontier: Frontier, spec: PipelineSpec
-) -> Sequence[Share]:
+def _checked_stats(
+    found: Sequence[BatchStats], ranges: WindowRanges, frontier: Frontier, spec: PipelineSpec
+) -> Sequence[BatchStats]:
     partitions = {topic: set(parts) for topic, parts in frontier.offsets.items()}
-    for part in reach.data:
+    for part in ranges.data:
         partitions.setdefault(part.topic, set()).add(part.partition)
-    for share in found:
-        by_columns = spec.ordering.of(share.collection)
-        if share.moved and (by_columns or len(partitions[share.where.topic]) > 1):
+    for stats in found:
+        by_columns = spec.ordering.of(stats.collection)
+        if stats.moved and (by_columns or len(partitions[stats.where.topic]) > 1):
             why = "it has ordering columns" if by_columns else "its topic has several partitions"
             message = (
-                f"A primary-key change in table '{share.collection}' leaves values out, and {why}: "
+                f"A primary-key change in table '{stats.collection}' leaves values out, and {why}: "
                 "without transactions nothing tells which state of the row under its old key is "
                 "meant. Set lakeingest.transaction.mode=metadata, or REPLICA IDENTITY FULL in the "
                 "source, or write the topic in one partition and order it by the source's log. "

@@ -22,11 +22,11 @@ from functools import partial
 
 from pyspark.sql import Column
 
-from lakeingest.apply.parallel import begun
+from lakeingest.apply.parallel import start_in_background
 from lakeingest.apply.table.record_schemas import Schemas
 from lakeingest.apply.window.continuity import LogRules
 from lakeingest.apply.window.next_frontier import frontier_after
-from lakeingest.apply.window.offset_ranges import Reach, plan_reach
+from lakeingest.apply.window.offset_ranges import WindowRanges, plan_window_ranges
 from lakeingest.apply.window.resolve import read_window
 from lakeingest.apply.window.size import SAMPLED_FROM, Span
 from lakeingest.apply.window.whole_transactions import MAX_BATCHES
@@ -50,7 +50,7 @@ class _Reading:
 
     frontier: Frontier
     through: int | None
-    reach: Reach
+    ranges: WindowRanges
     window: Window
 
 
@@ -119,11 +119,11 @@ class WindowReader:
         """
         self._newest = None
         self._span = self._span.afresh(())
-        if window.reach.whole and len(window.cuts) < MAX_BATCHES:
+        if window.ranges.whole and len(window.cuts) < MAX_BATCHES:
             return
-        self._span = self._span.afresh(window.shares)
+        self._span = self._span.afresh(window.batch_stats)
         expected = frontier_after(window, batches[-1], frontier)
-        self._ahead = _Ahead(expected, begun(partial(self._read, expected, None)))
+        self._ahead = _Ahead(expected, start_in_background(partial(self._read, expected, None)))
 
     def forget(self) -> None:
         """Forget what was read: a batch of it failed."""
@@ -142,11 +142,11 @@ class WindowReader:
             self._snapshot_again,
             self._log,
         )
-        reach = self._reach(frontier)
-        if reach.nothing:
+        ranges = self._ranges(frontier)
+        if ranges.nothing:
             return None
         known = self._newest
-        if known and (known.frontier, known.through, known.reach) == (frontier, through, reach):
+        if known and (known.frontier, known.through, known.ranges) == (frontier, through, ranges):
             return known
         self._newest = known = None
         window = read_window(
@@ -157,15 +157,15 @@ class WindowReader:
             self._counted,
             bounds,
             self._schemas,
-            reach,
+            ranges,
         )
-        return _Reading(frontier, through, reach, window)
+        return _Reading(frontier, through, ranges, window)
 
-    def _reach(self, frontier: Frontier) -> Reach:
-        known = partial(plan_reach, self._source, self._transaction_topic, frontier)
+    def _ranges(self, frontier: Frontier) -> WindowRanges:
+        known = partial(plan_window_ranges, self._source, self._transaction_topic, frontier)
         planned = partial(known, rules=self._log)
-        reach = planned(self._span.aimed, self._span.limits)
-        if self._span.sizes is None and reach.records > SAMPLED_FROM:
-            self._span = self._span.sampled(self._source, reach)
-            reach = planned(self._span.aimed, self._span.limits)
-        return reach
+        ranges = planned(self._span.aimed, self._span.limits)
+        if self._span.sizes is None and ranges.records > SAMPLED_FROM:
+            self._span = self._span.sampled(self._source, ranges)
+            ranges = planned(self._span.aimed, self._span.limits)
+        return ranges

@@ -43,9 +43,9 @@ def frontier_behind(window: Window, old: Frontier) -> Frontier:
         window: Read from ``old``.
         old: A frontier; before the first publication, and while transactions wait, it stays.
     """
-    if not old.streaming or window.waiting or window.seam is not None or not window.whole:
+    if not old.streaming or window.waiting or window.cut_over is not None or not window.whole:
         return old
-    offsets = window.reach.behind(old)
+    offsets = window.ranges.behind(old)
     for portion in window.contents.of(*_WAITING):
         parts, number = offsets[portion.where.topic], portion.where.partition
         was_read = old.low(portion.where.topic, number) is not None
@@ -56,7 +56,7 @@ def frontier_behind(window: Window, old: Frontier) -> Frontier:
         parts = offsets[where.topic]
         parts[where.partition] = min(parts[where.partition], bad.offset)
     read = window.ends_read_to
-    old = old.with_topic_ids(window.reach.topic_ids)
+    old = old.with_topic_ids(window.ranges.topic_ids)
     return replace(old, offsets=offsets, read_offset=old.read_offset if read is None else read)
 
 

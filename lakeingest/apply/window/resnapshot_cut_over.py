@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.window.offset_ranges import Reach
+from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Frontier, Publication
@@ -35,7 +35,7 @@ _UNKNOWN = "a partition holds rows of a runId that no partition with rows of the
 
 
 @dataclass(frozen=True)
-class Seam:
+class SnapshotCutOver:
     """Offsets from which a new epoch holds.
 
     Attributes:
@@ -46,17 +46,17 @@ class Seam:
     offsets: Mapping[TopicPartition, int]
     end_offset: int
 
-    def before(self, reach: Reach) -> Reach:
+    def before(self, ranges: WindowRanges) -> WindowRanges:
         """Return what of ``reach`` lies before the seam; all of it is looked at."""
         data = (
             replace(part, end=min(part.end, self.offsets[_place(part.topic, part.partition)]))
-            for part in reach.data
+            for part in ranges.data
         )
-        ends = reach.transactions
+        ends = ranges.transactions
         if ends is not None:
             ends = replace(ends, end=min(ends.end, self.end_offset))
         return replace(
-            reach,
+            ranges,
             transactions=ends if ends is not None and ends.end > ends.start else None,
             data=tuple(part for part in data if part.end > part.start),
             cut_short=frozenset(),
@@ -120,12 +120,12 @@ def stretches(changes: DataFrame, is_new: Column) -> list[Stretch]:
     ]
 
 
-def seam(found: Sequence[Stretch], reach: Reach, frontier: Frontier) -> Seam:
+def cut_over(found: Sequence[Stretch], ranges: WindowRanges, frontier: Frontier) -> SnapshotCutOver:
     """Find the seam that a new snapshot makes.
 
     Args:
         found: What the window holds, read to the watermarks.
-        reach: Its ranges.
+        ranges: Its ranges.
         frontier: Up to where everything is applied.
 
     Raises:
@@ -146,11 +146,11 @@ def seam(found: Sequence[Stretch], reach: Reach, frontier: Frontier) -> Seam:
     torn = any(item.first < cuts.get(item.where, item.last + 1) <= item.last for item in found)
     if new & old or torn:
         raise _uncertain(_ON_DEMAND)
-    ends = {_place(part.topic, part.partition): part.end for part in reach.data}
-    return Seam({**ends, **cuts}, _first_end(found, cuts, frontier))
+    ends = {_place(part.topic, part.partition): part.end for part in ranges.data}
+    return SnapshotCutOver({**ends, **cuts}, _first_end(found, cuts, frontier))
 
 
-def opening(head: Publication, cut: Seam, run: str) -> Publication:
+def opening(head: Publication, cut: SnapshotCutOver, run: str) -> Publication:
     """Return the publication that opens the epoch behind a seam: no table changes in it.
 
     Args:

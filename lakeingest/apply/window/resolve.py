@@ -13,13 +13,13 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame
 
 from lakeingest.apply.table.record_schemas import Schemas
-from lakeingest.apply.window.offset_ranges import Reach, plan_reach
-from lakeingest.apply.window.per_event import settled_events
-from lakeingest.apply.window.resnapshot_cut_over import Seam, seam
+from lakeingest.apply.window.offset_ranges import WindowRanges, plan_window_ranges
+from lakeingest.apply.window.per_event import cut_events
+from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, cut_over
 from lakeingest.apply.window.whole_transactions import (
     EpochsOpenedError,
     SnapshotAgainError,
-    settled_transactions,
+    cut_whole_transactions,
 )
 from lakeingest.apply.window.window import Bounds, Window
 from lakeingest.errors import DataError
@@ -38,7 +38,7 @@ def read_window(
     counted: Column,
     bounds: Bounds,
     schemas: Schemas,
-    reach: Reach,
+    ranges: WindowRanges,
 ) -> Window:
     """Read a window and settle its batches; its rows are held while the window is referenced.
 
@@ -46,49 +46,51 @@ def read_window(
     window that ends in the middle of a new snapshot all that is there is read instead of ``reach``.
     """
     if not schemas.readable:
-        schemas.learn(_edges(source, reach))
+        schemas.learn(_edges(source, ranges))
     spec = replace(spec, epoch=frontier.epoch, epochs=frontier.epochs)
-    cut_at: Seam | None = None
+    cut_at: SnapshotCutOver | None = None
     while True:
         try:
             if spec.whole:
-                window = settled_transactions(source, reach, frontier, spec, counted, bounds)
+                window = cut_whole_transactions(source, ranges, frontier, spec, counted, bounds)
             else:
-                window = settled_events(source, reach, frontier, spec, bounds, schemas)
+                window = cut_events(source, ranges, frontier, spec, bounds, schemas)
         except EpochsOpenedError as opened:
             spec = replace(spec, epochs=opened.epochs)
             continue
         except SnapshotAgainError as again:
-            if not reach.whole:
-                reach = plan_reach(
+            if not ranges.whole:
+                ranges = plan_window_ranges(
                     source, transaction_topic, frontier, _EVERYTHING, rules=bounds.log
                 )
                 continue
-            cut_at = seam(again.found, reach, frontier)
-            reach = cut_at.before(reach)
+            cut_at = cut_over(again.found, ranges, frontier)
+            ranges = cut_at.before(ranges)
             continue
         except DataError:
-            if not (schemas.needed and schemas.learn(source.read(reach.all))):
+            if not (schemas.needed and schemas.learn(source.read(ranges.all))):
                 raise
             continue
-        new = learned(schemas, window.contents.tags(), source, reach)
+        new = learned(schemas, window.contents.tags(), source, ranges)
         if not (new and schemas.needed):
-            return replace(window, seam=cut_at)
+            return replace(window, cut_over=cut_at)
 
 
-def learned(schemas: Schemas, tags: Collection[bytes], source: Source, reach: Reach) -> bool:
+def learned(
+    schemas: Schemas, tags: Collection[bytes], source: Source, ranges: WindowRanges
+) -> bool:
     """Learn the schemas with these names; tell whether anything was new.
 
     Most windows have one schema per table, or an old and a new one: their first and last records
     tell of all of them.
     """
-    new = schemas.lacks(tags) and schemas.learn(_edges(source, reach))
+    new = schemas.lacks(tags) and schemas.learn(_edges(source, ranges))
     if schemas.lacks(tags):
-        new |= schemas.learn(source.read(reach.all))
+        new |= schemas.learn(source.read(ranges.all))
     return new
 
 
-def _edges(source: Source, reach: Reach) -> DataFrame:
+def _edges(source: Source, ranges: WindowRanges) -> DataFrame:
     # Two readings: a source gives one range of a partition at a time.
-    first, last = reach.edges
+    first, last = ranges.edges
     return source.read(first).unionByName(source.read(last))

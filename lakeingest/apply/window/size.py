@@ -26,8 +26,8 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import functions as F
 
-from lakeingest.apply.batch_stats import Share
-from lakeingest.apply.window.offset_ranges import GROWTH, Limits, Reach
+from lakeingest.apply.batch_stats import BatchStats
+from lakeingest.apply.window.offset_ranges import GROWTH, Limits, WindowRanges
 from lakeingest.apply.window.window import Window
 from lakeingest.frame_schemas import Kind
 from lakeingest.source.contract import Source, TopicPartition
@@ -78,13 +78,13 @@ class Span:
             ends=(2 * self.records + 2) * self.ends_growth,
         )
 
-    def afresh(self, shares: Iterable[Share]) -> Span:
+    def afresh(self, batch_stats: Iterable[BatchStats]) -> Span:
         """Return the span after a window that gave batches, with what they tell of sizes."""
         octets: dict[TopicPartition, int] = {}
         rows: dict[TopicPartition, int] = {}
-        for share in shares:
-            octets[share.where] = octets.get(share.where, 0) + share.size
-            rows[share.where] = rows.get(share.where, 0) + share.rows
+        for stats in batch_stats:
+            octets[stats.where] = octets.get(stats.where, 0) + stats.size
+            rows[stats.where] = rows.get(stats.where, 0) + stats.rows
         new = {place: octets[place] / rows[place] + _OVERHEAD for place in rows if rows[place]}
         return Span(self.records, self.octets, sizes={**(self.sizes or {}), **new} or None)
 
@@ -98,7 +98,7 @@ class Span:
         needed = behind_the_first(window)
         if needed and through is None:
             return replace(self, further={**(self.further or {}), **needed})
-        rows = bool(window.reach.cut_short)
+        rows = bool(window.ranges.cut_short)
         ends = not rows or through is not None
         return replace(
             self,
@@ -106,10 +106,10 @@ class Span:
             ends_growth=self.ends_growth * (GROWTH if ends else 1),
         )
 
-    def sampled(self, source: Source, reach: Reach) -> Span:
+    def sampled(self, source: Source, ranges: WindowRanges) -> Span:
         """Return the span with the sizes of a few records of each range; one job."""
         found = (
-            source.read([replace(p, end=min(p.end, p.start + _SAMPLE)) for p in reach.data])
+            source.read([replace(p, end=min(p.end, p.start + _SAMPLE)) for p in ranges.data])
             .groupBy("topic", "partition")
             .agg(F.avg(F.coalesce(F.octet_length("value"), F.lit(0))).alias("octets"))
             .collect()
@@ -135,9 +135,9 @@ def behind_the_first(window: Window) -> dict[TopicPartition, int]:
         return {}
     reached = window.contents.streaming()
     needed = {}
-    for part in window.reach.data:
+    for part in window.ranges.data:
         place = TopicPartition(part.topic, part.partition)
-        if place in window.reach.cut_short and reached.get(place, "") < end.position:
+        if place in window.ranges.cut_short and reached.get(place, "") < end.position:
             read = part.end - part.start
             # At least twice as many: rows that came again lie between.
             needed[place] = read + max(read, end.events)

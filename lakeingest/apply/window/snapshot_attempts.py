@@ -232,7 +232,7 @@ def _streamed_before(latest: _Seen, found: Contents, *, by_clock: bool) -> bool:
     return False
 
 
-def begun_anew() -> DataError:
+def restarted_snapshot() -> DataError:
     """Return the error for a snapshot of which an earlier attempt is in the lake."""
     message = (
         "The initial snapshot was begun anew, and rows of the attempt before are in the lake. "

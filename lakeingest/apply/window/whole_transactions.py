@@ -14,13 +14,13 @@ from itertools import islice
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.batch_stats import Share, shares
-from lakeingest.apply.parallel import begun, in_background
+from lakeingest.apply.batch_stats import BatchStats, batch_stats
+from lakeingest.apply.parallel import in_background, start_in_background
 from lakeingest.apply.window.contents import Contents, contents
-from lakeingest.apply.window.end_markers import refuse_disorder, rising, seen_ends
-from lakeingest.apply.window.failover_epochs import opened_epochs
+from lakeingest.apply.window.end_markers import read_end_markers, refuse_disorder, rising
+from lakeingest.apply.window.failover_epochs import find_new_epochs
 from lakeingest.apply.window.incomplete_transaction import (
-    Shortfall,
+    IncompleteTransaction,
     complete_prefix,
     first_interrupted,
     first_short,
@@ -35,12 +35,12 @@ from lakeingest.apply.window.initial_snapshot import (
     read_past,
     refused_snapshot,
 )
-from lakeingest.apply.window.offset_ranges import Reach
+from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import Stretch, stretches
 from lakeingest.apply.window.snapshot_attempts import Verdict, judged, late_rows
 from lakeingest.apply.window.unreadable_records import unreadable_records
 from lakeingest.apply.window.window import Bounds, Window
-from lakeingest.engine.local_checkpoint import held
+from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan import window as plan
 from lakeingest.plan.spec import PipelineSpec
@@ -69,9 +69,9 @@ class SnapshotAgainError(Exception):
         self.found = found
 
 
-def settled_transactions(
+def cut_whole_transactions(
     source: Source,
-    reach: Reach,
+    ranges: WindowRanges,
     frontier: Frontier,
     spec: PipelineSpec,
     counted: Column,
@@ -83,33 +83,33 @@ def settled_transactions(
         EpochsOpenedError: It was read without knowing its epochs.
         SnapshotAgainError: A new snapshot is in it, which may be taken.
     """
-    markers = source.read([reach.transactions] if reach.transactions else [])
-    metadata = held(plan.window_metadata(markers, spec))
-    topic = held(plan.window_boundaries(metadata, spec))
-    decoded = plan.window_changes(source.read(reach.data), spec)
+    markers = source.read([ranges.transactions] if ranges.transactions else [])
+    metadata = local_checkpoint(plan.window_metadata(markers, spec))
+    topic = local_checkpoint(plan.window_boundaries(metadata, spec))
+    decoded = plan.window_changes(source.read(ranges.data), spec)
     if plan.placed_by_rows(spec):
-        decoded = held(decoded)
-        topic = held(plan.placed(topic, decoded, spec, frontier.end_position))
+        decoded = local_checkpoint(decoded)
+        topic = local_checkpoint(plan.placed(topic, decoded, spec, frontier.end_position))
     boundaries = plan.over(topic)
     below = plan.released_below(frontier.end_position)
     fresh = boundaries.where(F.col("end_position") > F.lit(frontier.end_position))
 
-    def share(cuts: Sequence[Cut], *, snapshot: bool) -> Callable[[], Sequence[Share]]:
+    def stats(cuts: Sequence[Cut], *, snapshot: bool) -> Callable[[], Sequence[BatchStats]]:
         if not cuts and not snapshot:
             return tuple
         batched = plan.in_batches(changes, fresh, cuts, below, snapshot=snapshot)
-        return begun(partial(shares, batched, spec.format))
+        return start_in_background(partial(batch_stats, batched, spec.format))
 
     # Questions are asked before their answers are needed: planning one takes as long as answering.
-    with in_background(partial(seen_ends, topic, spec)) as asked_for_ends:
-        changes = held(plan.assigned(decoded, fresh))
+    with in_background(partial(read_end_markers, topic, spec)) as pending_ends:
+        changes = local_checkpoint(plan.assigned(decoded, fresh))
         with (
             in_background(partial(contents, changes, spec.format, below)) as asked,
-            in_background(partial(first_short, changes, fresh, counted)) as asked_for_short,
+            in_background(partial(first_short, changes, fresh, counted)) as pending_short,
         ):
-            seen = asked_for_ends()
+            seen = pending_ends()
             all_ends = seen.ends
-            epochs = opened_epochs(metadata, seen.domains, frontier, spec)
+            epochs = find_new_epochs(metadata, seen.domains, frontier, spec)
             # The first epoch has the same positions, known or not, unless it is in file order.
             otherwise = len(epochs) > 1 or any(epoch.in_file_order for epoch in epochs)
             if epochs != spec.epochs and (otherwise or frontier.end_position):
@@ -120,48 +120,50 @@ def settled_transactions(
             opened = None if _superseded(frontier) else seen.opened
             passing = first_passing(ordered, opened.offset if opened else None)
             free = ordered[: ordered.index(passing)] if passing else ordered
-            hoped = _cuts(free, reach, bounds) if frontier.streaming and reach.whole else ()
-            asked_shares = share(hoped, snapshot=False)
+            expected_cuts = (
+                _cuts(free, ranges, bounds) if frontier.streaming and ranges.whole else ()
+            )
+            pending_stats = stats(expected_cuts, snapshot=False)
             found = asked()
-            changes, found = _counting(changes, found, reach, frontier, bounds)
+            changes, found = _counting(changes, found, ranges, frontier, bounds)
             unreadable = unreadable_records(
                 changes, found, below, spec, initial=not frontier.streaming
             )
             found = replace(found, stopped={w: bad.reached for w, bad in unreadable.items()})
-            read = replace(reach, cut_short=reach.cut_short | unreadable.keys())
+            read = replace(ranges, cut_short=ranges.cut_short | unreadable.keys())
             phase = phase_after(found, read, frontier, any_end=bool(all_ends), final=bounds.final)
-            shortfall: Shortfall | None = None
+            incomplete: IncompleteTransaction | None = None
             complete: Sequence[End] = ()
             if phase is not Phase.LOADING and ends:
                 repeated = any(end.begins > 1 for end in ends)
                 if repeated:
-                    changes = held(plan.sent_once(changes, fresh))
+                    changes = local_checkpoint(plan.sent_once(changes, fresh))
                 halves = first_interrupted(changes, fresh, counted) if repeated else None
                 passed = _passed(found, read)
                 lost = first_without_end(ends, opened, found.first_unended(), boundaries)
-                lacking = (asked_for_short(), halves, lost)
-                shortfall, complete = complete_prefix(ordered, passed, *lacking)
+                lacking = (pending_short(), halves, lost)
+                incomplete, complete = complete_prefix(ordered, passed, *lacking)
     # A partition's last snapshot rows may arrive after the marker in another one. Nothing counts
     # them; a whole transaction that was written after them has at least arrived.
     snapshot = phase is Phase.LOADED and (
         bool(complete) or proven_by_marks(found, read, source.topics)
     )
     loading = phase is not Phase.STREAMING and not snapshot
-    cuts = _cuts(complete, reach, bounds)
+    cuts = _cuts(complete, ranges, bounds)
     taken = not ends or (bool(cuts) and cuts[-1].last_offset == ends[-1].offset)
-    read_to = reach.transactions.end if reach.transactions and taken and not seen.opened else None
-    if snapshot or cuts != hoped:
-        asked_shares = share(cuts, snapshot=snapshot)
+    read_to = ranges.transactions.end if ranges.transactions and taken and not seen.opened else None
+    if snapshot or cuts != expected_cuts:
+        pending_stats = stats(cuts, snapshot=snapshot)
     return Window(
-        reach,
+        ranges,
         found,
         changes,
         fresh,
         snapshot,
         below,
         cuts,
-        asked_shares,
-        shortfall,
+        pending_stats,
+        incomplete,
         len(ends) - len(complete),
         tuple(
             plan.told_apart(end.position)
@@ -171,13 +173,13 @@ def settled_transactions(
         epochs,
         ends_read_to=read_to,
         unreadable=unreadable,
-        awaited=awaited(found, reach, phase) if loading else None,
+        awaited=awaited(found, ranges, phase) if loading else None,
         in_the_way=ends[len(complete)] if len(complete) < len(ends) else None,
     )
 
 
 def _counting(
-    changes: DataFrame, found: Contents, reach: Reach, frontier: Frontier, bounds: Bounds
+    changes: DataFrame, found: Contents, ranges: WindowRanges, frontier: Frontier, bounds: Bounds
 ) -> tuple[DataFrame, Contents]:
     """Leave out the attempts at an initial snapshot that a later one replaces.
 
@@ -194,7 +196,7 @@ def _counting(
         raise SnapshotAgainError(stretches(changes, _is_new(frontier)))
     if frontier.streaming:
         verdict = Verdict(late_rows(found, frontier))
-    elif read_past(found, reach):
+    elif read_past(found, ranges):
         verdict = judged(found)
     else:
         verdict = Verdict()
@@ -225,7 +227,7 @@ def _superseded(frontier: Frontier) -> bool:
     return frontier.epoch > 0 and frontier.end_position < after(frontier.epoch, 0)
 
 
-def _cuts(complete: Sequence[End], reach: Reach, bounds: Bounds) -> tuple[Cut, ...]:
+def _cuts(complete: Sequence[End], ranges: WindowRanges, bounds: Bounds) -> tuple[Cut, ...]:
     """Cut the complete transactions into batches."""
     through = bounds.through
     if through is not None and (not complete or complete[-1].offset < through):
@@ -233,10 +235,10 @@ def _cuts(complete: Sequence[End], reach: Reach, bounds: Bounds) -> tuple[Cut, .
     planned = cut(complete, bounds.batch_events, bounds.batch_transactions, through)
     cuts = tuple(islice(planned, MAX_BATCHES))
     # Most likely the last one is not full; with what the next window brings it is.
-    return cuts if reach.whole or len(cuts) < 2 else cuts[:-1]
+    return cuts if ranges.whole or len(cuts) < 2 else cuts[:-1]
 
 
-def _passed(found: Contents, reach: Reach) -> str | None:
+def _passed(found: Contents, ranges: WindowRanges) -> str | None:
     """Return the lowest of the highest positions of the partitions that were cut short."""
     streamed = found.streaming()
-    return min((streamed.get(where, "") for where in reach.cut_short), default=None)
+    return min((streamed.get(where, "") for where in ranges.cut_short), default=None)

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 
-from lakeingest.apply.batch_stats import Share
+from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.window.contents import Contents
 from lakeingest.apply.window.continuity import LogRules
-from lakeingest.apply.window.incomplete_transaction import Shortfall
-from lakeingest.apply.window.offset_ranges import Reach
-from lakeingest.apply.window.resnapshot_cut_over import Seam
+from lakeingest.apply.window.incomplete_transaction import IncompleteTransaction
+from lakeingest.apply.window.offset_ranges import WindowRanges
+from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver
 from lakeingest.apply.window.unreadable_records import UnreadableRecords
 from lakeingest.position.epochs import Epoch
 from lakeingest.transaction.cut import Cut, End
@@ -27,7 +27,7 @@ class Window:
     """What one reading of the log holds.
 
     Attributes:
-        reach: The ranges read.
+        ranges: The ranges read.
         contents: Summaries of the records.
         changes: All changes with their transaction's ``end_offset`` (null: pending), held.
         boundaries: Transactions that are over, held.
@@ -35,11 +35,11 @@ class Window:
         frontier_position: Position above everything released before the window.
         cuts: Batches of whole transactions, numbered from 1.
         asked_shares: Gives ``shares``, which may still be on their way.
-        shortfall: The transaction that holds the rest back, if one is known to lack something.
+        incomplete: The transaction that holds the rest back, if one is known to lack something.
         waiting: Transactions that are over and stay behind.
         again: Positions of ENDs that were released before and came again.
         epochs: Epochs of its transactions and of all before.
-        seam: Where a new snapshot follows; the window ends there.
+        cut_over: Where a new snapshot follows; the window ends there.
         whole: Whether its batches hold whole transactions; else it is one batch of single events.
         awaited: What an initial snapshot in it waits for, as a warning; null: for nothing.
         in_the_way: The first END whose transaction is not complete; None: there is none.
@@ -48,19 +48,19 @@ class Window:
         unreadable: Unreadable records that hold it back; the next window begins at them.
     """
 
-    reach: Reach
+    ranges: WindowRanges
     contents: Contents
     changes: DataFrame
     boundaries: DataFrame
     snapshot: bool
     frontier_position: str
     cuts: tuple[Cut, ...] = ()
-    asked_shares: Callable[[], Sequence[Share]] = tuple
-    shortfall: Shortfall | None = None
+    pending_stats: Callable[[], Sequence[BatchStats]] = tuple
+    incomplete: IncompleteTransaction | None = None
     waiting: int = 0
     again: tuple[str, ...] = field(default_factory=tuple)
     epochs: tuple[Epoch, ...] = ()
-    seam: Seam | None = None
+    cut_over: SnapshotCutOver | None = None
     whole: bool = True
     ends_read_to: int | None = None
     unreadable: UnreadableRecords = field(default_factory=dict)
@@ -75,13 +75,13 @@ class Window:
         Args:
             through: END that the first batch must reach, if there is one.
         """
-        more_ends = self.reach.more_ends and (not self.waiting or through is not None)
-        return bool(self.reach.cut_short) or more_ends
+        more_ends = self.ranges.more_ends and (not self.waiting or through is not None)
+        return bool(self.ranges.cut_short) or more_ends
 
     @property
-    def shares(self) -> Sequence[Share]:
+    def batch_stats(self) -> Sequence[BatchStats]:
         """What each batch holds."""
-        return self.asked_shares()
+        return self.pending_stats()
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from lakeingest.engine.delta_log import TABLE_PROPERTIES, commits, is_delta_table
-from lakeingest.engine.local_checkpoint import held
+from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import FencedError
 from lakeingest.folders import LakeFolders
@@ -200,7 +200,7 @@ class DeltaSink:
         # Also where rows are only marked now: those that were removed before have no mark.
         changeset = self._without_buried(changeset, note, previous)
         if self._hard and changeset.deletes:
-            changeset = replace(changeset, frame=held(changeset.frame))
+            changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
             self._keep_tombstones(changeset, note)
         if previous is None:
             return self._create(changeset, note)
@@ -229,7 +229,7 @@ class DeltaSink:
         done = self._direct.apply(path, changeset, note, previous, law)
         if done is not None:
             return done
-        changeset = replace(changeset, frame=held(changeset.frame))
+        changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
         if changeset.inserts_only and not changeset.floor and self._all_new(changeset, note):
             return self._append(changeset, note, previous)
         return self._merge(changeset, note, self.read(note.collection).schema)
@@ -300,7 +300,7 @@ class DeltaSink:
         path = self.path(note.collection)
         table = self.read(note.collection)
         schema = evolved_schema(table.schema, change, self._names)
-        changeset = replace(changeset, frame=held(changeset.frame))
+        changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
         rows = merged_rows(
             in_schema(table, schema, changeset),
             changeset,

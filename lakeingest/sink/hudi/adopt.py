@@ -25,7 +25,7 @@ from lakeingest.engine.hudi_streamer import (
     rows_elsewhere,
     table_properties,
 )
-from lakeingest.engine.local_checkpoint import held
+from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.sink.contract import CommitNote, TableState
@@ -175,7 +175,7 @@ class HudiAdoption:
         present = table.read(None)
         _, had = without_placeholders(present, self._placeholder)
         spoilt = present.where(had if self._null_missing else F.lit(False))
-        rows = held(without_placeholders(spoilt, self._placeholder)[0])
+        rows = local_checkpoint(without_placeholders(spoilt, self._placeholder)[0])
         # Read before the write: it may begin with an upgrade, which moves the files away.
         rows.count()
         return rows

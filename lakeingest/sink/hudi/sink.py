@@ -25,7 +25,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import FloatType, StructType
 
 from lakeingest.engine.hudi_table import is_hudi_table
-from lakeingest.engine.local_checkpoint import held
+from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import FencedError
 from lakeingest.folders import LakeFolders
 from lakeingest.frame_schemas import FIRST_OP, LINK, MetadataColumns
@@ -179,7 +179,7 @@ class HudiSink:
         if self._hard:
             changeset = self._without_buried(changeset, note, previous)
             if changeset.deletes:
-                changeset = replace(changeset, frame=held(changeset.frame))
+                changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
                 self._keep_tombstones(changeset, note)
         landed = self._land(changeset, note, previous)
         # Afterwards: whatever came between the look and the commit is behind ``previous``, too.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PLATFORM = frozenset({"DATABRICKS_RUNTIME_VERSION", "PYSPARK_GATEWAY_PORT"})
 
 
-def opened_config(path: str, settings: Sequence[str] | None) -> PipelineConfig:
+def load_pipeline(path: str, settings: Sequence[str] | None) -> PipelineConfig:
     """Load a configuration and write its warnings to stderr.
 
     Raises:
@@ -36,7 +36,7 @@ def opened_config(path: str, settings: Sequence[str] | None) -> PipelineConfig:
     return config
 
 
-def opened_spark(
+def start_spark(
     app_name: str,
     config: PipelineConfig,
     *,
