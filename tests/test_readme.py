@@ -1,4 +1,4 @@
-"""What README says is so: keys, defaults, commands, paths, and the code to read a lake."""
+"""What README and the guide say is so: keys, defaults, commands, paths, code, files to change."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakeingest
+from lakeingest.cli.guide import PAGES
 from lakeingest.cli.main import app, execute
 from lakeingest.config.keys import COLLECTION, KEYS, OURS, TABLE, TABLE_KEYS, Key, split_table_key
 from tests.apply.written import Sent, WrittenLog
@@ -23,7 +24,16 @@ from tests.reader.small_lake import SmallLake
 from tests.recordings.configure import packaged_run
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text("utf-8")
+GUIDE = ROOT / "lakeingest" / "guide"
+PATHS = {"README.md": ROOT / "README.md", **{path.name: path for path in GUIDE.glob("*.md")}}
+DOCUMENTS = {name: path.read_text("utf-8") for name, path in sorted(PATHS.items())}
+README, ARCHITECTURE, TESTING = (
+    DOCUMENTS[name] for name in ("README.md", "architecture.md", "testing.md")
+)
+
+EACH = pytest.mark.parametrize("name", DOCUMENTS)
+
+MOST_LINES_OF_README = 200
 
 BY_NAME = {key.name: key for key in (*KEYS, *TABLE_KEYS.values())}
 
@@ -32,30 +42,36 @@ _KEY = re.compile(
 )
 _KIND = ".<kind>"
 _IN_WORDS = re.compile(r"`?[\w-]+`?|`[\w-]+`, .*")
-"""A default that is the value itself; anything else tells of it in words."""
+"""A default that is the value itself; any other cell describes the default in words."""
+_FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def known(name: str) -> Key | None:
-    """Return the key that README names, whatever table or kind it names it for."""
+def documented_key(name: str) -> Key | None:
+    """Return the key that a document names, whatever table or kind it names it for."""
     name = name.replace(_KIND, ".added")
     if name.startswith(TABLE):
         return TABLE_KEYS.get(split_table_key(name.replace("<table>", COLLECTION))[1])
     return BY_NAME.get(name)
 
 
+def named_keys(document: str) -> set[str]:
+    return {name for name in _KEY.findall(document) if not is_module(name)}
+
+
 def is_module(name: str) -> bool:
-    return (ROOT / name.replace(".", "/")).with_suffix(".py").is_file()
+    path = ROOT / name.replace(".", "/")
+    return path.with_suffix(".py").is_file() or path.is_dir()
 
 
-def rows_of_tables() -> Iterator[list[str]]:
-    for line in README.splitlines():
+def rows_of_tables(document: str) -> Iterator[list[str]]:
+    for line in document.splitlines():
         if line.startswith("| `"):
             yield [cell.strip() for cell in line.strip("|").split("|")]
 
 
-def documented_defaults() -> Iterator[tuple[Key, str]]:
-    """Yield what README's tables say is a key's default, abbreviated keys written out."""
-    for cells in rows_of_tables():
+def documented_defaults(document: str) -> Iterator[tuple[Key, str]]:
+    """Yield what a document's tables say is a key's default, abbreviated keys written out."""
+    for cells in rows_of_tables(document):
         before = ""
         for nth, name in enumerate(re.findall(r"`([^`]+)`", cells[0])):
             if name.startswith("…."):
@@ -64,28 +80,43 @@ def documented_defaults() -> Iterator[tuple[Key, str]]:
                 full = before = (
                     f"{OURS}schema.{name}" if f"{OURS}schema.{name}" in BY_NAME else name
                 )
-            key = known(full)
+            key = documented_key(full)
             # A table's setting behind the pipeline's has none of its own.
             if key is not None and not (nth and key.default is None):
                 yield key, cells[1]
 
 
 def like(one: str, other: str) -> bool:
-    """Tell whether both are keys of one table, or both of the pipeline, beginning alike."""
+    """Return whether both are keys of one table, or both of the pipeline, beginning alike."""
     return one.split(".")[1] == other.split(".")[1]
 
 
-def test_every_key_of_ours_in_readme_exists() -> None:
-    named = {name for name in _KEY.findall(README) if not is_module(name)}
-    assert len(named) > 35
-    assert [name for name in sorted(named) if known(name) is None] == []
+def named_commands(document: str) -> set[str]:
+    """Return the commands in a document's blocks of shell, and those between backticks."""
+    blocks = "".join(code for language, code in _FENCED.findall(document) if language == "sh")
+    typed = re.findall(r"^(?:\S*/)?lakeingest ([a-z-]+)", blocks, re.MULTILINE)
+    return {*typed, *re.findall(r"`lakeingest ([a-z-]+)", document)}
 
 
-def test_every_default_in_readmes_tables_is_the_models() -> None:
-    told = list(documented_defaults())
-    assert len(told) >= 25
+def in_backticks(document: str, pattern: str) -> set[str]:
+    """Return the text between backticks that matches; blocks of code do not count."""
+    return {
+        text
+        for text in re.findall(r"`([^`\n]+)`", _FENCED.sub("", document))
+        if re.fullmatch(pattern, text)
+    }
+
+
+@EACH
+def test_every_key_of_ours_in_a_document_exists(name: str) -> None:
+    unknown = [key for key in named_keys(DOCUMENTS[name]) if documented_key(key) is None]
+    assert sorted(unknown) == []
+
+
+@EACH
+def test_every_default_in_a_documents_tables_is_the_models(name: str) -> None:
     wrong = []
-    for key, text in told:
+    for key, text in documented_defaults(DOCUMENTS[name]):
         given = key.default
         if _IN_WORDS.fullmatch(text) and text != "none":
             wrong += [(key.name, text, given)] if text.split(",")[0].strip("`") != given else []
@@ -94,33 +125,97 @@ def test_every_default_in_readmes_tables_is_the_models() -> None:
     assert wrong == []
 
 
-def test_every_default_in_brackets_is_the_models() -> None:
-    told = re.findall(r"`(lakeingest\.[a-z.]+)` \((\d+)\)", README)
-    assert told
-    assert [name for name, text in told if BY_NAME[name].default != text] == []
+@EACH
+def test_every_default_in_brackets_is_the_models(name: str) -> None:
+    documented = re.findall(r"`(lakeingest\.[a-z.]+)` \((\d+)\)", DOCUMENTS[name])
+    assert [key for key, text in documented if BY_NAME[key].default != text] == []
 
 
-def test_every_path_and_module_that_readme_names_exists() -> None:
-    paths = set(re.findall(r"`((?:tests|notebooks|lakeingest|jars)/[\w/.-]+)`", README))
-    paths |= {link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link}
-    assert len(paths) >= 6
-    assert [path for path in sorted(paths) if not (ROOT / path.partition("#")[0]).exists()] == []
-    folders = re.findall(r"^   (\w+)/", README, re.MULTILINE)
-    assert len(folders) >= 7
-    assert [name for name in folders if not (ROOT / "lakeingest" / name).is_dir()] == []
-    modules = set(re.findall(r"python -m (tests[\w.]*)", README))
-    assert len(modules) >= 7
-    assert [name for name in sorted(modules) if importlib.util.find_spec(name) is None] == []
+@EACH
+def test_every_path_link_and_module_in_a_document_exists(name: str) -> None:
+    document = DOCUMENTS[name]
+    paths = set(re.findall(r"`((?:tests|notebooks|lakeingest|jars)/[\w/.-]+)`", document))
+    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+    links = {link for link in re.findall(r"\]\(([^)]+)\)", document) if "://" not in link}
+    assert [link for link in sorted(links) if not (PATHS[name].parent / link).is_file()] == []
+    modules = set(re.findall(r"python -m ((?:tests|lakeingest)[\w.]*)", document))
+    assert [each for each in sorted(modules) if importlib.util.find_spec(each) is None] == []
 
 
-def test_every_command_that_readme_names_exists() -> None:
+@EACH
+def test_every_command_in_a_document_exists(name: str) -> None:
     commands = {
         item.name or getattr(item.callback, "__name__", "").replace("_", "-")
         for item in app.registered_commands
     }
-    named = set(re.findall(r"^(?:\S*/)?lakeingest ([a-z-]+)", README, re.MULTILINE))
-    assert len(named) >= 8
-    assert named - commands == set()
+    assert named_commands(DOCUMENTS[name]) - commands == set()
+
+
+def test_the_documents_hold_enough_for_these_tests_to_mean_something() -> None:
+    everything = "\n".join(DOCUMENTS.values())
+    assert len(named_keys(everything)) > 40
+    assert len(list(documented_defaults(everything))) >= 25
+    assert len(named_commands(everything)) >= 10
+    assert len(set(re.findall(r"python -m (tests[\w.]*)", everything))) >= 10
+
+
+@EACH
+def test_every_python_block_of_a_document_compiles(name: str) -> None:
+    for language, code in _FENCED.findall(DOCUMENTS[name]):
+        if language == "python":
+            compile(code, name, "exec")
+
+
+def test_readme_is_short_and_names_every_page_of_the_guide() -> None:
+    assert len(README.splitlines()) <= MOST_LINES_OF_README
+    linked = re.findall(r"^\| \[([\w-]+)\]\(lakeingest/guide/([\w-]+)\.md\)", README, re.MULTILINE)
+    assert linked == [(page, page) for page in PAGES]
+    assert {f"{page}.md" for page in PAGES} == DOCUMENTS.keys() - {"README.md"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_begins_with_its_title_and_one_sentence(page: str) -> None:
+    title, sentence, _ = DOCUMENTS[f"{page}.md"].split("\n\n", 2)
+    assert re.fullmatch(r"# [^\n]+", title)
+    assert re.fullmatch(r"[^.\n]{20,100}\.", sentence)
+
+
+def test_readmes_list_of_stages_is_the_packages_folders() -> None:
+    folders = re.findall(r"^   (\w+)/", README, re.MULTILINE)
+    assert len(folders) == 8
+    assert [folder for folder in folders if not (ROOT / "lakeingest" / folder).is_dir()] == []
+
+
+def test_every_file_that_architecture_names_exists() -> None:
+    named = in_backticks(ARCHITECTURE, r"[\w/]+(?:\.py|\.md|\.json|\.toml|/)")
+    assert len(named) > 100
+    roots = (ROOT, ROOT / "lakeingest")
+    missing = [path for path in named if not any((root / path).exists() for root in roots)]
+    assert sorted(missing) == []
+
+
+def test_architecture_names_every_folder_of_the_package() -> None:
+    package = ROOT / "lakeingest"
+    folders = {f"{p.parent.relative_to(package)}/" for p in package.rglob("__init__.py")} - {"./"}
+    assert folders - in_backticks(ARCHITECTURE, r"[\w/]+/") == set()
+
+
+def test_what_architecture_says_is_in_a_file_is_in_it() -> None:
+    """``name`` in ``file``, as the answers to "Where do I change …" say it."""
+    claims = re.findall(r"`(\w+)` in `([\w/]+\.py)`", ARCHITECTURE)
+    assert len(claims) >= 8
+    wrong = [
+        (name, path)
+        for name, path in claims
+        if not re.search(rf"\b{name}\b", (ROOT / "lakeingest" / path).read_text("utf-8"))
+    ]
+    assert wrong == []
+
+
+def test_the_map_of_the_tests_has_every_folder() -> None:
+    folders = {f"tests/{path.parent.name}" for path in (ROOT / "tests").glob("*/__init__.py")}
+    mapped = re.findall(r"^\| `(tests/\w+)` \|", TESTING, re.MULTILINE)
+    assert mapped == sorted(folders)
 
 
 @pytest.mark.slow
@@ -142,34 +237,45 @@ def test_the_demo_shows_its_tables_and_finds_nothing_new_the_second_time(
     assert (again.batch, again.versions) == (before.batch, before.versions)
 
 
-def test_readmes_code_runs_a_pipeline(
+def test_the_guides_code_runs_a_pipeline(
     spark: SparkSession, small_lake: SmallLake, tmp_path: Path
 ) -> None:
     path = tmp_path / "shop.properties"
     path.write_text("".join(f"{k}={v}\n" for k, v in small_lake.settings.items()), "utf-8")
-    names = run_block(python_block("summary = lakeingest.run"), {"shop.properties": str(path)})
+    names = run_block("install.md", "summary = lakeingest.run", {"shop.properties": str(path)})
     assert names["summary"].nothing_new
 
 
 @pytest.mark.slow
 def test_readmes_code_reads_a_lake_with_spark(spark: SparkSession, demo: Demo) -> None:
-    names = run_block(python_block("lake = lakeingest.open"), {"s3a://lake/shop": str(demo.lake)})
+    names = run_block("README.md", "lake = lakeingest.open", {"s3a://lake/shop": str(demo.lake)})
     assert names["orders"].count() > 0
     views = names["spark"].catalog.listTables()
     assert "public_order_lines" in {view.name for view in views}
-    assert names["lake"].transactions().count() == 979
+    assert names["lines"].count() > 0
 
 
 @pytest.mark.slow
-def test_readmes_code_reads_a_lake_with_delta_rs(spark: SparkSession, demo: Demo) -> None:
-    block = python_block("from deltalake")
-    rows = run_block(block, {"/data/shop": str(demo.lake)})["rows"].read_all()
+def test_the_guides_code_reads_a_lake_with_spark(spark: SparkSession, demo: Demo) -> None:
+    names = run_block("reading.md", "lake = lakeingest.open", {"s3a://lake/shop": str(demo.lake)})
+    assert names["orders"].count() > 0
+    assert names["views"].tables["public_orders"] == "public.orders"
+    assert names["lake"].transactions().count() == 979
+    assert "columns" in names["lake"].schemas("public.orders").columns
+
+
+@pytest.mark.slow
+def test_the_guides_code_reads_a_lake_with_delta_rs(spark: SparkSession, demo: Demo) -> None:
+    names = run_block("reading.md", "from deltalake", {"/data/shop": str(demo.lake)})
+    rows = names["rows"].read_all()
     orders = lakeingest.open(spark, str(demo.lake)).table("public.orders")
     assert rows.num_rows == orders.count() == final_orders()
 
 
 @pytest.mark.slow
-def test_readmes_code_reads_a_hudi_table_with_hudi_rs(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_guides_code_reads_a_hudi_table_with_hudi_rs(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     log = WrittenLog(tmp_path / "log", "postgresql")
     for n, (id_, v) in enumerate(((1, 10), (2, 20), (1, 11), (3, 30), (3, None)), 1):
         commit, lsn = 100 * n, 100 * n - 50
@@ -180,8 +286,7 @@ def test_readmes_code_reads_a_hudi_table_with_hudi_rs(spark: SparkSession, tmp_p
     lake = tmp_path / "lake"
     log.ingest(spark, lake, target_format="hudi")
     versions = lakeingest.open(spark, str(lake)).snapshot().versions
-    block = python_block("from hudi")
-    names = run_block(block, {"/data/shop": str(lake)}, versions=versions)
+    names = run_block("reading.md", "from hudi", {"/data/shop": str(lake)}, versions=versions)
     rows = [row for batch in names["batches"] for row in batch.to_pylist()]
     found = {row["id"]: row["v"] for row in rows if not row["_deleted"]}
     assert (len(rows), found) == (3, {1: 11, 2: 20})
@@ -216,18 +321,21 @@ def final_orders() -> int:
     return len(packaged_run().oracle.final("orders").rows)
 
 
-def python_block(beginning: str) -> str:
-    """Return the one Python block of README that has a line which begins so."""
-    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+def python_block(name: str, beginning: str) -> str:
+    """Return the one Python block of a document that has a line which begins so."""
+    blocks = [code for language, code in _FENCED.findall(DOCUMENTS[name]) if language == "python"]
     (block,) = [b for b in blocks if re.search(f"^{re.escape(beginning)}", b, re.MULTILINE)]
     return str(block)
 
 
-def run_block(code: str, replaced: Mapping[str, str], **given: object) -> dict[str, Any]:
-    """Run a block of README behind what is ``given``; returns its variables."""
+def run_block(
+    name: str, beginning: str, replaced: Mapping[str, str], **given: object
+) -> dict[str, Any]:
+    """Run a block of a document behind what is ``given``; return its variables."""
+    code = python_block(name, beginning)
     for old, new in replaced.items():
-        assert old in code, f"README does not have {old!r} there any more"
+        assert old in code, f"{name} does not have {old!r} there any more"
         code = code.replace(old, new)
     names: dict[str, Any] = dict(given)
-    exec(compile(code, "README.md", "exec"), names)
+    exec(compile(code, name, "exec"), names)
     return names

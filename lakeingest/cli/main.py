@@ -1,8 +1,8 @@
-"""The entry point: commands, signals, and from an exception to an exit code.
+"""The entry point: register the commands, handle signals, turn an exception into an exit code.
 
-Exit codes: 0 done, 1 internal error, 2 usage, 65 data, 69 something unavailable, 75 try again,
-77 permission, 78 configuration, 130 stopped. SIGTERM, which is how schedulers stop a job, takes the
-way of Ctrl-C; the commit protocol makes any moment a good one.
+Exit codes: 0 success, 1 internal error, 2 usage, 65 data, 69 something unavailable, 75 try again,
+77 permission, 78 configuration, 130 stopped. Schedulers stop a job with SIGTERM; it acts like
+Ctrl-C. The commit protocol makes a stop safe at any moment.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import typer
 from lakeingest.cli.config_reference import config_reference
 from lakeingest.cli.demo import demo
 from lakeingest.cli.failure import report
+from lakeingest.cli.guide import guide
 from lakeingest.cli.history import history
 from lakeingest.cli.hoodie_streamer import (
     AS_TYPED,
@@ -44,24 +45,35 @@ app = typer.Typer(
     name="lakeingest",
     no_args_is_help=True,
     add_completion=False,
-    # Its tracebacks show local variables, which hold row values and secrets.
+    # Typer's own tracebacks show local variables, which hold row values and secrets.
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (run, status, history, show, validate, retire, demo, types, config_reference):
+for _command in (
+    run,
+    status,
+    history,
+    show,
+    validate,
+    retire,
+    demo,
+    types,
+    config_reference,
+    guide,
+):
     app.command()(_command)
 for _streamer in (hoodie_streamer, hoodie_multi_table_streamer):
     app.command(context_settings=AS_TYPED, add_help_option=False)(_streamer)
 
 
-def _version(wanted: bool) -> None:
-    if not wanted:
+def _version(is_set: bool) -> None:
+    if not is_set:
         return
     try:
-        installed = version("lakeingest")
+        number = version("lakeingest")
     except PackageNotFoundError:
-        installed = "(not installed, run from its sources)"
-    write_lines([f"lakeingest {installed}"])
+        number = "(not installed, run from its sources)"
+    write_lines([f"lakeingest {number}"])
     raise typer.Exit
 
 
@@ -83,21 +95,21 @@ def lakeingest(
 
 
 def execute(arguments: Sequence[str]) -> int:
-    """Run one command and return the exit code of the process; nothing is raised."""
+    """Run one command and return the exit code of the process; raise nothing."""
     debug = _DEBUG in arguments
-    # Taken out here, so that it may stand before or after the command, and is known even when the
-    # arguments cannot be parsed.
+    # Remove --debug here: so it may stand before or after the command, and works even if Typer
+    # cannot parse the arguments.
     rest = [argument for argument in arguments if argument != _DEBUG]
     try:
         with sigterm_like_interrupt():
             app(args=rest, prog_name="lakeingest")
     except SystemExit as end:
-        # Typer's own ends: help, wrong usage, a closed pipe, Ctrl-C.
+        # Typer itself exits after help, wrong usage, a closed pipe or Ctrl-C.
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
         if code == STOPPED_EXIT_CODE:
             return say_stopped()
         return code
-    except BaseException as error:  # noqa: BLE001 - the outermost frame; what comes is reported
+    except BaseException as error:  # noqa: BLE001 - the outermost frame reports every error
         return report(error, debug=debug)
     return 0
 
@@ -108,7 +120,7 @@ def main() -> NoReturn:
     code = execute(sys.argv[1:])
     try:
         stop_spark()
-    except Exception as error:  # noqa: BLE001 - a JVM that is gone must not hide how the run ended
+    except Exception as error:  # noqa: BLE001 - a dead JVM must not hide the run's result
         message(f"warning: Spark did not stop cleanly ({type(error).__name__})")
     sys.exit(code)
 
