@@ -4,6 +4,9 @@ A plain program and not a Makefile, tox or nox: it needs nothing that the ``test
 bring. The jars are resolved first, so that no test waits for a network or depends on one. Later
 steps run even when an earlier one failed: one run shows all there is to mend. The slow half comes
 last, and its summary closes the output.
+
+``--fast`` leaves the slow half out. ``--all`` adds what takes many minutes (``soak``) and the tests
+of the harness itself, which run otherwise only where the harness has changed (``harness.py``).
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from lakeingest.errors import LakeingestError
 from lakeingest.session.jars import ensure_jars
 from lakeingest.session.java import ensure_java
 from lakeingest.session.lock import GROUPS
+from tests import harness
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -36,13 +40,15 @@ CHECKS = (
     ),
     ("pytest, fast half", ["-m", "pytest", "--no-header", *WORKERS, "-m", "not slow"]),
 )
-SLOW = ["-m", "pytest", "--no-header", *WORKERS, "-m", "slow and not soak", "--durations=40"]
+SLOW = ["-m", "pytest", "--no-header", *WORKERS, "--durations=40", "-m"]
 
 
 def main() -> int:
     """Run all steps; return 0 when every one passed."""
     parser = argparse.ArgumentParser(prog="python -m tests")
-    parser.add_argument("--fast", action="store_true", help="leave out the slow half")
+    extent = parser.add_mutually_exclusive_group()
+    extent.add_argument("--fast", action="store_true", help="leave out the slow half")
+    extent.add_argument("--all", action="store_true", help="add what takes many minutes")
     options = parser.parse_args()
     started = time.monotonic()
     try:
@@ -61,11 +67,20 @@ def main() -> int:
         if not passed:
             failed.append(name)
     print(f"failed so far: {', '.join(failed) or 'nothing'}", flush=True)
-    last = run(CHECKS[-1][1] if options.fast else SLOW)
+    last = run(CHECKS[-1][1] if options.fast else [*SLOW, slow_half(everything=options.all)])
     # A slow half without a test is no failure; a fast half without one is.
     if last == _NO_TESTS_COLLECTED and not options.fast:
         last = 0
+    if options.all and not (failed or last):
+        harness.take_note()
     return 1 if failed or last else 0
+
+
+def slow_half(*, everything: bool) -> str:
+    """Return which tests are the slow half, as an expression over markers."""
+    if everything:
+        return "slow"
+    return "slow and not soak" if harness.has_changed() else "slow and not soak and not harness"
 
 
 def run(arguments: list[str]) -> int:

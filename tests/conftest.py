@@ -9,6 +9,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from lakeingest.session import session
+from tests.harness import is_harness_test
 from tests.reader.small_lake import small_lake
 from tests.young_jvm import compile_quickly
 
@@ -49,7 +50,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByParts:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests of the parts: together they take longest."""
+    """Mark the harness's own tests; begin with those of the parts: together they take longest."""
+    for item in items:
+        if is_harness_test(item.nodeid):
+            item.add_marker("harness")
     items.sort(key=lambda item: not item.nodeid.startswith(tuple(f"tests/{p}/" for p in _PARTS)))
 
 
