@@ -1,6 +1,6 @@
 """lakeingest: Debezium change events to Delta or Hudi tables, whole source transactions at a time.
 
-``import lakeingest`` is the notebook's entrance::
+A notebook uses it like this::
 
     spark = lakeingest.session()
     summary = lakeingest.run(spark, lakeingest.load_config("pipeline.properties"))

@@ -1,7 +1,7 @@
-"""How types are named in Avro schemas (vocabulary for the registry and for decoding).
+"""Resolve the names of types in Avro schemas (vocabulary for the registry and for decoding).
 
-Source: Avro specification, "Names"; Java's parser for a short name that is not defined in the
-namespace around it, which it then takes for one without a namespace.
+Source: Avro specification, "Names". If the enclosing namespace does not define a short name, Java's
+parser takes it for a name without a namespace; this module does the same.
 """
 
 from __future__ import annotations
@@ -10,23 +10,24 @@ from collections.abc import Mapping
 from typing import Any
 
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
-"""Names that need no definition."""
+"""Names of Avro's primitive types: they need no definition."""
 
 
-def full_name(definition: Mapping[str, Any], around: str) -> str:
+def full_name(definition: Mapping[str, Any], enclosing: str) -> str:
     """Return the full name that a definition gives its type.
 
     Args:
         definition: A record, enum or fixed.
-        around: The namespace that it stands in; its own counts more, the empty one too.
+        enclosing: The namespace around the definition. The definition's own namespace overrides
+            it, even an empty one.
     """
     name = str(definition["name"])
-    return name if "." in name else _qualified(name, definition.get("namespace", around))
+    return name if "." in name else _qualified(name, definition.get("namespace", enclosing))
 
 
-def meanings(name: str, around: str) -> tuple[str, str]:
-    """Return the full names that a name may stand for, the first that is defined counts."""
-    return _qualified(name, around), name
+def meanings(name: str, enclosing: str) -> tuple[str, str]:
+    """Return the full names that a name may stand for; the first one with a definition counts."""
+    return _qualified(name, enclosing), name
 
 
 def _qualified(name: str, namespace: str) -> str:

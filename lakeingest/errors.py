@@ -1,10 +1,10 @@
-"""Errors by what the user should do, not by where they came from.
+"""Define one error class per consequence for the user, not one per subsystem.
 
 The rejected way is one class per subsystem (``KafkaError``, ``DeltaError`` …): a scheduler or an
-on-call engineer does not act on the subsystem but on the consequence. Each class below therefore
-names one consequence and carries the process exit code (``sysexits.h`` numbers) that a scheduler
-can branch on. A message names table, transaction, topic, offset and remedy; it never carries a row
-value or a secret.
+on-call engineer acts on the consequence, not on the subsystem. So each class below names one
+consequence. It carries a process exit code (``sysexits.h`` numbers), so that a scheduler can branch
+on it. A message names table, transaction, topic, offset and remedy; it never carries a row value or
+a secret.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class LakeingestError(Exception):
 
     Attributes:
         exit_code: Process exit code of the command line for this error.
-        advice: One word to a person about what to do next.
+        advice: A short phrase that says what to do next.
     """
 
     exit_code: ClassVar[int] = 1
@@ -25,25 +25,25 @@ class LakeingestError(Exception):
 
 
 class InvariantError(LakeingestError):
-    """A promise of ours does not hold: a defect in lakeingest. Please report it."""
+    """lakeingest breaks one of its own promises: a defect in lakeingest. Please report it."""
 
 
 class UsageError(LakeingestError):
-    """The command was called with arguments that make no sense together."""
+    """The arguments of the command contradict each other."""
 
     exit_code = 2
     advice = "see --help"
 
 
 class ConfigError(LakeingestError):
-    """The configuration must change. Names the key, the places looked, the nearest known key."""
+    """The configuration must change. Names the key, the searched places, the nearest valid key."""
 
     exit_code = 78
     advice = "fix the configuration"
 
 
 class DataError(LakeingestError):
-    """The data cannot be applied as it lies in the log. Nothing of it was published."""
+    """lakeingest cannot apply the data as the log holds it. It published nothing of the data."""
 
     exit_code = 65
     advice = "look at the named records"
@@ -57,7 +57,7 @@ class UnavailableError(LakeingestError):
 
 
 class TransientError(LakeingestError):
-    """The same command may succeed when tried again."""
+    """The same command may succeed on the next try."""
 
     exit_code = 75
     advice = "run again"

@@ -1,11 +1,11 @@
-"""RFC-39's columns: what tables of Hudi's streamer tell of the event that last decided a row.
+"""RFC-39's columns: Hudi's streamer writes them to describe the event that last decided a row.
 
-Names, types and order are those that ``PostgresDebeziumSource`` and ``MysqlDebeziumSource`` of Hudi
-1.2 write, so that queries over a table of theirs go on over one of ours. They are columns that
-users asked for (``lakeingest.metadata.columns=hudi``): readers see them, and
-``lakeingest.metadata.prefix`` does not change them. Nothing here decides by them; order is the
-position's. What Debezium left null stays null: an LSN of 0 in its place would be a place in the
-log.
+Names, types and order are those of ``PostgresDebeziumSource`` and ``MysqlDebeziumSource`` in Hudi
+1.2, so that a query over a table of Hudi's streamer also works over a table of lakeingest. Users
+choose these columns (``lakeingest.metadata.columns=hudi``): readers see them, and
+``lakeingest.metadata.prefix`` does not change them. lakeingest decides nothing by them; the
+position alone gives the order. A field that Debezium leaves NULL stays NULL: an LSN of 0 in its
+place would name a real place in the log.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from __future__ import annotations
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 EVENT = "event"
-"""Column of changes that carries them, as a struct."""
+"""Struct column of a change that carries RFC-39's columns."""
 
 OPERATION = "_change_operation_type"
 GONE = "d"
-"""Operation of a row that is gone, also where a truncate swept it away: RFC-39 has no other."""
+"""Operation of a deleted row. A truncate gets it too: RFC-39 has no operation for a truncate."""
 
 SEQUENCE = "_event_seq"
-"""Stands behind the row's columns, all others before them."""
+"""This column stands after the row's columns; all other RFC-39 columns stand before them."""
 
 _FIRST = (
     StructField(OPERATION, StringType()),

@@ -1,21 +1,21 @@
-"""Where the tables of a lake lie: by their collections' names, or where the configuration says.
+"""Find the folder of each table: from its collection's name, or from the configuration.
 
-Names come from the source block, and a database takes any: ``../x`` lies outside the lake, ``a/b``
-inside another table. So a name with anything but ASCII letters, digits, ``.``, ``_`` and ``-`` is
-encoded for its folder: ``Order Items`` lies in ``Order_x0020_Items`` (UTF-16, as XML encodes
-names). Other names are kept as they are. Rejected: ``%20``; Hadoop, object stores and the other
-readers of a lake do not agree on who decodes it.
+Collection names come from the source block, and a database allows any name: ``../x`` would lie
+outside the lake, ``a/b`` inside another table. So ``folder_name`` encodes every character except
+ASCII letters, digits, ``.``, ``_`` and ``-``: ``Order Items`` lies in ``Order_x0020_Items``
+(UTF-16, as XML encodes names). Other names stay as they are. Rejected: ``%20``; Hadoop, object
+stores and the other readers of a lake do not agree on who decodes it.
 
-A publication names the folder of a table where that is not the table's name, and readers go by
-that: lakes of earlier versions, which encoded nothing, stay readable.
+If a table's folder differs from the table's name, the publication names the folder, and readers use
+the publication. So lakes of earlier versions, which encoded nothing, stay readable.
 
-Writer and readers ask the same object, so they cannot disagree. A folder is kept as it was
-configured, relative to the lake where it can be: a lake that is copied elsewhere stays readable.
-Rejected: to keep only resolved paths, which would name the old place in every publication.
+The writer and the readers use the same class, so they cannot disagree. A path stays as the
+configuration gives it, relative to the lake if possible: a copy of the lake elsewhere stays
+readable. Rejected: to publish only resolved paths; every publication would name the old place.
 
-One folder inside another is refused. Each format takes what it finds below its own folder for its
-own: Delta's VACUUM removes it, Hudi may list it. The ledger alone may lie inside a table, below
-``_lakeingest``, for both pass over folders of such names that hold no partition of theirs.
+A folder inside another table's folder is refused. Each format treats everything below its folder as
+its own: Delta's VACUUM removes it, Hudi may list it. The ledger alone may lie inside a table, below
+``_lakeingest``: both formats skip such a folder name unless it is one of their partitions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _TOMBSTONES = "__tombstones"
 _PLAIN = re.compile(r"(?!\.)[A-Za-z0-9._-]+")
 _ENCODED = re.compile(r"[^A-Za-z0-9._-]|^\.|_(?=x[0-9A-F]{4}[^A-Za-z0-9.-])")
 _LONGEST = 240
-"""Characters of a folder: file systems take 255, and tombstones lie beside it."""
+"""Most characters of a folder's name. File systems allow 255; the tombstones' folder beside the
+table adds an ending to the name."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class LakeFolders:
 
     Attributes:
         root: The lake's folder (path or URI), without a slash at its end.
-        paths: Collection to folder, where it is not the collection's name: relative to ``root``
-            (``.`` is ``root`` itself), or absolute, or a URI.
+        paths: Map from collection to folder, for each folder that is not the collection's name:
+            relative to ``root`` (``.`` is ``root`` itself), absolute, or a URI.
     """
 
     root: str
@@ -55,45 +56,46 @@ class LakeFolders:
         """Return the folder of a collection's table.
 
         Raises:
-            ConfigError: Another table's configured folder is the same, holds it or lies in it.
+            ConfigError: The name is too long for a folder, or another table's configured folder
+                is the same, contains this folder or lies in it.
         """
         if collection in self.paths:
             return self._resolved(self.paths[collection])
-        own = folder_name(collection)
-        if len(own) > _LONGEST:
+        own_name = folder_name(collection)
+        if len(own_name) > _LONGEST:
             message = (
                 f"The name of table '{collection}' is too long for a folder. Set "
                 f"lakeingest.table.{collection}.path to a folder for it."
             )
             raise ConfigError(message)
-        folder = f"{self.root}/{own}"
+        folder = f"{self.root}/{own_name}"
         for other, path in self.paths.items():
             if overlap(folder, self._resolved(path)):
                 raise ConfigError(_clash(collection, other))
         return folder
 
     def named(self, collections: Iterable[str]) -> dict[str, str]:
-        """Return the folders of these tables that are not their names, as they are published."""
-        found = {name: self.paths.get(name, folder_name(name)) for name in collections}
-        return {name: path for name, path in found.items() if path != name}
+        """Return the folders that differ from their table's name, as a publication stores them."""
+        folders = {name: self.paths.get(name, folder_name(name)) for name in collections}
+        return {name: path for name, path in folders.items() if path != name}
 
     def problems(self) -> list[str]:
-        """Say which configured folders cannot be used, and why."""
-        found = []
+        """Return one message per configured folder that cannot be used, with the reason."""
+        messages = []
         folders = {name: self._resolved(path) for name, path in self.paths.items()}
         names = sorted(folders)
         for index, name in enumerate(names):
             if inside(folders[name], f"{self.root}/{_OWN}"):
-                found.append(
+                messages.append(
                     f"lakeingest.table.{name}.path lies in {_OWN}, where the lake's ledger is: "
                     "choose another folder"
                 )
-            found.extend(
+            messages.extend(
                 _clash(name, other)
                 for other in names[index + 1 :]
                 if overlap(folders[name], folders[other])
             )
-        return found
+        return messages
 
     def _resolved(self, path: str) -> str:
         if path.startswith("/") or _SCHEME.match(path):
@@ -103,12 +105,13 @@ class LakeFolders:
 
 
 def folder_name(collection: str) -> str:
-    """Return the name of a table's folder: that of the table, unless a folder cannot have it."""
+    """Return the name of a table's folder: the table's own name, encoded where necessary."""
     name = collection
     if not _PLAIN.fullmatch(name):
-        name = _ENCODED.sub(lambda found: _code(found[0]), name)
+        name = _ENCODED.sub(lambda match: _code(match[0]), name)
     if name == _OWN or name.endswith(_TOMBSTONES):
-        # The ledger's, and that of the deleted rows' positions of the table without the ending.
+        # These names are taken: by the ledger's folder, and by the folder of tombstones of the
+        # table whose name lacks the ending.
         name = name[:-1] + _code(name[-1])
     return name
 
@@ -119,17 +122,17 @@ def _code(character: str) -> str:
 
 
 def overlap(one: str, other: str) -> bool:
-    """Tell whether two folders are the same, or one lies in the other."""
+    """Return whether two folders are the same or one lies in the other."""
     return inside(one, other) or inside(other, one)
 
 
 def inside(folder: str, outer: str) -> bool:
-    """Tell whether ``folder`` is ``outer`` or lies in it."""
+    """Return whether ``folder`` is ``outer`` or lies in it."""
     return f"{_plain(folder)}/".startswith(f"{_plain(outer)}/")
 
 
 def _plain(folder: str) -> str:
-    """Return one form of a folder that can be written in several."""
+    """Return the normal form of a folder's path, which several spellings share."""
     local = _LOCAL.sub("/", folder)
     scheme = _SCHEME.match(local)
     if scheme:

@@ -1,7 +1,7 @@
-"""The shape of the frames that stages hand to one another, in the order of an event's way.
+"""Define the schemas of the frames that one stage passes to the next, in the order of the stages.
 
-Stages never import each other; each one's output type is the next one's input type, and both are
-written here once. Column names are the field's standard terms.
+Stages never import each other. The output type of a stage is the input type of the next one, and
+this module defines it once for both. Column names are the field's standard terms.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from pyspark.sql.types import (
 )
 
 OURS = "__lakeingest_"
-"""Begins the names of columns that stand beside a source's, which may have any other name."""
+"""Prefix of lakeingest's own columns beside a source's columns, which may have any other name."""
 
 FIRST_OP = f"{OURS}first_op"
 """payload/ -> sink/: operation of a key's first change in the batch."""
 
 LINK = f"{OURS}link"
-"""payload/: where a merge payload's missing columns are to be looked for."""
+"""payload/: where to look for a merge payload's missing columns."""
 
 HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 
@@ -43,7 +43,7 @@ RECORD = StructType(
         StructField("headers", ArrayType(HEADER)),
     ]
 )
-"""source/ -> decode/: a Kafka record as Spark's Kafka reader gives it (headers included)."""
+"""source/ -> decode/: a Kafka record as Spark's Kafka reader returns it (headers included)."""
 
 SOURCE = StructType(
     [
@@ -71,7 +71,7 @@ EVENT_SOURCE = StructType(
         StructField("xmin", LongType()),
     ]
 )
-"""The same with what only RFC-39's columns need (``event_columns.py``)."""
+"""``SOURCE`` with the fields that only RFC-39's columns need (``event_columns.py``)."""
 
 TRANSACTION = StructType([StructField("id", StringType()), StructField("total_order", LongType())])
 """Debezium's ``transaction`` block of a row (``event.block``)."""
@@ -89,8 +89,9 @@ ENVELOPE = StructType(
 )
 """decode/ -> envelope/: the envelope's header fields; ``value`` has the rows, in their format.
 
-``source`` is what the connector's family reads (``Family.source``), ``SOURCE`` for most. Where
-RFC-39's columns are wanted, it is ``EVENT_SOURCE`` and ``ts_ms`` (bigint) is there.
+``source`` has the fields that the connector's family reads (``Family.source``); for most families
+these are ``SOURCE``. If the configuration chooses RFC-39's columns, ``source`` is ``EVENT_SOURCE``
+and the frame also has ``ts_ms`` (bigint).
 """
 
 CHANGE = StructType(
@@ -116,28 +117,32 @@ CHANGE = StructType(
 )
 """envelope/ -> transaction/ -> payload/: one change, with its place in the source's log.
 
-``kind`` is one of ``KINDS``; ``collection`` is named as in Debezium's transaction metadata;
-``identity`` is a 64-bit hash of the row's place in the source log, and of a row without a key only
-within one ``incarnation``, the connector's ``runId``; ``nth`` is ``transaction.total_order``;
-``source_ms`` is ``source.ts_ms`` (milliseconds); ``moved_from`` is the old key of a primary-key
-change, as JSON. ``key`` and ``value`` are still in the records' format.
-MySQL's have ``INSIDE`` behind them, and where RFC-39's columns are wanted, a struct of them comes
-last (``event_columns.EVENT``).
+``kind`` is one of ``KINDS``. ``collection`` has the name of Debezium's transaction metadata.
+``identity`` is a 64-bit hash of the row's place in the source log; for a row without a key it
+identifies the row only within one ``incarnation``, the connector's ``runId``. ``nth`` is
+``transaction.total_order``. ``source_ms`` is ``source.ts_ms`` (milliseconds). ``moved_from`` is the
+old key of a primary-key change, as JSON. ``key`` and ``value`` are still in the records' format.
+
+MySQL's changes have ``INSIDE`` after these columns. If the configuration chooses RFC-39's columns,
+a struct of them follows (``event_columns.EVENT``).
 """
 
 INSIDE = "inside"
-"""Name of a struct behind ``CHANGE``'s columns, of MySQL: where a row lies within its transaction.
+"""Name of a struct after ``CHANGE``'s columns, only of MySQL: a row's place in its transaction.
 
-``place`` (bigint: a hash of file and offset), ``row`` and ``nth`` (``transaction.total_order``);
-null where the position does not depend on ``row``. See ``transaction/compressed_detection.py``.
+Its fields are ``place`` (bigint: a hash of file and offset), ``row`` and ``nth``
+(``transaction.total_order``). The struct is NULL if the position does not depend on ``row``. See
+``transaction/compressed_detection.py``.
 """
 
 MOVES_ON = "moves_on"
-"""A boolean behind a change, where transactions do not hold them together: the delete is one half
-of a primary-key change, and the create of the new key is the other."""
+"""Boolean column after a change's columns: true for a delete that is one half of a primary-key
+change. The create of the new key is the other half. The column exists only if no transaction keeps
+the two halves together."""
 
 MOVED_UNNAMED = f"{OURS}moved_unnamed"
-"""A boolean behind a change, where headers are missing: it is the create of a key change."""
+"""Boolean column after a change's columns: true for the create of a key change that no header
+names."""
 
 BOUNDARY = StructType(
     [
@@ -167,17 +172,18 @@ BOUNDARY = StructType(
 )
 """transaction/: one END (or an implied one), or the BEGIN of a transaction that is ``open``.
 
-``begins`` counts its BEGINs, the first of them at ``begun``; ``end_position`` is above every row up
-to it; ``committed_at`` is the source's clock, ``written_at``
-the record's Kafka timestamp.
+``begins`` counts the transaction's BEGINs; ``begun`` is the offset of the first one.
+``end_position`` is above every row up to this END. ``committed_at`` is the source's clock;
+``written_at`` is the record's Kafka timestamp.
 """
 
 
 class Kind:
-    """What a record is (column ``kind``).
+    """The kind of a record (column ``kind``).
 
-    ``FOREIGN`` is a message of Debezium's that is no change (heartbeat, BEGIN and END, schema
-    change, notification); ``UNKNOWN`` has no operation, or one that Debezium does not write.
+    ``FOREIGN`` is a message of Debezium that is no change (heartbeat, BEGIN and END, schema
+    change, notification). ``UNKNOWN`` is a record without an operation, or with an operation that
+    Debezium does not write.
     """
 
     ROW = "row"
@@ -208,24 +214,25 @@ class MetadataColumns:
     """The columns that lakeingest adds to a target table, in one place.
 
     Attributes:
-        position: Position of the change that last decided the row (string, never null).
-        deleted: Whether the row is a tombstone (boolean, never null).
+        position: Position of the change that last decided the row (string, never NULL).
+        deleted: Whether the row is a tombstone (boolean, never NULL).
         column_positions: Positions of the columns that are older than the row (map from column to
-            position; null where every column has the row's position).
+            position; NULL if every column has the row's position).
         record_key: Only in Hudi tables whose key columns cannot be a record key; readers of the
             lake do not see it.
-        row_key: Only in tables whose source has no key: a hash of what is in the row; readers of
+        row_key: Only in tables whose source has no key: a hash of the row's content; readers of
             the lake do not see it.
-        row_place: The same where a row is its place in the log. Another name, so that a table
-            that was begun in one way is not gone on with in the other.
-        event: RFC-39's columns, where they are wanted; readers see them like the source's.
+        row_place: Like ``row_key``, for tables that identify a row by its place in the log. It has
+            another name, so that no run continues a table in the other mode.
+        event: RFC-39's columns, if the configuration chooses them; readers see them like the
+            source's columns.
     """
 
     def __init__(self, prefix: str = "_", event: Iterable[str] = ()) -> None:
         """Name the columns with ``prefix`` (``lakeingest.metadata.prefix``).
 
         Args:
-            prefix: Of our own columns.
+            prefix: Prefix of lakeingest's own columns.
             event: Names of RFC-39's columns; empty: the tables have none.
         """
         self.position = f"{prefix}position"
@@ -238,12 +245,12 @@ class MetadataColumns:
 
     @property
     def keyless(self) -> tuple[str, str]:
-        """Our keys of rows whose source has none."""
+        """The key columns that lakeingest adds to tables whose source has no key."""
         return (self.row_key, self.row_place)
 
     @property
     def names(self) -> tuple[str, str, str]:
-        """Our own, in the order of the table's columns, behind all others."""
+        """The own columns of lakeingest, in the table's order, after all other columns."""
         return (self.position, self.deleted, self.column_positions)
 
 
@@ -269,19 +276,21 @@ LEDGER = StructType(
 )
 """ledger/ -> reader/: rows of kind ``publication``, ``transaction`` and ``epoch``.
 
-Older versions wrote rows of kind ``writer``, too; a claim has none now.
+Older versions also wrote rows of kind ``writer``; a claim writes no row any more.
 
-``at`` is the time of publication, for a transaction its commit time at the source. ``tables`` maps
-a collection to its Delta version; ``offsets`` maps topic and partition to the lowest offset that
-the next batch must read; ``end_offset`` and ``end_position`` are the frontier (of a transaction:
-its END). ``paths`` maps a collection to its folder where that is not the collection's name (null:
-nowhere), ``schemas`` a collection to the source's columns, as SQL would declare them, where they
-are not as the publications before show them (null: nowhere), ``notes`` a changed table to what its
-commit says of itself, for when the table's own log has lost it. A ledger that an older version made
-gets these columns with the next append. An ``epoch`` tells where positions start over:
-``transaction_id`` is what they count within (server uuid, binlog base name), ``offsets`` topic,
-partition and offset from which it holds, ``end_position`` what its positions begin with.
+``at`` is the time of publication; for a transaction, its commit time at the source. ``tables`` maps
+a collection to its Delta version. ``offsets`` maps topic and partition to the lowest offset that
+the next batch must read. ``end_offset`` and ``end_position`` are the frontier (of a transaction:
+its END). ``paths`` maps a collection to its folder, if the folder is not the collection's name
+(NULL: no such collection). ``schemas`` maps a collection to the source's columns, as SQL declares
+them, if they differ from the earlier publications (NULL: no difference). ``notes`` maps a changed
+table to the note in its commit, in case the table's own log loses the note. A ledger of an older
+version gets these columns with the next append.
+
+An ``epoch`` says where positions start over. ``transaction_id`` names the scope in which they count
+(server uuid, binlog base name), ``offsets`` the topic, partition and offset at which the epoch
+begins, ``end_position`` the prefix of its positions.
 """
 
 LEDGER_FOLDER = "_lakeingest/ledger"
-"""Where the ledger lies, below the target path."""
+"""The ledger's folder, relative to the target path."""

@@ -1,9 +1,9 @@
-"""The options of a JAAS line: ``PlainLoginModule required username="app" password='…';``.
+"""Parse the options of a JAAS line: ``PlainLoginModule required username="app" password='…';``.
 
-Two places read them: the Kafka source, for the client that knows no JAAS, and the configuration,
-which must know the password in it to keep it out of messages. Java takes a value in double quotes,
-in single quotes, or bare up to the next blank; a reader of one form alone would let the others
-through.
+Two modules read them. The Kafka source translates them for librdkafka, which knows no JAAS. The
+configuration finds the password, to keep it out of messages. Java accepts a value in double quotes,
+in single quotes, or bare up to the next blank. A parser of only one form would miss the passwords
+in the other forms.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ _OPTION = re.compile(r"""([\w.-]+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^
 
 
 def jaas_options(text: str) -> list[tuple[str, str]]:
-    """Return names and values of the options in a JAAS line, in order; values as they stand."""
+    """Return names and values of a JAAS line's options, in order; values keep their quotes."""
     return _OPTION.findall(text)
 
 
 def unquoted(value: str) -> str:
-    """Return a value without the quotes around it, its escapes resolved."""
+    """Return a value without its quotes and with its escapes resolved."""
     if value[:1] in {'"', "'"}:
         return re.sub(r"\\(.)", r"\1", value[1:-1])
     return value

@@ -1,7 +1,8 @@
-"""Columns by exactly their name, whatever is in it.
+"""Refer to a column by its exact name, whatever characters the name has.
 
-A source may call a column ``address.city``, and Delta takes that. ``F.col`` and SQL read the dot as
-"field of" instead, so a name that comes from a source goes through here; names of our own need not.
+A source may have a column ``address.city``, and Delta accepts the name. ``F.col`` and SQL read the
+dot as "field of" instead. So every name that comes from a source goes through this module; names
+that lakeingest chooses need not.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 
 
 def quoted(name: str) -> str:
-    """Return ``name`` as Spark SQL takes it."""
+    """Return ``name`` in backticks, as Spark SQL expects it."""
     return "`" + name.replace("`", "``") + "`"
 
 

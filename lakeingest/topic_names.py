@@ -1,13 +1,13 @@
-"""The topic of a table: Debezium's rule, in one place for settings, counts and messages.
+"""Name the topic of a table by Debezium's rule, in one place for settings, counts and messages.
 
-A topic is ``<prefix>.<collection>``, except that Debezium writes ``_`` for what Kafka does not take
-in a name: ``Order Items`` goes to ``Order_Items``. The source block and END keep the table's name.
-So the topic follows from the table, but not the table from the topic: ``a b`` and ``a_b`` share
-one. The rejected way is to cut the prefix off a topic and to call the rest a table: such a table's
-rows were not counted, and its folder was not found after a crash. Which tables a topic holds is
-learned from what was read: the source block, the ledger, the configuration.
+A topic is ``<prefix>.<collection>``. Debezium replaces each character that Kafka does not allow in
+a topic name by ``_``: ``Order Items`` goes to ``Order_Items``. The source block and END keep the
+table's name. So the table determines the topic, but the topic does not determine the table: ``a b``
+and ``a_b`` share one topic. The rejected way is to cut the prefix off a topic and to take the rest
+for the table: lakeingest then did not count the rows of such a table, and did not find its folder
+after a crash. The source block, the ledger and the configuration say which tables a topic holds.
 
-The rule goes by Java's characters, so one outside the basic plane counts for two. Sources:
+The rule counts Java's characters, so a character outside the basic plane counts as two. Sources:
 ``AbstractTopicNamingStrategy.sanitizedTopicName`` (Debezium 2.0 to 3.4, every connector),
 ``TopicNamingStrategy.MAX_NAME_LENGTH``. Another ``topic.naming.strategy`` or ``topic.delimiter``
 names topics differently; ``config/topic_names.py`` refuses those.
@@ -29,14 +29,14 @@ _LONGEST = 249
 
 @dataclass(frozen=True)
 class TopicNames:
-    """The names of a connector's data topics, and which of them are read.
+    """The names of a connector's data topics, and which of them lakeingest reads.
 
     Attributes:
         prefix: Debezium's ``topic.prefix``.
-        listed: Topics that are read; empty: those that the pattern matches.
-        pattern: Regular expression that the whole name of a topic matches; ``None``: all topics of
-            the prefix are read.
-        retired: Topics of retired tables: not read, whatever else is said of them.
+        listed: Topics to read; empty: the pattern selects them.
+        pattern: Regular expression that must match the whole name of a topic; ``None``: without
+            listed topics, lakeingest reads all topics of the prefix.
+        retired: Topics of retired tables: not read, even if listed or matched by the pattern.
     """
 
     prefix: str
@@ -50,11 +50,11 @@ class TopicNames:
         return re.sub(_ILLEGAL, "_", wide)[:_LONGEST]
 
     def reads(self, collection: str) -> bool:
-        """Return whether the topic of a table is read."""
+        """Return whether lakeingest reads the topic of a table."""
         return self.reads_topic(self.topic(collection))
 
     def reads_topic(self, topic: str) -> bool:
-        """Return whether a topic of the prefix is read."""
+        """Return whether lakeingest reads this topic of the prefix."""
         if topic in self.retired:
             return False
         if self.pattern is not None:
@@ -62,19 +62,19 @@ class TopicNames:
         return not self.listed or topic in self.listed
 
     def reads_column(self, collection: Column) -> Column | None:
-        """Return ``reads`` as a condition; ``None``: the topic of every table is read."""
+        """Return ``reads`` as a condition; ``None``: lakeingest reads every table's topic."""
         topic = self.topic_column(collection)
-        chosen = topic.isin(*self.listed) if self.listed else None
+        selected = topic.isin(*self.listed) if self.listed else None
         if self.pattern is not None:
-            chosen = topic.rlike(f"^(?:{self.pattern})$")
+            selected = topic.rlike(f"^(?:{self.pattern})$")
         if not self.retired:
-            return chosen
-        kept = ~topic.isin(*self.retired)
-        return kept if chosen is None else chosen & kept
+            return selected
+        not_retired = ~topic.isin(*self.retired)
+        return not_retired if selected is None else selected & not_retired
 
     def topic_column(self, collection: Column) -> Column:
         """Return ``topic`` as an expression over a table's name."""
-        # Not above: a misspelt key is reported without waiting for pyspark.
+        # Not imported at the top: the report of a misspelt key must not wait for pyspark.
         from pyspark.sql import functions as F
 
         whole = F.concat(F.lit(f"{self.prefix}."), collection)
@@ -82,13 +82,14 @@ class TopicNames:
         return F.substring(F.regexp_replace(wide, _ILLEGAL, "_"), 1, _LONGEST)
 
     def plain(self, topic: str) -> str:
-        """Return the table that a topic is named after if Debezium has rewritten nothing.
+        """Return the table of a topic, assuming that Debezium replaced no character.
 
-        A guess where the name holds ``_``: good to look for a table, not to count its rows.
+        If the name holds ``_``, the result is a guess: good enough to look for a table, not to
+        count its rows.
         """
         return topic.removeprefix(f"{self.prefix}.")
 
     def without(self, topics: Collection[str], collections: Collection[str]) -> list[str]:
-        """Return the topics that hold none of these tables."""
-        known = {self.topic(name) for name in collections}
-        return [topic for topic in topics if topic not in known]
+        """Return those of ``topics`` that hold none of these tables."""
+        table_topics = {self.topic(name) for name in collections}
+        return [topic for topic in topics if topic not in table_topics]

@@ -1,4 +1,4 @@
-"""Which types hold every value of another (vocabulary for decoding and for sinks)."""
+"""Decide whether one type holds every value of another (vocabulary for decoding and sinks)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INTEGERS: tuple[type[DataType], ...] = (ByteType, ShortType, IntegerType, LongT
 
 
 def widens(narrow: DataType, wide: DataType) -> bool:
-    """Tell whether every value of ``narrow`` is a value of ``wide``."""
+    """Return whether every value of ``narrow`` is also a value of ``wide``."""
     if narrow == wide:
         return True
     if type(narrow) in _INTEGERS and type(wide) in _INTEGERS:

@@ -1,18 +1,18 @@
-"""How often a run tries again what failed, and when it gives up: the one place that decides.
+"""Decide whether a run retries a failed window, and when it gives up. The only place that decides.
 
-A run of an hour that ends because a broker restarted or somebody ran OPTIMIZE starts a new JVM,
-claims the lake and reads its window again; within the run only the last costs anything. What is
-tried again is a whole window, from the lake's state as it is then: the same way as after a crash,
-so there is no second one to be wrong.
+A window of a long run may fail because a broker restarted or somebody ran OPTIMIZE. To end the run
+costs a new JVM, a new claim of the lake and a second reading of the window. A retry within the run
+costs the second reading only. A retry repeats a whole window, from the lake's state at that moment.
+It takes the same way as a run after a crash, so no second way can be wrong.
 
-Tried again is what another moment may change: conflicts with maintenance, throttling, locks, lost
-executors (``TransientError``), and services that are away (``UnavailableError``). Not so another
-driver (``FencedError``): two that fence each other would never end. Nor data, settings, rights.
-What was never reached is not waited for, either: a first run whose broker or topic is misspelt says
-so at once.
+A failure is retried if it may pass with time: conflicts with maintenance, throttling, locks, lost
+executors (``TransientError``), and unreachable services (``UnavailableError``). Another driver
+(``FencedError``) is no reason to retry: two drivers that fence each other would never end. Errors
+of data, settings and access rights are not retried either. A service that never answered is not
+retried: a first run whose broker or topic is misspelt fails at once.
 
-Rejected: to try again each query by itself. Spark does that with tasks, and above it a query is
-part of a plan that was made for a state of the lake and of the log.
+Rejected: to retry each query by itself. Spark already retries tasks. Above a task, a query is part
+of a plan for one state of the lake and of the log.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from lakeingest.errors import FencedError, TransientError, UnavailableError
 _LOG = logging.getLogger(__name__)
 
 PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 16.0)
-"""Pauses before the second attempt and each later one: half a minute, in which a broker restarts.
+"""Pauses before the second attempt and each later one. Half a minute in all: a broker restarts.
 
-The clients wait besides: the driver's for the patience of ``client_options``, Spark's tasks for
-their time-outs, S3's with pauses of its own.
+The clients wait on top of it: the driver's client for the time-outs of ``client_options``, Spark's
+tasks for theirs, the S3 client with its own pauses.
 """
 
 
 class Attempts:
-    """Counts the failures of a run since something last succeeded.
+    """Count the failures of a run since its last success.
 
     Attributes:
-        failures: How many there were.
+        failures: Number of failures since the last success.
     """
 
     def __init__(
@@ -48,13 +48,14 @@ class Attempts:
         reached: bool,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Begin.
+        """Begin without a failure.
 
         Args:
-            understand: Gives what a failure means, itself where it is a defect.
-            warn: Told of each failure that is tried again.
-            reached: Whether lake and source have answered a run before this one.
-            sleep: Waits.
+            understand: Returns the error that a failure means; the failure itself if it is a
+                defect.
+            warn: Receives the text of each failure that is retried.
+            reached: Whether lake and source have answered an earlier run.
+            sleep: Waits for a number of seconds.
         """
         self.failures = 0
         self._understand = understand
@@ -63,15 +64,15 @@ class Attempts:
         self._sleep = sleep
 
     def succeeded(self) -> None:
-        """Take note of a window that was read and, if it held batches, published."""
+        """Record that a window was read and its batches, if any, were published."""
         self.failures = 0
         self._reached = True
 
     def after(self, error: Exception) -> Exception | None:
-        """Wait, and return None where the window is to be tried again; else what ends the run.
+        """Wait and return None to retry the window; otherwise return the error that ends the run.
 
         Args:
-            error: What a window raised.
+            error: Exception that a window raised.
         """
         if _was_stopped(error):
             return error
@@ -92,10 +93,10 @@ class Attempts:
 
 
 def _was_stopped(error: BaseException) -> bool:
-    """Return whether Ctrl-C stands behind an error: stopping kills Spark's jobs."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, KeyboardInterrupt):
+    """Return whether Ctrl-C caused an error: stopping a run kills Spark's jobs."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, KeyboardInterrupt):
             return True
-        seen = seen.__cause__ or seen.__context__
+        cause = cause.__cause__ or cause.__context__
     return False

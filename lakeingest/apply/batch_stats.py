@@ -1,7 +1,7 @@
-"""What each batch of a window holds of each partition and table, and one sample of its shape.
+"""Summarise each batch of a window per partition and table, with one sample row.
 
-The newest row of each partition travels here so that the driver can read its *field names* (and
-JSON types or Connect schema) from it. Its values are never logged or kept.
+The driver collects the newest row of each partition and reads its *field names* (and JSON types or
+Connect schema) from it. The row's values are never logged or kept.
 """
 
 from __future__ import annotations
@@ -22,32 +22,35 @@ from lakeingest.source.contract import TopicPartition
 
 @dataclass(frozen=True)
 class BatchStats:
-    """Changes of one batch, partition and collection.
+    """Statistics of the changes of one batch, partition and collection.
 
     Attributes:
-        batch: Index in the window; null for what stays pending.
+        batch: Index in the window; None: the changes stay pending.
         where: Topic and partition.
         collection: Source table.
-        rows: Row and snapshot changes.
+        rows: Number of row and snapshot changes.
         first_offset: Lowest offset.
         low: Lowest position of a row.
         high: Highest position of a row.
         floor: Highest position of a truncate; empty when there is none.
         source_ms: Newest commit time at the source (milliseconds).
-        masked: Rows that may leave a column out.
-        moved: Of those, rows that a primary-key change created.
-        unpaired: Of those, rows without the header that names the key they had before.
-        relocated: Rows that a primary-key change created, masked or not.
-        deletes: Whether some row deletes.
+        masked: Rows that may omit a column.
+        moved: Of the masked rows, those that a primary-key change created.
+        unpaired: Of the moved rows, those without the header that names their old key.
+        relocated: Rows with the header that names their old key, masked or not: a primary-key
+            change created them.
+        deletes: Whether some row is a delete.
         keyless: Rows whose record has no key.
         size: Bytes of the rows.
-        sample: Newest row (deletes last), as it came; null when there is none.
-        sample_key: Key of some row, as it came; null when none has one.
-        value_tags: What names the schemas of the rows, where something does.
-        key_tags: The same of their keys.
-        gone_at: Bits of the places of rows that delete, of a run without a name (``_bit``).
-        come_at: The same of rows that create, and name no key that the row had before.
-        floor_event: RFC-39's columns of the truncate at ``floor``, where they are wanted.
+        sample: Newest row (deletes last), as received; None when there is no row.
+        sample_key: Key of the last row that has a key, as received; None when no row has one.
+        first_key: Key of the first row that has a key, as received; None when no row has one.
+        value_tags: Tags of the rows' schemas (``WireFormat.schema_tag``), where the format has
+            them.
+        key_tags: Tags of the keys' schemas (``WireFormat.key_tag``), where the format has them.
+        gone_at: Bits (``_bit``) of the positions of deletes in transactions without a ``runId``.
+        come_at: Bits of the positions of creates without a ``runId`` and without an old key.
+        floor_event: RFC-39's columns of the truncate at ``floor``, if the window reads them.
     """
 
     batch: int | None
@@ -76,19 +79,20 @@ class BatchStats:
     come_at: int = 0
 
     def doubted(self) -> BatchStats:
-        """Return the share of a table where any row may leave a column out without a mark."""
+        """Return the statistics for a table whose rows may all omit a column without a mark."""
         return replace(self, masked=self.rows, moved=self.relocated)
 
     def any_moved(self) -> BatchStats:
-        """Return the share of a table of which an update, too, may change the key."""
+        """Return the statistics for a table of which an update, too, may change the key."""
         return replace(self, moved=self.masked)
 
 
 def may_move_without_header(batch_stats: Sequence[BatchStats]) -> bool:
     """Return whether a table's rows may have changed keys without a header that says so.
 
-    Where a transform takes the headers off, the name of the run goes with them. Both halves of a
-    key change have one place in the log; few bits of it show that most batches have none.
+    A transform that removes the headers removes the ``runId`` with them. The delete and the create
+    of a key change have one position in the log. So where no bit is in both sets, no key changed.
+    Few bits suffice to show that for most batches.
     """
     gone = reduce(or_, (stats.gone_at for stats in batch_stats), 0)
     come = reduce(or_, (stats.come_at for stats in batch_stats), 0)
@@ -96,7 +100,7 @@ def may_move_without_header(batch_stats: Sequence[BatchStats]) -> bool:
 
 
 def _bit() -> Column:
-    """Return one bit of 63, by the place of the row in the log."""
+    """Return one of 63 bits, chosen by a hash of the row's position in the log."""
     return F.expr("shiftleft(1L, cast(pmod(xxhash64(position), 63) as int))")
 
 
@@ -104,17 +108,17 @@ def batch_stats(batched: DataFrame, format_: WireFormat) -> list[BatchStats]:
     """Summarise a window whose changes have their ``batch`` (``plan.window.in_batches``)."""
     is_row = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT)
     truncate = F.col("kind") == Kind.TRUNCATE
-    waiting = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE)
-    # A delete has no row after it; it is a sample only where there is nothing else.
+    is_change = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE)
+    # A delete has no after-image: it is the sample only where there is no other row.
     newest = F.struct(F.col("op") != "d", F.col("offset"))
-    # Only a changed key creates a row and leaves values out.
-    moved = F.col("may_be_masked") & (F.col("op") == "c")
-    unnamed = is_row & F.col("incarnation").isNull() & F.col("transaction_key").isNotNull()
-    came = unnamed & (F.col("op") == "c") & F.col("moved_from").isNull()
+    # A create omits values only if a primary-key change made it.
+    key_change = F.col("may_be_masked") & (F.col("op") == "c")
+    without_run = is_row & F.col("incarnation").isNull() & F.col("transaction_key").isNotNull()
+    created = without_run & (F.col("op") == "c") & F.col("moved_from").isNull()
     at_floor = F.max_by(EVENT, F.when(truncate, F.col("position"))).alias(EVENT)
     events = [at_floor] if EVENT in batched.columns else []
     rows = (
-        batched.where(waiting)
+        batched.where(is_change)
         .groupBy("batch", "topic", "partition", "collection")
         .agg(
             F.count_if(is_row).alias("rows"),
@@ -124,12 +128,12 @@ def batch_stats(batched: DataFrame, format_: WireFormat) -> list[BatchStats]:
             F.max(F.when(truncate, F.col("position"))).alias("floor"),
             F.max("source_ms").alias("source_ms"),
             F.count_if(is_row & F.col("may_be_masked")).alias("masked"),
-            F.count_if(is_row & moved).alias("moved"),
-            F.count_if(is_row & moved & F.col("moved_from").isNull()).alias("unpaired"),
+            F.count_if(is_row & key_change).alias("moved"),
+            F.count_if(is_row & key_change & F.col("moved_from").isNull()).alias("unpaired"),
             F.count_if(is_row & F.col("moved_from").isNotNull()).alias("relocated"),
-            F.bit_or(F.when(unnamed & (F.col("op") == "d"), _bit())).alias("gone_at"),
-            F.bit_or(F.when(came, _bit())).alias("come_at"),
-            # A set, and not a count: with it Spark groups in memory instead of sorting the window.
+            F.bit_or(F.when(without_run & (F.col("op") == "d"), _bit())).alias("gone_at"),
+            F.bit_or(F.when(created, _bit())).alias("come_at"),
+            # A set, not a count: then Spark groups in memory and does not sort the window.
             F.collect_set(F.when(is_row, F.col("op"))).alias("ops"),
             F.count_if(is_row & F.col("key").isNull()).alias("keyless"),
             F.sum(F.octet_length("value")).alias("size"),
@@ -181,11 +185,11 @@ def _octets(value: bytearray | None) -> bytes | None:
     return None if value is None else bytes(value)
 
 
-def first_pending(found: Sequence[BatchStats], released: int) -> dict[TopicPartition, int]:
-    """Return the lowest offset per partition that no batch up to ``released`` holds."""
+def first_pending(window_stats: Sequence[BatchStats], last_batch: int) -> dict[TopicPartition, int]:
+    """Return, per partition, the lowest offset of the changes in no batch up to ``last_batch``."""
     lowest: dict[TopicPartition, int] = {}
-    for stats in found:
-        if stats.batch is None or stats.batch > released:
-            known = lowest.get(stats.where, stats.first_offset)
-            lowest[stats.where] = min(known, stats.first_offset)
+    for stats in window_stats:
+        if stats.batch is None or stats.batch > last_batch:
+            so_far = lowest.get(stats.where, stats.first_offset)
+            lowest[stats.where] = min(so_far, stats.first_offset)
     return lowest

@@ -1,4 +1,4 @@
-"""Ledger and sink of a pipeline, as its configuration says."""
+"""Open the ledger and the sinks of a pipeline, as its configuration says."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from lakeingest.sink.routed import RoutedSink
 
 
 def open_ledger(spark: SparkSession, config: PipelineConfig, run: str) -> DeltaLedger:
-    """Return the ledger; it is Delta whatever the tables are, because a publication must be fenced.
+    """Return the ledger. It is a Delta table for every table format.
 
-    Hudi's timeline has no compare-and-set, so a revived driver could publish in it.
+    A publication must be fenced. Hudi's timeline has no compare-and-set, so a revived driver could
+    publish in it.
     """
     return DeltaLedger(
         spark,
@@ -36,19 +37,19 @@ def open_ledger(spark: SparkSession, config: PipelineConfig, run: str) -> DeltaL
 def refuse_unfenced(spark: SparkSession, config: PipelineConfig) -> tuple[str, ...]:
     """Stop where two drivers could commit the same version of the ledger or of a Delta table.
 
-    Hudi's timeline never tells (``sink/hudi/commit.py``): the ledger does for its tables.
+    Hudi's timeline never shows it (``sink/hudi/commit.py``); the ledger does for Hudi tables.
 
     Returns:
-        The same as warnings, where the user sees to it that there is one driver.
+        The same findings as warnings, if the user guarantees that there is one driver.
 
     Raises:
-        ConfigError: Nobody sees to it.
+        ConfigError: The user gives no such guarantee.
     """
     delta = (name for name in config.tables if config.format_of(name) == "delta")
     folders = (config.target.path, *(config.folders.table(name) for name in delta))
-    found = {log_store_of(spark, folder): folder for folder in reversed(folders)}
+    folder_by_store = {log_store_of(spark, folder): folder for folder in reversed(folders)}
     warnings = []
-    for (scheme, store), folder in found.items():
+    for (scheme, store), folder in folder_by_store.items():
         if fences(scheme, store):
             continue
         what = (
@@ -70,18 +71,18 @@ def refuse_unfenced(spark: SparkSession, config: PipelineConfig) -> tuple[str, .
 
 
 def storage_of(config: PipelineConfig) -> tuple[str, ...]:
-    """Return the folders that a pipeline works in: the lake's, and a recording's."""
+    """Return the folders of a pipeline: the lake's, and the recording's where there is one."""
     recording = config.source.path if config.source.kind == "recorded" else None
     return (config.target.path, recording) if recording else (config.target.path,)
 
 
 def open_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
-    """Return what writes the tables, whatever their formats.
+    """Return the sink that writes the tables, whatever their formats.
 
-    What a table's own log has lost it finds in the ledger.
+    A note that a table's own log has lost is read from the ledger.
 
     Raises:
-        ConfigError: A table is Hudi's, and the session is not made for those.
+        ConfigError: A table is a Hudi table, and the session is not made for Hudi.
     """
     folders, names = config.folders, config.metadata()
     null_missing = config.toast_missing == "null"
@@ -104,7 +105,7 @@ def open_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
 
 def _open_hudi(spark: SparkSession, config: PipelineConfig) -> HudiSink:
     require_hudi(spark, write=True)
-    given = config.target.hudi_writer_options()
+    writer_options = config.target.hudi_writer_options()
     return HudiSink(
         spark,
         config.folders,
@@ -112,14 +113,14 @@ def _open_hudi(spark: SparkSession, config: PipelineConfig) -> HudiSink:
         config.metadata(),
         hard=config.deletes_are_hard("hudi"),
         null_missing=config.toast_missing == "null",
-        settings=HudiSettings(TableType(config.target.hudi_table_type), given),
+        settings=HudiSettings(TableType(config.target.hudi_table_type), writer_options),
         foreign=config.foreign_changes == "accept",
         notes=open_ledger(spark, config, "").notes,
     )
 
 
 def open_adoption(spark: SparkSession, config: PipelineConfig) -> HudiAdoption:
-    """Return what makes tables ours that Hudi Streamer wrote."""
+    """Return the adoption, which takes over tables that Hudi Streamer wrote."""
     return HudiAdoption(
         spark,
         _open_hudi(spark, config),

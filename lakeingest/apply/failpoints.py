@@ -1,8 +1,8 @@
-"""Named places where a test kills the process: the numbered steps of the commit protocol.
+"""Name the places where a test kills the process: the numbered steps of the commit protocol.
 
-``LAKEINGEST_FAILPOINT=name`` or ``name:n`` sends SIGKILL to the process group's own process at the
-(n-th) passage. SIGKILL, not an exception: nothing may run after it, no ``finally`` and no exit
-hook. The list is the contract with the fault tests, which pass every name at least once.
+``LAKEINGEST_FAILPOINT=name`` or ``name:n`` sends SIGKILL to this process at the (n-th) passage. It
+is SIGKILL and no exception: nothing may run after it, neither a ``finally`` nor an exit hook. The
+list is the contract with the fault tests, which pass every name at least once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ADOPTION_FAILPOINTS = (
     "0.first-adopted",
     "0.adopted",
 )
-"""Places in the adoption of another writer's tables, which goes before a lake's first batch."""
+"""Places in the adoption of another writer's tables, which precedes a lake's first batch."""
 
 FAILPOINTS = (
     "1.recovered",
@@ -32,24 +32,24 @@ FAILPOINTS = (
     "4.before-publication",
     "4.after-publication",
 )
-"""Step of DESIGN §8 and the place in it, in the order in which a batch passes them."""
+"""Step of DESIGN §8 and the place in it, in the order in which a batch passes the places."""
 
 VARIABLE = "LAKEINGEST_FAILPOINT"
 
-_passed: Counter[str] = Counter()
+_passages: Counter[str] = Counter()
 _lock = Lock()
 
 
 def failpoint(name: str) -> None:
-    """Die here if the environment asks for it."""
-    wanted = os.environ.get(VARIABLE)
-    if wanted is None:
+    """Kill this process if the environment names this place."""
+    setting = os.environ.get(VARIABLE)
+    if setting is None:
         return
-    place, _, nth = wanted.partition(":")
+    place, _, nth = setting.partition(":")
     if place != name:
         return
     with _lock:
-        _passed[name] += 1
-        due = _passed[name] == int(nth or 1)
-    if due:
+        _passages[name] += 1
+        is_due = _passages[name] == int(nth or 1)
+    if is_due:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,8 +1,8 @@
-"""What the failure of a window means: one of our errors, or none where it is a defect.
+"""Translate the failure of a window into one of our errors; a defect stays as it is.
 
-Every exception that a window can raise passes here before it is decided whether to try again
-(``attempts.py``). Told by the classes of Java exceptions (``engine/java_errors.py``), because texts
-quote rows. A broker that is away is asked for nothing: its absence must not look like loss.
+Every exception that a window can raise passes here before ``attempts.py`` decides whether to retry.
+The classes of Java exceptions decide (``engine/java_errors.py``), not their texts, because texts
+quote rows. A broker that is unreachable is asked for nothing: its absence must not look like loss.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from lakeingest.source.contract import Source
 
 
 def understood(error: Exception, source: Source, roots: Sequence[str]) -> Exception:
-    """Return what a failure means to a user; itself where it is a defect.
+    """Return the error that a failure means to a user; the failure itself if it is a defect.
 
     Args:
-        error: What a window raised.
-        source: Asked for its bounds where Kafka says that offsets are gone.
+        error: Exception that a window raised.
+        source: Gives its bounds where Kafka says that offsets are gone.
         roots: Folders of the lake and of a recording.
     """
     if isinstance(error, LakeingestError):

@@ -1,4 +1,4 @@
-"""Look at a pipeline without changing anything: its status, and whether it could run."""
+"""Inspect a pipeline without changing anything: its status, and whether it could run."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from lakeingest.source import open_source
 
 @dataclass(frozen=True)
 class Findings:
-    """What a look at a pipeline found.
+    """Result of a check of a pipeline.
 
     Attributes:
-        warnings: What a person should look at before a run, the configuration's own among it.
-        seen: What was looked at.
+        warnings: What a person should look at before a run; includes the configuration's warnings.
+        seen: What was checked, as text.
     """
 
     warnings: tuple[str, ...]
@@ -45,7 +45,7 @@ class Findings:
 
 
 def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str, object]:
-    """Return where the pipeline stands: flat, printable.
+    """Return the state of the pipeline: flat, printable values.
 
     Raises:
         LakeingestError: Lake or source cannot be read.
@@ -58,7 +58,7 @@ def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str,
     with storage(*storage_of(config)), closing(source):
         rules = log_rules(config.source)
         ranges = plan_window_ranges(source, config.source.ends_topic, frontier, 2**62, rules=rules)
-    waiting = sum(part.end - part.start for part in ranges.data)
+    not_applied = sum(part.end - part.start for part in ranges.data)
     ends = ranges.transactions
     return {
         "pipeline": config.name,
@@ -68,7 +68,7 @@ def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str,
         "snapshot_applied": frontier.streaming,
         "epoch": frontier.newest_epoch,
         "end_offset": frontier.end_offset,
-        "records_not_applied": waiting,
+        "records_not_applied": not_applied,
         "transaction_records_not_applied": ends.end - ends.start if ends else 0,
         "last_run": head.run,
     }
@@ -78,7 +78,8 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
     """Check configuration, source and lake without writing.
 
     Args:
-        spark: Session with Delta, and Hudi if tables are; null: look at the configuration alone.
+        spark: Session with Delta, and with Hudi if there are Hudi tables; None: check the
+            configuration alone.
         config: The pipeline.
 
     Raises:
@@ -89,13 +90,13 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
     warnings = Warnings()
     for text in (*config.warnings, *refuse_unfenced(spark, config)):
         warnings.add(text)
-    with ExitStack() as held:
-        held.enter_context(storage(*storage_of(config)))
+    with ExitStack() as resources:
+        resources.enter_context(storage(*storage_of(config)))
         ledger, sink = open_ledger(spark, config, ""), open_sink(spark, config)
         head = ledger.head()
         config = without_retired(config, head)
-        source = held.enter_context(closing(open_source(spark, config.source)))
-        schemas = held.enter_context(closing(open_schemas(spark, config.source)))
+        source = resources.enter_context(closing(open_source(spark, config.source)))
+        schemas = resources.enter_context(closing(open_schemas(spark, config.source)))
         spec = pipeline_spec(config, schemas.format)
         TableBook(spark, config, spec, sink, warnings.add)
         schemas.check()
@@ -107,7 +108,7 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
             begin = Adoption(
                 config, source, tables, ledger, spec, schemas, counted(config), ""
             ).begin(topics)
-        # Tables that are adopted later are nobody's until then, which the look refuses.
+        # A table has no owner until its adoption, and reading its state refuses such a table.
         state = with_every_table(LakeState(head, {}), sink, () if begin else collections)
         refuse_another_order(state.head, spec)
         frontier = begin.found.frontier if begin else state.head.frontier
@@ -117,7 +118,7 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
             warnings.add(text)
     for text in without_topic(config, topics, state.head.tables):
         warnings.add(text)
-    seen = f"{len(topics)} topics, {len(state.tables)} tables, batch {state.head.batch}"
+    summary = f"{len(topics)} topics, {len(state.tables)} tables, batch {state.head.batch}"
     if begin:
-        seen += f", {len(collections)} tables to be adopted"
-    return Findings(warnings.all(), (seen,))
+        summary += f", {len(collections)} tables to be adopted"
+    return Findings(warnings.all(), (summary,))

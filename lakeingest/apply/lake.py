@@ -1,20 +1,21 @@
-"""Take over the lake: what is there, who wrote last, and that nobody else writes from now on.
+"""Take over the lake: read its state and its last writer, and shut out every other writer.
 
-Reading what is there changes nothing, so a run that finds nothing new leaves no trace. The lake is
-claimed before the first write: the ledger first (older drivers cannot publish any more), then every
-table (older drivers cannot commit any more, either). Only then is the state final; if it moved in
-between, the plan is made anew.
+Reading the state changes nothing, so a run that finds nothing new leaves no trace. The run claims
+the lake before its first write. It claims the ledger first (older drivers can no longer publish),
+then every table (older drivers can no longer commit). Only then is the state final. If it changed
+in between, the run plans anew.
 
-Where the driver before released the lake, no older driver writes and no published table is ahead.
-Then a table is looked at when a window has records of it, and none is fenced: 95 idle tables of 100
-cost nothing. After a kill every table is looked at and fenced. A table that was never published is
-looked at and fenced when its records are met, after a kill and after a release: whoever made it
-left no trace elsewhere, and its name is known from its records alone (a topic's name may differ).
+If the previous driver released the lake, no older driver writes and no published table is ahead.
+Then the run reads a table's state when a window has records of it, and fences no table: 95 idle
+tables of 100 cost nothing. After a kill the run reads and fences every table. A table that was
+never published is read and fenced when its first records arrive, after a kill and after a release.
+The run that made it left no trace elsewhere, and only its records give its name (a topic's name may
+differ).
 
-A table *ahead* of the ledger is a crash between a table's commit and the publication, by one batch
-or by two (``batch/writer.py``). Its rows cannot be taken back, so the next batch must reach exactly
-as far as the farthest table does: a publication in between would show that table ahead of the
-others.
+A table is *ahead* of the ledger if a run crashed between the table's commit and the publication. It
+is ahead by one batch or by two (``batch/writer.py``). Its rows cannot be taken back, so the next
+batch must end exactly where the farthest table ends: a publication in between would show that table
+ahead of the others.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class LakeState:
 
     Attributes:
         head: Newest publication.
-        tables: Collection to state; collections without a table are not in it.
+        tables: State by collection; a collection without a table is not in it.
         ours: Whether this run has claimed the lake.
     """
 
@@ -49,14 +50,17 @@ class LakeState:
 
     @property
     def through(self) -> int | None:
-        """END up to which the next batch must reach; null when no table is ahead."""
+        """END at which the next batch must end; None when no table is ahead."""
         ahead = [t.note.end_offset for name, t in self.tables.items() if self._is_ahead(name, t)]
-        return max(ahead, default=None) if ahead and max(ahead) >= 0 else None
+        # A batch of redelivered rows has no END of its own; the next run reads its rows again.
+        furthest = max(ahead, default=-1)
+        return furthest if furthest > self.head.frontier.end_offset else None
 
     def _is_ahead(self, name: str, table: TableState) -> bool:
         """Return whether a table holds more than what is published.
 
-        Batches may have been published since a killed run made a table and named it nowhere.
+        If a killed run made a table and published it nowhere, later publications may have higher
+        batch numbers than the table. So compare the END of an unpublished table, too.
         """
         unpublished = name not in self.head.tables
         further = table.note.end_offset > self.head.frontier.end_offset
@@ -64,25 +68,26 @@ class LakeState:
 
     @property
     def adopted_at(self) -> str:
-        """Position up to which other writers' tables held everything; empty: none was adopted."""
-        there = (state.note.adopted_at for state in self.tables.values())
-        gone = (table.adopted_at for table in self.head.retired.values())
-        return max((*there, *gone), default="")
+        """Position up to which the adopted tables hold everything; empty: none was adopted."""
+        positions = (state.note.adopted_at for state in self.tables.values())
+        retired_positions = (table.adopted_at for table in self.head.retired.values())
+        return max((*positions, *retired_positions), default="")
 
     def versions(self, changed: Mapping[str, TableState]) -> dict[str, int]:
-        """Return the version of each table that is published next: the changed ones' new one.
+        """Return the version of each table for the next publication; a changed table has its new
+        one.
 
-        A table that was adopted has rows before its first batch.
+        An adopted table has rows, and so a version, before its first batch.
         """
         states = self.tables.items()
-        adopted = {name: state.version for name, state in states if state.note.adopted_at}
-        new = {name: state.version for name, state in changed.items()}
-        return {**adopted, **self.head.tables, **new}
+        adopted_versions = {name: state.version for name, state in states if state.note.adopted_at}
+        new_versions = {name: state.version for name, state in changed.items()}
+        return {**adopted_versions, **self.head.tables, **new_versions}
 
     def unchanged(self, publication: Publication, folders: LakeFolders) -> Publication:
-        """Return a publication that changes no table, with every table in it.
+        """Return a publication that changes no table, with the version of every table in it.
 
-        It may be a lake's first one: then those that were adopted are in none before it.
+        It may be the lake's first publication. Then no earlier publication has the adopted tables.
         """
         tables = self.versions({})
         return replace(publication, tables=tables, paths=folders.named(tables))
@@ -93,11 +98,11 @@ class LakeState:
 
 
 def read_lake(ledger: DeltaLedger, sink: Sink, collections: Iterable[str]) -> LakeState:
-    """Read the head, and the tables unless the driver before released them; writes nothing.
+    """Read the head and, unless the previous driver released the lake, the tables; write nothing.
 
     Raises:
-        ConfigError: Ledger or a table belong to somebody else, or a published table is gone or lies
-            behind.
+        ConfigError: The ledger or a table belongs to another pipeline, or a published table is
+            missing or older than its publication.
     """
     state = LakeState(ledger.head(), {})
     if not (state.head.released and state.head.batch):
@@ -107,7 +112,7 @@ def read_lake(ledger: DeltaLedger, sink: Sink, collections: Iterable[str]) -> La
 
 
 def with_every_table(state: LakeState, sink: Sink, collections: Iterable[str] = ()) -> LakeState:
-    """Look at every published table, and at those of ``collections``.
+    """Read the state of every published table, and of the tables of ``collections``.
 
     Raises:
         ConfigError: See ``read_lake``.
@@ -116,59 +121,59 @@ def with_every_table(state: LakeState, sink: Sink, collections: Iterable[str] = 
 
 
 def with_tables(state: LakeState, sink: Sink, names: Iterable[str]) -> LakeState:
-    """Look at these tables where that was not done yet.
+    """Read the states of these tables that are not in ``state`` yet.
 
     Raises:
         ConfigError: See ``read_lake``.
-        FencedError: A table that was never published belongs to a later run.
+        FencedError: A later run wrote a table that was never published.
     """
     new = sorted({*names} - state.tables.keys())
     if state.head.writer == 0:
         side_by_side(sink.refuse_foreign_files, new)
     published = state.head.tables
 
-    def looked(name: str) -> TableState | None:
+    def read_state(name: str) -> TableState | None:
         return sink.state(name, published.get(name))
 
-    states = dict(zip(new, side_by_side(looked, new), strict=True))
+    states = dict(zip(new, side_by_side(read_state, new), strict=True))
     _refuse_missing(name for name in new if name in published and states[name] is None)
-    found = {name: table for name, table in states.items() if table is not None}
-    _refuse_behind(state.head, found)
+    table_states = {name: table for name, table in states.items() if table is not None}
+    _refuse_behind(state.head, table_states)
     if state.ours:
-        unpublished = {name: table for name, table in found.items() if name not in published}
-        found |= _fenced(unpublished, sink, state.head)
-    return replace(state, tables={**state.tables, **found})
+        unpublished = {name: table for name, table in table_states.items() if name not in published}
+        table_states |= _fence_tables(unpublished, sink, state.head)
+    return replace(state, tables={**state.tables, **table_states})
 
 
 def _refuse_missing(names: Iterable[str]) -> None:
-    """Stop where a published table is not there: made anew, it would hold later changes alone."""
+    """Stop where a published table is missing: a new one would hold later changes alone."""
     missing = list(names)
     if missing:
         message = (
             f"These tables are published, but at their path is no table of the configured format: "
             f"{', '.join(missing)}. Put them back, or set lakeingest.target.format (or format and "
             "path of the table) as they were; to load them anew, choose another "
-            f"lakeingest.target.path.{_as_it_was(missing)}"
+            f"lakeingest.target.path.{_rename_hint(missing)}"
         )
         raise ConfigError(message)
 
 
-def _as_it_was(names: Iterable[str]) -> str:
-    """Return what to do about folders that an earlier version named otherwise."""
-    moved = [name for name in names if folder_name(name) != name]
-    if not moved:
+def _rename_hint(names: Iterable[str]) -> str:
+    """Return how to rename folders that an earlier version named in another way."""
+    old_names = [name for name in names if folder_name(name) != name]
+    if not old_names:
         return ""
-    renamed = ", ".join(f"'{name}' to '{folder_name(name)}'" for name in moved)
+    renames = ", ".join(f"'{name}' to '{folder_name(name)}'" for name in old_names)
     return (
         " An earlier version named a table's folder by the table as it is. If so, rename the "
-        f"folder: {renamed}."
+        f"folder: {renames}."
     )
 
 
 def _refuse_behind(head: Publication, states: Mapping[str, TableState]) -> None:
-    """Stop where a table does not reach to what is published of it: changes would be missing.
+    """Stop where a table is older than its published version: changes would be missing.
 
-    A folder was put back from a copy, or Hudi's restore took commits away.
+    Possible causes: a folder was restored from a copy, or Hudi's restore removed commits.
     """
     names = (name for name, table in states.items() if table.version < head.tables.get(name, 0))
     behind = ", ".join(sorted(names))
@@ -186,59 +191,60 @@ def take_over(ledger: DeltaLedger, sink: Sink, state: LakeState) -> LakeState:
     """Claim the lake for this run; the result may differ from ``state`` in more than the owner.
 
     Raises:
-        FencedError: Another run claimed at the same moment.
+        FencedError: Another run claimed the lake at the same moment.
     """
     head = ledger.claim(state.head)
     failpoint("2.claimed")
-    # What was looked at before another driver published is not what is there now.
-    known = dict(state.tables) if head.batch == state.head.batch or not head.released else {}
+    # If another driver published since ``state`` was read, its table states are outdated.
+    table_states = dict(state.tables) if head.batch == state.head.batch or not head.released else {}
     if head.released:
-        doubtful = {name: table for name, table in known.items() if name not in head.tables}
+        to_fence = {name: table for name, table in table_states.items() if name not in head.tables}
     else:
-        for name in head.tables.keys() - known.keys():
-            # Made and published by another driver since ``state`` was read, or not looked at.
-            made = sink.state(name)
-            if made is not None:
-                known[name] = made
-        doubtful = known
-    tables = {**known, **_fenced(doubtful, sink, head)}
+        for name in head.tables.keys() - table_states.keys():
+            # Another driver made and published it since ``state`` was read, or it was not read.
+            table = sink.state(name)
+            if table is not None:
+                table_states[name] = table
+        to_fence = table_states
+    tables = {**table_states, **_fence_tables(to_fence, sink, head)}
     failpoint("2.fenced")
     return LakeState(head, tables, ours=True)
 
 
-def _fenced(
+def _fence_tables(
     tables: Mapping[str, TableState], sink: Sink, head: Publication
 ) -> dict[str, TableState]:
-    """Shut older drivers out of these tables; returns the states that hold now."""
+    """Fence these tables against older drivers; return their states after that."""
 
-    def fenced(table: TableState) -> TableState:
+    def fence(table: TableState) -> TableState:
         result = sink.fence(table, head.writer, head.run)
         failpoint("2.first-table-fenced")
         return result
 
-    found = dict(zip(tables, side_by_side(fenced, list(tables.values())), strict=True))
-    if any(table.note.run != head.run for table in found.values()):
+    states = dict(zip(tables, side_by_side(fence, list(tables.values())), strict=True))
+    if any(table.note.run != head.run for table in states.values()):
         message = "Another run wrote to the tables while this one took over; run again."
         raise FencedError(message)
-    return found
+    return states
 
 
 @contextmanager
-def handed_over(ledger: DeltaLedger, settled: Callable[[], LakeState | None]) -> Iterator[None]:
+def handed_over(ledger: DeltaLedger, published_state: Callable[[], LakeState | None]) -> Iterator[None]:
     """Release the lake when the block ends, also by an error, if nothing of this run is under way.
 
     Args:
-        ledger: Is released.
-        settled: Gives the state if each table commit of this run is published in it; else None.
+        ledger: Ledger to release.
+        published_state: Returns the state if it has every table commit of this run as published;
+            else None.
     """
     try:
         yield
     except BaseException:
-        # Who comes next looks at every table then; the error is what matters.
+        # If the release fails, the next run reads every table. Report the block's own error.
         with suppress(Exception):
-            _release(ledger, settled())
+            _release(ledger, published_state())
         raise
-    _release(ledger, settled())
+    _release(ledger, published_state())
 
 
 def _release(ledger: DeltaLedger, state: LakeState | None) -> None:
@@ -247,5 +253,5 @@ def _release(ledger: DeltaLedger, state: LakeState | None) -> None:
 
 
 def same_progress(one: LakeState, other: LakeState) -> bool:
-    """Tell whether a plan made on ``one`` still holds on ``other``."""
+    """Return whether a plan made on ``one`` still holds on ``other``."""
     return one.head.batch == other.head.batch and one.through == other.through

@@ -1,8 +1,8 @@
-"""What a lake's positions are made of must not change under it: its mode and ordering columns.
+"""Refuse a change of what a lake's positions are made of: its mode and its ordering columns.
 
-Positions of another making do not compare with those that its rows have, and nothing in a row would
-show it. The ledger tells how the lake was begun: where each event is on its own, its one epoch is
-named by the ordering columns; where transactions are whole, there is a position above the last one.
+Positions of another kind do not compare with those of the lake's rows, and no row would show it.
+The ledger shows how the lake began. Where each event is on its own, the ordering columns name the
+lake's single epoch. Where transactions are whole, the frontier has a position above the last one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lakeingest.position.epochs import Epoch
 
 
 def order_epoch(spec: PipelineSpec) -> Epoch:
-    """Return the epoch of a pipeline without transactions, named by its order."""
+    """Return the epoch of a pipeline without transactions; its ordering columns name it."""
     columns = {"": spec.ordering.columns, **spec.ordering.tables}
     return Epoch(spec.epoch, json.dumps(columns, sort_keys=True))
 
@@ -29,8 +29,8 @@ def refuse_another_order(head: Publication, spec: PipelineSpec) -> None:
         spec: Pipeline settings.
 
     Raises:
-        ConfigError: The transaction mode, or the ordering columns of a table that is there, are not
-            what they were.
+        ConfigError: The transaction mode, or the ordering columns of an existing table, have
+            changed.
     """
     frontier = head.frontier
     if frontier.end_offset < 0:

@@ -1,7 +1,8 @@
-"""Run one function for several tables at once, and stop promptly when one fails or a person does.
+"""Run one function for several tables in parallel; stop promptly on a failure or on Ctrl-C.
 
-``with ThreadPoolExecutor`` waits for every queued task before an exception goes on; after Ctrl-C
-the workers would go on to submit Spark jobs. Here what has not begun is cancelled and nobody waits.
+``with ThreadPoolExecutor`` waits for every queued task before an exception leaves it. After Ctrl-C
+its workers would go on submitting Spark jobs. Here every task that has not begun is cancelled, and
+nobody waits.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
 
 WORKERS = 4
-"""Tables worked on at once; more than the cores of a small driver, because commits wait on I/O."""
+"""Tables in parallel; more than the cores of a small driver, because commits wait on I/O."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -22,8 +23,8 @@ def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> l
     """Return ``function`` of each item, in order.
 
     Raises:
-        Exception: The first failure, once the tasks that run by then are over: a table's commit
-            must not land after the run has reported the failure of another.
+        Exception: The first failure. It is raised when the running tasks are over: a table's commit
+            must not land after the run has reported the failure of another table.
     """
     pool = ThreadPoolExecutor(WORKERS)
     try:
@@ -39,18 +40,21 @@ def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> l
 
 
 def start_in_background(step: Callable[[], Result]) -> Callable[[], Result]:
-    """Begin ``step`` in a thread; returns what waits for its result, as often as it is called."""
+    """Start ``step`` in a thread; return a function that waits for its result.
+
+    The function may be called several times.
+    """
     pool = ThreadPoolExecutor(1)
-    answer = pool.submit(step)
+    future = pool.submit(step)
     pool.shutdown(wait=False)
-    return answer.result
+    return future.result
 
 
 @contextmanager
 def in_background(step: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
-    """Begin ``step`` in a thread; gives a function that waits for its result.
+    """Start ``step`` in a thread; yield a function that waits for its result.
 
-    When the block ends early nobody waits for the step: it must not write.
+    When the block ends early, nobody waits for the step: it must not write.
     """
     pool = ThreadPoolExecutor(1)
     try:
@@ -62,5 +66,5 @@ def in_background(step: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
 def perhaps_in_background(
     step: Callable[[], Result] | None,
 ) -> AbstractContextManager[Callable[[], Result] | None]:
-    """``in_background`` where there is a step; else a block that gives null."""
+    """Return ``in_background`` if there is a step; else a block that yields None."""
     return nullcontext() if step is None else in_background(step)

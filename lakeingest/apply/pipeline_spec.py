@@ -1,7 +1,7 @@
-"""What planning needs to know of a configuration.
+"""Translate a configuration into the settings that planning needs.
 
-``plan`` is pure and knows no files of settings. What it needs stands in ``plan.spec`` and is filled
-in here, for a run and for what only looks at one.
+``plan`` is pure and knows no files of settings. The settings that it needs are in ``plan.spec``.
+This module fills them in, both for a run and for an inspection.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def pipeline_spec(config: PipelineConfig, wire: WireFormat) -> PipelineSpec:
 
     Args:
         config: The pipeline.
-        wire: How its records are read, by what is known of their schemas (``Schemas.format``).
+        wire: Format of its records, with the schemas that are known (``Schemas.format``).
     """
     encodings = Encodings(
         decimal=config.source.decimal_mode,
@@ -30,7 +30,7 @@ def pipeline_spec(config: PipelineConfig, wire: WireFormat) -> PipelineSpec:
         time=config.source.time_mode,
         decimal_format=config.source.decimal_format,
         infinite=config.infinite_times,
-        # Only PostgreSQL keeps values out of line and leaves them out of a change.
+        # Only PostgreSQL stores values out of line (TOAST) and omits them from a change.
         ambiguous=config.ambiguous_nulls if config.source.connector == "postgresql" else "null",
     )
     return PipelineSpec(
@@ -53,6 +53,9 @@ def pipeline_spec(config: PipelineConfig, wire: WireFormat) -> PipelineSpec:
 
 
 def counted(config: PipelineConfig) -> Column:
-    """Condition over ``data_collection``: the configuration reads this collection's topic."""
+    """Return a condition over ``data_collection``: END's count of its rows must be met.
+
+    It holds for collections whose topic the configuration reads and whose rows no transform drops.
+    """
     selected = config.source.names.reads_column(F.col("data_collection"))
     return is_counted(selected, config.uncounted_collections)

@@ -1,10 +1,11 @@
-"""Retire a table, or take it up again: one publication, claimed and fenced like any writer's.
+"""Retire a table, or take it up again: one publication, claimed and fenced like any other.
 
-The table's files are not touched; it is looked at if it is there, so a table whose folder is gone
-already can be retired. No source is asked to retire one: its topic may be gone, too.
+The table's files stay untouched. Its state is read only if the table exists, so a table whose
+folder is gone can be retired. Retiring reads no source: the table's topic may be gone, too.
 
-A publication has the number that the tables' commits of a killed run have. While such a table is
-ahead of the ledger it is refused, for afterwards nobody could tell that it is.
+The publication gets the batch number that the table commits of a killed run have. While such a
+table is ahead of the ledger, the request is refused: afterwards nothing would show that it is
+ahead.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ from lakeingest.source import open_source
 
 @dataclass(frozen=True)
 class Retirement:
-    """What ``retire`` did.
+    """Result of ``retire_table``.
 
     Attributes:
-        batch: The publication that says so.
+        batch: Number of the publication that records it.
         table: The table.
-        waiting: Records of its topic that the next run reads; null: it was retired.
+        waiting: Records of its topic that the next run reads; None: the table was retired.
     """
 
     batch: int
@@ -67,17 +68,18 @@ def retire_table(
     """Publish the lake without a table; from then on its topic is not read.
 
     Args:
-        spark: Session with Delta, and Hudi if tables are.
+        spark: Session with Delta, and with Hudi if there are Hudi tables.
         config: The pipeline.
         table: The table, as the source names it.
-        undo: Take a retired table up again, from where its topic was left. It must be the same
-            table at the source: rows that went with a DROP are told by no event and would stay.
+        undo: Take a retired table up again, from the offsets at which its topic was left. It must
+            be the same table at the source: no event reports the rows that a DROP removed, so they
+            would stay.
 
     Raises:
-        UsageError: There is no such table, or it cannot be; see ``retirement``.
+        UsageError: The table does not exist, or cannot be retired or taken up; see ``retirement``.
         TransientError: A run must finish first, or another one is at work.
-        DataError: To take it up again: its topic does not hold all that came since.
-        LakeingestError: Lake or source cannot be reached, or do not fit the configuration.
+        DataError: With ``undo``: its topic no longer holds everything that came since.
+        LakeingestError: Lake or source cannot be read, or do not fit the configuration.
     """
     own = run_session(spark)
     with storage(*storage_of(config)):
@@ -86,21 +88,21 @@ def retire_table(
         ledger, sink = open_ledger(own, config, run), open_sink(own, config)
         head = ledger.head()
         if undo:
-            return _taken_up(own, config, ledger, sink, head, table, run)
+            return _take_up(own, config, ledger, sink, head, table, run)
         refuse_retiring(head, table, config.source.names)
         state = LakeState(head, {})
-        found = sink.state(table)
-        adopted_at = found.note.adopted_at if found else ""
-        if found:
-            state = replace(state, tables={table: found})
+        table_state = sink.state(table)
+        adopted_at = table_state.note.adopted_at if table_state else ""
+        if table_state:
+            state = replace(state, tables={table: table_state})
 
-        def without(taken: Publication) -> Publication:
-            return without_table(taken, table, config.source.names, run, adopted_at)
+        def without(claimed: Publication) -> Publication:
+            return without_table(claimed, table, config.source.names, run, adopted_at)
 
-        return Retirement(_published(ledger, sink, state, table, without), table)
+        return Retirement(_publish(ledger, sink, state, table, without), table)
 
 
-def _taken_up(
+def _take_up(
     spark: SparkSession,
     config: PipelineConfig,
     ledger: DeltaLedger,
@@ -109,67 +111,68 @@ def _taken_up(
     name: str,
     run: str,
 ) -> Retirement:
+    """Take a retired table up again."""
     refuse_undoing(head, name)
-    gone = head.retired[name]
-    shown = replace(head, tables={**head.tables, name: gone.version})
-    found = with_tables(LakeState(shown, {}), sink, [name])
+    retired = head.retired[name]
+    head_with_table = replace(head, tables={**head.tables, name: retired.version})
+    lake = with_tables(LakeState(head_with_table, {}), sink, [name])
     path = config.folders.named([name]).get(name, name)
-    planned = with_table(head, name, run, shown=False, path=path)
-    source_config = without_retired(config, planned).source
+    next_publication = with_table(head, name, run, shown=False, path=path)
+    source_config = without_retired(config, next_publication).source
     with closing(open_source(spark, source_config)) as source:
-        count = waiting(gone, source.watermarks([gone.topic]))
-        # Whether the next run can go on from there, before it is said to.
+        count = waiting(retired, source.watermarks([retired.topic]))
+        # Check that the next run can read on from there, before the publication says so.
         rules = log_rules(source_config)
-        plan_window_ranges(source, source_config.ends_topic, planned.frontier, 2**62, rules=rules)
+        plan_window_ranges(source, source_config.ends_topic, next_publication.frontier, 2**62, rules=rules)
 
-    def with_it(taken: Publication) -> Publication:
-        return with_table(taken, name, run, shown=not count, path=path)
+    def with_it(claimed: Publication) -> Publication:
+        return with_table(claimed, name, run, shown=not count, path=path)
 
-    state = LakeState(head, found.tables)
-    return Retirement(_published(ledger, sink, state, name, with_it), name, count)
+    state = LakeState(head, lake.tables)
+    return Retirement(_publish(ledger, sink, state, name, with_it), name, count)
 
 
-def _published(
+def _publish(
     ledger: DeltaLedger,
     sink: Sink,
     state: LakeState,
     name: str,
     publication_after: Callable[[Publication], Publication],
 ) -> int:
-    """Take the lake over and publish; returns the number of the publication.
+    """Take the lake over and publish; return the number of the publication.
 
     Args:
-        ledger: Is claimed.
-        sink: Where the tables are.
-        state: The head, and the table's state if it is there.
-        name: The table: whether it is ahead of the ledger is of no matter.
-        publication_after: Returns what is published after the newest publication.
+        ledger: Ledger to claim.
+        sink: Sink of the tables.
+        state: The head, and the table's state if the table exists.
+        name: The table; it does not matter whether it is ahead of the ledger.
+        publication_after: Returns the publication that follows the newest one.
     """
     if not state.head.released:
         head = state.head
-        rest = {other: at for other, at in head.tables.items() if other != name}
-        looked = with_every_table(replace(state, head=replace(head, tables=rest)), sink)
-        state = replace(looked, head=head)
-    settled: LakeState | None = state
-    with handed_over(ledger, lambda: settled):
+        other_tables = {other: at for other, at in head.tables.items() if other != name}
+        with_others = with_every_table(replace(state, head=replace(head, tables=other_tables)), sink)
+        state = replace(with_others, head=head)
+    published_state: LakeState | None = state
+    with handed_over(ledger, lambda: published_state):
         _refuse_interrupted(state, name)
-        taken = take_over(ledger, sink, state)
-        settled = taken
-        if not same_progress(_without(state, name), _without(taken, name)):
+        claimed = take_over(ledger, sink, state)
+        published_state = claimed
+        if not same_progress(_without(state, name), _without(claimed, name)):
             message = "Another run published meanwhile, so nothing was changed; run again."
             raise TransientError(message)
-        _refuse_interrupted(taken, name)
-        publication = publication_after(taken.head)
-        settled = None
+        _refuse_interrupted(claimed, name)
+        publication = publication_after(claimed.head)
+        published_state = None
         failpoint("4.before-publication")
         ledger.publish_alone(publication)
         failpoint("4.after-publication")
-        settled = _without(taken.published(publication, {}), name)
+        published_state = _without(claimed.published(publication, {}), name)
     return publication.batch
 
 
 def _without(state: LakeState, name: str) -> LakeState:
-    """Return the lake's state but for one table."""
+    """Return the lake's state without one table."""
     return replace(state, tables={other: at for other, at in state.tables.items() if other != name})
 
 
@@ -177,7 +180,7 @@ def _refuse_interrupted(state: LakeState, name: str) -> None:
     """Stop where a killed run wrote other tables and did not publish them.
 
     Raises:
-        TransientError: It did.
+        TransientError: A run did.
     """
     if _without(state, name).through is not None:
         message = (

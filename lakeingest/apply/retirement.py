@@ -1,18 +1,18 @@
-"""A retired table is in no publication any more, and its topic is not read: what follows for a run.
+"""Define what a retired table means for a run: no publication has it, and its topic is not read.
 
-The lake says which tables are retired, not the configuration: the frontier that the others go on
-from holds only if every run leaves out the same topics. So each publication repeats it, a run takes
-it from the newest one before it opens its source, and a run that finds another list afterwards
-stops. (One that is under way is fenced: who retires a table claims the ledger.)
+The lake says which tables are retired, not the configuration. The other tables continue from the
+frontier, which holds only if every run leaves out the same topics. So each publication repeats the
+list. A run takes it from the newest publication before it opens its source, and stops if it finds
+another list later. (A run that is under way is fenced: to retire a table claims the ledger.)
 
-A retired table counts like one whose topic was never selected: its rows are not waited for, so
-transactions that wait with rows of it become whole without them.
+A retired table counts like one whose topic was never selected. No transaction waits for its rows,
+so transactions that wait with rows of it become complete without them.
 
-Rows that arrive afterwards are left where they are and told of in every run. Rejected: to stop, for
-a table that nobody wants may well go on at the source; and to read them into the table as it was:
-no event tells of a DROP, so the rows of the dropped table would stand among those of its namesake.
-Nor can a namesake get a folder of its own: older publications name tables, and a reader takes a
-table's folder to be where it lies now.
+Rows that arrive later stay where they are, and every run reports them. Rejected: to stop, because a
+table that nobody wants may well go on at the source. Rejected: to read them into the old table,
+because no event reports a DROP, so the rows of the dropped table would stand among those of its
+namesake. A namesake cannot get a folder of its own either: older publications name tables, and a
+reader takes a table's folder to be the present one.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from lakeingest.topic_names import TopicNames
 
 
 def without_retired(config: PipelineConfig, head: Publication) -> PipelineConfig:
-    """Return the configuration as it holds in a lake: retired tables' topics are not read.
+    """Return the configuration for a lake: the topics of retired tables are not read.
 
     Args:
-        config: As it was loaded.
+        config: The configuration as loaded.
         head: The newest publication.
     """
     if not head.retired:
@@ -45,14 +45,14 @@ def without_retired(config: PipelineConfig, head: Publication) -> PipelineConfig
 
 
 def refuse_other_tables(head: Publication, config: PipelineConfig) -> None:
-    """Stop where a table was retired or taken up since the run's configuration was settled.
+    """Stop where a table was retired or taken up after the run took its configuration.
 
     Args:
         head: The newest publication.
-        config: As ``without_retired`` returned it.
+        config: Result of ``without_retired``.
 
     Raises:
-        FencedError: One was.
+        FencedError: A table was.
     """
     topics = {table.topic for table in head.retired.values()}
     if topics != {*config.source.retired_topics}:
@@ -67,7 +67,7 @@ def rows_since(source: Source, retired: Mapping[str, Retired]) -> list[str]:
     """Return a warning for each retired table whose topic has records that were never read.
 
     Args:
-        source: Has the topics, if they are still there.
+        source: Reads the topics, if they still exist.
         retired: Retired tables by name.
     """
     warnings = []
@@ -75,7 +75,7 @@ def rows_since(source: Source, retired: Mapping[str, Retired]) -> list[str]:
         try:
             marks = source.watermarks([table.topic])
         except (AccessError, UnavailableError):
-            # A topic that went with its table, or may not be looked at any more.
+            # The topic was deleted with its table, or the user may not read it any more.
             continue
         count = waiting(table, marks)
         if count:
@@ -90,19 +90,19 @@ def rows_since(source: Source, retired: Mapping[str, Retired]) -> list[str]:
 def waiting(table: Retired, marks: Mapping[TopicPartition, Watermarks]) -> int:
     """Count the records of a retired table's topic that were never read.
 
-    Of a topic that ends before where it was left, all are: it was made anew.
+    If the topic ends before the offset at which it was left, it was made anew: count all records.
     """
     count = 0
-    for place, found in marks.items():
-        low = table.offsets.get(place.partition, found.earliest)
-        count += found.high - (low if low <= found.high else found.earliest)
+    for place, bounds in marks.items():
+        low = table.offsets.get(place.partition, bounds.earliest)
+        count += bounds.high - (low if low <= bounds.high else bounds.earliest)
     return count
 
 
 def without_table(
     head: Publication, name: str, names: TopicNames, run: str, adopted_at: str = ""
 ) -> Publication:
-    """Return the publication from which on a table is retired.
+    """Return the publication that retires a table.
 
     Args:
         head: The newest publication, whose writer is this run.
@@ -117,35 +117,35 @@ def without_table(
     refuse_retiring(head, name, names)
     topic = names.topic(name)
     offsets = dict(head.frontier.offsets)
-    left = offsets.pop(topic, {})
-    gone = Retired(
+    next_offsets = offsets.pop(topic, {})
+    retired_table = Retired(
         head.batch + 1,
         head.tables[name],
         topic,
-        dict(left),
+        dict(next_offsets),
         head.frontier.newest_epoch,
         adopted_at,
     )
     tables = {other: version for other, version in head.tables.items() if other != name}
     return replace(
-        _following(head, run),
+        _next_publication(head, run),
         tables=tables,
         paths={other: path for other, path in head.paths.items() if other != name},
         frontier=replace(head.frontier, offsets=offsets),
-        retired={**head.retired, name: gone},
+        retired={**head.retired, name: retired_table},
     )
 
 
 def with_table(head: Publication, name: str, run: str, *, shown: bool, path: str) -> Publication:
-    """Return the publication from which on a retired table is read again, from where it was left.
+    """Return the publication that takes a retired table up again, at the offsets where it was left.
 
     Args:
         head: The newest publication, whose writer is this run.
         name: The table.
         run: Identifier of the run.
-        shown: Whether the table is published at once, because its topic has nothing since. Else the
-            next batch publishes it: until its rows are read it would stand at an older commit than
-            the others.
+        shown: Whether the table is published at once, because its topic has no new record.
+            Otherwise the next batch publishes it: until its rows are read, the table would stand at
+            an older commit than the others.
         path: Its folder in the lake.
 
     Raises:
@@ -154,19 +154,19 @@ def with_table(head: Publication, name: str, run: str, *, shown: bool, path: str
     refuse_undoing(head, name)
     table = head.retired[name]
     offsets = {**head.frontier.offsets, table.topic: dict(table.offsets)}
-    following = replace(
-        _following(head, run),
+    publication = replace(
+        _next_publication(head, run),
         frontier=replace(head.frontier, offsets=offsets),
-        retired={other: gone for other, gone in head.retired.items() if other != name},
+        retired={other: other_table for other, other_table in head.retired.items() if other != name},
     )
     if not shown:
-        return following
+        return publication
     paths = {**head.paths, **({name: path} if path != name else {})}
-    return replace(following, tables={**head.tables, name: table.version}, paths=paths)
+    return replace(publication, tables={**head.tables, name: table.version}, paths=paths)
 
 
-def _following(head: Publication, run: str) -> Publication:
-    """Return the publication after ``head``, of no transaction."""
+def _next_publication(head: Publication, run: str) -> Publication:
+    """Return the publication after ``head``, without a transaction."""
     batch = head.batch + 1
     return replace(
         head,
@@ -186,7 +186,7 @@ def refuse_retiring(head: Publication, name: str, names: TopicNames) -> None:
     """Stop where a table cannot be retired.
 
     Raises:
-        UsageError: It is not published, or the only one, or its topic is another table's, too.
+        UsageError: It is not published, it is the only table, or another table shares its topic.
     """
     if name in head.retired:
         problem = f"table '{name}' is retired already, since batch {head.retired[name].batch}"
@@ -224,7 +224,7 @@ def refuse_undoing(head: Publication, name: str) -> None:
         raise UsageError(problem)
 
 
-def _unknown(name: str, known: Mapping[str, object], what: str) -> str:
-    near = nearest(name, list(known))
-    hint = f"did you mean {near}?" if near else f"there are: {', '.join(sorted(known)) or 'none'}"
+def _unknown(name: str, tables: Mapping[str, object], what: str) -> str:
+    near = nearest(name, list(tables))
+    hint = f"did you mean {near}?" if near else f"there are: {', '.join(sorted(tables)) or 'none'}"
     return f"no table '{name}' is {what}; {hint}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 
@@ -44,7 +44,7 @@ from lakeingest.apply.summary import BatchSummary, RunSummary, Tally
 from lakeingest.apply.table.catalog import TableBook, Warnings
 from lakeingest.apply.table.new_tables import FirstSeen, likely_tables
 from lakeingest.apply.table.record_schemas import Schemas, open_schemas
-from lakeingest.apply.unmatched_tables import without_topic
+from lakeingest.apply.unmatched_tables import refuse_left_out, without_topic
 from lakeingest.apply.window.continuity import log_rules
 from lakeingest.apply.window.prefetch import WindowReader
 from lakeingest.apply.window.progress import clock_ms, frontier_behind, is_due, progress_alone
@@ -197,6 +197,7 @@ class PipelineRun:
         collections = likely_tables(self._config, self._source.topics())
         state = read_lake(self._ledger, self._sink, collections)
         refuse_other_tables(state.head, self._config)
+        refuse_left_out(self._config, state.head.tables)
         self._first_seen = FirstSeen(self._config, self._sink)
         if again is not None:
             ours = again.ours or again.head.run == self._run
@@ -231,6 +232,12 @@ class PipelineRun:
         batches = _batches(window)
         if not batches:
             return self._without_batches(window, state)
+        return self._write(window, batches, state, left), True
+
+    def _write(
+        self, window: Window, batches: Sequence[int], state: LakeState, left: int | None = None
+    ) -> LakeState:
+        """Apply and publish batches of a window."""
         failpoint("2.planned")
         # Neither needs the other: the lake is taken over, the first batch is prepared.
         with in_background(
@@ -238,13 +245,13 @@ class PipelineRun:
         ) as prepared:
             taken = self._taken_over(state)
             if not same_progress(state, taken):
-                return taken, True
+                return taken
             state = taken
             first = prepared()
         if left is None or left > len(batches):
             self._reader.begin_next(window, batches, state.head.frontier)
         self._settled = None
-        return self._writer.write(window, batches[:left], state, first, self._published), True
+        return self._writer.write(window, batches[:left], state, first, self._published)
 
     def _taken_over(self, state: LakeState) -> LakeState:
         """Claim the lake, if this run has not yet.
@@ -280,6 +287,9 @@ class PipelineRun:
                 refuse_if_lost(state.through)
         behind = frontier_behind(window, state.head.frontier)
         if state.through is None and is_due(state.head, behind, clock_ms()):
+            if window.redelivered is not None:
+                repeated = window.redelivered()
+                return self._write(repeated, _batches(repeated), state), True
             alone = partial(progress_alone, behind=behind, run=self._run)
             return self._publish_alone(alone, state), True
         if unfinished:

@@ -1,9 +1,9 @@
-"""Spark's and Delta's exceptions as errors of ours: what it means, and no row in the message.
+"""Translate Spark's and Delta's exceptions into our errors, without a row in the message.
 
-``from_json`` in FAILFAST mode quotes the record, a cast error quotes the value: their text must not
-reach a log. Only the kind of failure is taken from it, the name of the column and the types that
-did not fit; a name only where it is plain and stands before the value, because a record may hold
-any text, that of Spark's messages as well.
+``from_json`` in FAILFAST mode quotes the record, a cast error quotes the value: their texts must
+not reach a log. Only three things are taken from a text: the kind of failure, the name of the
+column, and the types that do not fit. A name is taken only where it is plain and stands before the
+value, because a record may hold any text, even that of Spark's messages.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def explained(collection: str) -> Iterator[None]:
     """Turn the failures that a table's data can cause into ``DataError``.
 
     Raises:
-        DataError: A value does not fit its type, or is nowhere to be found.
+        DataError: A value does not fit its type, or cannot be found anywhere.
+        TransientError: An executor was lost with rows of the batch.
     """
     try:
         yield
@@ -82,20 +83,25 @@ _UNREAD = re.compile(
     r'to target Spark data type "([A-Z0-9_(),<>]{1,80})"'
 )
 _BEYOND = re.compile(r"Numeric value \([^)\n]{1,400}\) out of range of `?([a-z]{1,10})`?")
-"""Jackson's words; it knows no field."""
+"""Jackson's message; it names no field."""
 
 
 def _does_not_fit(collection: str, text: str) -> str:
-    """Say which value does not fit what; ``text`` is the message of ``decode`` or of Spark."""
-    refused, unread = _REFUSED.search(text), _UNREAD.search(text)
+    """Return the message that says which value does not fit which type.
+
+    Args:
+        collection: The table.
+        text: Message of ``decode`` or of Spark.
+    """
+    conversion, json_field = _REFUSED.search(text), _UNREAD.search(text)
     what, remedy = "a value does not fit the type of its column", ""
-    if refused:
-        what, _, remedy = refused[1].partition("; ")
-    elif unread:
+    if conversion:
+        what, _, remedy = conversion[1].partition("; ")
+    elif json_field:
         # The field is a column, or a part of one.
-        what = f"field '{unread[1]}': a JSON {unread[2]} is not a {unread[3]}"
-    elif beyond := _BEYOND.search(text):
-        what = f"a number is beyond the range of a column of type {beyond[1]}"
+        what = f"field '{json_field[1]}': a JSON {json_field[2]} is not a {json_field[3]}"
+    elif number := _BEYOND.search(text):
+        what = f"a number is beyond the range of a column of type {number[1]}"
     compare = (
         f"Compare lakeingest.table.{collection}.schema with the source table, and "
         "decimal.handling.mode, time.precision.mode and binary.handling.mode with the connector."

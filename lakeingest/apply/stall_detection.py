@@ -1,4 +1,4 @@
-"""When nothing can be released: say which record or transaction is in the way, and what to do."""
+"""Report why nothing can be released: which record or transaction blocks it, and what to do."""
 
 from __future__ import annotations
 
@@ -19,48 +19,48 @@ from lakeingest.transaction.unreadable import UNREADABLE
 
 
 class Patience:
-    """How long the same transaction has been in the way of this run.
+    """Measures how long the same transaction has blocked this run.
 
-    A connector that catches up writes ENDs of old commits next to rows that are still under way, so
-    the commit time says nothing. A run that goes on watches the transaction itself; one that looks
-    once goes by the time at which END was written.
+    A connector that catches up writes ENDs of old commits while their rows are still under way, so
+    the commit time proves nothing. A continuous run measures the time since it first met the
+    transaction. A one-shot run uses the timestamp of the END record.
     """
 
     def __init__(self, timeout_seconds: int, *, static: bool, continuous: bool) -> None:
-        """Set the bound.
+        """Set the time-out.
 
         Args:
             timeout_seconds: How long a transaction may stay incomplete.
-            static: The source gets no more records, so waiting is of no use.
-            continuous: The run will look again.
+            static: Whether the source gets no more records, so that waiting is of no use.
+            continuous: Whether the run reads again.
         """
         self.timeout_seconds = timeout_seconds
         self.static = static
         self._continuous = continuous
         self._first: tuple[str, float] | None = None
 
-    def over(self, lacking: IncompleteTransaction) -> bool:
-        """Tell whether this transaction has been waited for long enough."""
+    def over(self, incomplete: IncompleteTransaction) -> bool:
+        """Return whether this transaction has been incomplete for too long."""
         if self.static:
             return True
         if not self._continuous:
-            age = time.time() - lacking.written_ms / 1000
-            return lacking.written_ms > 0 and age > self.timeout_seconds
-        if self._first is None or self._first[0] != lacking.transaction:
-            self._first = (lacking.transaction, time.monotonic())
+            age = time.time() - incomplete.written_ms / 1000
+            return incomplete.written_ms > 0 and age > self.timeout_seconds
+        if self._first is None or self._first[0] != incomplete.transaction:
+            self._first = (incomplete.transaction, time.monotonic())
         return time.monotonic() - self._first[1] > self.timeout_seconds
 
 
 def refuse_stall(
     window: Window, patience: Patience, names: TopicNames, filtered: Sequence[str] = ()
 ) -> None:
-    """Stop if what holds the rest back will not go away by itself.
+    """Stop if what blocks the window will not go away by itself.
 
     Args:
-        window: A window, read to the end, that gave no batch.
+        window: A window that was read to the end and gave no batch.
         patience: How long to wait for rows.
         names: Names of the data topics.
-        filtered: Collections whose rows are known to be dropped on the way.
+        filtered: Collections whose rows a transform is known to drop.
 
     Raises:
         DataError: A record cannot be read, or a transaction lacks rows.
@@ -68,35 +68,35 @@ def refuse_stall(
     """
     if window.unreadable:
         raise refused(window.unreadable, whole=window.whole)
-    lacking = window.incomplete
-    if lacking is not None and patience.over(lacking):
+    incomplete = window.incomplete
+    if incomplete is not None and patience.over(incomplete):
         timeout = patience.timeout_seconds
-        topic = names.topic(lacking.collection or "")
+        topic = names.topic(incomplete.collection or "")
         broken = _first_broken(window.contents, topic)
-        headless = any(place.topic == topic for place in window.ranges.heads)
-        late = _HEADLESS if headless else _late(lacking, filtered)
-        remedy = _REMEDIES.get(lacking.reason) or _broken(broken) or late
-        raise DataError(_lacking(lacking, window.waiting, timeout, static=patience.static) + remedy)
+        head_missing = any(place.topic == topic for place in window.ranges.heads)
+        late = _HEADLESS if head_missing else _late_hint(incomplete, filtered)
+        remedy = _REMEDIES.get(incomplete.reason) or _broken_hint(broken) or late
+        raise DataError(_incomplete_text(incomplete, window.waiting, timeout, static=patience.static) + remedy)
 
 
-def _first_broken(found: Contents, topic: str) -> Portion | None:
-    """Return the first unreadable records of a topic; none of them holds the log back by itself."""
-    portions = (part for part in found.of(*UNREADABLE) if part.where.topic == topic)
+def _first_broken(contents: Contents, topic: str) -> Portion | None:
+    """Return the first unreadable records of a topic; none of them blocks the log by itself."""
+    portions = (part for part in contents.of(*UNREADABLE) if part.where.topic == topic)
     return min(portions, key=lambda part: (part.where, part.first_offset), default=None)
 
 
-def _lacking(
-    lacking: IncompleteTransaction, waiting: int, timeout_seconds: int, *, static: bool
+def _incomplete_text(
+    incomplete: IncompleteTransaction, waiting: int, timeout_seconds: int, *, static: bool
 ) -> str:
-    table = f" of table '{lacking.collection}'" if lacking.collection else ""
+    table = f" of table '{incomplete.collection}'" if incomplete.collection else ""
     counts = (
-        f": END counts {lacking.expected} rows{table}, {lacking.found} are there"
-        if lacking.found is not None
+        f": END counts {incomplete.expected} rows{table}, {incomplete.found} are there"
+        if incomplete.found is not None
         else ""
     )
-    waited = "" if static else f" for more than {timeout_seconds} s"
+    duration = "" if static else f" for more than {timeout_seconds} s"
     return (
-        f"Transaction {lacking.transaction} is not complete{waited} ({lacking.reason}){counts}. It "
+        f"Transaction {incomplete.transaction} is not complete{duration} ({incomplete.reason}){counts}. It "
         f"holds back {waiting} transactions; everything before it is published. "
     )
 
@@ -125,7 +125,7 @@ _HEADLESS = (
 _REMEDIES = {NO_END: _LOST, NO_WHOLE_INCARNATION: _INTERRUPTED}
 
 
-def _broken(broken: Portion | None) -> str:
+def _broken_hint(broken: Portion | None) -> str:
     if broken is None:
         return ""
     return (
@@ -136,22 +136,23 @@ def _broken(broken: Portion | None) -> str:
     )
 
 
-def _late(lacking: IncompleteTransaction, filtered: Sequence[str]) -> str:
-    near = nearest(lacking.collection or "", filtered)
-    named = f" (it names {near})" if near else ""
+def _late_hint(incomplete: IncompleteTransaction, filtered: Sequence[str]) -> str:
+    near = nearest(incomplete.collection or "", filtered)
+    similar = f" (it names {near})" if near else ""
     return (
         "If a transform or filter drops these rows on purpose, name the table in "
-        f"lakeingest.transaction.filtered.collections{named}; if its topic is not read, list "
+        f"lakeingest.transaction.filtered.collections{similar}; if its topic is not read, list "
         "the topics in lakeingest.source.topics; if rows are only late, raise "
         "lakeingest.transaction.timeout.seconds."
     )
 
 
 def refuse_if_lost(through: int | None) -> None:
-    """Stop if tables hold transactions that the log, read to its end, does not have.
+    """Stop if tables hold transactions that are missing in the log, read to its end.
 
     Args:
-        through: END up to which a run that was interrupted has written tables; null: none has.
+        through: END up to which an interrupted run has written tables; None: no run was
+            interrupted.
 
     Raises:
         DataError: There is such an END.
@@ -168,24 +169,24 @@ def refuse_if_lost(through: int | None) -> None:
 
 
 def refuse_unknown_ends(window: Window, ledger: DeltaLedger, adopted_at: str) -> None:
-    """Stop if the log went back to transactions that this lake has never seen.
+    """Stop if the log goes back to transactions that this lake has never seen.
 
-    A connector that sends old transactions again is harmless; a database that was restored or a
-    replica that took over starts its positions anew, and its new transactions would look old.
+    A connector that sends old transactions again is harmless. A restored database or a replica that
+    took over starts its positions anew, and its new transactions would look old.
 
     Args:
         window: A window.
-        ledger: Knows the transactions that were published.
+        ledger: Has the transactions that were published.
         adopted_at: Position above the transactions that another writer applied, which the ledger
-            does not know; empty: there are none.
+            does not have; empty: there are none.
 
     Raises:
         DataError: An END below the frontier is not in the ledger.
     """
     by_length: dict[int, list[str]] = defaultdict(list)
-    for place in window.again:
-        if place > adopted_at:
-            by_length[len(place)].append(place)
+    for position in window.again:
+        if position > adopted_at:
+            by_length[len(position)].append(position)
     unknown = sum(map(ledger.unknown_ends, by_length.values()))
     if unknown:
         message = (

@@ -1,4 +1,4 @@
-"""What a run reports."""
+"""Summarise what a run did, for its report."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class RunSummary:
         events: Row changes read for them.
         rows: Merge payloads per collection, added up.
         seconds: Wall time of the run.
-        frontier: Up to where everything is applied, for people.
-        pending_transactions: Transactions whose END was read and whose rows are not all there.
+        frontier: Up to where everything is applied, as text.
+        pending_transactions: Transactions whose END was read and of which rows are missing.
         warnings: What a person should know.
     """
 

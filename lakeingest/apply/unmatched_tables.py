@@ -1,15 +1,16 @@
-"""Settings of a table whose topic is not read: most often its name is misspelt.
+"""Warn of a table's settings whose topic is not read: most often the name is misspelt.
 
-A warning and no error: Debezium makes a topic with a table's first event, so a table may well be
-declared before it has one. Where a name is near that of a table without settings, it is told.
+This is a warning and no error: Debezium makes a topic with a table's first event, so a table may
+well be declared before it has a topic. Where the name resembles that of a table without settings,
+the warning names that table.
 
-Where ``lakeingest.source.topics`` lists topics, a table that is not among them is told of when the
-configuration is loaded (``config.load``), and not here again.
+Where ``lakeingest.source.topics`` lists topics, loading the configuration (``config.load``) warns
+of a table that is not among them; this module does not repeat it.
 
-The names in ``lakeingest.transaction.filtered.collections`` are not looked at. A transform drops
-what these tables' topics would hold, so that the right names have no topic, and a warning would
-stand in every run that is as it should be. What a misspelt one leads to is a transaction that lacks
-rows, which stops the run and says of which table (``stall_detection.py``).
+The names in ``lakeingest.transaction.filtered.collections`` are not checked. A transform drops all
+rows of these tables, so the right names have no topic, and a warning would appear in every correct
+run. A misspelt name leads to a transaction that lacks rows. That stops the run, and the message
+names the table (``stall_detection.py``).
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from collections.abc import Collection
 
 from lakeingest.config.keys import TABLE, nearest
 from lakeingest.config.model import PipelineConfig
+from lakeingest.errors import ConfigError
 
 
 def without_topic(
     config: PipelineConfig, topics: Collection[str], published: Collection[str]
 ) -> list[str]:
-    """Return a warning for each table of the settings that is unknown.
+    """Return a warning for each table of the settings that has no topic.
 
     Args:
         config: The pipeline.
@@ -41,9 +43,38 @@ def without_topic(
     return [_warning(names.topic(name), name, nearest(name, others)) for name in missing]
 
 
+def refuse_left_out(config: PipelineConfig, published: Collection[str]) -> None:
+    """Stop where the topic of a published table is not read any more.
+
+    Later publications would show that table at an earlier commit than the others. Where each event
+    is on its own, nothing promises one commit for all tables, and a router may name topics as it
+    likes.
+
+    Args:
+        config: The pipeline, with the topics of retired tables.
+        published: Tables of the newest publication.
+
+    Raises:
+        ConfigError: The topic of a published table is not read.
+    """
+    source = config.source
+    if source.ends_topic is None:
+        return
+    without_topics = sorted(name for name in published if not source.names.reads(name))
+    if without_topics:
+        message = (
+            f"Table '{without_topics[0]}' is published ({len(without_topics)} such tables), but its topic "
+            f"'{source.names.topic(without_topics[0])}' is not read any more (lakeingest.source.topics): "
+            "later publications would show it at an older commit than the other tables. Add the "
+            f"topic again, or retire the table first: lakeingest retire CONFIG '{without_topics[0]}'. "
+            "Nothing was read."
+        )
+        raise ConfigError(message)
+
+
 def _warning(topic: str, name: str, near: str | None) -> str:
-    meant = f" Was {near} meant?" if near else ""
+    question = f" Was {near} meant?" if near else ""
     return (
-        f"{TABLE}{name}.* has no effect yet: no topic '{topic}' is read.{meant} (Debezium "
+        f"{TABLE}{name}.* has no effect yet: no topic '{topic}' is read.{question} (Debezium "
         "makes a table's topic with its first event.)"
     )

@@ -1,6 +1,6 @@
 """The command line: data on stdout, messages on stderr, exit codes that a scheduler can branch on.
 
-One module per command, each a thin hand that loads the configuration, calls the library and renders
-what it returns. Whatever a command can do, a notebook can do through the same library function.
-Spark is imported inside the commands, so that ``--help`` and a misspelt key answer at once.
+Each command is one thin module: it loads the configuration, calls the library and renders the
+result. A notebook can do the same through the same library functions. The commands import Spark
+inside their functions, so that ``--help`` and the report of a misspelt key need not wait for it.
 """

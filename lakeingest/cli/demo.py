@@ -1,8 +1,8 @@
-"""``lakeingest demo``: a recorded run of a small shop becomes tables on the screen.
+"""``lakeingest demo``: ingest the recorded run of a small shop and print its tables.
 
-It is the ordinary way (``load_config``, ``run_pipeline``, ``open_lake``) on data that lies in the
-package, so it needs no database, no broker and no network, and shows nothing that a user's own
-pipeline would not do.
+The command uses the ordinary functions (``load_config``, ``run_pipeline``, ``open_lake``) on data
+of the package. So it needs no database, no broker and no network, and shows only what a user's own
+pipeline also does.
 """
 
 from __future__ import annotations

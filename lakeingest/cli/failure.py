@@ -1,9 +1,9 @@
-"""What a failed command says and returns.
+"""Report the error of a failed command, and return its exit code.
 
-An error that lakeingest raises on purpose says all that is needed in its message and carries its
-exit code. Anything else is a defect, of ours or below us: its message may hold row values (Spark
-quotes the value it cannot cast), so the screen gets the kind of error and the place of a file that
-holds the traceback, readable by the user alone.
+An error that lakeingest raises on purpose says everything in its message and carries its exit code.
+Any other error is a defect, of lakeingest or of a library below it. Its message may hold row values
+(Spark quotes the value that it cannot cast). So the screen shows only the kind of error and the
+path of a file with the traceback, which only the user can read.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ INTERNAL_EXIT_CODE = LakeingestError.exit_code
 
 
 def report(error: BaseException, *, debug: bool) -> int:
-    """Write what went wrong to stderr and return the exit code of the process.
+    """Write the error to stderr and return the exit code of the process.
 
     Args:
-        error: What ended the command.
+        error: The exception that ended the command.
         debug: Whether to write the traceback to stderr.
     """
     if debug:
@@ -37,21 +37,20 @@ def report(error: BaseException, *, debug: bool) -> int:
         return error.exit_code
     message(f"error: {_kind(error)}")
     if not debug:
-        message(f"the traceback is in {_kept(error)} (--debug shows it)")
+        message(f"the traceback is in {_traceback_file(error)} (--debug shows it)")
     return INTERNAL_EXIT_CODE
 
 
 def was_stopped(error: BaseException) -> bool:
-    """Tell whether Ctrl-C or SIGTERM stands behind an error.
+    """Return whether Ctrl-C or SIGTERM caused an error.
 
-    Stopping a run kills its Spark jobs, whose errors may be raised over the interrupt while the
-    run is cleaned up.
+    Stopping a run kills its Spark jobs. During the cleanup their errors may replace the interrupt.
     """
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, KeyboardInterrupt):
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, KeyboardInterrupt):
             return True
-        seen = seen.__cause__ or seen.__context__
+        cause = cause.__cause__ or cause.__context__
     return False
 
 
@@ -60,7 +59,7 @@ def _kind(error: BaseException) -> str:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}"
     name = type(error).__name__
-    # PySpark's errors name their class (TABLE_OR_VIEW_NOT_FOUND) apart from their values.
+    # PySpark's errors give their class (TABLE_OR_VIEW_NOT_FOUND) separately from row values.
     error_class = getattr(error, "getErrorClass", lambda: None)()
     return f"internal error, {name} {error_class}" if error_class else f"internal error, {name}"
 
@@ -69,7 +68,7 @@ def _traceback(error: BaseException) -> str:
     return scrub("".join(traceback.format_exception(type(error), error, error.__traceback__)))
 
 
-def _kept(error: BaseException) -> str:
+def _traceback_file(error: BaseException) -> str:
     handle, path = tempfile.mkstemp(prefix="lakeingest-", suffix=".log")
     with os.fdopen(handle, "w", encoding="utf-8") as stream:
         stream.write(_traceback(error))

@@ -37,7 +37,7 @@ def history(
 
 
 def latest(publications: DataFrame, limit: int | None) -> DataFrame:
-    """Return the latest publications in the order of their batches."""
+    """Return the latest ``limit`` publications (``None``: all), ordered by batch."""
     from pyspark.sql import functions as F  # noqa: N812
 
     if limit is not None:

@@ -1,8 +1,9 @@
-"""``lakeingest hoodie-streamer`` and its sibling for many tables: Hudi's streamer, word for word.
+"""``lakeingest hoodie-streamer`` and ``hoodie-multi-table-streamer``: Hudi's streamer commands.
 
-What stood behind ``spark-submit … HoodieStreamer`` (``… HoodieMultiTableStreamer``) is put behind
-the command (``hoodie-multi-table-streamer``). Two commands for two classes: each requires options
-that the other does not know, and who moves here replaces the class by its name.
+A user takes the arguments after ``spark-submit … HoodieStreamer`` (``… HoodieMultiTableStreamer``)
+and passes them to the command unchanged. There are two commands for two classes, because each
+requires options that the other does not know. A user who migrates replaces the class by the name of
+the command.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from lakeingest.config.streamer_options import Option
 
 AS_TYPED = {
-    # All arguments are read by ``streamer_arguments``, in the order in which they were typed.
+    # ``streamer_arguments`` parses all arguments, in the user's order.
     "ignore_unknown_options": True,
     "allow_extra_args": True,
     "allow_interspersed_args": False,
@@ -68,10 +69,15 @@ def hoodie_multi_table_streamer(context: typer.Context) -> None:
 
 
 def run_as_typed(config: PipelineConfig, typed: CommandLine, output: OutputFormat) -> None:
-    """Run a pipeline as the command line says that is not about the pipeline itself.
+    """Run a pipeline with the options that are not settings of the pipeline itself.
+
+    Args:
+        config: The pipeline.
+        typed: The command line; it gives the interval, the Spark master and the session's name.
+        output: How to write the summary.
 
     Raises:
-        UsageError: The interval is not a number.
+        UsageError: The interval is not a whole number.
     """
     from lakeingest.config.streamer_options import APP_NAME, CONTINUOUS, INTERVAL, MASTER
 

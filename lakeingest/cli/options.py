@@ -1,4 +1,4 @@
-"""The arguments that commands share, so that they read the same everywhere."""
+"""Define the arguments that several commands share, so that all commands document them alike."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ LimitOption = Annotated[
 ]
 
 ROWS_IN_A_TABLE = 50
-"""Rows that a table shows when no limit is given: a screen or two."""
+"""Default limit of rows in a table: a screen or two."""
 
 
 def row_limit(limit: int | None, output: OutputFormat) -> int | None:
-    """Return how many rows to write, None for all."""
+    """Return how many rows to write; ``None``: all."""
     if limit is None:
         return ROWS_IN_A_TABLE if output is OutputFormat.TABLE else None
     return limit or None

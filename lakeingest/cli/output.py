@@ -1,9 +1,9 @@
-r"""Rendering: tables for people, JSON and CSV for programs, on stdout; messages on stderr.
+r"""Write tables for people, JSON and CSV for programs to stdout, and messages to stderr.
 
-Rich draws only on a terminal; into a pipe or a file the same table goes as plain aligned text, so
-that ``grep`` and a job's log can read it. The CSV is written here and not by Python's ``csv``
-module, which cannot tell NULL from an empty string: here NULL is ``\N`` without quotes, an empty
-string is ``""``, and a text that is literally ``\N`` is quoted.
+Rich draws only on a terminal. Into a pipe or a file the same table goes as plain aligned text, so
+that ``grep`` and a job's log can read it. This module writes the CSV itself, because Python's
+``csv`` module cannot distinguish NULL from an empty string. Here NULL is ``\N`` without quotes, an
+empty string is ``""``, and a text that is literally ``\N`` is quoted.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from itertools import islice
 from lakeingest.config.redaction import scrub
 
 NULL = "\\N"
-"""How NULL is written in CSV, as PostgreSQL's COPY and Hive do."""
+"""NULL in CSV, as in PostgreSQL's COPY and in Hive."""
 
 WIDEST_CELL = 40
-"""Characters of a value shown in a table; JSON and CSV always hold the whole value."""
+"""How many characters of a value a table shows; JSON and CSV always hold the whole value."""
 
 _WHOLE = 10_000
 
@@ -42,7 +42,7 @@ class OutputFormat(str, Enum):
 
 
 def message(text: str) -> None:
-    """Write a line for a person to stderr, with every known secret blanked out."""
+    """Write a line for a person to stderr; replace every known secret."""
     sys.stderr.write(f"{scrub(text)}\n")
     sys.stderr.flush()
 
@@ -54,7 +54,7 @@ def warn(warnings: Iterable[str]) -> None:
 
 
 def csv_line(cells: Iterable[str | None]) -> str:
-    """Return one line of CSV without its end; None is NULL."""
+    """Return one line of CSV without its line end; ``None`` is NULL."""
     return ",".join(_csv_cell(cell) for cell in cells)
 
 
@@ -67,7 +67,7 @@ def write_csv(columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> N
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    """Write ready lines, such as one JSON object each, streaming."""
+    """Write complete lines, such as one JSON object each, streaming."""
     for line in lines:
         sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
@@ -79,32 +79,32 @@ def write_table(
     limit: int | None = None,
     widest: int = WIDEST_CELL,
 ) -> bool:
-    """Draw a table of at most ``limit`` rows; held in memory, because widths depend on all rows.
+    """Draw a table of at most ``limit`` rows, in memory, because widths depend on all rows.
 
     Args:
         columns: Names of the columns.
-        rows: The cells of each row, None for NULL.
-        limit: Rows to draw at most; None for all.
+        rows: The cells of each row; ``None`` is NULL.
+        limit: Rows to draw at most; ``None``: all.
         widest: Characters of a cell to show at most.
 
     Returns:
-        True if there were more rows than were drawn.
+        Whether there are more rows than the table shows.
     """
-    source = iter(rows)
-    drawn = [tuple(_table_cell(cell, widest) for cell in row) for row in islice(source, limit)]
+    remaining = iter(rows)
+    cells = [tuple(_table_cell(cell, widest) for cell in row) for row in islice(remaining, limit)]
     if sys.stdout.isatty():
-        _draw_rich(columns, drawn)
+        _draw_rich(columns, cells)
     else:
-        _draw_plain(columns, drawn)
-    # Before any message about the table: both may go to one log.
+        _draw_plain(columns, cells)
+    # Flush before any message about the table: both may go to one log.
     sys.stdout.flush()
-    return next(source, None) is not None
+    return next(remaining, None) is not None
 
 
 def write_facts(facts: Mapping[str, object], output: OutputFormat) -> None:
     """Write named values: a two-column table, one JSON object, or CSV of ``name,value``.
 
-    A nested mapping keeps its shape in JSON and is flattened with dots elsewhere.
+    A nested mapping stays nested in JSON; the other formats join its names with dots.
     """
     if output is OutputFormat.JSON:
         write_lines([json.dumps(facts, default=str, ensure_ascii=False)])
@@ -146,8 +146,8 @@ def _table_cell(cell: str | None, widest: int) -> str:
     if cell is None:
         return "NULL"
     # Control characters of a stored value must not reach the terminal.
-    shown = cell[: widest + 1].translate(_CONTROL)
-    return shown if len(shown) <= widest else f"{shown[: widest - 1]}…"
+    text = cell[: widest + 1].translate(_CONTROL)
+    return text if len(text) <= widest else f"{text[: widest - 1]}…"
 
 
 def _draw_plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -168,6 +168,6 @@ def _draw_rich(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for column in columns:
         table.add_column(Text(column))
     for row in rows:
-        # As Text: a stored value must not be taken for rich's markup.
+        # Use Text: rich must not read markup in a stored value.
         table.add_row(*(Text(cell) for cell in row))
     Console(file=sys.stdout).print(table)

@@ -1,7 +1,7 @@
-"""What nearly every command begins with: the configuration, its warnings, and a Spark session.
+"""Load the configuration, write its warnings, and start Spark: the first steps of most commands.
 
-A command does not stop the session it used: in a notebook or a test the next command goes on with
-it. Only the process that was started for one command stops it at its end, in ``main``.
+A command does not stop its session: in a notebook or a test the next command uses the session
+again. Only a process that runs a single command stops the session at its end, in ``main``.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def load_pipeline(path: str, settings: Sequence[str] | None) -> PipelineConfig:
     """Load a configuration and write its warnings to stderr.
 
     Raises:
-        ConfigError: It is missing or wrong.
-        UsageError: A setting is not of the form ``key=value``.
+        ConfigError: The configuration is missing or wrong.
+        UsageError: A setting has not the form ``key=value``.
     """
     from lakeingest.config import load_config
 
@@ -44,14 +44,14 @@ def start_spark(
     brief: bool = True,
     master: str | None = None,
 ) -> SparkSession:
-    """Return the session to work with; one is started if there is none.
+    """Return the active Spark session, or start a new one.
 
     Args:
-        app_name: Name that a new session shows.
-        config: The pipeline; its tables' formats are what a new session can read.
+        app_name: Name of a new session.
+        config: The pipeline; a new session can read the formats of its tables.
         kafka: Whether a new session can read Kafka.
-        brief: Whether the command ends within a minute or so, however much there is.
-        master: Spark master of a new session; null: this machine.
+        brief: Whether the command ends within a minute or so, whatever the amount of data.
+        master: Spark master of a new session; ``None``: this machine.
 
     Raises:
         ConfigError: Spark or Delta is not installed.
@@ -59,15 +59,15 @@ def start_spark(
     """
     from lakeingest.session import session
 
-    open_one = session if master is None else partial(session, master=master)
+    open_session = session if master is None else partial(session, master=master)
     hudi = "hudi" in config.formats()
-    return open_one(app_name=app_name, kafka=kafka, hudi=hudi, brief=brief)
+    return open_session(app_name=app_name, kafka=kafka, hudi=hudi, brief=brief)
 
 
 def stop_spark() -> None:
-    """Stop the session that a command started, if any, with the jobs that still run after Ctrl-C.
+    """Stop the session that a command started, if any, and the jobs that still run after Ctrl-C.
 
-    A session that a platform provides is left as it was found.
+    Leave a session of the platform as it is.
     """
     if "pyspark.sql" not in sys.modules or _PLATFORM & set(os.environ):
         return

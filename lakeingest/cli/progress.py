@@ -1,8 +1,8 @@
-"""What a person sees while a run is under way, on stderr.
+"""Show the progress of a run on stderr.
 
-On a terminal one line that changes; elsewhere (a scheduler's log) one line per batch, because a
-log that holds the frames of an animation is of use to nobody. There is no percentage: how many
-events will be whole transactions is known only when they were looked at.
+On a terminal one line changes. Elsewhere (a scheduler's log) each batch writes one line, because an
+animation is useless in a log. There is no percentage: only reading the events shows how many of
+them are in whole transactions.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress(doing: str) -> Iterator[Callable[[BatchSummary], None]]:
-    """Show that something is being done; gives the function to call after each batch.
+    """Show progress, and yield the function to call after each batch.
 
     Args:
-        doing: What is being done before the first batch, such as ``starting Spark``.
+        doing: The activity before the first batch, such as ``starting Spark``.
     """
     if not sys.stderr.isatty():
         yield lambda batch: message(_line(batch))

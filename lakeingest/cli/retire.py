@@ -1,4 +1,4 @@
-"""``lakeingest retire``: a table leaves the pipeline; older snapshots still show it."""
+"""``lakeingest retire``: take a table out of the pipeline; older snapshots still show it."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def retire(
         from lakeingest.apply.retire import retire_table
 
         spark = start_spark(f"lakeingest retire {pipeline.name}", pipeline)
-        done = retire_table(spark, pipeline, table, undo=undo)
-    if done.waiting is None:
+        retirement = retire_table(spark, pipeline, table, undo=undo)
+    if retirement.waiting is None:
         message(
             f"{table} is retired; keep its folder for as long as older snapshots are read, and its "
             "topic for as long as it may be taken up again (--undo)"
         )
-    elif done.waiting:
-        message(f"the next batch shows {table} again, once {done.waiting} records are read")
+    elif retirement.waiting:
+        message(f"the next batch shows {table} again, once {retirement.waiting} records are read")
     else:
         message(f"{table} is shown again as it was: its topic had nothing since")
-    write_facts({"table": done.table, "batch": done.batch}, output)
+    write_facts({"table": retirement.table, "batch": retirement.batch}, output)

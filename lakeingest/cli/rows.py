@@ -1,8 +1,8 @@
-"""Rows of a table as text, rendered by Spark and streamed to stdout.
+"""Render a table's rows as text in Spark, and stream them to stdout.
 
-Values become text inside Spark's expressions: a Python function per value would cost more than
-reading the table, and ``collect`` would hold the table on the driver. Rendering does not depend on
-the session's time zone, because a session that a platform provides may have any.
+Spark expressions turn the values into text. Rejected: a Python function per value, which costs more
+than reading the table; and ``collect``, which holds the table on the driver. The text does not
+depend on the session's time zone, because a platform's session may have any time zone.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ def write_rows(frame: DataFrame, output: OutputFormat, limit: int | None) -> Non
     """Write the rows of a frame, in the frame's order, to stdout.
 
     Args:
-        frame: The rows; its order is kept.
-        output: CSV and JSON (one object a line) stream; a table is held in memory.
-        limit: Rows to write at most; None for all.
+        frame: The rows, in the order to write.
+        output: CSV and JSON (one object a line) stream; a table is drawn in memory.
+        limit: Rows to write at most; ``None``: all.
     """
     if output is OutputFormat.JSON:
         write_lines(json_lines(frame if limit is None else frame.limit(limit)))
     elif output is OutputFormat.CSV:
         write_csv(frame.columns, text_rows(frame if limit is None else frame.limit(limit)))
     else:
-        # One row more than is drawn, to know whether there are more.
-        fetched = frame if limit is None else frame.limit(limit + 1)
-        if write_table(frame.columns, text_rows(fetched), limit):
+        # Fetch one row more than the table shows, to find out whether there are more.
+        rows = frame if limit is None else frame.limit(limit + 1)
+        if write_table(frame.columns, text_rows(rows), limit):
             message(f"the first {limit} rows; --limit 0 for all")
 
 
@@ -58,7 +58,7 @@ def json_lines(frame: DataFrame) -> Iterator[str]:
 
 
 def text_rows(frame: DataFrame) -> Iterator[Sequence[str | None]]:
-    """Yield each row as texts, None for NULL.
+    """Yield each row as texts; ``None`` is NULL.
 
     DATE is ``2026-01-02``, TIMESTAMP ``2026-01-02T03:04:05.678901Z``, TIMESTAMP_NTZ the same
     without ``Z``, a decimal has no exponent, binary is base64, arrays, structs and maps are JSON.
@@ -98,10 +98,10 @@ def _text(column: Column, kind: DataType) -> Column:
 
 
 def _at_utc(instant: Column) -> Column:
-    """Return an instant as local time in UTC, by arithmetic on its microseconds.
+    """Return an instant as local time in UTC, computed from its microseconds.
 
-    ``to_utc_timestamp`` goes through the session's time zone and back, which loses the hour that a
-    zone has twice in autumn.
+    Rejected: ``to_utc_timestamp``. It converts to the session's time zone and back, and loses the
+    hour that a time zone has twice in autumn.
     """
     from pyspark.sql import functions as F  # noqa: N812
 

@@ -1,4 +1,4 @@
-"""``lakeingest run``: everything available becomes published batches, then a summary."""
+"""``lakeingest run``: publish everything available in batches, then print a summary."""
 
 from __future__ import annotations
 
@@ -59,13 +59,14 @@ def run_and_report(
     """Run a pipeline, show its progress, and print a summary.
 
     Args:
-        pipeline: The pipeline; its warnings are written already.
-        output: How the summary is written.
-        continuous: Whether to go on as new events arrive.
-        min_sync_interval_seconds: Least time between the starts of two readings, continuous.
-        max_batches: Stop after so many batches.
-        master: Spark master of a new session.
-        app_name: Name that a new session shows.
+        pipeline: The pipeline; the caller has already written its warnings.
+        output: How to write the summary.
+        continuous: Whether to continue as new events arrive.
+        min_sync_interval_seconds: Shortest time between the starts of two batches, with
+            ``continuous``.
+        max_batches: Stop after this number of batches; ``None``: no limit.
+        master: Spark master of a new session; ``None``: this machine.
+        app_name: Name of a new session; ``None``: the command and the pipeline's name.
     """
     with progress("starting Spark") as on_batch:
         from lakeingest.apply.run import run_pipeline
@@ -89,12 +90,12 @@ def run_and_report(
 
 
 def write_summary(summary: RunSummary, output: OutputFormat, warned: Collection[str]) -> None:
-    """Write what a run did: facts to stdout, warnings and "nothing new" to stderr.
+    """Write the summary of a run: facts to stdout, warnings and "nothing new" to stderr.
 
     Args:
-        summary: What the run did.
-        output: How the facts are written.
-        warned: Warnings that were already written, when the configuration was loaded.
+        summary: The result of the run.
+        output: How to write the facts.
+        warned: Warnings of the configuration, which loading it has already written.
     """
     warn(warning for warning in summary.warnings if warning not in warned)
     if summary.nothing_new:

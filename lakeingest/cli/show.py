@@ -1,4 +1,4 @@
-"""``lakeingest show``: the published rows of one table, ordered by key."""
+"""``lakeingest show``: print the published rows of one table, ordered by key."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def show(
 
 
 def parse_as_of(text: str | None) -> int | str | None:
-    """Return ``--as-of`` as the reader takes it.
+    """Return the value of ``--as-of`` in the reader's form.
 
-    A bare number is a batch, because that is what ``history`` lists; the rest is the reader's to
-    understand, and asked of it here, before Spark starts.
+    A bare number is a batch, because ``history`` lists batches. The reader interprets every other
+    text; this function lets it check the text before Spark starts.
 
     Raises:
         UsageError: The text begins like a date and is not one.
@@ -92,7 +92,7 @@ def published_rows(
     """Return the rows of a table at a publication, ordered by key.
 
     Raises:
-        UsageError: The publication has no such table; names those it has.
+        UsageError: The publication has no such table. The message names the nearest table, or all.
     """
     from lakeingest.config.keys import nearest
     from lakeingest.named import all_named

@@ -1,4 +1,4 @@
-"""``lakeingest status``: how far the lake is, what waits, and whether the source has more."""
+"""``lakeingest status``: show the lake's progress, what is pending, and whether there is more."""
 
 from __future__ import annotations
 

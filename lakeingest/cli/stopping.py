@@ -1,13 +1,13 @@
-"""Stopping by Ctrl-C or SIGTERM: orderly if that is quick, otherwise at once.
+"""Stop on Ctrl-C or SIGTERM: orderly if that is quick, otherwise at once.
 
-A signal raises KeyboardInterrupt in the main thread only. Threads that wait for a Spark job go on
-waiting, and may even submit the next job after PySpark cancelled the running ones, so the process
-could live for minutes after it was told to stop, and a scheduler would kill it from outside. Since
-a kill at any moment is safe (what is not published is invisible), the process gives the orderly
-way a few seconds and then leaves. A second signal leaves at once.
+A signal raises KeyboardInterrupt in the main thread only. Threads that wait for a Spark job keep
+waiting, and may even submit the next job after PySpark has cancelled the running ones. So the
+process could live for minutes after the signal, and a scheduler would kill it from outside. A kill
+is safe at any moment (unpublished data is invisible). So the process gives the orderly stop a few
+seconds and then exits. A second signal exits at once.
 
-The signal is learnt from the wake-up descriptor and not from a handler, because PySpark puts its
-own handler for Ctrl-C in place of any other when a session starts.
+A thread reads the signals from the wake-up descriptor. Rejected: a signal handler; when a session
+starts, PySpark replaces the handler of Ctrl-C by its own.
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ from types import FrameType
 from lakeingest.cli.output import message
 
 GRACE_SECONDS = 10.0
-"""Time that the orderly way has: enough to cancel jobs and stop Spark on a busy machine."""
+"""Time for the orderly stop: enough to cancel jobs and stop Spark on a busy machine."""
 
 STOPPED = "stopped; nothing half-done is visible; run again to go on"
 STOPPED_EXIT_CODE = 130
-"""128 + SIGINT, as shells report it."""
+"""128 + SIGINT, the exit code that shells report."""
 
 _STOPPING = frozenset({signal.SIGINT, signal.SIGTERM})
 
 
-# Set once the current command has said that it was stopped.
-_said = threading.Event()
-_saying = threading.Lock()
+# Set when the current command has written the message ``STOPPED``.
+_message_written = threading.Event()
+_message_lock = threading.Lock()
 
 
 def say_stopped() -> int:
-    """Tell the person, once for a command, that it was stopped; returns the exit code for it."""
-    # The command and the watch may both be about to; whoever is second waits for the other's line,
-    # but not for ever: the line may be what hangs.
-    if _saying.acquire(timeout=1.0):
+    """Write the message ``STOPPED``, once for a command, and return the exit code for it."""
+    # The command and the watching thread may both want to write it. The second one waits for the
+    # first one's line, but not for ever: writing the line may be what hangs.
+    if _message_lock.acquire(timeout=1.0):
         try:
-            if not _said.is_set():
+            if not _message_written.is_set():
                 message(STOPPED)
-                _said.set()
+                _message_written.set()
         finally:
-            _saying.release()
+            _message_lock.release()
     return STOPPED_EXIT_CODE
 
 
 @contextmanager
 def sigterm_like_interrupt() -> Iterator[None]:
-    """Treat SIGTERM, by which schedulers stop a job, like Ctrl-C for the time of a command."""
-    _said.clear()
+    """Treat SIGTERM, with which schedulers stop a job, like Ctrl-C while a command runs."""
+    _message_written.clear()
     if threading.current_thread() is not threading.main_thread():
-        yield  # Called by a program that has its own ways with signals, and keeps them.
+        yield  # The calling program handles signals itself: change nothing.
         return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        # Looked up at the time of the signal: PySpark's handler of SIGINT cancels the running jobs.
+        # Look the handler up now: by now it may be PySpark's, which cancels the running jobs.
         handler = signal.getsignal(signal.SIGINT)
         if callable(handler):
             handler(number, frame)
@@ -74,14 +74,15 @@ def sigterm_like_interrupt() -> Iterator[None]:
 
 
 def leave_soon_after_a_signal(grace_seconds: float = GRACE_SECONDS) -> None:
-    """Have this process end at most ``grace_seconds`` after SIGINT or SIGTERM, or at the second.
+    """Make this process exit soon after SIGINT or SIGTERM, and at once after a second signal.
 
-    For the process of a command only: it ends without waiting for any thread.
+    It exits at most ``grace_seconds`` (seconds) after the first signal. Only for the process of a
+    command: it exits without waiting for any thread.
     """
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    watch = threading.Thread(target=_watch, args=(reading, grace_seconds), daemon=True)
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    watch = threading.Thread(target=_watch, args=(read_end, grace_seconds), daemon=True)
     watch.start()
 
 
@@ -90,5 +91,5 @@ def _watch(signals: int, grace_seconds: float) -> None:
         pass
     select.select([signals], [], [], grace_seconds)
     code = say_stopped()
-    # The JVM ends by itself when this process, at the other end of its stdin, is gone.
+    # The JVM ends by itself when its stdin closes, that is, when this process ends.
     os._exit(code)

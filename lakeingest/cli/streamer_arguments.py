@@ -1,7 +1,8 @@
-"""The arguments of Hudi's streamer, read by the table of its options.
+"""Parse the arguments of Hudi's streamer by the table of its options.
 
-Read here and not by Typer: fifty options, of which most have no meaning here, would be a function
-of fifty parameters, and the table has to be known to the configuration anyway.
+Rejected: to let Typer parse them. There are fifty options, most of them without effect in
+lakeingest; Typer would need a function with fifty parameters. The configuration needs the table of
+options anyway.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from lakeingest.config.streamer import FLAG, CommandLine
 from lakeingest.config.streamer_options import CONF, PROPS, Option
 from lakeingest.errors import UsageError
 
-_SPARKS = frozenset(
+_SPARK_SUBMIT_OPTIONS = frozenset(
     f"--{name}"
     for name in (
         "archives",
@@ -47,12 +48,15 @@ _SPARKS = frozenset(
         "total-executor-cores",
     )
 )
-"""Options of ``spark-submit``, which stand before the class's own in a command that moves here."""
+"""Options of ``spark-submit``. In a migrated command they stand before the options of the class."""
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Raise instead of ending the process; argparse names the option and the value's form."""
+        """Raise ``UsageError`` instead of ending the process.
+
+        argparse's message names the option and the form of its value.
+        """
         raise UsageError(message)
 
 
@@ -62,28 +66,28 @@ def read_arguments(
     """Read the arguments of a command.
 
     Args:
-        command: Its name, for the help.
-        about: What it does, for the help.
-        options: What it knows.
-        arguments: What was typed.
+        command: The command's name, for the help.
+        about: What the command does, for the help.
+        options: The options of the command.
+        arguments: The user's arguments.
 
     Returns:
-        What was typed, and how the summary is written.
+        The parsed command line, and the format of the summary.
 
     Raises:
-        UsageError: An option is unknown, has no value, or there is something that is no option.
-        SystemExit: The help was asked for, and is written.
+        UsageError: An option is unknown or has no value, or an argument belongs to no option.
+        SystemExit: The arguments ask for the help; it has been written.
     """
-    known = tuple(options)
-    parser = _parser(command, about, known)
-    found, rest = parser.parse_known_args(list(arguments))
+    all_options = tuple(options)
+    parser = _parser(command, about, all_options)
+    namespace, rest = parser.parse_known_args(list(arguments))
     if rest:
-        raise UsageError(_about_unknown(rest[0], known))
-    given = {option: getattr(found, _place(option)) for option in known}
-    typed = CommandLine(
-        given.pop(PROPS), tuple(given.pop(CONF) or ()), {o: v for o, v in given.items() if v}
+        raise UsageError(_about_unknown(rest[0], all_options))
+    values = {option: getattr(namespace, _attribute(option)) for option in all_options}
+    command_line = CommandLine(
+        values.pop(PROPS), tuple(values.pop(CONF) or ()), {o: v for o, v in values.items() if v}
     )
-    return typed, OutputFormat(found.output)
+    return command_line, OutputFormat(namespace.output)
 
 
 def _parser(command: str, about: str, options: Iterable[Option]) -> _Parser:
@@ -94,50 +98,58 @@ def _parser(command: str, about: str, options: Iterable[Option]) -> _Parser:
         allow_abbrev=False,
         add_help=False,
     )
-    taken = parser.add_argument_group("what is read")
+    effective = parser.add_argument_group("what is read")
     refused = parser.add_argument_group("what is refused, with what to do instead")
     idle = parser.add_argument_group("what has no effect here, and why")
     for option in options:
-        group = idle if option.idle else refused if option.refused else taken
-        said = option.said.replace("%", "%%")
+        group = idle if option.idle else refused if option.refused else effective
+        help_text = option.said.replace("%", "%%")
         if option.value is None:
             group.add_argument(
-                *option.names, dest=_place(option), action="store_const", const=FLAG, help=said
+                *option.names,
+                dest=_attribute(option),
+                action="store_const",
+                const=FLAG,
+                help=help_text,
             )
         else:
             action = "append" if option is CONF else "store"
             group.add_argument(
-                *option.names, dest=_place(option), action=action, metavar=option.value, help=said
+                *option.names,
+                dest=_attribute(option),
+                action=action,
+                metavar=option.value,
+                help=help_text,
             )
-    ours = parser.add_argument_group("of lakeingest")
-    ours.add_argument(
+    own_options = parser.add_argument_group("of lakeingest")
+    own_options.add_argument(
         "--output",
         "-o",
         choices=[form.value for form in OutputFormat],
         default=OutputFormat.TABLE.value,
         help="How the summary is written to stdout.",
     )
-    ours.add_argument("--help", "-h", action="help", help="Show this and end.")
+    own_options.add_argument("--help", "-h", action="help", help="Show this and end.")
     return parser
 
 
-def _place(option: Option) -> str:
+def _attribute(option: Option) -> str:
     return option.name.lstrip("-").replace("-", "_")
 
 
 def _about_unknown(argument: str, options: Iterable[Option]) -> str:
     name = argument.partition("=")[0]
     if not name.startswith("-"):
-        # Not repeated: it may be the value of a secret whose option was forgotten.
+        # Do not quote the argument: it may be a secret whose option the user forgot.
         return (
             "there is an argument that belongs to no option (of the old command only what stood "
             "behind the jar is put here, not the jar)"
         )
-    if name in _SPARKS:
-        # Before the nearest name: --hoodie-conf is near to --conf, and not what it is.
+    if name in _SPARK_SUBMIT_OPTIONS:
+        # Check this before the nearest name: --hoodie-conf resembles --conf, but is not meant.
         return (
             f"{name} is spark-submit's: of the old command only what stood behind the jar is put "
             f"here; spark-submit takes {name} before the script that starts lakeingest"
         )
-    near = nearest(name, (known for option in options for known in option.names))
+    near = nearest(name, (candidate for option in options for candidate in option.names))
     return f"no such option: {name}" + (f"; did you mean {near}?" if near else "")

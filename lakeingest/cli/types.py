@@ -1,4 +1,4 @@
-"""``lakeingest types``: Debezium's types, what they become, and an example of each."""
+"""``lakeingest types``: print Debezium's types, the lake's types, and an example of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lakeingest validate``: all that can be checked before a run, without changing anything."""
+"""``lakeingest validate``: check everything possible before a run, without changing anything."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def validate(
 
         kafka = pipeline.source.kind == "kafka"
         spark = start_spark(f"lakeingest validate {pipeline.name}", pipeline, kafka=kafka)
-        found = validate_pipeline(spark, pipeline)
-    # The configuration's own warnings were written to stderr when it was loaded.
-    warn(warning for warning in found.warnings if warning not in pipeline.warnings)
+        findings = validate_pipeline(spark, pipeline)
+    # ``load_pipeline`` has already written the configuration's own warnings to stderr.
+    warn(warning for warning in findings.warnings if warning not in pipeline.warnings)
     if output is OutputFormat.JSON:
-        facts = {"findings": found.seen, "warnings": found.warnings}
+        facts = {"findings": findings.seen, "warnings": findings.warnings}
         write_lines([json.dumps(facts, ensure_ascii=False)])
     elif output is OutputFormat.CSV:
-        write_csv(("finding",), ((finding,) for finding in found.seen))
+        write_csv(("finding",), ((finding,) for finding in findings.seen))
     else:
-        write_lines(found.seen)
-    message(f"{pipeline.name} can run{_but(len(found.warnings))}")
+        write_lines(findings.seen)
+    message(f"{pipeline.name} can run{_but(len(findings.warnings))}")
 
 
 def _but(warnings: int) -> str:

@@ -1,7 +1,7 @@
-"""Configuration: a ``.properties`` file becomes a frozen, typed ``PipelineConfig``.
+"""Load the configuration: turn a ``.properties`` file into a frozen, typed ``PipelineConfig``.
 
-``load_config`` is the only way in; nothing else in lakeingest reads files of settings or the
-environment. ``model.py`` says what settings there are, ``keys.py`` what they are called.
+``load_config`` is the only entry; nothing else in lakeingest reads files of settings or the
+environment. ``model.py`` defines the settings, ``keys.py`` their names.
 """
 
 from lakeingest.config.load import load_config

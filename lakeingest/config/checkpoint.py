@@ -1,7 +1,7 @@
-"""A checkpoint of Hudi's streamer: up to which offsets a topic was read.
+"""Parse a checkpoint of Hudi's streamer: the offsets up to which the streamer has read a topic.
 
-Its text is ``topic,0:10,1:20``: partition and the first offset that was *not* read, for each. It
-stands behind ``--checkpoint`` and in the metadata of the commits that the streamer made.
+Its text is ``topic,0:10,1:20``: for each partition the first offset that is *not* yet read. The
+option ``--checkpoint`` holds it, and so does the metadata of the streamer's commits.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _FORM = re.compile(r"([A-Za-z0-9._-]+)((?:,\d+:\d+)+)")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where reading goes on.
+    """The offsets at which reading continues.
 
     Attributes:
         topic: The topic.
-        offsets: Partition to the lowest offset that still has to be read.
+        offsets: Map from partition to the lowest offset that is not yet read.
     """
 
     topic: str
@@ -29,10 +29,10 @@ class Checkpoint:
 
     @classmethod
     def parse(cls, text: str) -> Checkpoint:
-        """Read the form ``topic,0:10,1:20``.
+        """Parse the form ``topic,0:10,1:20``.
 
         Raises:
-            ConfigError: It has another form, or names a partition twice.
+            ConfigError: The text has another form, or names a partition twice.
         """
         form = _FORM.fullmatch(text.strip())
         pairs = [part.split(":") for part in form[2].split(",")[1:]] if form else []

@@ -1,9 +1,9 @@
-"""What is wrong with a configuration, in the words of its keys.
+"""Turn pydantic's validation errors into messages about the user's keys.
 
-The models complain of fields, in pydantic's words. Here a complaint gets the name that the user
-wrote, the value he wrote unless it came from a reference, and what to write instead. A complaint
-that only follows from another problem (a missing key is missing in the model as well) is left out:
-whoever corrects a file should find as many entries in the list as there are things to correct.
+A pydantic error names the model's field, in pydantic's words. This module writes a message with the
+user's key, the user's value (unless it came from a reference), and the remedy. It leaves out an
+error that only follows from another problem (a missing key is also missing in the model). So the
+list has exactly one entry for each thing to correct.
 """
 
 from __future__ import annotations
@@ -23,82 +23,82 @@ from lakeingest.errors import ConfigError
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-# A default that is made of another field, which is wrong itself.
-_WAITS = "default_factory_not_called"
-# What is missing is named before the models are asked.
-_NAMED_BEFORE = frozenset({CONSEQUENCE, "missing"})
+# The error of a default that pydantic computes from another field, if that field is invalid.
+_DEFAULT_NOT_COMPUTED = "default_factory_not_called"
+# ``load.py`` reports missing keys before it validates the models.
+_REPORTED_BEFORE = frozenset({CONSEQUENCE, "missing"})
 
-_WORDS = {
+_REMEDIES = {
     "int_parsing": "write a whole number",
     "int_from_float": "write a whole number",
     "greater_than_equal": "write a whole number from {ge} on",
     "string_pattern_mismatch": "write letters, digits and _, and no digit first",
     "literal_error": "should be {expected}",
 }
-"""What to write, by pydantic's kind of error."""
+"""The remedy by pydantic's error type."""
 
 
 def complaints(
     error: ValidationError, values: Mapping[str, Value], *, others: bool = False
 ) -> list[str]:
-    """Put the models' complaints in the words of the keys, without any referenced value.
+    """Return the models' errors as messages about keys, without any referenced value.
 
     Args:
-        error: What the models complain of.
-        values: The values that were validated, by key of ours.
-        others: Whether there are problems besides, of which some complaints are consequences.
+        error: The models' errors.
+        values: The validated values, by lakeingest's key.
+        others: Whether there are other problems, from which some of the errors may follow.
     """
-    found: list[str] = []
+    messages: list[str] = []
     for detail in error.errors(include_url=False, include_input=False):
-        named_before = others and detail["type"] in _NAMED_BEFORE
-        if not named_before and detail["type"] != _WAITS:
-            found.extend(_said(detail, values))
-    return found
+        named_before = others and detail["type"] in _REPORTED_BEFORE
+        if not named_before and detail["type"] != _DEFAULT_NOT_COMPUTED:
+            messages.extend(_messages(detail, values))
+    return messages
 
 
 def error_about(origin: str, problems: Sequence[str], likely: Sequence[str] = ()) -> ConfigError:
-    """Return the one error that names all that is wrong with what was read.
+    """Return one error that names all problems of a configuration.
 
     Args:
-        origin: What was read.
-        problems: What is wrong.
-        likely: What would only be a warning, but may be the cause.
+        origin: The file or mapping, for the message.
+        problems: The problems.
+        likely: Warnings that may be the cause of a problem.
     """
     problems = _without_repetitions(problems)
-    noted = "".join(f"\n  (also {said})" for said in likely)
+    causes = "".join(f"\n  (also {warning})" for warning in likely)
     if len(problems) == 1:
-        return ConfigError(f"{origin}: {problems[0]}{noted}")
-    listed = "".join(f"\n  - {problem}" for problem in problems)
-    return ConfigError(f"{origin}: {len(problems)} problems{listed}{noted}")
+        return ConfigError(f"{origin}: {problems[0]}{causes}")
+    entries = "".join(f"\n  - {problem}" for problem in problems)
+    return ConfigError(f"{origin}: {len(problems)} problems{entries}{causes}")
 
 
 def _without_repetitions(problems: Iterable[str]) -> list[str]:
-    """Leave out what was said before, also with the name of a file before it."""
-    kept: list[str] = []
+    """Remove a problem that another entry already states, also one after a file's name."""
+    distinct: list[str] = []
     for problem in problems:
-        if not any(other == problem or other.endswith(f": {problem}") for other in kept):
-            kept.append(problem)
-    return kept
+        if not any(other == problem or other.endswith(f": {problem}") for other in distinct):
+            distinct.append(problem)
+    return distinct
 
 
-def _said(detail: ErrorDetails, values: Mapping[str, Value]) -> Iterable[str]:
+def _messages(detail: ErrorDetails, values: Mapping[str, Value]) -> Iterable[str]:
     context = detail.get("ctx", {})
-    words = _WORDS.get(detail["type"])
-    said = words.format(**context) if words else detail["msg"].removeprefix("Value error, ")
+    remedy = _REMEDIES.get(detail["type"])
+    message = remedy.format(**context) if remedy else detail["msg"].removeprefix("Value error, ")
     name = _key_at(tuple(str(part) for part in detail["loc"]))
-    if name is None:  # About several keys, which it names.
+    if name is None:  # The error is about several keys, and names them.
         several = context.get("error")
-        return several.said if isinstance(several, Problems) else (said,)
+        return several.said if isinstance(several, Problems) else (message,)
     value = values.get(name)
     if value is None:
-        return (f"{name}: {said}",)
+        return (f"{name}: {message}",)
     if value.referenced:
-        return (f"{value.key} (its value is not shown): {said}",)
-    return (f"{value.key}={value.text}: {said}",)
+        return (f"{value.key} (its value is not shown): {message}",)
+    return (f"{value.key}={value.text}: {message}",)
 
 
 def _key_at(path: tuple[str, ...]) -> str | None:
-    """Return the key that fills the field at a place in the models; null: the place is a model."""
+    """Return the key of the field at a path in the models; ``None``: the path is a model."""
     if path[:1] == ("tables",):
         return _table_key_at(*path[1:])
     models: dict[str, type[ConfigModel]] = {

@@ -1,7 +1,7 @@
-"""The connectors that can be named, and those that a user may well name but that are refused.
+"""Define the supported connectors, and the refused ones that a user may well name.
 
-A name that is merely unknown is a misspelling; one that is refused says why, because a user who
-meets it must know whether to wait, to change the connector or to look for another tool.
+An unknown name is a misspelling. A refused name gets an error with the reason, because the user
+must know whether to wait, to change the connector or to look for another tool.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ REFUSED = {
     "mongodb": "out of scope: its events hold documents, not rows of a table with columns. Send "
     "it through a tool for documents",
 }
-"""Connectors that a user may well name, and why they are refused."""
+"""Refused connectors that a user may well name, with the reason."""
 
 
 def _not_refused(connector: object) -> object:
@@ -38,16 +38,16 @@ Connector = Annotated[
     BeforeValidator(_not_refused),
 ]
 EVENT_CONNECTORS = ("postgresql", "mysql", "mariadb", "yugabytedb")
-"""Those for whose tables RFC-39 has columns."""
+"""Connectors for whose tables RFC-39 defines columns."""
 
 
 def parts_of_a_collection(connector: str) -> int:
-    """Return of how many parts, with dots between, the name of a table is."""
+    """Return the number of dotted parts in a collection's name."""
     return 3 if connector == "sqlserver" else 2
 
 
 def event_column_problems(connector: str, snapshot_again: str) -> list[str]:
-    """Tell why RFC-39's columns cannot be: there are none, or nothing fills them."""
+    """Return why RFC-39's columns are impossible: none are defined, or no event fills them."""
     problems = []
     if connector not in EVENT_CONNECTORS:
         problems.append(

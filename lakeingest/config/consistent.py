@@ -1,8 +1,9 @@
-"""What contradicts itself between the parts of a pipeline's configuration.
+"""Find contradictions between the parts of a pipeline's configuration.
 
-Each part is right on its own, and a run would find out sooner or later; most of it only after Spark
-has started and the source was asked. All contradictions are returned at once, each with what to
-set, and each names its keys: none of them is about one value alone.
+Each part is valid on its own. A run would find the contradictions later, most of them only after it
+has started Spark and queried the source. This module returns all contradictions at once. Each
+message names its keys, because a contradiction is never about one value alone, and says what to
+set.
 """
 
 from __future__ import annotations
@@ -24,14 +25,18 @@ _TABLE = "lakeingest.table."
 
 
 def contradictions(config: PipelineConfig) -> list[str]:
-    """Return what is wrong between the parts of ``config``, and what to do about each."""
+    """Return one message per contradiction between the parts of ``config``, with the remedy."""
     source = config.source
-    own = [name for table in config.tables.values() for name in table.ordering_columns]
-    whole = config.has_event_columns or config.commit_max_transactions is not None
+    table_columns = [name for table in config.tables.values() for name in table.ordering_columns]
+    needs_whole_transactions = (
+        config.has_event_columns or config.commit_max_transactions is not None
+    )
     problems = [
         *config.folders.problems(),
         *_names(config),
-        *order_problems(source, source.connector, own, needs_whole=whole),
+        *order_problems(
+            source, source.connector, table_columns, needs_whole=needs_whole_transactions
+        ),
         *_adoption(config),
         *_checkpoints(config),
         *service_problems(config.target.hudi_writer_options(), config.target.hudi_table_type),
@@ -47,7 +52,7 @@ def contradictions(config: PipelineConfig) -> list[str]:
 
 
 def _names(config: PipelineConfig) -> Iterator[str]:
-    """Find collections that are named by their topic, with its prefix."""
+    """Yield a message for each collection that the user names with the topic prefix."""
     for name in config.tables:
         bare = _without_prefix(name, config)
         if bare is not None:
@@ -58,19 +63,19 @@ def _names(config: PipelineConfig) -> Iterator[str]:
     for name in config.uncounted_collections:
         bare = _without_prefix(name, config)
         if bare is not None:
-            hidden = "uncounted_collections" in config.referenced
-            named = "one" if hidden else f"write {bare}: {name}"
+            is_referenced = "uncounted_collections" in config.referenced
+            hint = "one" if is_referenced else f"write {bare}: {name}"
             yield (
-                f"lakeingest.transaction.filtered.collections: {named} begins with the topic "
+                f"lakeingest.transaction.filtered.collections: {hint} begins with the topic "
                 "prefix, which the names in END do not"
             )
 
 
 def _without_prefix(name: str, config: PipelineConfig) -> str | None:
-    """Return the collection that a topic's name holds; null: the name is a collection's own.
+    """Return the collection in a topic's name; ``None``: the name is a collection's own.
 
-    A database may have the name of the prefix (``shop.orders`` of topic ``shop.shop.orders``): it
-    is by its number of parts that a topic's name is told from it.
+    A database may have the prefix's name (``shop.orders`` of topic ``shop.shop.orders``). So count
+    the dotted parts to tell a topic's name from a collection's name.
     """
     source = config.source
     bare = source.names.plain(name)
@@ -80,9 +85,9 @@ def _without_prefix(name: str, config: PipelineConfig) -> str | None:
 
 
 def _adoption(config: PipelineConfig) -> Iterator[str]:
-    """Find what keeps tables from being adopted, as far as the configuration alone says it."""
-    wanted = sorted(name for name, table in config.tables.items() if table.adopt is not None)
-    if not wanted:
+    """Yield a message for each setting that prevents the adoption of a table."""
+    adopted = sorted(name for name, table in config.tables.items() if table.adopt is not None)
+    if not adopted:
         return
     setting = f"{_TABLE}<collection>.adopt"
     if config.source.connector != "postgresql":
@@ -91,13 +96,13 @@ def _adoption(config: PipelineConfig) -> Iterator[str]:
             "by `_event_seq` or binlog names as text, which is not the order of the log. Remove "
             "it, and load them into another lakeingest.target.path"
         )
-    others = [name for name in wanted if config.format_of(name) != "hudi"]
-    if others:
+    not_hudi = [name for name in adopted if config.format_of(name) != "hudi"]
+    if not_hudi:
         yield (
             f"{setting}: Hudi Streamer wrote tables of Hudi; set {_TABLE}<collection>.format=hudi "
-            f"for {', '.join(others)}"
+            f"for {', '.join(not_hudi)}"
         )
-    unread = [name for name in wanted if not config.source.selects(name)]
+    unread = [name for name in adopted if not config.source.selects(name)]
     if unread:
         yield (
             f"{setting}: no topic of {', '.join(unread)} is read, so it could not be gone on with. "
@@ -121,11 +126,11 @@ def _checkpoints(config: PipelineConfig) -> Iterator[str]:
                 ".adopt=hudi-streamer, or remove it"
             )
         try:
-            found = Checkpoint.parse(table.checkpoint).topic
+            topic = Checkpoint.parse(table.checkpoint).topic
         except ConfigError as error:
             yield f"{setting}: {error}"
             continue
-        if found != config.source.names.topic(name):
+        if topic != config.source.names.topic(name):
             yield (
                 f"{setting} is of another topic than {name}, whose changes are read from "
                 f"<prefix>.{name}. Correct it, lakeingest.source.topic.prefix or the table's name"

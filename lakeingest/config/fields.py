@@ -1,7 +1,8 @@
-"""What all configuration models are made of.
+"""Define the base model and the field types of all configuration models.
 
-Models are frozen: a run must end with the settings it started with. A field whose value came from
-``${env:}`` or ``${file:}`` is named in ``referenced`` and blanked out in ``repr`` and ``str``.
+Models are frozen: a run must end with the settings with which it started. If a field's value comes
+from ``${env:}`` or ``${file:}``, ``referenced`` names the field, and ``repr`` and ``str`` hide its
+value.
 """
 
 from __future__ import annotations
@@ -16,29 +17,30 @@ from pydantic_core import PydanticCustomError
 from lakeingest.config.redaction import REDACTED
 
 
-class Problems(ValueError):  # noqa: N818 - pydantic tells it by ValueError, and it is several
-    """Several things that are wrong with a model, each of them a problem of its own.
+class Problems(ValueError):  # noqa: N818 - a ValueError for pydantic, and several problems
+    """Several problems of a model, each to be reported separately.
 
     Attributes:
-        said: What is wrong and what to do, each a sentence that names its keys.
+        said: The messages; each names its keys and the remedy.
     """
 
-    def __init__(self, said: Iterable[str]) -> None:
-        """Keep what is wrong."""
-        self.said = tuple(said)
+    def __init__(self, messages: Iterable[str]) -> None:
+        """Store the messages."""
+        self.said = tuple(messages)
         super().__init__("; ".join(self.said))
 
 
 def consequence(message: str) -> PydanticCustomError:
-    """Return the error of a model that lacks what ``load.py`` has named already.
+    """Return the error of a model that lacks a setting which ``load.py`` has already reported.
 
-    Who makes a model himself is stopped by it; who wrote a file is not told twice.
+    It stops a caller who builds a model directly. For a file, ``complaints.py`` leaves it out, so
+    that the user does not read the same problem twice.
     """
     return PydanticCustomError(CONSEQUENCE, "{said}", {"said": message})
 
 
 CONSEQUENCE = "consequence"
-"""Type of an error that follows from another one."""
+"""Error type of an error that follows from another one."""
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -70,7 +72,7 @@ RegularExpression = Annotated[Text, AfterValidator(_regular_expression)]
 class ConfigModel(BaseModel):
     """Base of all configuration models: frozen, closed, and silent about referenced values."""
 
-    # hide_input: a validation error must not quote the value, it may be a secret.
+    # hide_input: a validation error must not quote the value; it may be a secret.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     referenced: frozenset[str] = Field(
@@ -81,6 +83,6 @@ class ConfigModel(BaseModel):
     )
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Return the shown fields, with referenced values blanked out."""
+        """Yield the fields for ``repr``, with referenced values hidden."""
         for name, value in super().__repr_args__():
             yield name, REDACTED if name in self.referenced else value

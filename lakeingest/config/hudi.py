@@ -1,18 +1,18 @@
-"""What a Hudi Streamer configuration says, in our keys.
+"""Translate a Hudi Streamer configuration to lakeingest's keys.
 
-A pipeline that moves here brings its ``.properties`` file along. Its settings fall into three
-kinds: those that mean the same here (translated), those that are promises we keep anyway (checked,
-``hudi_writing.py``), and those about Hudi's own machinery (listed once as without effect, by
-``sorting.py``). Translating by guess is rejected: where a setting could only be half followed, a
-warning says so.
+A user who migrates a pipeline keeps its ``.properties`` file. The settings are of three kinds.
+Some have the same meaning in lakeingest: this module translates them. Some are promises that
+lakeingest keeps anyway: ``hudi_writing.py`` checks them. Some concern Hudi's own machinery:
+``sorting.py`` lists them once as without effect. Translating by guess is rejected: if lakeingest
+can follow a setting only in part, a warning says so.
 
-Hudi's streamer reads one topic into one table, so its table settings are given to the one topic's
-collection, and refused when there are several. Its base path is that table's own folder, and stays
-so: who reads the table there goes on. The ledger lies in the same folder, below ``_lakeingest``;
-neither Hudi's writer and reader nor its services mind (tried with 1.2: both table types, bucket and
-simple index, with and without its metadata table, compaction, cleaning and
-``insert_overwrite_table``). Rejected: the ledger beside the base path, where a second pipeline of
-the same parent folder would meet it.
+Hudi's streamer reads one topic into one table. So its table settings apply to the collection of the
+one topic, and are refused if there are several topics. Its base path stays that table's own folder,
+so that readers of the table find it there. The ledger lies in the same folder, below
+``_lakeingest``. That disturbs neither Hudi's writer and reader nor its services (tried with 1.2:
+both table types, bucket and simple index, with and without its metadata table, compaction, cleaning
+and ``insert_overwrite_table``). Rejected: the ledger beside the base path; two pipelines with the
+same parent folder would then share one ledger folder.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _PARTS_OF_A_COLLECTION = 2
 
 _ONE_NAME = re.compile(r"[\w.-]+")
 
-# Where a base path is a table's own folder, seen from the lake.
+# The path of a table whose base path is the lake's folder, relative to the lake.
 _THE_LAKE_ITSELF = "."
 
 _AS_THEY_ARE = (
@@ -72,111 +72,117 @@ _AS_THEY_ARE = (
 
 @dataclass
 class Translation(Said):
-    """Settings of Hudi's in our keys.
+    """Hudi's settings, translated to lakeingest's keys.
 
     Attributes:
-        values: Values by key of ours; never one that the file gives itself.
+        values: Values by lakeingest's key; without the keys that the file sets itself.
     """
 
     values: dict[str, Value] = field(default_factory=dict)
 
 
-def translate(found: Mapping[str, Value], ours: Mapping[str, Value]) -> Translation:
-    """Translate the ``hoodie.*`` settings that mean something here.
+def translate(hudi_values: Mapping[str, Value], own_values: Mapping[str, Value]) -> Translation:
+    """Translate the ``hoodie.*`` settings that have a meaning in lakeingest.
 
     Args:
-        found: Resolved values by Hudi's key; only keys of ``HUDI_KEYS``.
-        ours: Resolved values by key of ours, which win.
+        hudi_values: Resolved values by Hudi's key; only keys of ``HUDI_KEYS``.
+        own_values: Resolved values by lakeingest's key; they override Hudi's.
     """
     result = Translation()
-    given = _given(found, result)
+    settings = _by_setting(hudi_values, result)
     for key in _AS_THEY_ARE:
-        if key in given and key.becomes:
-            _give(key.becomes, given[key], ours, result)
-    _connector(given, ours, result)
-    _metadata_columns(given, ours, result)
-    _format(given, ours, result)
-    _registry(given, result)
-    _prefix_from_topic(given, ours, result)
-    _of_the_one_table(given.get(hudi_keys.RECORD_KEY), TABLE_KEYS["key"].name, ours, result)
-    _partition(given, ours, result)
-    _path_of_the_one_table(given, ours, result)
-    check(given, result)
+        if key in settings and key.becomes:
+            _set(key.becomes, settings[key], own_values, result)
+    _connector(settings, own_values, result)
+    _metadata_columns(settings, own_values, result)
+    _format(settings, own_values, result)
+    _registry(settings, result)
+    _prefix_from_topic(settings, own_values, result)
+    _of_the_one_table(
+        settings.get(hudi_keys.RECORD_KEY), TABLE_KEYS["key"].name, own_values, result
+    )
+    _partition(settings, own_values, result)
+    _path_of_the_one_table(settings, own_values, result)
+    check(settings, result)
     return result
 
 
-def _given(found: Mapping[str, Value], result: Translation) -> dict[HudiKey, Value]:
-    """Return the settings' values, whichever of their names they have."""
-    given: dict[HudiKey, Value] = {}
+def _by_setting(hudi_values: Mapping[str, Value], result: Translation) -> dict[HudiKey, Value]:
+    """Return the value of each setting, under any of its names."""
+    settings: dict[HudiKey, Value] = {}
     for key in HUDI_KEYS:
-        present = [found[name] for name in key.names if name in found]
+        present = [hudi_values[name] for name in key.names if name in hudi_values]
         if present:
-            given[key] = present[0]
-        # Two names of one setting; a class and its short name are no contradiction worth a stop.
+            settings[key] = present[0]
+        # Two names of one setting differ. Only for the key generator that is no problem: one of its
+        # names holds a class, the other its short name.
         if key is not hudi_keys.KEY_GENERATOR and len({value.text for value in present}) > 1:
             names = " and ".join(value.key for value in present)
             result.problems.append(f"{names} mean the same and differ: keep one")
-    return given
+    return settings
 
 
-def _give(name: str, value: Value, ours: Mapping[str, Value], result: Translation) -> None:
-    if name not in ours:
+def _set(name: str, value: Value, own_values: Mapping[str, Value], result: Translation) -> None:
+    if name not in own_values:
         result.values[name] = value
-    elif ours[name].text != value.text:
+    elif own_values[name].text != value.text:
         result.warnings.append(f"{value.key} has no effect: {name} is set")
 
 
 def _connector(
-    given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: Translation
+    settings: Mapping[HudiKey, Value], own_values: Mapping[str, Value], result: Translation
 ) -> None:
-    source, payload = given.get(hudi_keys.SOURCE_CLASS), given.get(hudi_keys.PAYLOAD)
+    source, payload = settings.get(hudi_keys.SOURCE_CLASS), settings.get(hudi_keys.PAYLOAD)
     if source is not None:
         connector = _CONNECTORS.get(class_name(source))
         if connector is None:
-            known = " and ".join(_CONNECTORS)
+            sources = " and ".join(_CONNECTORS)
             result.problems.append(
-                f"{source.key}: only {known} have a meaning here; set {CONNECTOR.name} instead"
+                f"{source.key}: only {sources} have a meaning here; set {CONNECTOR.name} instead"
             )
         else:
-            _give(CONNECTOR.name, replace(source, text=connector), ours, result)
-    elif payload is not None and CONNECTOR.name not in ours:
+            _set(CONNECTOR.name, replace(source, text=connector), own_values, result)
+    elif payload is not None and CONNECTOR.name not in own_values:
         connector = PAYLOAD_CONNECTORS.get(class_name(payload))
         if connector is not None:
             result.values[CONNECTOR.name] = replace(payload, text=connector)
 
 
 def _metadata_columns(
-    given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: Translation
+    settings: Mapping[HudiKey, Value], own_values: Mapping[str, Value], result: Translation
 ) -> None:
-    """Keep a Hudi table as its readers know it, where Hudi's own source or payload is named.
+    """Choose RFC-39's columns if the file names Hudi's Debezium source or payload.
 
-    They find RFC-39's columns there, and no deleted row. Not where a setting bars it.
+    Readers of such a table expect these columns, and no deleted rows. Do not choose the columns if
+    another setting excludes them.
     """
-    source, payload = given.get(hudi_keys.SOURCE_CLASS), given.get(hudi_keys.PAYLOAD)
+    source, payload = settings.get(hudi_keys.SOURCE_CLASS), settings.get(hudi_keys.PAYLOAD)
     if source is not None and class_name(source) in _CONNECTORS:
-        named = source
+        evidence = source
     elif payload is not None and class_name(payload) in PAYLOAD_CONNECTORS:
-        named = payload
+        evidence = payload
     else:
         return
-    connector = result.values.get(CONNECTOR.name) or ours.get(CONNECTOR.name)
-    can_be = (
-        _said(ours, TARGET_FORMAT) == "hudi"
-        and _said(ours, TRANSACTION_MODE) in ("", "metadata")
-        and _said(ours, SNAPSHOT_AGAIN) in ("", "stop")
+    connector = result.values.get(CONNECTOR.name) or own_values.get(CONNECTOR.name)
+    is_possible = (
+        _text(own_values, TARGET_FORMAT) == "hudi"
+        and _text(own_values, TRANSACTION_MODE) in ("", "metadata")
+        and _text(own_values, SNAPSHOT_AGAIN) in ("", "stop")
         and connector is not None
         and connector.text in _CONNECTORS.values()
     )
-    if can_be and METADATA_COLUMNS.name not in ours:
-        result.values[METADATA_COLUMNS.name] = replace(named, text="hudi")
+    if is_possible and METADATA_COLUMNS.name not in own_values:
+        result.values[METADATA_COLUMNS.name] = replace(evidence, text="hudi")
 
 
-def _said(ours: Mapping[str, Value], key: Key) -> str:
-    return ours[key.name].text if key.name in ours else ""
+def _text(own_values: Mapping[str, Value], key: Key) -> str:
+    return own_values[key.name].text if key.name in own_values else ""
 
 
-def _format(given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: Translation) -> None:
-    value = given.get(hudi_keys.DESERIALIZER)
+def _format(
+    settings: Mapping[HudiKey, Value], own_values: Mapping[str, Value], result: Translation
+) -> None:
+    value = settings.get(hudi_keys.DESERIALIZER)
     if value is None:
         return
     events = _FORMATS.get(class_name(value))
@@ -186,21 +192,21 @@ def _format(given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: T
             f"{SOURCE_FORMAT.name}"
         )
     else:
-        _give(SOURCE_FORMAT.name, replace(value, text=events), ours, result)
+        _set(SOURCE_FORMAT.name, replace(value, text=events), own_values, result)
 
 
-def _registry(given: Mapping[HudiKey, Value], result: Translation) -> None:
-    value = given.get(hudi_keys.REGISTRY) or given.get(hudi_keys.REGISTRY_BASE)
+def _registry(settings: Mapping[HudiKey, Value], result: Translation) -> None:
+    value = settings.get(hudi_keys.REGISTRY) or settings.get(hudi_keys.REGISTRY_BASE)
     if value is not None:
         url = value.text.partition("/subjects")[0]
         result.values[REGISTRY_URL] = replace(value, text=url)
 
 
 def _prefix_from_topic(
-    given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: Translation
+    settings: Mapping[HudiKey, Value], own_values: Mapping[str, Value], result: Translation
 ) -> None:
-    topic = given.get(hudi_keys.TOPIC)
-    if topic is None or TOPIC_PREFIX.name in ours:
+    topic = settings.get(hudi_keys.TOPIC)
+    if topic is None or TOPIC_PREFIX.name in own_values:
         return
     parts = topic.text.rsplit(".", _PARTS_OF_A_COLLECTION)
     if len(parts) > _PARTS_OF_A_COLLECTION:
@@ -211,23 +217,25 @@ def _prefix_from_topic(
             "names it. Topics that a router renamed are not supported: BEGIN and END count rows by "
             "the names that the connector gave, so take the router out"
         )
-        # Nor is the prefix missing: with none the topic would be a table's.
+        # Set the prefix, so that it is not reported as missing, too: without a prefix the whole
+        # topic would be a table's name.
         result.values[TOPIC_PREFIX.name] = topic
         del result.values[TOPICS.name]
 
 
 def one_collection(values: Mapping[str, Value]) -> str | None:
-    """Return the collection of the only topic; null where there may be several.
+    """Return the collection of the only topic; ``None``: there may be several topics.
 
     Args:
-        values: By key of ours.
+        values: Values by lakeingest's key.
     """
     topics, prefix = values.get(TOPICS.name), values.get(TOPIC_PREFIX.name)
     if topics is None or prefix is None or not topics.text.startswith(f"{prefix.text}."):
         return None
     names = TopicNames(prefix.text)
     collection = names.plain(topics.text)
-    # A topic does not tell a name that it cannot hold; settings of ours for the table do.
+    # If Debezium replaced characters, the topic does not show the collection's name; lakeingest's
+    # own settings for the table do.
     for key in values:
         name = split_table_key(key)[0] if key.startswith(TABLE) else collection
         if name != collection and names.topic(name) == topics.text:
@@ -236,45 +244,45 @@ def one_collection(values: Mapping[str, Value]) -> str | None:
 
 
 def _partition(
-    given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: Translation
+    settings: Mapping[HudiKey, Value], own_values: Mapping[str, Value], result: Translation
 ) -> None:
-    found = partition_columns(
-        given.get(hudi_keys.PARTITION_PATH), given.get(hudi_keys.KEY_GENERATOR)
+    partition = partition_columns(
+        settings.get(hudi_keys.PARTITION_PATH), settings.get(hudi_keys.KEY_GENERATOR)
     )
-    result.warnings.extend([found.warning] if found.warning else [])
-    result.problems.extend([found.problem] if found.problem else [])
-    _of_the_one_table(found.columns, TABLE_KEYS["partition"].name, ours, result)
+    result.warnings.extend([partition.warning] if partition.warning else [])
+    result.problems.extend([partition.problem] if partition.problem else [])
+    _of_the_one_table(partition.columns, TABLE_KEYS["partition"].name, own_values, result)
 
 
 def _of_the_one_table(
-    value: Value | None, table_key: str, ours: Mapping[str, Value], result: Translation
+    value: Value | None, table_key: str, own_values: Mapping[str, Value], result: Translation
 ) -> None:
     if value is None:
         return
-    known = {**result.values, **ours}
-    collection = one_collection(known)
-    topic = known.get(TOPICS.name, known.get(TOPIC_PREFIX.name))
+    values = {**result.values, **own_values}
+    collection = one_collection(values)
+    topic = values.get(TOPICS.name, values.get(TOPIC_PREFIX.name))
     of_hudi = topic is not None and topic.key in hudi_keys.TOPIC.names
     if collection is None and topic and of_hudi and _ONE_NAME.fullmatch(topic.text):
-        return  # It is one topic, and is told of as none of a table's.
+        return  # The topic's name is malformed; ``_prefix_from_topic`` has already reported it.
     if collection is None:
         result.problems.append(
             f"{value.key} means one table, but the topics are not one topic of the prefix; "
             f"set {table_key} for each table instead"
         )
         return
-    _give(table_key.replace(COLLECTION, collection), value, ours, result)
+    _set(table_key.replace(COLLECTION, collection), value, own_values, result)
 
 
 def _path_of_the_one_table(
-    given: Mapping[HudiKey, Value], ours: Mapping[str, Value], result: Translation
+    settings: Mapping[HudiKey, Value], own_values: Mapping[str, Value], result: Translation
 ) -> None:
     base_path, collection = (
-        given.get(hudi_keys.BASE_PATH),
-        one_collection({**result.values, **ours}),
+        settings.get(hudi_keys.BASE_PATH),
+        one_collection({**result.values, **own_values}),
     )
-    if base_path is None or collection is None or TARGET_PATH.name in ours:
+    if base_path is None or collection is None or TARGET_PATH.name in own_values:
         return
     name = TABLE_KEYS["path"].name.replace(COLLECTION, collection)
-    if name not in ours:
+    if name not in own_values:
         result.values[name] = Value(base_path.key, _THE_LAKE_ITSELF)

@@ -1,10 +1,10 @@
-"""The settings of Hudi's streamer that mean something here, by their names there.
+"""Define the settings of Hudi's streamer that have a meaning in lakeingest, by their Hudi names.
 
-Names were checked against its sources (``KafkaSourceConfig``, ``HoodieStreamerConfig``,
+The names were checked against Hudi's sources (``KafkaSourceConfig``, ``HoodieStreamerConfig``,
 ``HoodieSchemaProviderConfig``, ``HoodieWriteConfig``, ``DataSourceOptions``). Some are properties
-only here (``source.class``, ``transformer.class``): there they are options of the command, yet many
-files carry them and their meaning is clear. The command's options are read as these keys, so that
-an option and a setting cannot mean two things.
+only in lakeingest (``source.class``, ``transformer.class``). In Hudi they are options of the
+command, yet many files contain them and their meaning is clear. lakeingest reads the command's
+options as these keys, so that an option and a setting cannot mean two things.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from lakeingest.config.keys import (
 
 @dataclass(frozen=True)
 class HudiKey:
-    """A setting of Hudi's streamer that has a meaning here.
+    """A setting of Hudi's streamer that has a meaning in lakeingest.
 
     Attributes:
-        names: Its names, the current one first.
-        becomes: The key of ours it fills, or None when it is only checked.
-        description: What it does here.
+        names: The setting's names, the current one first.
+        becomes: The lakeingest key that it sets; ``None``: lakeingest only checks the setting.
+        description: The setting's effect in lakeingest.
     """
 
     names: tuple[str, ...]
@@ -40,7 +40,7 @@ class HudiKey:
 
 
 def both_names(name: str) -> tuple[str, str]:
-    """Return the two names of a setting of the streamer, the current one first."""
+    """Return the two names of a streamer's setting, the current one first."""
     return f"hoodie.streamer.{name}", f"hoodie.deltastreamer.{name}"
 
 
@@ -180,6 +180,7 @@ HUDI_KEYS: tuple[HudiKey, ...] = (
     KEY_GENERATOR,
     TRANSFORMER,
 )
-"""The settings of Hudi's streamer that mean something here; those of its writer are handed on."""
+"""The settings of Hudi's streamer that have a meaning in lakeingest. The settings of Hudi's writer
+are not here: lakeingest passes them on."""
 
 HUDI_NAMES: frozenset[str] = frozenset(name for key in HUDI_KEYS for name in key.names)

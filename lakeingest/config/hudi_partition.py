@@ -1,8 +1,8 @@
-"""What a Hudi file's partition field and key generator say, as partition columns.
+"""Translate the partition field and key generator of a Hudi file to partition columns.
 
-Hudi has a dozen key generators; here a partition is a column as it is. Those that make a path out
-of something else (a part of a time, a bucket of a number) are refused: a column of that content in
-the source does the same, and is also there to be queried.
+Hudi has a dozen key generators; in lakeingest a partition is always a column's unchanged value. The
+generators that compute the path (from a part of a time, from a bucket of a number) are refused. A
+column with that content in the source does the same, and queries can use it, too.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from lakeingest.config.properties import Value
 
 _NONE, _SIMPLE, _COMPLEX = "NonpartitionedKeyGenerator", "SimpleKeyGenerator", "ComplexKeyGenerator"
 _SHORT = {"NON_PARTITION": _NONE, "SIMPLE": _SIMPLE, "COMPLEX": _COMPLEX}
-"""Generators by their ``keygenerator.type``."""
+"""Generators by ``keygenerator.type``."""
 
 
 @dataclass(frozen=True)
 class Partition:
-    """What was made of the two settings.
+    """The translation of the two settings.
 
     Attributes:
-        columns: Partition columns, separated by commas; null: none.
-        warning: What is not followed to the letter.
-        problem: What cannot be followed.
+        columns: Partition columns, separated by commas; ``None``: no columns.
+        warning: Message about a setting that lakeingest does not follow to the letter.
+        problem: Message about a setting that it cannot follow.
     """
 
     columns: Value | None = None
@@ -35,11 +35,12 @@ def partition_columns(field: Value | None, generator: Value | None) -> Partition
     """Read ``partitionpath.field`` by the rules of ``keygenerator.class``.
 
     Args:
-        field: The one setting, if given.
-        generator: The other; without it Hudi infers it from the number of columns.
+        field: ``partitionpath.field``, if set.
+        generator: ``keygenerator.class``, if set; otherwise Hudi infers it from the number of
+            columns.
     """
-    named = generator.text.rpartition(".")[2] if generator else _COMPLEX
-    kind = _SHORT.get(named.upper(), named)
+    generator_name = generator.text.rpartition(".")[2] if generator else _COMPLEX
+    kind = _SHORT.get(generator_name.upper(), generator_name)
     if generator and kind not in (_NONE, _SIMPLE, _COMPLEX):
         return Partition(
             problem=f"{generator.key}: only {_NONE}, {_SIMPLE} and {_COMPLEX} have a meaning here; "

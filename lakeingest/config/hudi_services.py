@@ -1,18 +1,18 @@
-"""What Hudi's table services cannot be told, because a publication would be lost or rows would be.
+"""Refuse settings of Hudi's table services that would lose a publication or rows.
 
-Compaction, cleaning, archiving and clustering are the user's to switch on, and their settings are
-handed on. Refused is what was found to do harm with Hudi 1.2, without an error of Hudi's or long
-after the cause:
+Users may switch on compaction, cleaning, archiving and clustering; lakeingest passes their settings
+to Hudi. It refuses the settings that did harm in tests with Hudi 1.2, either without an error from
+Hudi or with an error long after the cause:
 
 * cleaning by anything but a number of commits: publications point to commits;
-* failed commits that stay: one of them bars the reading of every later commit;
-* clustering where the index is a fixed number of buckets: Hudi plans it, cannot do it, and from
-  then on accepts no change of the files in the plan;
-* changes of files that are being clustered: the clustered files win, and the changes are gone;
-* other writers, and a lock that they do not see.
+* failed commits that stay: one of them prevents the reading of every later commit;
+* clustering with an index of a fixed number of buckets: Hudi plans it, cannot do it, and from then
+  on accepts no change of the files in the plan;
+* changes of files during their clustering: the clustered files win, and the changes are lost;
+* other writers, with a lock that they do not see.
 
-Rejected: to tell them when the table is opened. Spark has started by then, and what is wrong
-besides was told before.
+Rejected: to report them when a run opens the table. By then Spark has started, and the user has
+already corrected the other errors, which were reported earlier.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _CLEANED_OTHERWISE = tuple(
     for kind in ("hours", "fileversions")
     for service in ("clean", "cleaner")
 )
-"""What Hudi cleans by where no policy is named."""
+"""Settings by which Hudi cleans if no policy is set."""
 
 _FAILED_WRITES = ("hoodie.clean.failed.writes.policy", "hoodie.cleaner.policy.failed.writes")
 
 _CLUSTERING = ("hoodie.clustering.inline", "hoodie.clustering.schedule.inline")
 _INDEX, _ENGINE = "hoodie.index.type", "hoodie.index.bucket.engine"
 _UPDATES = "hoodie.clustering.updates.strategy"
-_LOSING = "SparkAllowUpdateStrategy"
-_TAKEN_BACK = "hoodie.clustering.rollback.pending.replacecommit.on.conflict"
+_LOSSY_STRATEGY = "SparkAllowUpdateStrategy"
+_ROLLBACK = "hoodie.clustering.rollback.pending.replacecommit.on.conflict"
 
 _MODE, _LOCK = "hoodie.write.concurrency.mode", "hoodie.write.lock.provider"
-_OF_ONE_PROCESS = ("InProcessLockProvider", "NoopLockProvider")
+_PROCESS_LOCKS = ("InProcessLockProvider", "NoopLockProvider")
 
 _WHOLE_NUMBERS = (
     "hoodie.bucket.index.num.buckets",
@@ -51,77 +51,77 @@ _WHOLE_NUMBERS = (
 )
 
 
-def service_problems(given: Mapping[str, str], table_type: str) -> Iterator[str]:
-    """Find what a run could not write with, or what it publishes could not be read with.
+def service_problems(settings: Mapping[str, str], table_type: str) -> Iterator[str]:
+    """Yield a message for each setting with which a run cannot write, or readers cannot read.
 
     Args:
-        given: The user's settings of Hudi's writer.
+        settings: The user's settings of Hudi's writer.
         table_type: ``COPY_ON_WRITE`` or ``MERGE_ON_READ``.
     """
     for key in _WHOLE_NUMBERS:
-        if not given.get(key, "0").isdecimal():
+        if not settings.get(key, "0").isdecimal():
             yield f"{key}: write a whole number"
-    yield from _cleaning(given)
-    yield from _clustering(given)
-    several = given.get(_MODE, "SINGLE_WRITER").upper() != "SINGLE_WRITER"
-    if several and given.get(_LOCK, "").rpartition(".")[2] in _OF_ONE_PROCESS:
+    yield from _cleaning(settings)
+    yield from _clustering(settings)
+    several = settings.get(_MODE, "SINGLE_WRITER").upper() != "SINGLE_WRITER"
+    if several and settings.get(_LOCK, "").rpartition(".")[2] in _PROCESS_LOCKS:
         yield (
             f"{_MODE} says that others write to the tables, and {_LOCK} is a lock within this "
             "process: name one that all of them share (ZooKeeper's, DynamoDB's, the storage's)"
         )
-    if _engine(given) == "CONSISTENT_HASHING" and table_type == "COPY_ON_WRITE":
+    if _engine(settings) == "CONSISTENT_HASHING" and table_type == "COPY_ON_WRITE":
         yield (
             f"{_ENGINE}=CONSISTENT_HASHING is for MERGE_ON_READ alone: set "
             "lakeingest.hudi.table.type, or leave the engine at SIMPLE"
         )
 
 
-def is_on(given: Mapping[str, str], key: str) -> bool:
-    """Tell whether a switch is set to true."""
-    return given.get(key, "").lower() == "true"
+def is_on(settings: Mapping[str, str], key: str) -> bool:
+    """Return whether a switch is set to true."""
+    return settings.get(key, "").lower() == "true"
 
 
-def _cleaning(given: Mapping[str, str]) -> Iterator[str]:
+def _cleaning(settings: Mapping[str, str]) -> Iterator[str]:
     for key in _POLICY:
-        if given.get(key, _BY_COMMITS) != _BY_COMMITS:
+        if settings.get(key, _BY_COMMITS) != _BY_COMMITS:
             yield (
                 f"{key} can only be {_BY_COMMITS}, because publications point to commits: set it, "
                 "and hoodie.clean.commits.retained to the number of commits that readers may still "
                 "need"
             )
-    if not any(key in given for key in _POLICY):
+    if not any(key in settings for key in _POLICY):
         for key in _CLEANED_OTHERWISE:
-            if key in given:
+            if key in settings:
                 yield (
                     f"{key}: files are cleaned by commits alone, because publications point to "
                     "commits: remove it, and set hoodie.clean.commits.retained"
                 )
     for key in _FAILED_WRITES:
-        if given.get(key, "").upper() == "NEVER":
+        if settings.get(key, "").upper() == "NEVER":
             yield (
                 f"{key} cannot be NEVER: an unfinished commit bars the reading of later ones; "
                 "remove it"
             )
 
 
-def _clustering(given: Mapping[str, str]) -> Iterator[str]:
+def _clustering(settings: Mapping[str, str]) -> Iterator[str]:
     for key in _CLUSTERING:
-        if is_on(given, key) and _engine(given) == "SIMPLE":
+        if is_on(settings, key) and _engine(settings) == "SIMPLE":
             yield (
                 f"{key}: Hudi cannot cluster files that are a fixed number of buckets, and accepts "
                 f"no change of them once it has planned to; remove it, or set {_INDEX} (SIMPLE, "
                 "BLOOM, RECORD_INDEX) before tables are made"
             )
-    lossy = given.get(_UPDATES, "").rpartition(".")[2] == _LOSING
-    if lossy and not is_on(given, _TAKEN_BACK):
+    lossy = settings.get(_UPDATES, "").rpartition(".")[2] == _LOSSY_STRATEGY
+    if lossy and not is_on(settings, _ROLLBACK):
         yield (
-            f"{_UPDATES}={_LOSING}: changes of rows that are being clustered would be lost; remove "
-            f"it, or set {_TAKEN_BACK}=true"
+            f"{_UPDATES}={_LOSSY_STRATEGY}: changes of rows that are being clustered would be "
+            f"lost; remove it, or set {_ROLLBACK}=true"
         )
 
 
-def _engine(given: Mapping[str, str]) -> str:
-    """Return the kind of an index by buckets, which is our default; empty: another index."""
-    if given.get(_INDEX, "BUCKET").upper() != "BUCKET":
+def _engine(settings: Mapping[str, str]) -> str:
+    """Return the kind of the bucket index, which is lakeingest's default; empty: another index."""
+    if settings.get(_INDEX, "BUCKET").upper() != "BUCKET":
         return ""
-    return given.get(_ENGINE, "SIMPLE").upper()
+    return settings.get(_ENGINE, "SIMPLE").upper()

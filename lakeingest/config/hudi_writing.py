@@ -1,9 +1,9 @@
-"""What Hudi's settings say of how rows are written: handed on, kept anyway, warned of, or refused.
+"""Check Hudi's settings about writing: pass on, follow anyway, warn about, or refuse each.
 
-What is in a table is ours to decide: the row that the source had last. A setting that wants the
-same is passed over in silence. One that would give another row only where events come late is a
-warning, since the table is then nearer to the source than it was. One that would give other rows
-whatever comes is refused, for ignoring it would change the table behind its reader's back.
+lakeingest alone decides the content of a table: the last row of the source. A setting with the same
+meaning gets no message. A setting that would give another row only for late events gets a warning,
+because the table is then nearer to the source than before. A setting that would always give other
+rows is refused: to ignore it would silently change the table for its readers.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ _OF_WRITER = tuple(
 
 _FOLDERS = "hoodie.datasource.write.hive_style_partitioning"
 
-# What the Debezium payload classes order by; our order by log position is the same, made total.
+# The columns by which the Debezium payload classes order. lakeingest's order by log position is the
+# same order, made total.
 _ORDERED_BY_POSITION = {"_event_lsn", "_event_seq", "_event_bin_file", "_event_pos", "_event_row"}
 
 _SWITCHES = {
@@ -68,7 +69,7 @@ _SWITCHES = {
     "hoodie.compact.inline.max.delta.commits": "hoodie.compact.inline",
     "hoodie.clustering.inline.max.commits": "hoodie.clustering.inline",
 }
-"""What says how often a table service works, by what lets it work at all."""
+"""Map from the setting for a table service's frequency to the switch that enables the service."""
 
 _OTHER_SWITCHES = {
     "hoodie.compact.inline": "hoodie.compact.schedule.inline",
@@ -76,15 +77,15 @@ _OTHER_SWITCHES = {
 }
 
 _BESIDE_A_STREAM = "hoodie.clustering.async.enabled"
-"""Hudi's streamer starts it as a thread of its own."""
+"""Hudi's streamer runs this service in its own thread; lakeingest has none."""
 
 PAYLOAD_CONNECTORS = {
     "PostgresDebeziumAvroPayload": "postgresql",
     "MySqlDebeziumAvroPayload": "mysql",
 }
-"""Connector by the payload class that was made for its events."""
+"""Connector by the payload class for its events."""
 
-# These payloads and mergers keep the newest row, by arrival or by a column.
+# Payloads and mergers that keep the newest row, by arrival or by a column.
 _NEWEST_WINS = {
     "OverwriteWithLatestAvroPayload",
     "DefaultHoodieRecordPayload",
@@ -99,7 +100,7 @@ _HIGHEST_WINS = {
     "HoodiePreCombineAvroRecordMerger",
     "HoodieSparkRecordMerger",
 }
-"""Merger classes of Hudi's that leave the choice to the ordering columns, or to the payload."""
+"""Hudi's merger classes that choose the row by the ordering columns or by the payload."""
 
 _NOT_BY_A_CLASS = (
     "rows are not merged by a class, they are what the source had last; remove it if that is wanted"
@@ -110,16 +111,16 @@ _OF_EVENT_TIME, _OF_COMMIT_TIME, _OF_PAYLOAD = (
     "ce9acb64-bde0-424c-9b91-f6ebba25356d",
     "00000000-0000-0000-0000-000000000000",
 )
-"""Hudi's ids of its merge modes, as its files and tables have them."""
+"""Hudi's ids of its merge modes, as in its files and tables."""
 
 
 @dataclass
 class Said:
-    """What is found out about settings.
+    """The messages about settings.
 
     Attributes:
-        warnings: What is not followed to the letter.
-        problems: What contradicts itself or cannot be followed.
+        warnings: Messages about settings that lakeingest does not follow to the letter.
+        problems: Messages about settings that are contradictory or that it cannot follow.
     """
 
     warnings: list[str] = field(default_factory=list)
@@ -127,9 +128,9 @@ class Said:
 
 
 def is_of_writer(name: str) -> bool:
-    """Tell whether a key is about Hudi's files, index and table services, not about what is in it.
+    """Return whether a key is about Hudi's files, index or table services, not a table's content.
 
-    How rows are merged, keyed and ordered is ours to decide and not among them.
+    Settings about merging, keys and order of rows are not among them: lakeingest decides those.
     """
     return name.startswith(_OF_WRITER) or name == _FOLDERS
 
@@ -139,98 +140,98 @@ def class_name(value: Value) -> str:
     return value.text.rpartition(".")[2]
 
 
-def check(given: Mapping[HudiKey, Value], said: Said) -> None:
-    """Check the settings that are followed in any case, or cannot be.
+def check(settings: Mapping[HudiKey, Value], findings: Said) -> None:
+    """Check the settings that lakeingest follows in any case, or can never follow.
 
     Args:
-        given: Values of Hudi's settings.
-        said: Gets what is to be said.
+        settings: Values of Hudi's settings.
+        findings: Receives the messages.
     """
-    for key, checked in _CHECKS.items():
-        if key in given:
-            checked(given[key], said)
+    for key, check_setting in _CHECKS.items():
+        if key in settings:
+            check_setting(settings[key], findings)
 
 
-def check_writer(given: Mapping[str, Value], said: Said) -> None:
-    """Tell of settings of Hudi's writer that are handed on and come to nothing.
+def check_writer(settings: Mapping[str, Value], findings: Said) -> None:
+    """Warn about settings of Hudi's writer that lakeingest passes on, but that have no effect.
 
-    Hudi's streamer cleans, archives and compacts unless it is told not to; here it is the other way
-    round, so a number alone, which meant something there, is told of. (What must not be handed on
-    is refused in ``hudi_services.py``.)
+    Hudi's streamer cleans, archives and compacts by default; lakeingest does so only if a switch is
+    on. So a frequency without the switch, which had an effect in the streamer, gets a warning.
+    (``hudi_services.py`` refuses the settings that must not be passed on.)
 
     Args:
-        given: Values by Hudi's key; only those that are handed on.
-        said: Gets what is to be said.
+        settings: Values by Hudi's key; only those that are passed on.
+        findings: Receives the messages.
     """
-    texts = {key: value.text for key, value in given.items()}
+    texts = {key: value.text for key, value in settings.items()}
     for key, switch in _SWITCHES.items():
         switches = (switch, _OTHER_SWITCHES.get(switch, switch))
         if key in texts and not any(is_on(texts, name) for name in switches):
-            said.warnings.append(
+            findings.warnings.append(
                 f"{key} has no effect without {switch}=true: no table service works here unless it "
                 "is switched on"
             )
     if is_on(texts, _BESIDE_A_STREAM):
-        said.warnings.append(
+        findings.warnings.append(
             f"{_BESIDE_A_STREAM} has no effect: set hoodie.clustering.inline=true to cluster with "
             "commits, or hoodie.clustering.schedule.inline=true and have it done elsewhere"
         )
 
 
-def _ordering(value: Value, said: Said) -> None:
+def _ordering(value: Value, findings: Said) -> None:
     columns = {column.strip() for column in value.text.split(",")}
     if not columns <= _ORDERED_BY_POSITION:
-        said.warnings.append(
+        findings.warnings.append(
             f"{value.key} is not followed: rows are ordered by their place in the source's log"
         )
 
 
-def _data_loss(value: Value, said: Said) -> None:
+def _data_loss(value: Value, findings: Said) -> None:
     if value.text.lower() != "true":
-        said.warnings.append(f"{value.key} is not followed: a run stops when offsets were lost")
+        findings.warnings.append(f"{value.key} is not followed: a run stops when offsets were lost")
 
 
-def _payload(value: Value, said: Said) -> None:
+def _payload(value: Value, findings: Said) -> None:
     name = class_name(value)
     if name in PAYLOAD_CONNECTORS:
         return
     if name in _NEWEST_WINS:
-        said.warnings.append(_by_place(value))
+        findings.warnings.append(_by_place(value))
         return
-    said.problems.append(
+    findings.problems.append(
         f"{value.key}: rows are not merged by a class of Hudi's, they are what the source had "
         f"last; remove it if that is wanted ({' and '.join(PAYLOAD_CONNECTORS)} mean the same)"
     )
 
 
-def _merge_mode(value: Value, said: Said) -> None:
+def _merge_mode(value: Value, findings: Said) -> None:
     mode = value.text.upper()
     if mode == "COMMIT_TIME_ORDERING":
-        said.warnings.append(
+        findings.warnings.append(
             f"{value.key} is not followed: rows are ordered by their place in the source's log, "
             "not by when they arrive"
         )
     elif mode != "EVENT_TIME_ORDERING":
-        said.problems.append(
+        findings.problems.append(
             f"{value.key}: only EVENT_TIME_ORDERING is done here, by place in the source's log; "
             "set it, or remove the key"
         )
 
 
-def _merger(value: Value, said: Said) -> None:
+def _merger(value: Value, findings: Said) -> None:
     classes = {name.strip().rpartition(".")[2] for name in value.text.split(",") if name.strip()}
     if not classes <= _HIGHEST_WINS | _NEWEST_WINS:
-        said.problems.append(f"{value.key}: {_NOT_BY_A_CLASS}")
+        findings.problems.append(f"{value.key}: {_NOT_BY_A_CLASS}")
     elif not classes <= _HIGHEST_WINS:
-        said.warnings.append(_by_place(value))
+        findings.warnings.append(_by_place(value))
 
 
-def _merge_strategy(value: Value, said: Said) -> None:
+def _merge_strategy(value: Value, findings: Said) -> None:
     strategy = value.text.lower()
     if strategy == _OF_COMMIT_TIME:
-        said.warnings.append(_by_place(value))
+        findings.warnings.append(_by_place(value))
     elif strategy not in (_OF_EVENT_TIME, _OF_PAYLOAD):
-        said.problems.append(f"{value.key}: {_NOT_BY_A_CLASS}")
+        findings.problems.append(f"{value.key}: {_NOT_BY_A_CLASS}")
 
 
 def _by_place(value: Value) -> str:
@@ -240,16 +241,16 @@ def _by_place(value: Value) -> str:
     )
 
 
-def _operation(value: Value, said: Said) -> None:
+def _operation(value: Value, findings: Said) -> None:
     if value.text.lower() != "upsert":
-        said.problems.append(
+        findings.problems.append(
             f"{value.key}: only UPSERT keeps a table equal to its source, which has updates and "
             "deletes; set it, or remove it (inserts of new keys are as cheap)"
         )
 
 
-def _transformer(value: Value, said: Said) -> None:
-    said.problems.append(
+def _transformer(value: Value, findings: Said) -> None:
+    findings.problems.append(
         f"{value.key}: rows are not transformed, a table equals that of its source; make a view of "
         "it, or transform in a job of its own behind it"
     )

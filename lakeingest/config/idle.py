@@ -1,4 +1,4 @@
-"""What is set for tables that no run of the configuration will meet: most likely misspelt."""
+"""Find settings for tables whose topics no run reads: most likely their names are misspelt."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _FILTERED = "lakeingest.transaction.filtered.collections"
 
 
 def idle_tables(config: PipelineConfig) -> Iterator[str]:
-    """Name the tables for which something is set and whose topics are not read.
+    """Yield a warning for each table that has settings and whose topic lakeingest does not read.
 
-    Without a list or a pattern every topic of the prefix is, and only a run sees which there are.
+    Without a list or a pattern lakeingest reads every topic of the prefix. Then only a run sees
+    which topics exist, and there is no warning.
     """
     for collection in config.tables:
         if not config.source.selects(collection):
@@ -30,6 +31,6 @@ def _hint(collection: str, config: PipelineConfig) -> str:
     source = config.source
     if "topics" in source.referenced:
         return ""
-    listed = [source.names.plain(topic) for topic in source.topics]
-    near = nearest(collection, listed)
-    return f"; did you mean {near}?" if near else ""
+    tables = [source.names.plain(topic) for topic in source.topics]
+    nearest_table = nearest(collection, tables)
+    return f"; did you mean {nearest_table}?" if nearest_table else ""

@@ -1,9 +1,9 @@
-"""The one table of keys: what may stand in a configuration file, and which setting it fills.
+"""Define the table of keys: every key of a configuration file, and the setting that it sets.
 
-Type, default and description are not repeated here; they are read off the model's fields. What a
-file calls a setting (``lakeingest.deletes``) and what code calls it (``config.deletes``) differ on
-purpose: the names in files must stay when the model is rearranged. So the rejected way is to derive
-the key from the field's path.
+This module does not repeat type, default and description; it reads them from the model's fields. A
+setting's name in a file (``lakeingest.deletes``) and in code (``config.deletes``) differ on
+purpose: the names in files must stay if the model changes. So the rejected way is to derive the key
+from the field's path.
 
 Hudi's names are in ``hudi_keys.py``.
 """
@@ -34,10 +34,10 @@ REGISTRY_URL = f"{REGISTRY}url"
 
 @dataclass(frozen=True)
 class Key:
-    """A key of ours and the model field it fills.
+    """A key of lakeingest and the model field that it sets.
 
     Attributes:
-        name: The key; that of a table setting holds ``<collection>``.
+        name: The key; a table's key holds ``<collection>``.
         model: The model that holds the field.
         field: The field's name.
     """
@@ -52,22 +52,22 @@ class Key:
 
     @property
     def description(self) -> str:
-        """What the setting means and why its default is what it is."""
+        """The setting's meaning and the reason for its default."""
         return self._info.description or ""
 
     @property
     def type_name(self) -> str:
-        """The setting's type in a user's words."""
+        """The setting's type, in words for a user."""
         return _type_name(self._info.annotation)
 
     @property
     def is_list(self) -> bool:
-        """True if the value is a list separated by commas."""
+        """Whether the value is a comma-separated list."""
         return get_origin(self._info.annotation) is tuple
 
     @property
     def default(self) -> str | None:
-        """The default as it would be written in a file; None if there is none to write."""
+        """The default, as a file would write it; ``None``: the setting has no such default."""
         value = self._info.default
         if value is PydanticUndefined or value is None or value == ():
             return None
@@ -146,7 +146,7 @@ KEYS: tuple[Key, ...] = (
     METADATA_COLUMNS,
     Key("lakeingest.metadata.prefix", PipelineConfig, "metadata_prefix"),
 )
-"""Every key of ours but those of tables, in the order of the reference."""
+"""Every key of lakeingest except the tables' keys, in the order of the reference."""
 
 TABLE_KEYS: dict[str, Key] = {
     "schema": Key(f"{TABLE}{COLLECTION}.schema", TableConfig, "ddl"),
@@ -170,7 +170,8 @@ TABLE_KEYS: dict[str, Key] = {
         for kind in KINDS
     },
 }
-"""The keys of one table by their last part, or parts; before it is the collection, with dots."""
+"""The keys of one table by their last part or parts. The collection, which may have dots, stands
+before them."""
 
 _MOST_PARTS = max(suffix.count(".") + 1 for suffix in TABLE_KEYS)
 
@@ -180,7 +181,7 @@ KNOWN_NAMES: frozenset[str] = frozenset(key.name for key in KEYS)
 def split_table_key(name: str) -> tuple[str, str]:
     """Split ``lakeingest.table.public.orders.key`` into ``public.orders`` and ``key``.
 
-    The collection is empty when nothing stands between the prefix and the last part.
+    The collection is empty if there is nothing between the prefix and the last part.
     """
     parts = name.removeprefix(TABLE).split(".")
     for count in range(_MOST_PARTS, 1, -1):
@@ -191,46 +192,46 @@ def split_table_key(name: str) -> tuple[str, str]:
 
 
 def nearest(name: str, candidates: Iterable[str], likeness: float = 0.6) -> str | None:
-    """Return the candidate that ``name`` most likely was meant to be, None if none is near.
+    """Return the candidate that the user most likely meant; ``None``: no candidate is near.
 
     Args:
-        name: What was written.
-        candidates: What could have been meant.
+        name: The user's name.
+        candidates: The valid names.
         likeness: Ratio of equal characters, 0 to 1, from which a candidate counts as near.
     """
-    # Compared in lower case: a wrong case is the commonest misspelling of all.
+    # Compare in lower case: a wrong case is the most common misspelling.
     by_lower = {candidate.lower(): candidate for candidate in candidates}
     matches = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=likeness)
     return by_lower[matches[0]] if matches else None
 
 
 def nearest_key(name: str) -> str | None:
-    """Return the known key nearest to an unknown key of ours, None if none is near.
+    """Return the known key nearest to an unknown key of lakeingest; ``None``: no key is near.
 
-    Table keys are offered with the collection that the user wrote.
+    A table's key is returned with the user's collection.
     """
     parts = name.split(".")
     collections = {".".join(parts[2:-1]) or COLLECTION}
-    # A key of several parts: where the first of them is one of ours, the collection ends there.
-    firsts = {suffix.partition(".")[0] for suffix in TABLE_KEYS if "." in suffix}
+    # Some table keys have several parts. If the first part matches, the collection ends before it.
+    first_parts = {suffix.partition(".")[0] for suffix in TABLE_KEYS if "." in suffix}
     for count in range(2, _MOST_PARTS + 1):
-        if len(parts) > 2 + count and parts[-count] in firsts:
+        if len(parts) > 2 + count and parts[-count] in first_parts:
             collections.add(".".join(parts[2:-count]))
-    tables = (
+    table_keys = (
         key.name.replace(COLLECTION, collection)
         for collection in sorted(collections)
         for key in TABLE_KEYS.values()
     )
-    # Without the prefix that all of them share, which would make any two keys look alike.
-    known = {known.removeprefix(OURS): known for known in (*KNOWN_NAMES, *tables)}
-    near = nearest(name.removeprefix(OURS), known)
-    return known[near] if near else None
+    # Compare without the common prefix, which would make any two keys look alike.
+    by_rest = {key.removeprefix(OURS): key for key in (*KNOWN_NAMES, *table_keys)}
+    near = nearest(name.removeprefix(OURS), by_rest)
+    return by_rest[near] if near else None
 
 
 def of_all_tables(name: str) -> str | None:
-    """Return the key of a whole pipeline that was written as one table's; null: it is none.
+    """Return the pipeline's key that the user wrote as a table's key; ``None``: it is no such key.
 
-    ``lakeingest.table.public.orders.deletes`` is ``lakeingest.deletes``, which no table has alone.
+    ``lakeingest.table.public.orders.deletes`` is ``lakeingest.deletes``, which no single table has.
     """
     if not name.startswith(TABLE):
         return None
@@ -240,15 +241,15 @@ def of_all_tables(name: str) -> str | None:
 
 
 def meant_as_ours(name: str) -> str | None:
-    """Return the key of ours that a key without our prefix was probably meant to be.
+    """Return the lakeingest key that the user probably meant by a key without the prefix.
 
-    Such a key would otherwise go to the Kafka client in silence: ``lakeingst.deletes``, or
-    ``source.kind`` with the prefix forgotten.
+    Otherwise such a key would silently go to the Kafka client: ``lakeingst.deletes``, or
+    ``source.kind`` without the prefix. ``None``: it resembles no key of lakeingest.
     """
     if f"{OURS}{name}" in KNOWN_NAMES:
         return f"{OURS}{name}"
     head, separator, rest = name.partition(".")
-    # 0.75: `ingest.` is meant as ours, the Kafka client's `linger.ms` (0.63) is not.
+    # 0.75: `ingest.` means lakeingest's prefix, the Kafka client's `linger.ms` (0.63) does not.
     if separator and nearest(head, ("lakeingest",), likeness=0.75):
         return nearest_key(f"{OURS}{rest}") or f"{OURS}…"
     return None

@@ -1,18 +1,18 @@
-"""From a file and overrides to a ``PipelineConfig``, or to one error that names all that is wrong.
+"""Turn a file and overrides into a ``PipelineConfig``, or into one error that names all problems.
 
-Everything wrong is gathered and reported at once: whoever moves a pipeline wants to correct the
-file in one go, not key by key. The order of steps:
+All errors of a file are reported together: a user who migrates a pipeline corrects the file in one
+pass, not key by key. The steps:
 
-1. read the file, lay the ``--set`` overrides over it;
-2. sort the keys: ours, Hudi's, the registry's, and the rest, which belong to the Kafka client;
-3. translate what Hudi's keys mean here (our own keys win);
-4. name what is missing;
-5. validate through the models, also where something is wrong already, and put their complaints in
-   the words of the keys (``complaints.py``).
+1. read the file and apply the ``--set`` overrides;
+2. sort the keys: lakeingest's, Hudi's, the registry's; the rest belongs to the Kafka client;
+3. translate Hudi's keys (lakeingest's own keys override them);
+4. report missing keys;
+5. validate through the models, even after other problems, and turn their errors into messages about
+   keys (``complaints.py``).
 
-Relative paths stay as they are, and so are relative to the working directory, like the path of the
-configuration file itself. Resolving them against the file's folder is rejected: the same file is
-started from a notebook, where it may have no folder.
+Relative paths stay as they are: relative to the working directory, like the path of the
+configuration file itself. Rejected: to resolve them against the file's folder; a notebook may load
+the same settings without a file, and so without a folder.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _REQUIRED = (keys.PIPELINE_NAME, keys.CONNECTOR, keys.TOPIC_PREFIX, keys.TARGET_
 
 _ISOLATION = "isolation.level"
 _OFFSET_RESET = "auto.offset.reset"
-# An empty value of these says "none", or "do not check".
+# For these settings an empty value means "none", or "do not check".
 _MAY_BE_EMPTY = frozenset(
     {
         "config.providers",
@@ -69,31 +69,31 @@ def load_config(
         The configuration. Relative paths in it are relative to the working directory.
 
     Raises:
-        ConfigError: The file is missing, a key is unknown or missing, or a value does not fit. The
-            message names all of it; it never holds a secret or a value from a reference.
-        UsageError: An override is not of the form ``key=value``.
+        ConfigError: The file is missing, a key is unknown or missing, or a value is invalid. The
+            message names all problems. It never holds a secret or a value from a reference.
+        UsageError: An override has not the form ``key=value``.
     """
     properties = from_mapping(path) if isinstance(path, Mapping) else read_properties(path)
     return load_properties(properties.overridden(overrides))
 
 
 def load_properties(properties: Properties) -> PipelineConfig:
-    """Validate settings that were read already; see ``load_config``."""
+    """Validate properties that a caller has read; see ``load_config``."""
     findings = sort_keys(properties)
     values, registry_keys, kafka_keys = findings.values, findings.registry_keys, findings.kafka_keys
-    of_hudi = values.pop(URL, None)
+    hudi_url = values.pop(URL, None)
     kind = _kind(values, kafka_keys, findings)
     present = {*values, *properties.entries, *findings.meant.values()}
     _report_missing(present, kind, kafka_keys, findings)
     kafka_options = _kafka_options(kafka_keys, properties, kind, findings)
-    if of_hudi is not None or URL in registry_keys:
+    if hudi_url is not None or URL in registry_keys:
         values.setdefault(keys.SOURCE_FORMAT.name, Value(URL, "avro"))
-    given = values.get(keys.SOURCE_FORMAT.name)
+    source_format = values.get(keys.SOURCE_FORMAT.name)
     registry_options: dict[str, SecretStr] = {}
-    if kind == "kafka" and given is not None and given.text == "avro":
-        registry_options = _registry_options(registry_keys, properties, of_hudi, findings)
+    if kind == "kafka" and source_format is not None and source_format.text == "avro":
+        registry_options = _registry_options(registry_keys, properties, hudi_url, findings)
     else:
-        _warn_of_idle_registry(registry_keys, of_hudi, kind, findings)
+        _warn_of_unused_registry(registry_keys, hudi_url, kind, findings)
     try:
         config = _config(values, kind, kafka_options, registry_options, findings)
     except ValidationError as error:
@@ -106,7 +106,7 @@ def load_properties(properties: Properties) -> PipelineConfig:
 
 
 def _kind(values: Mapping[str, Value], kafka_keys: Sequence[str], findings: Sorted) -> str:
-    """Return the kind of source, from its key or from what only one kind has."""
+    """Return the kind of source, from its key or from the settings that only one kind has."""
     if keys.SOURCE_KIND.name in values:
         return values[keys.SOURCE_KIND.name].text
     has_path, has_brokers = keys.SOURCE_PATH.name in values, BROKERS in kafka_keys
@@ -120,7 +120,7 @@ def _kind(values: Mapping[str, Value], kafka_keys: Sequence[str], findings: Sort
 
 
 def _is_of_hudi(values: Mapping[str, Value], has_path: bool) -> bool:
-    """Tell whether the topic is Hudi Streamer's, which has no other source than Kafka."""
+    """Return whether the topic is Hudi Streamer's setting, whose source is always Kafka."""
     topics = values.get(keys.TOPICS.name)
     return topics is not None and topics.key in TOPIC.names and not has_path
 
@@ -151,7 +151,7 @@ def _kafka_options(
                 f"without effect on a recorded source: {', '.join(sorted(names))}"
             )
         return {}
-    # Rows of a Kafka transaction that was rolled back must not be read (exactly-once Connect).
+    # Do not read records of a Kafka transaction that was rolled back (exactly-once Connect).
     options = {_ISOLATION: SecretStr("read_committed")}
     for name in names:
         try:
@@ -180,27 +180,27 @@ def _unknown(names: Sequence[str]) -> str:
 
 
 def _registry_options(
-    names: Sequence[str], properties: Properties, of_hudi: Value | None, findings: Sorted
+    names: Sequence[str], properties: Properties, hudi_url: Value | None, findings: Sorted
 ) -> dict[str, SecretStr]:
-    settings = registry_settings(names, properties, of_hudi)
+    settings = registry_settings(names, properties, hudi_url)
     findings.warnings.extend(settings.warnings)
     findings.problems.extend(settings.problems)
-    if of_hudi is None and URL not in (*names, *findings.meant.values()):
+    if hudi_url is None and URL not in (*names, *findings.meant.values()):
         findings.problems.append(f"missing: {URL} (or {keys.SOURCE_FORMAT.name}=json)")
     return settings.options
 
 
-def _warn_of_idle_registry(
-    names: Sequence[str], of_hudi: Value | None, kind: str, findings: Sorted
+def _warn_of_unused_registry(
+    names: Sequence[str], hudi_url: Value | None, kind: str, findings: Sorted
 ) -> None:
-    idle = sorted([*names, *([of_hudi.key] if of_hudi else [])])
-    if idle and kind == "recorded":
+    unused = sorted([*names, *([hudi_url.key] if hudi_url else [])])
+    if unused and kind == "recorded":
         findings.warnings.append(
             f"without effect on a recorded source, whose schemas are in its registry.json: "
-            f"{', '.join(idle)}"
+            f"{', '.join(unused)}"
         )
-    elif idle:
-        findings.warnings.append(f"without effect on a source in JSON: {', '.join(idle)}")
+    elif unused:
+        findings.warnings.append(f"without effect on a source in JSON: {', '.join(unused)}")
 
 
 def _check_offset_reset(value: Value, findings: Sorted) -> None:
@@ -229,7 +229,7 @@ def _config(
         del source["topics"]
         source["referenced"] |= {"topic_pattern"} if topics.referenced else set()
     if "topic_prefix" in source["referenced"] and "transaction_topic" not in source:
-        source["referenced"] |= {"transaction_topic"}  # Its default holds the prefix.
+        source["referenced"] |= {"transaction_topic"}  # The topic's default holds the prefix.
     pipeline = _fields(PipelineConfig, values)
     pipeline["source"] = source
     pipeline["target"] = _fields(TargetConfig, values)
@@ -238,50 +238,50 @@ def _config(
     }
     pipeline["schema_changes"] = _fields(SchemaChanges, values)
     pipeline["tables"] = _tables(values)
-    _warn_of_idle_table_type(values, pipeline["tables"], findings)
+    _warn_of_unused_table_type(values, pipeline["tables"], findings)
     config = PipelineConfig.model_validate(pipeline)
     warnings = dict.fromkeys([*findings.warnings, *idle_tables(config)])
     return config.model_copy(update={"warnings": tuple(warnings)})
 
 
 def _fields(model: type[ConfigModel], values: Mapping[str, Value]) -> dict[str, Any]:
-    return _filled(
+    return _model_fields(
         {key: values[key.name] for key in keys.KEYS if key.model is model and key.name in values}
     )
 
 
 def _tables(values: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
-    given: dict[str, dict[keys.Key, Value]] = {}
+    values_by_table: dict[str, dict[keys.Key, Value]] = {}
     for name, value in values.items():
         if name.startswith(keys.TABLE):
             collection, suffix = keys.split_table_key(name)
-            given.setdefault(collection, {})[keys.TABLE_KEYS[suffix]] = value
-    return {collection: _table(fields) for collection, fields in given.items()}
+            values_by_table.setdefault(collection, {})[keys.TABLE_KEYS[suffix]] = value
+    return {collection: _table(fields) for collection, fields in values_by_table.items()}
 
 
-def _table(given: Mapping[keys.Key, Value]) -> dict[str, Any]:
-    changes = {key: value for key, value in given.items() if key.model is TableSchemaChanges}
-    others = {key: value for key, value in given.items() if key not in changes}
-    return {**_filled(others), "schema_changes": _filled(changes)}
+def _table(values: Mapping[keys.Key, Value]) -> dict[str, Any]:
+    policies = {key: value for key, value in values.items() if key.model is TableSchemaChanges}
+    others = {key: value for key, value in values.items() if key not in policies}
+    return {**_model_fields(others), "schema_changes": _model_fields(policies)}
 
 
-def _filled(given: Mapping[keys.Key, Value]) -> dict[str, Any]:
-    """Return model fields from values, with the names of those that came from references."""
+def _model_fields(values: Mapping[keys.Key, Value]) -> dict[str, Any]:
+    """Return model fields from values, with the names of the fields that hold references."""
     fields: dict[str, Any] = {
-        key.field: items(value.text) if key.is_list else value.text for key, value in given.items()
+        key.field: items(value.text) if key.is_list else value.text for key, value in values.items()
     }
-    fields["referenced"] = {key.field for key, value in given.items() if value.referenced}
+    fields["referenced"] = {key.field for key, value in values.items() if value.referenced}
     return fields
 
 
-def _warn_of_idle_table_type(
+def _warn_of_unused_table_type(
     values: Mapping[str, Value], tables: Mapping[str, Mapping[str, Any]], findings: Sorted
 ) -> None:
-    """Warn of a type of Hudi tables where there are none; Hudi's own files may say it anyway."""
+    """Warn of Hudi's table type if no table is Hudi's, unless the setting is Hudi's own key."""
     name = keys.HUDI_TABLE_TYPE.name
-    given, target = values.get(name), values.get(keys.TARGET_FORMAT.name)
+    table_type, target = values.get(name), values.get(keys.TARGET_FORMAT.name)
     formats = [table.get("format") for table in tables.values()]
-    if given is None or given.key != name or "hudi" in (target and target.text, *formats):
+    if table_type is None or table_type.key != name or "hudi" in (target and target.text, *formats):
         return
     findings.warnings.append(
         f"{name} has no effect: no table is Hudi's; set {keys.TARGET_FORMAT.name}=hudi if they "

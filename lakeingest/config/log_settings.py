@@ -1,4 +1,4 @@
-"""Settings of the log itself: what to do where it is not whole, or not the one that was read."""
+"""Define the settings of the log itself: the policies for a truncated and for a replaced log."""
 
 from __future__ import annotations
 

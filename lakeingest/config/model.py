@@ -1,12 +1,11 @@
-"""The typed configuration of a pipeline: every setting, its default, and why that is the default.
+"""Define the typed configuration of a pipeline: every setting, its default, and the reason for it.
 
-These models are the only truth about settings. The key table (``keys.py``), the checks
-(``load.py``) and the printed reference (``reference.py``) are derived from their fields, so a
-setting cannot exist in one of them and be missing in another. The rejected way is a dictionary of
-strings handed down to the stages: each would parse for itself, and a misspelt key would be noticed
-by nobody.
+These models are the only source of truth about settings. The key table (``keys.py``), the checks
+(``load.py``) and the printed reference (``reference.py``) use their fields. So a setting cannot
+exist in one of them and be missing in another. The rejected way is a dictionary of strings for all
+stages: each stage would parse its own settings, and nobody would notice a misspelt key.
 
-Models are frozen: a run must end with the settings it started with (``fields.py``).
+Models are frozen: a run must end with the settings with which it started (``fields.py``).
 """
 
 from __future__ import annotations
@@ -160,22 +159,22 @@ class SourceConfig(ValueSettings, OrderSettings, LogSettings):
 
     @property
     def ends_topic(self) -> str | None:
-        """The topic that tells what belongs together; null where each event is on its own."""
+        """The topic that says which events form a transaction; ``None``: without transactions."""
         return self.transaction_topic if self.transaction_mode == "metadata" else None
 
     @property
     def names(self) -> TopicNames:
-        """The names of the connector's topics, and which of them are read."""
+        """The names of the connector's topics, and which of them lakeingest reads."""
         return TopicNames(self.topic_prefix, self.topics, self.topic_pattern, self.retired_topics)
 
     def selects(self, collection: str) -> bool:
-        """Tell whether the topic of a collection is read."""
+        """Return whether lakeingest reads the topic of a collection."""
         return self.names.reads(collection)
 
     def kafka_client_options(self) -> dict[str, str]:
         """Return the Kafka settings in plain text, secrets included: for clients, never for logs.
 
-        The names are those the user wrote, which are the Java client's; a client with other names
+        The names are the user's, that is, those of the Java client. A client with other names
         translates them itself.
         """
         return {key: value.get_secret_value() for key, value in self.kafka_options.items()}
@@ -320,25 +319,25 @@ class PipelineConfig(DoubtfulValues):
 
     @property
     def ledger_path(self) -> str:
-        """Folder of the ledger, inside the target folder so that nothing but the lake is needed."""
+        """Folder of the ledger, inside the target folder: a reader needs only the lake."""
         return f"{self.target.path}/_lakeingest/ledger"
 
     def table(self, collection: str) -> TableConfig:
-        """Return what is declared about a collection, or the defaults when nothing is."""
+        """Return the settings of a collection's table, or the defaults if there are none."""
         return self.tables.get(collection) or TableConfig()
 
     def value_policies(self, collection: str) -> dict[str, str]:
-        """Return what to do about values of a collection that may not fit, or say too little."""
+        """Return the policies for a collection's values that may not fit or are ambiguous."""
         return value_policies(self.source, self, self.table(collection))
 
     def schema_policies(self, collection: str) -> dict[str, str]:
-        """Return what to do about each kind of change of a collection's schema."""
-        own, all_tables = self.table(collection).schema_changes, self.schema_changes
-        return {kind: getattr(own, kind) or getattr(all_tables, kind) for kind in KINDS}
+        """Return the policy for each kind of change of a collection's schema."""
+        of_table, of_pipeline = self.table(collection).schema_changes, self.schema_changes
+        return {kind: getattr(of_table, kind) or getattr(of_pipeline, kind) for kind in KINDS}
 
     @property
     def folders(self) -> LakeFolders:
-        """Where the tables lie."""
+        """The folders of the tables."""
         paths = {name: table.path for name, table in self.tables.items() if table.path}
         return LakeFolders(self.target.path, paths)
 
@@ -354,10 +353,10 @@ class PipelineConfig(DoubtfulValues):
         return self.table(collection).format or self.target.format
 
     def deletes_are_hard(self, format_: str) -> bool:
-        """Tell whether a delete removes its row from tables of a format.
+        """Return whether a delete removes its row from tables of a format.
 
-        Who reads a table of Hudi Streamer's finds no deleted row in it, and knows none of our
-        columns that would tell him of one.
+        A reader of Hudi Streamer's tables expects no deleted rows. He does not know lakeingest's
+        column that marks a row as deleted.
         """
         if "deletes" in self.model_fields_set:
             return self.deletes == "hard"
@@ -365,13 +364,16 @@ class PipelineConfig(DoubtfulValues):
 
     @property
     def has_event_columns(self) -> bool:
-        """Whether tables have RFC-39's columns: adopted ones do, and old values must not stay."""
+        """Whether tables have RFC-39's columns.
+
+        Adopted tables have these columns already, and their old values must not stay there.
+        """
         adopted = any(table.adopt for table in self.tables.values())
         return self.metadata_columns == "hudi" or adopted
 
     def metadata(self) -> MetadataColumns:
         """Return the metadata columns of the tables."""
-        # Not above: a misspelt key is told without waiting for pyspark.
+        # Not imported at the top: the report of a misspelt key must not wait for pyspark.
         from lakeingest.event_columns import BY_CONNECTOR
         from lakeingest.frame_schemas import MetadataColumns
 

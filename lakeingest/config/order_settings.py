@@ -1,8 +1,9 @@
-"""Settings of the order of events: by whole transactions, or each on its own.
+"""Define the settings of the events' order: by whole transactions, or each event on its own.
 
-Whole transactions are what this project is for, so nothing else is the default. A source that
-tells of none (YugabyteDB's gRPC connector counts no rows, another tool wrote the topics) is still
-read in the right order per row. What can go wrong then is refused here, before anything runs.
+Whole transactions are the purpose of this project, so they are the default. Some sources have no
+transaction metadata (YugabyteDB's gRPC connector counts no rows; another tool wrote the topics).
+lakeingest then still applies the changes of each row in the right order. This module refuses,
+before anything runs, the settings with which that would fail.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from pydantic import Field
 from lakeingest.config.fields import ConfigModel, Text
 
 _EPOCHS_BY_ENDS = ("mysql", "mariadb")
-"""Connectors whose positions start over when another server takes over, which only ENDs tell."""
+"""Connectors whose positions start over at a failover to another server; only END shows that."""
 
 _PARTIAL_ROWS = ("yugabytedb", "yugabytedb-grpc")
-"""Connectors whose updates need not name a column."""
+"""Connectors whose updates may omit columns."""
 
 _UNCOUNTED = "yugabytedb-grpc"
 
@@ -44,18 +45,18 @@ class OrderSettings(ConfigModel):
 
 
 def order_problems(
-    settings: OrderSettings, connector: str, of_tables: Sequence[str], *, needs_whole: bool
+    settings: OrderSettings, connector: str, table_columns: Sequence[str], *, needs_whole: bool
 ) -> list[str]:
-    """Tell what has no order, or asks for transactions where there are none.
+    """Return a message for each setting that gives no order, or needs missing transactions.
 
     Args:
-        settings: The source's.
-        connector: It decides what a position is.
-        of_tables: Ordering columns of tables of their own.
-        needs_whole: Whether something is set that only whole transactions give.
+        settings: The source's settings.
+        connector: The connector; it decides how positions compare.
+        table_columns: Ordering columns that single tables set.
+        needs_whole: Whether another setting needs whole transactions.
     """
     problems = []
-    columns = [*settings.ordering_columns, *of_tables]
+    columns = [*settings.ordering_columns, *table_columns]
     if settings.transaction_mode == "metadata":
         if connector == _UNCOUNTED:
             problems.append(

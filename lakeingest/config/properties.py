@@ -1,14 +1,14 @@
-"""A ``.properties`` file, ``--set`` overrides, and references to the environment and to files.
+"""Read a ``.properties`` file, ``--set`` overrides, and references to the environment and to files.
 
 The language is Java's; the files of Hudi's streamer are read as Hudi reads them
 (``property_lines.py``).
 
-References (``${env:NAME}``, ``${file:/path}``) are resolved only when a value is used. Resolving
-them while reading is rejected: a key that has no effect here would then stop the run because of an
-environment variable that only the old pipeline needed. A value that held a reference is marked, and
-neither it nor the text behind the reference is ever shown. What else begins with ``${`` is an
-error: another tool's reference, or a broken one, would be taken for the value itself (a folder of
-the name ``${HOME}``, a password that no broker knows).
+A reference (``${env:NAME}``, ``${file:/path}``) is resolved only when its value is used. Rejected:
+to resolve it while reading the file. A key without effect in lakeingest would then stop the run
+because of an environment variable that only the old pipeline needed. A value that held a reference
+is marked, and no message shows the value or the referenced text. Any other ``${`` is an error:
+otherwise another tool's reference, or a broken one, would count as the value itself (a folder named
+``${HOME}``, a password that no broker knows).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _IN_A_FOLDER = "pipeline.properties"
 
 @dataclass(frozen=True)
 class Entry:
-    """A key as the user wrote it, with its text before references are resolved.
+    """A user's key with its text, before references are resolved.
 
     Attributes:
         key: The key.
-        text: The text, references unresolved. Kept out of ``repr``: it may be a literal password.
-        origin: Where it was written, for messages.
-        referenced: True if the text is already that of a reference.
+        text: The text with unresolved references. ``repr`` omits it: it may be a literal password.
+        origin: The entry's place in the file or on the command line, for messages.
+        referenced: Whether the text is already the text of a reference.
     """
 
     key: str
@@ -54,9 +54,9 @@ class Value:
     """A resolved value.
 
     Attributes:
-        key: The key the user wrote, for messages.
+        key: The user's key, for messages.
         text: The value without the white space around it.
-        referenced: True if any part of it came from ``${env:}`` or ``${file:}``.
+        referenced: Whether any part of it came from ``${env:}`` or ``${file:}``.
     """
 
     key: str
@@ -69,10 +69,10 @@ class Properties:
     """All entries by key, in the order of the file; an override replaces the entry of its key.
 
     Attributes:
-        origin: What was read, for messages.
+        origin: The file or mapping, for messages.
         entries: Entry per key.
-        warnings: What was odd but harmless, such as a key that is there twice.
-        problems: What stops the load, together with whatever else is wrong.
+        warnings: Harmless oddities, such as a duplicate key.
+        problems: Errors that stop the load; ``load.py`` reports them together with all others.
     """
 
     origin: str
@@ -84,18 +84,18 @@ class Properties:
         """Return the value of ``key`` with its references resolved.
 
         Raises:
-            ConfigError: A reference points to nothing, or is none; names the key and every place
-            looked at.
+            ConfigError: A reference is malformed, or its target does not exist. The message names
+                the key and the target.
         """
         entry = self.entries[key]
         return _resolve(entry)
 
     def overridden(self, overrides: Sequence[str], option: str = "--set") -> Properties:
-        """Return these properties with ``key=value`` texts laid over them.
+        """Return these properties, overridden by ``key=value`` texts.
 
         Args:
             overrides: The texts.
-            option: The option that gave them, for messages.
+            option: The command-line option that holds them, for messages.
 
         Raises:
             UsageError: An override has no ``=`` or no key.
@@ -104,7 +104,7 @@ class Properties:
         for number, override in enumerate(overrides, start=1):
             key, separator, text = override.partition("=")
             if not separator or not key.strip():
-                # The text is not repeated: it may be the value of a secret whose key was forgotten.
+                # Do not quote the text: it may be a secret whose key the user forgot.
                 message = f"{option} number {number} is not of the form key=value"
                 raise UsageError(message)
             entries[key.strip()] = Entry(key.strip(), text, option)
@@ -112,12 +112,12 @@ class Properties:
 
 
 def from_mapping(mapping: Mapping[str, str]) -> Properties:
-    """Return a mapping as properties, for callers that hold their configuration in a notebook.
+    """Return a mapping as properties, for a configuration that a notebook builds.
 
-    Numbers and paths are taken as well as texts.
+    A value may be a text, a number or a path.
 
     Raises:
-        ConfigError: A key is no text, or its value is none of these; the message names each.
+        ConfigError: A key is no text, or its value has another type; the message names each.
     """
     problems = [
         f"{key}: its value is of type {type(value).__name__}; write a text"
@@ -134,7 +134,7 @@ def from_mapping(mapping: Mapping[str, str]) -> Properties:
 
 
 def _is_text(value: object) -> bool:
-    # True is an int, but written as Python writes it, it is no setting's value.
+    # True is an int, but no setting has the value "True", as Python would write it.
     return isinstance(value, str | int | float | PurePath) and not isinstance(value, bool)
 
 
@@ -143,24 +143,25 @@ def read_properties(path: str | Path, dialect: Dialect = java_lines) -> Properti
 
     Args:
         path: The file.
-        dialect: The language that it and what it includes are written in.
+        dialect: The language of the file and of the files that it includes.
 
-    Looked at, in this order: the path as it is (relative to the working directory), the path with
-    ``.properties`` appended, and ``pipeline.properties`` in the folder of that name. A key
-    ``include`` in it names another file, beside it, that is read in its place, as Hudi's files do.
+    Try, in this order: the path itself (relative to the working directory), the path with
+    ``.properties`` appended, and ``pipeline.properties`` in a folder at the path. A key ``include``
+    in the file names another file, relative to it, whose entries stand in the place of the key, as
+    in Hudi's files.
 
     Raises:
-        ConfigError: None of them is a file (the message lists them), it cannot be read, or it
-            includes itself.
+        ConfigError: None of these is a file (the message lists them), the file cannot be read, or
+            it includes itself.
     """
     return _read(_find(local_path(path)), str(path), (), dialect)
 
 
 def local_path(path: str | Path) -> Path:
-    """Return a path of this machine, which may be written as a ``file:`` URI.
+    """Return a local path; the text may be a ``file:`` URI.
 
     Raises:
-        ConfigError: It is a URI of another kind.
+        ConfigError: The text is a URI of another scheme.
     """
     text = _LOCAL.sub("/", str(path))
     if _SCHEME.match(text):
@@ -169,18 +170,18 @@ def local_path(path: str | Path) -> Path:
     return Path(text)
 
 
-def _read(found: Path, origin: str, including: tuple[Path, ...], dialect: Dialect) -> Properties:
-    if found.absolute() in including:
-        message = f"{found} includes itself, by itself or by what it includes"
+def _read(file: Path, origin: str, including: tuple[Path, ...], dialect: Dialect) -> Properties:
+    if file.absolute() in including:
+        message = f"{file} includes itself, by itself or by what it includes"
         raise ConfigError(message)
     try:
-        with found.open(encoding="utf-8-sig") as stream:
-            return _parse(stream.read(), origin, (*including, found.absolute()), dialect)
+        with file.open(encoding="utf-8-sig") as stream:
+            return _parse(stream.read(), origin, (*including, file.absolute()), dialect)
     except UnicodeDecodeError as error:
-        message = f"{found} is not in UTF-8 (byte {error.start}): save it as UTF-8"
+        message = f"{file} is not in UTF-8 (byte {error.start}): save it as UTF-8"
         raise ConfigError(message) from None
     except OSError as error:
-        message = f"cannot read {found}: {error.strerror}"
+        message = f"cannot read {file}: {error.strerror}"
         raise ConfigError(message) from error
 
 
@@ -191,8 +192,8 @@ def _find(path: Path) -> Path:
     for place in places:
         if place.is_file():
             return place
-    looked = "".join(f"\n  {place.absolute()}" for place in places)
-    message = f"no configuration file {path}; looked at:{looked}"
+    paths = "".join(f"\n  {place.absolute()}" for place in places)
+    message = f"no configuration file {path}; looked at:{paths}"
     raise ConfigError(message)
 
 
@@ -200,11 +201,11 @@ def _parse(text: str, origin: str, including: tuple[Path, ...], dialect: Dialect
     entries: dict[str, Entry] = {}
     lines: dict[str, int] = {}
     warnings: list[str] = []
-    found, problems = dialect(text, origin)
-    for line in found:
+    parsed_lines, problems = dialect(text, origin)
+    for line in parsed_lines:
         key = line.key
         if key == _INCLUDE:
-            included = _included(line.text.strip(), including, dialect)
+            included = _read_included(line.text.strip(), including, dialect)
             entries |= included.entries
             warnings += included.warnings
             problems += included.problems
@@ -219,13 +220,13 @@ def _parse(text: str, origin: str, including: tuple[Path, ...], dialect: Dialect
     return Properties(origin, entries, tuple(warnings), tuple(problems))
 
 
-def _included(path: str, including: tuple[Path, ...], dialect: Dialect) -> Properties:
-    other = including[-1].parent / local_path(path)
-    return _read(_find(other), str(other), including, dialect)
+def _read_included(path: str, including: tuple[Path, ...], dialect: Dialect) -> Properties:
+    file = including[-1].parent / local_path(path)
+    return _read(_find(file), str(file), including, dialect)
 
 
 def _resolve(entry: Entry) -> Value:
-    if entry.referenced:  # Resolved already; what a secret holds is no reference.
+    if entry.referenced:  # Already resolved: do not look for references in the secret's text.
         return Value(entry.key, entry.text.strip(), referenced=True)
     if _BEGIN in _REFERENCE.sub("", entry.text):
         message = (

@@ -1,7 +1,7 @@
-"""The reference of all settings as Markdown, generated from the key table.
+"""Generate the reference of all settings as Markdown from the key table.
 
-It is printed by ``lakeingest config-reference`` instead of lying in a file, so that it is always
-the reference of the installed version. A page kept by hand is a second truth.
+``lakeingest config-reference`` prints it, so that it always describes the installed version.
+Rejected: a page that someone maintains by hand; it would be a second source of truth.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def reference() -> str:
     tables = "\n".join(_row(key) for key in TABLE_KEYS.values())
     settings = "\n".join(_row(key) for key in KEYS)
     header = "| key | type | default | meaning |\n|---|---|---|---|\n"
-    registry = "\n".join(f"| `{PREFIX}{name}` | {said} |" for name, said in NATIVE.items())
+    registry = "\n".join(f"| `{PREFIX}{name}` | {meaning} |" for name, meaning in NATIVE.items())
     hudi = "\n".join(
         f"| {', '.join(f'`{name}`' for name in key.names)} "
         f"| {f'`{key.becomes}`' if key.becomes else ''} | {key.description} |"

@@ -1,13 +1,14 @@
-"""The settings of the schema registry, by the names that Java's serialisers give them.
+"""Read the settings of the schema registry, by the names of Java's serialisers.
 
-A file that fed a Java consumer says all there is to know about its registry, so those names are
-read as they are, with ``schema.registry.`` before them or (login only) without. The client here is
-Confluent's for Python, which knows PEM files and one login. What Java says otherwise is put into
-its words when the meaning is the same, and refused with the way out when it is not. What is left
-of a name that neither client knows is a warning: it may have meant something to another tool.
+A file for a Java consumer says everything about its registry. So this module accepts those names,
+after ``schema.registry.`` or (login only) without it. lakeingest uses Confluent's Python client,
+which knows PEM files and one login. If another Java setting has the same meaning, this module
+translates it to a setting of that client; otherwise it refuses the setting and names the remedy. A
+name that neither client knows gives a warning: it may have a meaning for another tool.
 
-Credentials are taken out of the urls here, once. Rejected: to leave them in, as the client would
-accept; it logs every request with its whole url, and so would every message of ours.
+This module removes credentials from the urls, once for all. Rejected: to leave them in, as the
+client would accept. The client logs every request with its whole url, and every message of
+lakeingest would show it, too.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ NATIVE: Mapping[str, str] = MappingProxyType(
         "ssl.key.password": "Password of that key.",
     }
 )
-"""What may follow ``schema.registry.``, with its meaning."""
+"""Names that may follow ``schema.registry.``, with their meaning."""
 
-# Java's key and trust stores; PEM ones are translated.
+# Java's key and trust stores, with the client's settings to which a PEM store is translated.
 _STORES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "ssl.truststore": ("ssl.ca.location",),
@@ -54,7 +55,7 @@ _STORES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 _STORE_PARTS = (".location", ".type", ".certificates", ".certificate.chain", ".key", ".password")
-# Known to Java and without effect here, so not to be taken for misspelt.
+# Java's settings without effect in lakeingest; they must not count as misspelt.
 _ONLY_JAVAS = frozenset({f"{store}.password" for store in _STORES}) | {
     "ssl.cipher.suites",
     "ssl.enabled.protocols",
@@ -69,13 +70,13 @@ _TOKEN, _TOKEN_SOURCE = "bearer.auth.token", "bearer.auth.credentials.source"
 
 @dataclass
 class RegistrySettings:
-    """What a configuration says about its registry.
+    """The registry's settings in a configuration.
 
     Attributes:
-        options: Settings by the names of ``NATIVE`` with ``schema.registry.`` before them; the url
-            holds no credentials.
-        warnings: What has no effect.
-        problems: What is missing, contradicts itself or has no equal here.
+        options: Settings by the names of ``NATIVE``, after ``schema.registry.``; the url holds no
+            credentials.
+        warnings: Messages about settings without effect.
+        problems: Messages about settings that are missing, contradictory or without equivalent.
     """
 
     options: dict[str, SecretStr] = field(default_factory=dict)
@@ -84,26 +85,26 @@ class RegistrySettings:
 
 
 def is_registry_key(name: str) -> bool:
-    """Tell whether a key is about the registry."""
+    """Return whether a key is about the registry."""
     return name.startswith((PREFIX, "basic.auth.", "bearer.auth."))
 
 
 def registry_settings(
-    names: Iterable[str], properties: Properties, of_hudi: Value | None
+    names: Iterable[str], properties: Properties, hudi_url: Value | None
 ) -> RegistrySettings:
     """Read the settings of the registry.
 
     Args:
         names: The keys for which ``is_registry_key`` holds.
-        properties: Where their values are.
-        of_hudi: The registry's url as a Hudi Streamer file gives it, used when there is no other.
+        properties: The properties with their values.
+        hudi_url: The registry's url from a Hudi Streamer file, used if there is no other.
     """
     result = RegistrySettings()
-    values = _values(names, properties, of_hudi, result)
-    for store, wanted in _STORES.items():
-        _without_store(store, wanted, values, result)
+    values = _values(names, properties, hudi_url, result)
+    for store, pem_settings in _STORES.items():
+        _replace_store(store, pem_settings, values, result)
     if "url" in values:
-        _login(values, _without_credentials(values, result), result)
+        _login(values, _remove_credentials(values, result), result)
     _token(values, result)
     if "ssl.certificate.location" not in values:
         result.problems.extend(
@@ -118,16 +119,16 @@ def registry_settings(
 def _values(
     names: Iterable[str],
     properties: Properties,
-    of_hudi: Value | None,
+    hudi_url: Value | None,
     result: RegistrySettings,
 ) -> dict[str, Value]:
     values: dict[str, Value] = {}
-    # The longer names first: what is said of the registry by name wins.
+    # The names with the prefix first: they override the names without it.
     for name in sorted(names, key=lambda name: not name.startswith(PREFIX)):
-        short = name.removeprefix(PREFIX)
-        stores = [store for store in _STORES if short.removeprefix(store) in _STORE_PARTS]
-        if short not in NATIVE and (not stores or short in _ONLY_JAVAS):
-            result.warnings.append(_unknown(name, short))
+        bare_name = name.removeprefix(PREFIX)
+        stores = [store for store in _STORES if bare_name.removeprefix(store) in _STORE_PARTS]
+        if bare_name not in NATIVE and (not stores or bare_name in _ONLY_JAVAS):
+            result.warnings.append(_unknown_warning(name, bare_name))
             continue
         try:
             value = properties.value(name)
@@ -138,94 +139,96 @@ def _values(
             remember(value.text)
         if not value.text:
             result.problems.append(f"{name} has no value: give one or remove the key")
-        elif short not in values:
-            values[short] = value
-        elif values[short].text != value.text:
-            result.warnings.append(f"{name} has no effect: {values[short].key} is set")
-    if of_hudi is not None and values.setdefault("url", of_hudi).text != of_hudi.text:
-        result.warnings.append(f"{of_hudi.key} has no effect: {URL} is set")
+        elif bare_name not in values:
+            values[bare_name] = value
+        elif values[bare_name].text != value.text:
+            result.warnings.append(f"{name} has no effect: {values[bare_name].key} is set")
+    if hudi_url is not None and values.setdefault("url", hudi_url).text != hudi_url.text:
+        result.warnings.append(f"{hudi_url.key} has no effect: {URL} is set")
     return values
 
 
-def _unknown(name: str, short: str) -> str:
-    near = None if short in _ONLY_JAVAS else nearest(short, NATIVE, likeness=0.75)
-    return f"without effect here: {name}" + (f"; did you mean {PREFIX}{near}?" if near else "")
+def _unknown_warning(name: str, bare_name: str) -> str:
+    nearest_name = None if bare_name in _ONLY_JAVAS else nearest(bare_name, NATIVE, likeness=0.75)
+    return f"without effect here: {name}" + (
+        f"; did you mean {PREFIX}{nearest_name}?" if nearest_name else ""
+    )
 
 
-def _without_store(
-    store: str, wanted: tuple[str, ...], values: dict[str, Value], result: RegistrySettings
+def _replace_store(
+    store: str, pem_settings: tuple[str, ...], values: dict[str, Value], result: RegistrySettings
 ) -> None:
-    """Put a PEM store into the words of the client, and refuse any other."""
-    given = {part: values.pop(f"{store}{part}", None) for part in _STORE_PARTS}
-    location, kind = given[".location"], given[".type"]
-    if any(name in values for name in wanted):
-        return  # PEM files that were named are what counts.
-    instead = " and ".join(f"{PREFIX}{name}" for name in wanted)
-    pasted = given[".certificates"] or given[".key"] or given[".certificate.chain"]
+    """Translate a PEM store to the client's settings, and refuse any other store."""
+    parts = {part: values.pop(f"{store}{part}", None) for part in _STORE_PARTS}
+    location, kind = parts[".location"], parts[".type"]
+    if any(name in values for name in pem_settings):
+        return  # Explicit PEM files override the store.
+    instead = " and ".join(f"{PREFIX}{name}" for name in pem_settings)
+    pem = parts[".certificates"] or parts[".key"] or parts[".certificate.chain"]
     if location is not None and kind is not None and kind.text.upper() == "PEM":
-        values.update(dict.fromkeys(wanted, location))
+        values.update(dict.fromkeys(pem_settings, location))
     elif location is not None:
         result.problems.append(
             f"{location.key} is no PEM file (its type is {kind.text if kind else 'JKS'}), and the "
             f"registry's client reads nothing else: export it as PEM and name it by {instead}"
         )
-    elif pasted is not None:
+    elif pem is not None:
         result.problems.append(
-            f"{pasted.key} holds the PEM text itself, and the registry's client reads files only: "
+            f"{pem.key} holds the PEM text itself, and the registry's client reads files only: "
             f"write it to a file and name it by {instead}"
         )
 
 
-def _without_credentials(values: dict[str, Value], result: RegistrySettings) -> str | None:
-    """Take ``user:password@`` out of the urls, and return it decoded if there was one."""
+def _remove_credentials(values: dict[str, Value], result: RegistrySettings) -> str | None:
+    """Remove ``user:password@`` from the urls, and return it decoded if there is one."""
     url = values["url"]
-    plain, found = [], set()
+    urls, logins = [], set()
     for text in filter(None, (part.strip().rstrip("/") for part in url.text.split(","))):
         parts = _split(text)
         if parts is None:
             result.problems.append(f"{url.key}: every address begins with http:// or https://")
             return None
         info, _, host = parts.netloc.rpartition("@")
-        plain.append(parts._replace(netloc=host).geturl())
+        urls.append(parts._replace(netloc=host).geturl())
         if info:
             _remember_login(info)
             user, _, password = info.partition(":")
-            found.add(f"{unquote(user)}:{unquote(password)}")
-    values["url"] = Value(url.key, ",".join(plain), url.referenced)
-    if len(found) > 1:
+            logins.add(f"{unquote(user)}:{unquote(password)}")
+    values["url"] = Value(url.key, ",".join(urls), url.referenced)
+    if len(logins) > 1:
         result.problems.append(f"{url.key} holds different users; give one by {PREFIX}{_USER_INFO}")
-    return found.pop() if found else None
+    return logins.pop() if logins else None
 
 
 def _split(url: str) -> SplitResult | None:
     try:
         parts = urlsplit(url)
-        # Asking for the port checks it.
+        # Reading ``port`` validates it.
         usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
     except ValueError:
         return None
     return parts if usable else None
 
 
-def _login(values: dict[str, Value], in_url: str | None, result: RegistrySettings) -> None:
+def _login(values: dict[str, Value], url_login: str | None, result: RegistrySettings) -> None:
     source, info = values.pop(_SOURCE, None), values.pop(_USER_INFO, None)
-    said = source.text.upper() if source is not None else None
-    if source is not None and said not in _SOURCES:
+    source_name = source.text.upper() if source is not None else None
+    if source is not None and source_name not in _SOURCES:
         result.problems.append(f"{source.key} is none of {', '.join(_SOURCES)}")
-    elif source is not None and said == "SASL_INHERIT":
+    elif source is not None and source_name == "SASL_INHERIT":
         values[_SOURCE] = Value(source.key, "SASL_INHERIT")
-    elif source is not None and said == "USER_INFO" and info is None:
+    elif source is not None and source_name == "USER_INFO" and info is None:
         result.problems.append(f"missing: {PREFIX}{_USER_INFO} ({source.key} says it is there)")
-    elif said is None and info is not None and in_url is not None:
+    elif source_name is None and info is not None and url_login is not None:
         result.problems.append(f"{info.key} and {URL} both hold a user: keep one")
-    elif info is not None and said != "URL":
+    elif info is not None and source_name != "URL":
         if ":" not in info.text:
             result.problems.append(f"{info.key} is not of the form user:password")
         values[_USER_INFO] = info
-    elif in_url is not None:
-        values[_USER_INFO] = Value(URL, in_url)
-    if info is not None and said in {"URL", "SASL_INHERIT"}:
-        result.warnings.append(f"{info.key} has no effect: {PREFIX}{_SOURCE} is {said}")
+    elif url_login is not None:
+        values[_USER_INFO] = Value(URL, url_login)
+    if info is not None and source_name in {"URL", "SASL_INHERIT"}:
+        result.warnings.append(f"{info.key} has no effect: {PREFIX}{_SOURCE} is {source_name}")
     if _USER_INFO in values:
         _remember_login(values[_USER_INFO].text)
 
@@ -241,7 +244,7 @@ def _token(values: dict[str, Value], result: RegistrySettings) -> None:
     remember(token.text)
     if _USER_INFO in values or _SOURCE in values:
         result.problems.append(f"{token.key} and a user for the registry exclude each other")
-    # Another character cannot stand in a header; the error about it would quote the token.
+    # A header allows no other character, and the HTTP client's error would quote the token.
     if not (token.text.isascii() and token.text.isprintable()):
         result.problems.append(f"{token.key} is no token: it holds other than printable ASCII")
 

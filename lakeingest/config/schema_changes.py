@@ -1,7 +1,8 @@
-"""What to do when a source changes its tables: a policy per kind of change, and per table.
+"""Define the policies for changes of a source's tables: one per kind of change, and per table.
 
-A setting per kind, and not one for all: who lets columns come and go need not let a number turn
-into text. Kinds and what each policy does: ``plan/evolution.py``.
+Each kind has its own setting. Rejected: one setting for all kinds; a user who accepts new and
+dropped columns need not accept that a number turns into text. ``plan/evolution.py`` describes the
+kinds and the effect of each policy.
 """
 
 from __future__ import annotations
@@ -97,4 +98,4 @@ KINDS: tuple[str, ...] = tuple(
     for name in SchemaChanges.model_fields
     if name in TableSchemaChanges.model_fields and name != "referenced"
 )
-"""Kinds of changes, as keys name them."""
+"""The kinds of changes, by the names in keys."""

@@ -1,8 +1,9 @@
-"""Whose keys are they: ours, Hudi's, the registry's, or else the Kafka client's.
+"""Sort keys by their owner: lakeingest, Hudi, the registry, or else the Kafka client.
 
-A key that begins with ``lakeingest.`` must be known. Any other is handed on by its beginning, and
-one that nobody knows goes to the Kafka client, unless it looks like a misspelt one of ours, Hudi's,
-the registry's or the client's own, or is a topic that got among the keys.
+lakeingest must know every key that begins with ``lakeingest.``. The prefix of any other key decides
+its owner. An unknown key goes to the Kafka client, with two exceptions, which are errors: it looks
+like a misspelt key of lakeingest, Hudi, the registry or the client; or it is a line of a list of
+topics.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from lakeingest.config.redaction import is_secret_key, remember
 from lakeingest.config.registry import NATIVE, PREFIX, is_registry_key
 from lakeingest.errors import ConfigError
 
-# Spark and Connect put one of these before the client's settings.
+# Prefixes that Spark and Connect use for the client's settings.
 _CLIENTS = ("kafka", "consumer")
 
 _OF_MANY = both_names("ingestion.")
@@ -27,16 +28,16 @@ _OF_MANY = both_names("ingestion.")
 
 @dataclass
 class Sorted(Said):
-    """The settings of a configuration, by whom they concern.
+    """The settings of a configuration, by their owner.
 
     Attributes:
-        values: By key of ours, Hudi's translated; among them the registry's url if Hudi's settings
-            name it.
+        values: Values by lakeingest's keys, with Hudi's keys translated. If Hudi's settings name
+            the registry's url, it is among them.
         registry_keys: Keys of the registry.
         kafka_keys: Keys of the Kafka client.
-        meant: By misspelt key, the one that it was probably meant to be.
+        meant: Map from a misspelt key to the key that the user probably meant.
         hudi_options: Settings of Hudi's writer.
-        likely: Those of the warnings that may be the cause of a problem.
+        likely: The warnings that may be the cause of a problem.
     """
 
     values: dict[str, Value] = field(default_factory=dict)
@@ -48,47 +49,47 @@ class Sorted(Said):
 
 
 def sort_keys(properties: Properties) -> Sorted:
-    """Sort the settings; what is wrong with their names is among the problems."""
+    """Sort the settings by owner; the result's problems include wrong names."""
     result = Sorted(list(properties.warnings), list(properties.problems))
-    ours: dict[str, Value] = {}
-    hudis: dict[str, Value] = {}
+    own_values: dict[str, Value] = {}
+    hudi_values: dict[str, Value] = {}
     hudi_keys: list[str] = []
     for name in properties.entries:
         if name.startswith(keys.OURS):
-            _take(name, _unknown(name), ours, properties, result)
+            _store(name, _unknown_key_problem(name), own_values, properties, result)
         elif name in HUDI_NAMES:
-            _take(name, None, hudis, properties, result)
+            _store(name, None, hudi_values, properties, result)
         elif name.startswith(keys.HUDIS):
             hudi_keys.append(name)
         elif is_registry_key(name):
             result.registry_keys.append(name)
         else:
             result.kafka_keys.append(name)
-    translation = translate(hudis, ours)
+    translation = translate(hudi_values, own_values)
     result.problems.extend(translation.problems)
     result.warnings.extend(translation.warnings)
-    result.values = {**translation.values, **ours}
+    result.values = {**translation.values, **own_values}
     _refuse_strays(properties, result)
-    _sort_hudis(hudi_keys, ours, properties, result)
+    _sort_hudi_keys(hudi_keys, own_values, properties, result)
     return result
 
 
 def _refuse_strays(properties: Properties, result: Sorted) -> None:
-    """Take out of the Kafka client's keys what nobody can have meant as one."""
+    """Remove misspelt keys and lines of topics from the Kafka client's keys, as problems."""
     prefix = result.values.get(keys.TOPIC_PREFIX.name)
-    known = {*kafka_names(), *hudi_names(), *(f"{PREFIX}{name}" for name in NATIVE)}
+    known_names = {*kafka_names(), *hudi_names(), *(f"{PREFIX}{name}" for name in NATIVE)}
     strays = {}
     for name in result.kafka_keys:
-        if name in known:
+        if name in known_names:
             continue
         client, _, bare = name.partition(".")
-        if client in _CLIENTS and bare in known:
-            meant: str | None = bare
+        if client in _CLIENTS and bare in known_names:
+            intended: str | None = bare
         else:
-            meant = keys.meant_as_ours(name) or misspelt(name, known)
-        if meant is not None:
-            strays[name] = f"unknown key {name}; did you mean {meant}?"
-            result.meant[name] = meant
+            intended = keys.meant_as_ours(name) or misspelt(name, known_names)
+        if intended is not None:
+            strays[name] = f"unknown key {name}; did you mean {intended}?"
+            result.meant[name] = intended
         elif prefix is not None and _is_topic(properties.entries[name], prefix.text):
             strays[name] = (
                 f"{name} is a key here, but begins as a topic does; to continue the list of the "
@@ -99,21 +100,22 @@ def _refuse_strays(properties: Properties, result: Sorted) -> None:
 
 
 def _is_topic(entry: Entry, prefix: str) -> bool:
-    """Tell whether a key is a line of a list of topics: such a line has nothing but its end.
+    """Return whether a key is a line of a list of topics: such a line has no value.
 
-    With a value it may be a setting of the client's, whatever the topics' prefix (``ssl``).
+    A key with a value may be a setting of the client, even if it begins with the topic prefix
+    (``ssl``).
     """
     return entry.key.startswith(f"{prefix}.") and not entry.text.strip(" \t\r\f,\\")
 
 
-def _sort_hudis(
-    names: list[str], ours: dict[str, Value], properties: Properties, result: Sorted
+def _sort_hudi_keys(
+    names: list[str], own_values: dict[str, Value], properties: Properties, result: Sorted
 ) -> None:
     has_hudi_tables = any(
-        name.endswith(".format") and value.text == "hudi" for name, value in ours.items()
+        name.endswith(".format") and value.text == "hudi" for name, value in own_values.items()
     )
     of_many = [name for name in sorted(names) if name.startswith(_OF_MANY)]
-    if of_many:  # Without a topic of its own such a file would be all topics of the prefix.
+    if of_many:  # Such a file names no topic, so lakeingest would read all topics of the prefix.
         result.likely.append(
             f"without effect here: {', '.join(of_many)}; lakeingest hoodie-multi-table-streamer "
             "reads the files of many tables"
@@ -121,14 +123,14 @@ def _sort_hudis(
     without_effect = []
     for name in sorted({*names}.difference(of_many)):
         of_writer = has_hudi_tables and is_of_writer(name)
-        meant = misspelt(name, hudi_names())
+        intended = misspelt(name, hudi_names())
         if of_writer:
-            _take(name, None, result.hudi_options, properties, result)
-        elif meant is None:
+            _store(name, None, result.hudi_options, properties, result)
+        elif intended is None:
             without_effect.append(name)
-        if meant is not None:
-            what = "unknown to Hudi, handed on as it is" if of_writer else "without effect here"
-            result.likely.append(f"{what}: {name}; did you mean {meant}?")
+        if intended is not None:
+            effect = "unknown to Hudi, handed on as it is" if of_writer else "without effect here"
+            result.likely.append(f"{effect}: {name}; did you mean {intended}?")
     for name, value in result.hudi_options.items():
         if is_secret_key(name):
             remember(value.text)
@@ -138,11 +140,11 @@ def _sort_hudis(
         result.warnings.append(f"without effect here: {', '.join(without_effect)}")
 
 
-def _take(
-    name: str, unknown: str | None, into: dict[str, Value], properties: Properties, result: Sorted
+def _store(
+    name: str, problem: str | None, values: dict[str, Value], properties: Properties, result: Sorted
 ) -> None:
-    if unknown is not None:
-        result.problems.append(unknown)
+    if problem is not None:
+        result.problems.append(problem)
         return
     try:
         value = properties.value(name)
@@ -150,17 +152,17 @@ def _take(
         result.problems.append(str(error))
         return
     if value.text.strip(", "):
-        into[name] = value
+        values[name] = value
     elif name in HUDI_NAMES:
-        return  # Hudi takes an empty value for none.
+        return  # For Hudi an empty value means no value.
     elif name.startswith(keys.HUDIS):
         result.warnings.append(f"{name} has no value and is left out: Hudi's default is taken")
     else:
         result.problems.append(f"{name} has no value: give one or remove the key")
 
 
-def _unknown(name: str) -> str | None:
-    """Return what is wrong with the name of a key of ours, None if it is known."""
+def _unknown_key_problem(name: str) -> str | None:
+    """Return the message about an unknown key of lakeingest; ``None``: the key is known."""
     if name in keys.KNOWN_NAMES:
         return None
     if name.startswith(keys.TABLE):

@@ -1,8 +1,8 @@
-"""The command line of Hudi's streamer, as settings.
+"""Turn the command line of Hudi's streamer into settings.
 
-The order in which they count is Hudi's: the file, then ``--hoodie-conf``; then the options. Each
-option is laid over the setting that it stands for under the option's own name, so that whatever is
-wrong with it later is said in the user's words.
+The precedence is Hudi's: ``--hoodie-conf`` overrides the file, and the options override both. Each
+option replaces the setting for which it stands, but keeps the option's own name. So a later message
+about it uses the user's words.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ FLAG = "true"
 """Value of an option that has none."""
 
 _ADOPT = ".adopt"
-# What stands before the dot and the name of a table.
-_BEFORE = keys.TABLE.removesuffix(".")
+# The prefix of a table's key, without the dot before the table's name.
+_TABLE_PREFIX = keys.TABLE.removesuffix(".")
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What was typed.
+    """The user's command line.
 
     Attributes:
         props: The file of ``--props``, if any.
         conf: The texts of ``--hoodie-conf``, in order.
-        options: Value by option, but for those two; ``FLAG`` where it has none.
+        options: Value by option, without those two; ``FLAG`` for an option without a value.
     """
 
     props: str | None = None
@@ -52,18 +52,18 @@ def streamer_config(typed: CommandLine) -> PipelineConfig:
     """Return the pipeline of one command line of ``HoodieStreamer``.
 
     Raises:
-        UsageError: An option is missing, or not of its form.
-        ConfigError: A setting or an option cannot be followed; the message names all of them.
+        UsageError: An option is missing or malformed.
+        ConfigError: lakeingest cannot follow a setting or an option; the message names all of them.
     """
     refuse_missing(typed, (BASE_PATH, TABLE, TABLE_TYPE))
     return load_properties(with_options(settings_of(typed), typed))
 
 
 def refuse_missing(typed: CommandLine, required: Iterable[Option]) -> None:
-    """Stop where an option is missing.
+    """Check that all required options are present.
 
     Raises:
-        UsageError: It names all of them.
+        UsageError: Options are missing; the message names all of them.
     """
     missing = [option.name for option in required if option not in typed.options]
     if missing:
@@ -72,13 +72,13 @@ def refuse_missing(typed: CommandLine, required: Iterable[Option]) -> None:
 
 
 def settings_of(typed: CommandLine) -> Properties:
-    """Return the file with ``--hoodie-conf`` laid over it."""
-    given = from_mapping({}) if typed.props is None else read_properties(typed.props, hudi_lines)
-    return replace(given.overridden(typed.conf, "--hoodie-conf"), origin="the command line")
+    """Return the file's settings, overridden by ``--hoodie-conf``."""
+    settings = from_mapping({}) if typed.props is None else read_properties(typed.props, hudi_lines)
+    return replace(settings.overridden(typed.conf, "--hoodie-conf"), origin="the command line")
 
 
 def with_options(settings: Properties, typed: CommandLine) -> Properties:
-    """Lay the options over settings; tables are Hudi's unless the settings say otherwise."""
+    """Override settings by the options; tables are Hudi's unless the settings say otherwise."""
     entries = dict(settings.entries)
     entries.setdefault(
         keys.TARGET_FORMAT.name, Entry(keys.TARGET_FORMAT.name, "hudi", "the command")
@@ -88,28 +88,30 @@ def with_options(settings: Properties, typed: CommandLine) -> Properties:
             for name in option.key.names:
                 entries.pop(name, None)
             entries[option.key.names[0]] = Entry(option.name, text, "the command line")
-    refused = _refused(typed.options)
+    problems = _refusals(typed.options)
     if CHECKPOINT in typed.options:
-        fault = _checkpoint(typed.options[CHECKPOINT], entries)
-        refused.extend([fault] if fault else [])
+        problem = _set_checkpoint(typed.options[CHECKPOINT], entries)
+        problems.extend([problem] if problem else [])
     return replace(
         settings,
         entries=entries,
-        warnings=(*settings.warnings, *_idle(typed.options)),
-        problems=(*settings.problems, *refused),
+        warnings=(*settings.warnings, *_idle_warnings(typed.options)),
+        problems=(*settings.problems, *problems),
     )
 
 
-def _idle(options: Mapping[Option, str]) -> list[str]:
-    """Say what has no effect, once for each reason."""
+def _idle_warnings(options: Mapping[Option, str]) -> list[str]:
+    """Return warnings about options without effect, one for each reason."""
     by_reason: dict[str, list[str]] = {}
     for option, text in options.items():
         if option.idle is not None and text.rpartition(".")[2] not in option.usual:
             by_reason.setdefault(option.idle, []).append(option.name)
-    return [f"without effect here: {', '.join(found)} ({why})" for why, found in by_reason.items()]
+    return [
+        f"without effect here: {', '.join(names)} ({reason})" for reason, names in by_reason.items()
+    ]
 
 
-def _refused(options: Mapping[Option, str]) -> list[str]:
+def _refusals(options: Mapping[Option, str]) -> list[str]:
     return [
         f"{option.name}: {option.refused}"
         for option, text in options.items()
@@ -117,8 +119,8 @@ def _refused(options: Mapping[Option, str]) -> list[str]:
     ]
 
 
-def _checkpoint(text: str, entries: dict[str, Entry]) -> str | None:
-    """Give the checkpoint to the table that is adopted; return why it cannot be."""
+def _set_checkpoint(text: str, entries: dict[str, Entry]) -> str | None:
+    """Set the checkpoint of the adopted table; return the problem if that fails."""
     try:
         topic = Checkpoint.parse(text).topic
     except ConfigError as error:
@@ -128,8 +130,10 @@ def _checkpoint(text: str, entries: dict[str, Entry]) -> str | None:
         for name in entries
         if name.startswith(keys.TABLE) and name.endswith(_ADOPT)
     ]
-    if len(adopted) > 1:  # Of many tables' the topic says whose it is.
-        adopted = [name for name in adopted if f".{topic}".endswith(name.removeprefix(_BEFORE))]
+    if len(adopted) > 1:  # Among several adopted tables, the checkpoint's topic names the one.
+        adopted = [
+            name for name in adopted if f".{topic}".endswith(name.removeprefix(_TABLE_PREFIX))
+        ]
     if len(adopted) == 1:
         name = f"{adopted[0]}.checkpoint"
         entries[name] = Entry(CHECKPOINT.name, text, "the command line")

@@ -1,9 +1,9 @@
-"""The options of Hudi's streamer, one by one: what each means here, or why it means nothing.
+"""Define each option of Hudi's streamer: its meaning in lakeingest, or why it has none.
 
-All that ``HoodieStreamer`` of Hudi 1.2 knows are here, so that a command can be taken over as it
-is, and a misspelt one is told from one that is merely not needed. An option that stands for a
-setting is read as that setting. Of the rest, those that would change what is in the table are
-refused, and those that would not are warned about, once for each reason.
+The table holds all options of ``HoodieStreamer`` in Hudi 1.2. So a user can keep a command as it
+is, and lakeingest can tell a misspelt option from an unnecessary one. An option that stands for a
+setting is read as that setting. Any other option is refused if it would change the table's content.
+If it would not, lakeingest warns about it, once for each reason.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ class Option:
     """An option of the command.
 
     Attributes:
-        names: Its names, the current one first.
-        value: What its value is called in the help; null: it has none.
-        said: What it does here, for the help.
-        key: The setting that it stands for.
-        idle: Why it has no effect here.
-        refused: Why it cannot be followed, and what to do.
-        usual: Values (a class without its package) that ask for nothing but what is done anyway.
+        names: The option's names, the current one first.
+        value: The name of its value in the help; ``None``: the option has no value.
+        said: The option's effect in lakeingest, for the help.
+        key: The setting for which the option stands.
+        idle: Why the option has no effect in lakeingest; ``None``: it has one.
+        refused: Why lakeingest cannot follow the option, and the remedy; ``None``: it can.
+        usual: Values (a class without its package) that lakeingest follows anyway: no message.
     """
 
     names: tuple[str, ...]
@@ -38,22 +38,24 @@ class Option:
 
     @property
     def name(self) -> str:
-        """Its current name."""
+        """The option's current name."""
         return self.names[0]
 
 
-def _means(key: HudiKey, value: str, said: str, *names: str) -> Option:
-    return Option(names, value, said, key=key)
+def _means(key: HudiKey, value: str, help_text: str, *names: str) -> Option:
+    return Option(names, value, help_text, key=key)
 
 
-def _idle(why: str, *names: str, value: str | None = None, usual: tuple[str, ...] = ()) -> Option:
-    return Option(names, value, why, idle=why, usual=usual)
+def _idle(
+    reason: str, *names: str, value: str | None = None, usual: tuple[str, ...] = ()
+) -> Option:
+    return Option(names, value, reason, idle=reason, usual=usual)
 
 
 def _refused(
-    why: str, *names: str, value: str | None = None, usual: tuple[str, ...] = ()
+    reason: str, *names: str, value: str | None = None, usual: tuple[str, ...] = ()
 ) -> Option:
-    return Option(names, value, why, refused=why, usual=usual)
+    return Option(names, value, reason, refused=reason, usual=usual)
 
 
 PROPS = Option(("--props",), "FILE", "Settings; a local path or file: URI.")

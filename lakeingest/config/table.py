@@ -1,4 +1,4 @@
-"""What may be declared about one table; where something is not, the pipeline's setting counts."""
+"""Define the settings of one table; for a setting that is not given, the pipeline's counts."""
 
 from __future__ import annotations
 

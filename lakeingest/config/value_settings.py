@@ -1,7 +1,7 @@
-"""Settings about values: how connector and converter write them, and which may not fit.
+"""Define the settings about values: how connector and converter write them, and which may not fit.
 
-Records with a schema say most of this themselves; then only what has no place in a schema counts
-(``decimal.format``, and what becomes of values that are too large).
+The schema of a record already says most of this. For records with a schema only those settings
+count that a schema cannot express (``decimal.format``, and the policy for too large values).
 """
 
 from __future__ import annotations
@@ -101,11 +101,11 @@ class TableValues(ConfigModel):
 
 
 def value_policies(
-    source: ValueSettings, pipeline: DoubtfulValues, own: TableValues
+    source: ValueSettings, pipeline: DoubtfulValues, table: TableValues
 ) -> dict[str, str]:
-    """Return the policies of one table, by the names of its settings."""
+    """Return the policies of one table, by the names of the settings."""
     return {
-        "decimal_too_large": own.decimal_too_large or source.decimal_too_large,
-        "infinite_times": own.infinite_times or pipeline.infinite_times,
-        "ambiguous_nulls": own.ambiguous_nulls or pipeline.ambiguous_nulls,
+        "decimal_too_large": table.decimal_too_large or source.decimal_too_large,
+        "infinite_times": table.infinite_times or pipeline.infinite_times,
+        "ambiguous_nulls": table.ambiguous_nulls or pipeline.ambiguous_nulls,
     }

@@ -1,1 +1,1 @@
-"""Bytes to typed envelopes: JSON with and without schemas, logical types to Spark types."""
+"""Decode bytes to typed envelopes: JSON with and without schemas, logical types to Spark types."""

@@ -1,7 +1,7 @@
-"""What ``ExtractNewRecordState`` leaves of an envelope: fields beside the row's, by ``add.fields``.
+"""Envelope fields that ``ExtractNewRecordState`` adds to a row, by ``add.fields``.
 
-``source.lsn`` becomes ``__source_lsn``; from such fields the envelope's own are put together
-again, the same way for every record format. A column whose name begins so cannot be told from them.
+``source.lsn`` becomes ``__source_lsn``. From such fields this module builds the envelope's own
+fields again, the same way for every record format. A column whose name begins so looks like one.
 
 Source: Debezium's ``ExtractNewRecordState`` and ``ExtractNewRecordStateConfigDefinition``.
 """
@@ -13,12 +13,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
 ADDED = "__"
-"""Start of the names that the transform gives to fields it adds to a row."""
+"""Start of the names of fields that the transform adds to a row."""
 
 ADDED_OP = f"{ADDED}op"
 
 _PLACES = ("sequence", "commit_lsn", "gtid", "file", "commit_scn", "commit_time")
-"""Fields of a source block one of which orders transactions; an LSN alone does not."""
+"""Fields of a source block; one of them orders transactions, an LSN alone does not."""
 
 
 def flat(envelope: StructType) -> StructType:
@@ -33,17 +33,17 @@ def flat(envelope: StructType) -> StructType:
 
 
 def envelopes_of(read: DataFrame, envelope: StructType, value: Column) -> DataFrame:
-    """Put envelopes together: ``ENVELOPE``, and what else the envelope has.
+    """Build envelopes: ``ENVELOPE``, and the other fields of ``envelope``.
 
     Args:
         read: Records with the fields of ``flat`` and ``malformed``: they could not be read.
-        envelope: What is read of an envelope.
-        value: What goes on as the record's octets.
+        envelope: The fields to read of an envelope.
+        value: The record's octets for the later stages.
     """
-    # The transform leaves what is no envelope of a row as it is: logical messages.
-    untouched = F.col(ADDED_OP).isNull() & (F.col("op") == "m")
-    row_is_there = F.col("value").isNotNull() & ~F.coalesce(untouched, F.lit(False))
-    broken = F.col("malformed") | (row_is_there & _says_too_little(envelope))
+    # The transform does not change logical messages, which are no envelopes of rows.
+    is_message = F.col(ADDED_OP).isNull() & (F.col("op") == "m")
+    has_row = F.col("value").isNotNull() & ~F.coalesce(is_message, F.lit(False))
+    is_malformed = F.col("malformed") | (has_row & _says_too_little(envelope))
     return read.select(
         "topic",
         "partition",
@@ -52,19 +52,19 @@ def envelopes_of(read: DataFrame, envelope: StructType, value: Column) -> DataFr
         "headers",
         "key",
         F.when(F.col("value").isNotNull(), value).alias("value"),
-        F.when(untouched, F.col("op")).otherwise(F.col(ADDED_OP)).alias("op"),
+        F.when(is_message, F.col("op")).otherwise(F.col(ADDED_OP)).alias("op"),
         *(_field(item).alias(item.name) for item in envelope if item.name != "op"),
-        F.coalesce(broken, F.lit(False)).alias("malformed"),
+        F.coalesce(is_malformed, F.lit(False)).alias("malformed"),
     )
 
 
 def _says_too_little(envelope: StructType) -> Column:
-    """Condition: a row that could be any change, or could stand anywhere: broken, not foreign."""
+    """Return whether a row lacks its operation or its place: then it is broken, not foreign."""
     source = envelope["source"].dataType
     names = source.fieldNames() if isinstance(source, StructType) else []
     places = [F.col(f"{ADDED}source_{name}").cast("string") for name in _PLACES if name in names]
-    streamed = F.col(f"{ADDED}transaction_id").isNotNull()
-    return F.col(ADDED_OP).isNull() | (streamed & F.coalesce(*places).isNull())
+    has_transaction = F.col(f"{ADDED}transaction_id").isNotNull()
+    return F.col(ADDED_OP).isNull() | (has_transaction & F.coalesce(*places).isNull())
 
 
 def _added(name: str, kind: DataType) -> StructField:
@@ -78,5 +78,5 @@ def _field(item: StructField) -> Column:
     block = F.struct(*parts)
     if item.name != "transaction":
         return block
-    # Rows of a snapshot are in none.
+    # Snapshot rows have no transaction.
     return F.when(F.col(f"{ADDED}transaction_id").isNotNull(), block)

@@ -1,12 +1,12 @@
-"""The columns of an Avro record, by way of the Connect schema that it was made from.
+"""The columns of an Avro record, through the Connect schema that it was made from.
 
-Confluent's ``AvroData`` writes what Avro has no word for into ``connect.name``, ``connect.type``
-and ``connect.parameters``. Read back, an Avro schema is a Connect schema again, and one table of
-logical types serves both formats. Where other writers set only Avro's own ``logicalType``, the
-Connect name of the same meaning is taken.
+Avro has no notation for some properties of Connect's types. Confluent's ``AvroData`` writes them
+into ``connect.name``, ``connect.type`` and ``connect.parameters``. With these, an Avro schema
+becomes a Connect schema again, and one table of logical types is enough for both formats. Other
+writers set only Avro's own ``logicalType``; it maps to the Connect name of the same meaning.
 
-Rejected: Spark's own reading of ``logicalType``; it has no words for Debezium's types, and reads a
-timestamp without zone as one with the session's.
+Rejected: Spark's own reading of ``logicalType``. It lacks Debezium's types, and reads a timestamp
+without zone as one in the session's zone.
 """
 
 from __future__ import annotations
@@ -46,23 +46,23 @@ _LOGICAL_NAMES = {
 
 
 def record_columns(schema: AvroSchema, kind: Any, form: Form) -> tuple[SourceColumn, ...]:
-    """Columns of a record type of ``schema``; of anything else none.
+    """Return the columns of a record type of ``schema``; of any other type none.
 
     Args:
-        schema: Where the type stands.
+        schema: The schema that contains the type.
         kind: The type, or a nullable one, or its name.
-        form: ``logical.AVRO`` for the record itself, ``logical.JSON`` for what a header shows.
+        form: ``logical.AVRO`` for the record itself, ``logical.JSON`` for its text in a header.
     """
     return from_connect(_connect_fields(schema, kind), form)
 
 
 def side_columns(schema: AvroSchema, form: Form) -> tuple[SourceColumn, ...]:
-    """Columns of the rows of an envelope."""
+    """Return the columns of the rows of an envelope."""
     return from_connect(_side_fields(schema), form)
 
 
 def side_in_cells(schema: AvroSchema) -> bool:
-    """Tell whether the columns of the rows of an envelope are cells (``cell.py``)."""
+    """Return whether the columns of an envelope's rows are cells (``cell.py``)."""
     return opened(_side_fields(schema)) is not None
 
 
@@ -74,13 +74,13 @@ def _side_fields(schema: AvroSchema) -> list[dict[str, Any]]:
 
 def _connect_fields(schema: AvroSchema, kind: Any) -> list[dict[str, Any]]:
     return [
-        {"field": name, **_connect(schema, item["type"]), **_beside(schema, item)}
+        {"field": name, **_connect(schema, item["type"]), **_nullability_and_default(schema, item)}
         for name, item in schema.fields(kind).items()
     ]
 
 
-def _beside(schema: AvroSchema, item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a field says of its column besides the type."""
+def _nullability_and_default(schema: AvroSchema, item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a field says about its column apart from the type."""
     kind = schema.definition(item["type"])
     optional = kind == "null" or (isinstance(kind, list) and "null" in kind)
     default = _as_json(schema, item["type"], item.get("default"))
@@ -90,10 +90,10 @@ def _beside(schema: AvroSchema, item: Mapping[str, Any]) -> dict[str, Any]:
 def _as_json(schema: AvroSchema, kind: Any, default: Any) -> Any:
     """Return a default as JSON has it: Avro writes octets as characters of ISO-8859-1."""
     kind = schema.present(kind)
-    named = kind["type"] if isinstance(kind, dict) else kind
-    if named in ("bytes", "fixed") and isinstance(default, str):
+    type_name = kind["type"] if isinstance(kind, dict) else kind
+    if type_name in ("bytes", "fixed") and isinstance(default, str):
         return base64.b64encode(default.encode("latin-1")).decode()
-    if named == "array" and isinstance(default, list):
+    if type_name == "array" and isinstance(default, list):
         return [_as_json(schema, kind["items"], item) for item in default]
     return default
 
@@ -104,26 +104,31 @@ def _connect(schema: AvroSchema, kind: Any) -> dict[str, Any]:
     if isinstance(kind, str):
         return {"type": _CONNECT_TYPES[kind]}
     if isinstance(kind, list):
-        # A union of several types, which no Debezium connector writes: text keeps what it says.
+        # A union of several types, which no Debezium connector writes: text keeps its content.
         return {"type": "string"}
-    name, parameters = _named(kind)
-    described: dict[str, Any] = {"name": name, "parameters": parameters}
+    name, parameters = _name_and_parameters(kind)
+    connect_schema: dict[str, Any] = {"name": name, "parameters": parameters}
     if kind["type"] == "record":
-        return {**described, "type": "struct", "fields": _connect_fields(schema, kind)}
+        return {**connect_schema, "type": "struct", "fields": _connect_fields(schema, kind)}
     entry = _entry(schema, kind)
     if entry is not None:
-        # A map whose keys are not text; as optional, a key of text takes the same way.
+        # A map whose keys are not text. Optional, so that a text key takes the same path.
         keys, values = (_connect(schema, entry[name]["type"]) for name in ("key", "value"))
-        return {**described, "type": "map", "keys": {**keys, "optional": True}, "values": values}
+        return {
+            **connect_schema,
+            "type": "map",
+            "keys": {**keys, "optional": True},
+            "values": values,
+        }
     if kind["type"] == "array":
-        return {**described, "type": "array", "items": _connect(schema, kind["items"])}
+        return {**connect_schema, "type": "array", "items": _connect(schema, kind["items"])}
     if kind["type"] == "map":
-        return {**described, "type": "map", "values": _connect(schema, kind["values"])}
-    return {**described, "type": kind.get("connect.type") or _CONNECT_TYPES[kind["type"]]}
+        return {**connect_schema, "type": "map", "values": _connect(schema, kind["values"])}
+    return {**connect_schema, "type": kind.get("connect.type") or _CONNECT_TYPES[kind["type"]]}
 
 
 def _entry(schema: AvroSchema, kind: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the fields of the entries, where an array is ``AvroData``'s way to write a map."""
+    """Return the fields of an entry, if the array is a map in ``AvroData``'s notation."""
     if kind["type"] != "array":
         return None
     fields = schema.fields(kind["items"])
@@ -132,7 +137,7 @@ def _entry(schema: AvroSchema, kind: Mapping[str, Any]) -> Mapping[str, Any] | N
     return fields if is_entry else None
 
 
-def _named(kind: Mapping[str, Any]) -> tuple[str | None, Mapping[str, Any]]:
+def _name_and_parameters(kind: Mapping[str, Any]) -> tuple[str | None, Mapping[str, Any]]:
     parameters = dict(kind.get("connect.parameters") or {})
     logical = kind.get("logicalType")
     if logical == "decimal":

@@ -1,11 +1,11 @@
 """Records of Confluent's Avro converter: envelopes, transaction metadata, shape of a table.
 
-Which schemas a window's records were written with is known only when the records are read, and the
-registry is asked on the driver. So the format holds what is known so far: records of any other
-schema come out ``malformed``, and whoever meets one learns the schema and reads the window again
-(``apply/table/record_schemas.py``). In the long run nothing is read twice. Rejected: to ask for all
-ids before each window, which reads every record once more; to ask the registry by subject, which
-guesses the naming strategy.
+Only reading the records of a window shows which schemas they have, and only the driver asks the
+registry. So the format holds the schemas known so far. Records of any other schema come out
+``malformed``; the caller that meets one gets the schema and reads the window again
+(``apply/table/record_schemas.py``). In the long run nothing is read twice. Rejected: to look up all
+ids before each window, which reads every record once more. Also rejected: to look up schemas by
+subject, which guesses the naming strategy.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class AvroFormat:
 
     Attributes:
         schemas: By ``tag_of``. Whoever asks the registry adds to it; a schema never changes.
-        form: How values look, and what becomes of those that are too large.
+        form: The form of values on the wire, and the policy for those that are too large.
         rows: Reads the records of a table.
     """
 
@@ -70,9 +70,9 @@ class AvroFormat:
         )
 
     def foreign(self, value: Column, /) -> Column:
-        """See ``WireFormat``; the schema tells."""
-        known = sorted(self.schemas.items())
-        tags = [tag for tag, schema in known if is_foreign(schema.fields(schema.tree))]
+        """See ``WireFormat``; the record's schema decides."""
+        schemas = sorted(self.schemas.items())
+        tags = [tag for tag, schema in schemas if is_foreign(schema.fields(schema.tree))]
         return tag_of(value).isin(*tags) if tags else F.lit(False)
 
     def marks(self, encodings: Encodings) -> tuple[bytes, ...]:
@@ -81,7 +81,7 @@ class AvroFormat:
 
     def ordering(self, value: Column, names: Sequence[str]) -> Column:
         """See ``WireFormat``."""
-        found = F.array(*(F.lit(None).cast("string") for _ in names))
+        values = F.array(*(F.lit(None).cast("string") for _ in names))
         for tag, schema in sorted(self.schemas.items()):
             columns = {column.name: column for column in self.row_columns(schema, self.form)}
             if not columns.keys() >= set(names):
@@ -92,16 +92,16 @@ class AvroFormat:
                 F.coalesce(*(side.getField(name) for side in sides)).cast("string")
                 for name in names
             ]
-            found = F.when(tag_of(value) == F.lit(tag), F.array(*texts)).otherwise(found)
-        return found
+            values = F.when(tag_of(value) == F.lit(tag), F.array(*texts)).otherwise(values)
+        return values
 
     def may_leave_out(self, value: Column, /) -> Column:
-        """See ``WireFormat``; no octet tells a cell that is not there, only the schema does."""
+        """See ``WireFormat``; a missing cell has no octet, so only the schema shows it."""
         tags = [tag for tag, schema in sorted(self.schemas.items()) if side_in_cells(schema)]
         return tag_of(value).isin(*tags) if tags else F.lit(False)
 
     def key_body(self, key: Column) -> Column:
-        """Leave the schema's id out: a registry that was filled anew has others."""
+        """Drop the schema's id from a key: a newly filled registry has other ids."""
         return body_of(key)
 
     def schema_tag(self, value: Column, /) -> Column:
@@ -114,20 +114,22 @@ class AvroFormat:
 
     def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
         """See ``WireFormat``."""
-        known = self._known(tags).values()
-        rows = (self.row_columns(schema, self.form) for schema in known)
-        found = map(nullable_defaults_in_avro, rows)
-        return tuple({name: None for names in found for name in names})
+        schemas = self._known(tags).values()
+        rows = (self.row_columns(schema, self.form) for schema in schemas)
+        names_by_schema = map(nullable_defaults_in_avro, rows)
+        return tuple({name: None for names in names_by_schema for name in names})
 
     def shown(self, samples: Samples) -> Shown:
-        """See ``WireFormat``; schemas in the order of their ids, as they were registered."""
+        """See ``WireFormat``; schemas in the order of their ids, the order of registration."""
         form = self.form.with_policy(samples.too_large or self.form.too_large)
         values, keys = self._known(samples.value_tags), self._known(samples.key_tags)
         versions = {tag: self.row_columns(schema, form) for tag, schema in values.items()}
-        of_keys = {tag: record_columns(one, one.tree, form) for tag, one in keys.items()}
-        columns = merged(versions, of_keys)
+        key_versions = {tag: record_columns(one, one.tree, form) for tag, one in keys.items()}
+        columns = merged(versions, key_versions)
         names = {name: None for schema in keys.values() for name in schema.fields(schema.tree)}
-        versions = {tag: found for tag, found in versions.items() if found}
+        versions = {
+            tag: schema_columns for tag, schema_columns in versions.items() if schema_columns
+        }
         fields = tuple(column.name for column in columns)
         cells = {side_in_cells(values[tag]) for tag in versions}
         return Shown(
@@ -149,18 +151,18 @@ class AvroFormat:
     def sides(
         self, value: Column, schemas: Mapping[bytes, AvroSchema], row: StructType
     ) -> tuple[Column, ...]:
-        """Read rows of records as far as they have them: after a change, then before it."""
-        wanted = StructType([StructField("after", row), StructField("before", row)])
-        read = read_avro(value, schemas, wanted, strict=False)
-        return tuple(read.getField(side) for side in wanted.names)
+        """Read the rows that records have: the one after a change, the one before it."""
+        spark_type = StructType([StructField("after", row), StructField("before", row)])
+        read = read_avro(value, schemas, spark_type, strict=False)
+        return tuple(read.getField(side) for side in spark_type.names)
 
     def _known(self, tags: Collection[bytes]) -> dict[bytes, AvroSchema]:
         return {tag: self.schemas[tag] for tag in sorted(tags)}
 
-    def _fields(self, value: Column, wanted: StructType) -> Column:
-        return read_avro(value, dict(sorted(self.schemas.items())), wanted, strict=False)
+    def _fields(self, value: Column, spark_type: StructType) -> Column:
+        return read_avro(value, dict(sorted(self.schemas.items())), spark_type, strict=False)
 
 
 def _malformed() -> Column:
-    read = F.coalesce(is_read(F.col("_read")), F.lit(False))
-    return (F.col("value").isNotNull() & ~read).alias("malformed")
+    is_whole = F.coalesce(is_read(F.col("_read")), F.lit(False))
+    return (F.col("value").isNotNull() & ~is_whole).alias("malformed")

@@ -1,10 +1,10 @@
-"""Rows and keys of Avro records, each read with the schema it was written with.
+"""Read rows and keys of Avro records, each with its writer's schema.
 
-A batch may hold records of several schema versions, old and new interleaved (a connector that was
-restarted, partitions read at different speed). One ``from_avro`` per schema, chosen by the record's
-first five octets; Spark evaluates the branch that holds. All branches have one type
-(``avro_schema``). Rejected: a frame per schema and their union; the window would be read once per
-schema.
+A batch may hold records of several schema versions, old and new interleaved (after a restart of the
+connector, or with partitions read at different speed). There is one ``from_avro`` per schema, and
+the record's first five octets choose it; Spark evaluates only that branch. All branches have one
+type (``avro_schema``). Rejected: a frame per schema and their union; the window would be read once
+per schema.
 
 Source: Confluent wire format (octet 0, then the schema's id as four octets, then the record).
 """
@@ -51,60 +51,61 @@ def body_of(octets: Column) -> Column:
 
 
 def read_avro(
-    octets: Column, schemas: Mapping[bytes, AvroSchema], wanted: StructType, *, strict: bool
+    octets: Column, schemas: Mapping[bytes, AvroSchema], spark_type: StructType, *, strict: bool
 ) -> Column:
-    """Read ``wanted`` of records, each by its own schema.
+    """Read the fields of a type from records, each by its own schema.
 
     Args:
         octets: Records in Confluent's wire format.
-        schemas: What they may have been written with, by ``tag_of``.
-        wanted: Fields with the type that each must be read as.
+        schemas: The schemas that may have written them, by ``tag_of``.
+        spark_type: Fields to read, each with its type.
         strict: Whether a record that cannot be read, or has none of the schemas, fails the job;
-            else it gives nulls.
+            else it gives NULLs.
 
     Returns:
-        A struct of ``wanted`` and what ``is_read`` asks; null where there is no record.
+        A struct of ``spark_type`` and the marks that ``is_read`` checks; NULL where there is no
+        record.
     """
     body = F.concat(body_of(octets), F.lit(END_MARK))
-    # The nulls to begin with give the type, and the way out when no schema is known yet.
-    kind = StructType([*wanted, *_MARKS])
-    read = F.when(octets.isNull(), F.lit(None).cast(kind))
+    # The first NULL branch gives the type, and the result while no schema is known yet.
+    marked_type = StructType([*spark_type, *_MARKS])
+    read = F.when(octets.isNull(), F.lit(None).cast(marked_type))
     for tag, schema in schemas.items():
-        own = as_written(schema, wanted)
+        own = as_written(schema, spark_type)
         options = {
             "mode": "FAILFAST" if strict else "PERMISSIVE",
             "avroSchema": reader_schema(schema, own),
         }
         of_schema = from_avro(body, schema.text, options)
-        if own != wanted:
-            read_so = StructType([*own, *_MARKS])
-            of_schema = _as_wanted(of_schema, read_so, kind)
+        if own != spark_type:
+            own_marked_type = StructType([*own, *_MARKS])
+            of_schema = _as_type(of_schema, own_marked_type, marked_type)
         read = read.when(tag_of(octets) == F.lit(tag), of_schema)
     unknown = F.raise_error(F.lit(f"{CONVERSION_FAILED}: a record of a schema that is not known"))
-    # Strict: a null would pass for a row that was deleted.
+    # Strict: a NULL would look like a deleted row.
     return read.otherwise(unknown) if strict else read
 
 
 def is_read(read: Column) -> Column:
-    """Condition over what ``read_avro`` gives: all of the record could be read, and nothing more.
+    """Return, over ``read_avro``, whether the whole record could be read, and nothing followed it.
 
-    Null where nothing could be read.
+    NULL where nothing could be read.
     """
     return read.getField(READ) & F.coalesce(read.getField(END) == F.lit(END_MARK), F.lit(True))
 
 
-def _as_wanted(value: Column, own: DataType, wanted: DataType) -> Column:
-    """Return a value as text where it is none: as JSON shows it."""
-    if own == wanted:
+def _as_type(value: Column, own: DataType, spark_type: DataType) -> Column:
+    """Return a value in a type that has text in place of other types: their JSON text."""
+    if own == spark_type:
         return value
-    if isinstance(own, StructType) and isinstance(wanted, StructType):
+    if isinstance(own, StructType) and isinstance(spark_type, StructType):
         parts = (
-            _as_wanted(value.getField(one.name), one.dataType, other.dataType).alias(one.name)
-            for one, other in zip(own, wanted, strict=True)
+            _as_type(value.getField(one.name), one.dataType, other.dataType).alias(one.name)
+            for one, other in zip(own, spark_type, strict=True)
         )
         return F.when(value.isNotNull(), F.struct(*parts))
     if isinstance(own, AtomicType) and not isinstance(own, BinaryType):
-        return value.cast(wanted)
+        return value.cast(spark_type)
     return F.get_json_object(F.to_json(F.struct(value.alias("value"))), "$.value")
 
 
@@ -116,9 +117,9 @@ class AvroRows:
     """Reads Avro records of one table.
 
     Attributes:
-        values: What the batch's values were written with, by ``tag_of``.
-        keys: The same of its keys.
-        header: How a header shows a key.
+        values: Schemas of the batch's values, by ``tag_of``.
+        keys: Schemas of the batch's keys, by ``tag_of``.
+        header: The form of keys in headers.
         cells: See ``RowReader``.
     """
 
@@ -129,17 +130,17 @@ class AvroRows:
 
     @property
     def bare_keys(self) -> bool:
-        """Keys of one schema are equal exactly when their octets are."""
+        """Return whether keys have one schema: then they are equal exactly if their octets are."""
         return len(self.keys) <= 1
 
     def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
         """See ``RowReader``."""
         row = wire(columns, cells=self.cells)
-        wanted = StructType([StructField(name, row) for name in names])
-        return read_avro(value, self.values, wanted, strict=True)
+        spark_type = StructType([StructField(name, row) for name in names])
+        return read_avro(value, self.values, spark_type, strict=True)
 
     def lacks(self, value: Column, _: str, tags: Collection[bytes], /) -> Column:
-        """See ``RowReader``; a record has the fields of its schema, no more and no less."""
+        """See ``RowReader``; a record has exactly the fields of its schema."""
         return tag_of(value).isin(*tags) if tags else F.lit(False)
 
     def schema_of(self, value: Column, /) -> Column:
@@ -152,21 +153,21 @@ class AvroRows:
 
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
         """See ``RowReader``."""
-        wanted = wire(columns, cells=self.cells)
-        read = read_avro(key, self.keys, wanted, strict=True)
+        spark_type = wire(columns, cells=self.cells)
+        read = read_avro(key, self.keys, spark_type, strict=True)
         refused = F.raise_error(F.lit(f"{CONVERSION_FAILED}: column '{columns[0].name}': {_KEY}"))
 
         def whole(one: Column) -> Column:
             return F.when(one.isNull() | is_read(one), one).otherwise(refused)
 
-        # Named by a lambda, the key is read once.
+        # A lambda's argument is computed once, so the key is read once.
         return F.transform(F.array(read), whole)[0]
 
     def header_columns(self, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
         """Return the key columns in JSON's form."""
-        shown = {
+        columns_by_name = {
             column.name: column
             for schema in self.keys.values()
             for column in record_columns(schema, schema.tree, self.header)
         }
-        return tuple(shown.get(column.name, column) for column in columns)
+        return tuple(columns_by_name.get(column.name, column) for column in columns)

@@ -1,15 +1,15 @@
-"""Avro schemas of the registry: what they name, and what is read of a record written with one.
+"""Avro schemas of the registry: their named types, and the reader schemas for their records.
 
-``from_avro`` takes two schemas, the writer's and the reader's, and Avro's own resolution skips what
-the reader does not name: reading ``op`` and positions does not build the row, reading ``after``
-does not build ``source``. So each use has a reader schema of its own, made here from the writer's
-names. All of its fields are ``["null", T]``: records of any schema version then give one Spark
-type, and a field that an old version lacks is null. Avro also widens for us (int to long, float to
-double).
+``from_avro`` takes two schemas, the writer's and the reader's. Avro's own resolution skips what the
+reader does not name: reading ``op`` and positions does not build the row, reading ``after`` does
+not build ``source``. So each use has its own reader schema, which this module builds with the
+writer's names. All of its fields are ``["null", T]``. So records of any schema version give one
+Spark type, and a field that an old version lacks is NULL. Avro also widens types (int to long,
+float to double).
 
-Rejected: the reader schema without the writer's record names (resolution inside a union goes by
-name), and the schema as the registry has it (logical types would become Spark decimals and
-timestamps, with Spark's rules for what overflows instead of ours).
+Rejected: a reader schema without the writer's record names; resolution inside a union goes by name.
+Also rejected: the schema as the registry has it; its logical types would become Spark decimals and
+timestamps, with Spark's rules for values that overflow instead of ours.
 
 Source: Avro specification, "Schema Resolution"; Spark's ``AvroDataToCatalyst`` (option
 ``avroSchema`` is the reader's).
@@ -50,14 +50,14 @@ _OF_SPARK: Mapping[type[DataType], str] = {
     BinaryType: "bytes",
 }
 READ = "_read"
-"""A field that only reader schemas have: true in every record that could be read."""
+"""A field of reader schemas only: true in every record that could be read."""
 
 _READ_FIELD = {"name": READ, "type": "boolean", "default": True}
 
 END = "_end"
-"""A field behind all others of a record: Avro's reader stops where a record ends, so octets behind
-it would be passed over. ``END_MARK`` is put behind each record, and what is read here is something
-else where the record has octets more or less."""
+"""A field behind all other fields of a record. Avro's reader stops where a record ends, and would
+ignore octets behind it. So each record gets ``END_MARK`` behind it; if the record has octets more
+or less, this field reads something else."""
 
 END_MARK = b"\xf5\x00end\xff\x80\xfa"
 _END_TYPE = {"type": "fixed", "name": "lakeingest.End", "size": len(END_MARK)}
@@ -66,10 +66,10 @@ _END_FIELD = {"name": END, "type": ["null", _END_TYPE], "default": None}
 
 @dataclass(frozen=True)
 class AvroSchema:
-    """A schema of the registry with its named types found.
+    """A schema of the registry with its named types.
 
     Attributes:
-        tree: The schema, names in full, references to named types left as they are.
+        tree: The schema with full names; references to named types stay as they are.
         names: Definition of each named type.
         text: The schema that Spark reads records with: structure only, and ``END``.
     """
@@ -83,18 +83,18 @@ class AvroSchema:
         """Parse a schema; references to other subjects must be in it already.
 
         Raises:
-            ValueError: It is not an Avro schema.
+            ValueError: The text is not an Avro schema.
         """
         names: dict[str, Mapping[str, Any]] = {}
         tree = _resolved(json.loads(text), "", names)
         return cls(tree, names, json.dumps(_with_end(_bare(tree))))
 
     def definition(self, kind: Any) -> Any:
-        """Return a type with a reference replaced by what it names."""
+        """Return a type, with a reference replaced by its definition."""
         return self.names.get(kind, kind) if isinstance(kind, str) else kind
 
     def present(self, kind: Any) -> Any:
-        """Return the type of a value that is there: a union's one branch that is not null."""
+        """Return the type of a value that is not null: of a union, its one other branch."""
         kind = self.definition(kind)
         if not isinstance(kind, list):
             return kind
@@ -102,7 +102,7 @@ class AvroSchema:
         return self.definition(branches[0]) if len(branches) == 1 else branches
 
     def fields(self, kind: Any) -> Mapping[str, Mapping[str, Any]]:
-        """Return the fields of a record type by name; of anything else none."""
+        """Return the fields of a record type by name; of any other type none."""
         kind = self.present(kind)
         if not isinstance(kind, dict) or kind["type"] != "record":
             return {}
@@ -110,15 +110,15 @@ class AvroSchema:
 
 
 def _resolved(schema: Any, space: str, names: dict[str, Mapping[str, Any]]) -> Any:
-    """Spell all names in full and note what they define."""
+    """Spell all names in full, and collect the definitions."""
     if isinstance(schema, str):
         if schema in PRIMITIVES:
             return schema
-        meant = meanings(schema, space)
-        for full in meant:
+        candidates = meanings(schema, space)
+        for full in candidates:
             if full in names:
                 return full
-        message = f"the Avro schema refers to a type it does not define: {meant[0]}"
+        message = f"the Avro schema refers to a type it does not define: {candidates[0]}"
         raise ValueError(message)
     if isinstance(schema, list):
         return [_resolved(branch, space, names) for branch in schema]
@@ -136,19 +136,19 @@ def _resolved(schema: Any, space: str, names: dict[str, Mapping[str, Any]]) -> A
         resolved = _resolved(kind, space, names)
         return {**schema, "type": resolved} if isinstance(resolved, str) else resolved
     full = full_name(schema, space)
-    known: dict[str, Any] = {**schema, "name": full}
-    # Before its fields: a record may hold itself.
-    names[full] = known
+    definition: dict[str, Any] = {**schema, "name": full}
+    # Before its fields: a record may contain itself.
+    names[full] = definition
     inner = full.rpartition(".")[0]
     if kind == "record":
-        known["fields"] = [
+        definition["fields"] = [
             {**item, "type": _resolved(item["type"], inner, names)} for item in schema["fields"]
         ]
-    return known
+    return definition
 
 
 def _bare(kind: Any) -> Any:
-    """Return structure and names only: nothing that would make Spark choose another type."""
+    """Return structure and names only: the rest could make Spark choose another type."""
     if isinstance(kind, str):
         return kind
     if isinstance(kind, list):
@@ -168,7 +168,7 @@ def _bare(kind: Any) -> Any:
 
 
 def _with_end(bare: Any) -> Any:
-    """Add ``END`` to a record, unless it holds itself: its inner ones have none."""
+    """Add ``END`` to a record, unless it contains itself: its inner records have no ``END``."""
     if not isinstance(bare, dict) or bare["type"] != "record":
         return bare
     if json.dumps(bare["name"]) in json.dumps(bare["fields"]):
@@ -178,40 +178,40 @@ def _with_end(bare: Any) -> Any:
 
 @dataclass
 class _Reader:
-    """Writes one reader schema; a named type is defined where it first stands."""
+    """Writes one reader schema; a named type is defined at its first use."""
 
     schema: AvroSchema
     defined: set[str] = field(default_factory=set)
 
-    def type_of(self, wanted: DataType, kind: Any) -> Any:
-        """Return the reader's type for ``wanted`` where the writer has ``kind`` (null: nothing)."""
+    def type_of(self, spark: DataType, kind: Any) -> Any:
+        """Return the reader's type for ``spark`` where the writer has ``kind`` (None: nothing)."""
         kind = self.schema.present(kind) if kind is not None else None
         if isinstance(kind, list):
-            # A union of several types: as the writer has it, Spark gives it its own struct.
+            # Keep a union of several types as the writer has it: Spark makes a struct of it.
             return [_bare(branch) for branch in kind]
         if isinstance(kind, dict) and kind["type"] in ("enum", "fixed"):
             return self._once(kind, _bare(kind))
-        if isinstance(wanted, ArrayType):
+        if isinstance(spark, ArrayType):
             items = kind["items"] if kind else None
-            return {"type": "array", "items": self.nullable(wanted.elementType, items)}
-        if isinstance(wanted, MapType):
+            return {"type": "array", "items": self.nullable(spark.elementType, items)}
+        if isinstance(spark, MapType):
             values = kind["values"] if kind else None
-            return {"type": "map", "values": self.nullable(wanted.valueType, values)}
-        if isinstance(wanted, StructType):
+            return {"type": "map", "values": self.nullable(spark.valueType, values)}
+        if isinstance(spark, StructType):
             name = kind["name"] if kind else f"absent{len(self.defined)}"
-            fields = self.fields(wanted, self.schema.fields(kind) if kind else {})
+            fields = self.fields(spark, self.schema.fields(kind) if kind else {})
             record = {"type": "record", "name": name, "fields": list(fields)}
             return self._once({"name": name}, record)
-        return _OF_SPARK.get(type(wanted), "string")
+        return _OF_SPARK.get(type(spark), "string")
 
-    def nullable(self, wanted: DataType, kind: Any) -> list[Any]:
-        return ["null", self.type_of(wanted, kind)]
+    def nullable(self, spark: DataType, kind: Any) -> list[Any]:
+        return ["null", self.type_of(spark, kind)]
 
     def fields(
-        self, wanted: StructType, known: Mapping[str, Mapping[str, Any]]
+        self, spark_type: StructType, writer_fields: Mapping[str, Mapping[str, Any]]
     ) -> Iterator[dict[str, Any]]:
-        for item in wanted:
-            kind = known[item.name]["type"] if item.name in known else None
+        for item in spark_type:
+            kind = writer_fields[item.name]["type"] if item.name in writer_fields else None
             yield {
                 "name": item.name,
                 "type": self.nullable(item.dataType, kind),
@@ -235,35 +235,35 @@ _OF_AVRO: Mapping[str, DataType] = {
 }
 
 
-def as_written(schema: AvroSchema, wanted: StructType, kind: Any = None) -> StructType:
-    """Return ``wanted`` with the writer's type for each text that is none there.
+def as_written(schema: AvroSchema, spark_type: StructType, kind: Any = None) -> StructType:
+    """Return ``spark_type`` with the writer's type in place of text, where the writer has no text.
 
-    Avro makes no text of a number or a record, Spark does.
+    Avro does not convert a number or a record to text, Spark does.
 
     Args:
-        schema: What the record was written with.
-        wanted: What is read of it.
-        kind: The type that ``wanted`` is read of; null: the whole record.
+        schema: The schema of the record.
+        spark_type: The fields to read of it.
+        kind: The type to read ``spark_type`` from; None: the whole record.
     """
-    known = schema.fields(schema.tree if kind is None else kind)
+    writer_fields = schema.fields(schema.tree if kind is None else kind)
 
     def own(item: StructField) -> StructField:
-        if item.name not in known:
+        if item.name not in writer_fields:
             return item
-        written = _as_written(schema, item.dataType, known[item.name]["type"])
+        written = _as_written(schema, item.dataType, writer_fields[item.name]["type"])
         return StructField(item.name, written, item.nullable)
 
-    return StructType(list(map(own, wanted)))
+    return StructType(list(map(own, spark_type)))
 
 
-def _as_written(schema: AvroSchema, wanted: DataType, kind: Any) -> DataType:
-    if isinstance(wanted, StructType):
-        return as_written(schema, wanted, kind)
-    return _spark_of(schema, kind) if isinstance(wanted, StringType) else wanted
+def _as_written(schema: AvroSchema, spark: DataType, kind: Any) -> DataType:
+    if isinstance(spark, StructType):
+        return as_written(schema, spark, kind)
+    return _spark_of(schema, kind) if isinstance(spark, StringType) else spark
 
 
 def _spark_of(schema: AvroSchema, kind: Any) -> DataType:
-    """Return the type of a value as it was written; text of what has none of its own."""
+    """Return the writer's type of a value in Spark; text if Spark has no such type."""
     present = schema.present(kind)
     name = present["type"] if isinstance(present, dict) else present
     if name == "record":
@@ -276,16 +276,16 @@ def _spark_of(schema: AvroSchema, kind: Any) -> DataType:
     return _OF_AVRO.get(name, StringType()) if isinstance(name, str) else StringType()
 
 
-def reader_schema(schema: AvroSchema, wanted: StructType) -> str:
-    """Return the schema that reads ``wanted`` of a record, ``READ`` and ``END`` beside it.
+def reader_schema(schema: AvroSchema, spark_type: StructType) -> str:
+    """Return the schema that reads ``spark_type`` of a record, and ``READ`` and ``END``.
 
     Args:
-        schema: What the record was written with; anything but a record gives null fields.
-        wanted: Fields by name with the type that Spark shall see; the writer may lack them.
+        schema: The schema of the record; anything but a record gives NULL fields.
+        spark_type: Fields by name with the type that Spark shall see; the writer may lack them.
     """
     top = schema.present(schema.tree)
     name = top["name"] if isinstance(top, dict) and top["type"] == "record" else "none"
-    fields = _Reader(schema, {name}).fields(wanted, schema.fields(top))
+    fields = _Reader(schema, {name}).fields(spark_type, schema.fields(top))
     return json.dumps(
         {"type": "record", "name": name, "fields": [*fields, _READ_FIELD, _END_FIELD]}
     )

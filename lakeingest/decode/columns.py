@@ -1,4 +1,4 @@
-"""The columns of a source table, from a declared DDL, a Connect schema or a sample of JSON."""
+"""Find the columns of a source table, from a declared DDL, a Connect schema or a sample of JSON."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class SourceColumn:
     """One column, as the events show it.
 
     Attributes:
-        name: In the events and in the lake.
+        name: Name in the events and in the lake.
         type: Its logical type.
-        nullable: Whether the source lets it be NULL; null where nothing tells.
-        default: Its ``DEFAULT`` as the records' schema has it, in JSON; null where there is none,
-            or nothing tells.
+        nullable: Whether the source lets it be NULL; None: not known.
+        default: Its ``DEFAULT`` as the records' schema has it, in JSON; None where there is none,
+            or it is not known.
     """
 
     name: str
@@ -57,9 +57,10 @@ class SourceColumn:
 
 @dataclass(frozen=True)
 class Encodings:
-    """What decoding must be told: how the connector writes what is not on the wire, and policies.
+    """Settings for decoding: how the connector writes what the wire does not show, and policies.
 
-    The policies stand here because a table may have its own, as it goes through the same places.
+    The policies are here because a table may have its own, and they go the same way as the
+    settings.
 
     Attributes:
         decimal: ``decimal.handling.mode``: precise, string or double.
@@ -67,8 +68,8 @@ class Encodings:
         placeholder: ``unavailable.value.placeholder``.
         time: ``time.precision.mode``, all of Debezium's.
         decimal_format: ``decimal.format`` of JsonConverter: BASE64 or NUMERIC.
-        infinite: What becomes of times that no lake holds; see ``logical_type.Site``.
-        ambiguous: What a NULL is that may stand for an unchanged value: null, keep or fail.
+        infinite: Policy for times that no lake can store; see ``logical_type.Site``.
+        ambiguous: Meaning of a NULL that may stand for an unchanged value: null, keep or fail.
     """
 
     decimal: str = "precise"
@@ -86,10 +87,11 @@ class Encodings:
         return self.placeholder.encode()
 
     def json_marks(self) -> tuple[str, ...]:
-        """Return the texts one of which a JSON record with an unavailable value contains.
+        """Return the marks: a JSON record with an unavailable value contains one of these texts.
 
         The variants of the placeholder per declared type are in Debezium's
-        ``PostgresValueConverter``; see the README's table of limits for those sent as null.
+        ``PostgresValueConverter``; for the types that it sends as NULL, see the README's table of
+        limits.
         """
         raw = self.placeholder_bytes()
         text = _json_text(raw.decode(errors="replace"))
@@ -105,10 +107,10 @@ class Encodings:
         return tuple(dict.fromkeys(marks))
 
     def avro_marks(self) -> tuple[bytes, ...]:
-        """Return the octets one of which an Avro record with an unavailable value contains.
+        """Return the marks: an Avro record with an unavailable value contains one of these octets.
 
-        Text and bytea stand in Avro as they are; the byte codes of an integer array are zigzag
-        numbers there: those of six bits take one octet, the rest two.
+        Avro has text and bytea as they are. It has the byte codes of an integer array as zigzag
+        numbers: those of six bits take one octet, the rest two.
         """
         raw = self.placeholder_bytes()
         text = raw.decode(errors="replace")
@@ -116,27 +118,27 @@ class Encodings:
         codes = [bytes([n] if n < 128 else [n & 0x7F | 0x80, n >> 7]) for n in zigzag]
         marks = (
             raw,
-            # Octets that are no text were replaced when Debezium made one of them.
+            # Debezium replaced octets that are not text when it made text of them.
             text.encode(),
             _json_text(text).encode(),
             b"".join(codes),
-            # Elements that may be null stand behind the number of their branch, 1, written as 2.
+            # A nullable element follows the number of its branch: 1, written as 2.
             b"\x02".join(codes),
             self.uuid_mark().encode(),
         )
         return tuple(dict.fromkeys(marks))
 
     def codes(self) -> tuple[int, ...]:
-        """Return the placeholder's octets as Java's signed bytes, which stand in integer arrays."""
+        """Return the placeholder's octets as Java's signed bytes, as integer arrays have them."""
         return tuple(code - 256 if code > 127 else code for code in self.placeholder_bytes())
 
     def hstore_mark(self) -> str:
-        """Return the JSON text that stands for an hstore in mode ``json``."""
+        """Return the JSON text of an unavailable hstore in mode ``json``."""
         text = _json_text(self.placeholder_bytes().decode(errors="replace"))
         return f'{{"{text}":"{text}"}}'
 
     def uuid_mark(self) -> str:
-        """Return the name-based UUID (version 3, no namespace) that stands in ``uuid[]``."""
+        """Return the name-based UUID (version 3, no namespace) of an unavailable ``uuid[]``."""
         digest = bytearray(hashlib.md5(self.placeholder_bytes(), usedforsecurity=False).digest())
         digest[6] = digest[6] & 0x0F | 0x30
         digest[8] = digest[8] & 0x3F | 0x80
@@ -147,17 +149,18 @@ class Encodings:
 def _json_text(text: str) -> str:
     """Return the text as Jackson writes it inside quotes (control characters in upper case)."""
     escaped = json.dumps(text, ensure_ascii=False)[1:-1]
-    return re.sub(r"\\u00(..)", lambda found: found[0][:4] + found[1].upper(), escaped)
+    return re.sub(r"\\u00(..)", lambda match: match[0][:4] + match[1].upper(), escaped)
 
 
 _LARGE = re.compile(re.escape(DECIMAL) + r"\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
 
 
 def declared(schema: StructType, encodings: Encodings) -> tuple[SourceColumn, ...]:
-    """Columns of a declared schema; a field's comment may name its Debezium semantic type.
+    """Return the columns of a declared schema; a field's comment may name its semantic type.
 
     Raises:
-        ConfigError: A type cannot be read from JSON, or the comment's type does not give it.
+        ConfigError: A type cannot be read from JSON, or differs from the type that the comment
+            names.
     """
     columns = []
     for spec in schema:
@@ -174,7 +177,7 @@ def declared(schema: StructType, encodings: Encodings) -> tuple[SourceColumn, ..
 
 
 def _named(comment: str, spark: DataType) -> LogicalType | None:
-    """Return the type that a comment names; null where it is a comment like any other."""
+    """Return the type that a comment names; None for any other comment."""
     if comment == decimals.VARIABLE and isinstance(spark, DecimalType):
         return JSON.variable(spark)
     if comment == decimals.UNSIGNED and isinstance(spark, DecimalType):
@@ -211,11 +214,11 @@ _BY_MODE: Mapping[str, Mapping[type[DataType], str]] = {
 }
 _ADAPTIVE: Mapping[type[DataType], str] = {
     DateType: "io.debezium.time.Date",
-    # PostgreSQL's; timestamp(3) and less, and MySQL's DATETIME, need a comment.
+    # PostgreSQL's type. timestamp(3) and less, and MySQL's DATETIME, need a comment.
     TimestampNTZType: "io.debezium.time.MicroTimestamp",
     TimestampType: "io.debezium.time.ZonedTimestamp",
 }
-"""What a declared type is on the wire, in the modes that do not say otherwise."""
+"""Semantic name of a declared type, in the modes without their own name for it."""
 
 
 def _of_spark(kind: DataType, encodings: Encodings, column: str) -> LogicalType:
@@ -250,7 +253,7 @@ def _of_spark(kind: DataType, encodings: Encodings, column: str) -> LogicalType:
 
 
 def from_connect(fields: Iterable[Mapping[str, Any]], form: Form) -> tuple[SourceColumn, ...]:
-    """Columns of the fields of a Connect struct, taken out of their cells where they come in such.
+    """Return the columns of the fields of a Connect struct, without their cells if they have any.
 
     Args:
         fields: Field schemas as JsonConverter writes them: ``field``, ``type``, ``name``,
@@ -263,8 +266,8 @@ def from_connect(fields: Iterable[Mapping[str, Any]], form: Form) -> tuple[Sourc
 
 def _column(item: Mapping[str, Any], form: Form) -> SourceColumn:
     default = item.get("default")
-    told = None if default is None else json.dumps(default)
-    return SourceColumn(item["field"], _of_connect(item, form), item.get("optional"), told)
+    default_json = None if default is None else json.dumps(default)
+    return SourceColumn(item["field"], _of_connect(item, form), item.get("optional"), default_json)
 
 
 def _of_connect(spec: Mapping[str, Any], form: Form) -> LogicalType:
@@ -291,23 +294,23 @@ def _of_connect(spec: Mapping[str, Any], form: Form) -> LogicalType:
 
 
 def of_json(kinds: Mapping[str, str]) -> tuple[SourceColumn, ...]:
-    """Columns from names of Connect primitives, as inferred from bare JSON."""
+    """Return the columns from names of Connect primitives, as inferred from bare JSON."""
     return tuple(SourceColumn(name, PRIMITIVES[kind]) for name, kind in kinds.items())
 
 
 Versions = Mapping[bytes, Iterable[SourceColumn]]
-"""Columns by what names their schema, in the order in which the schemas were made."""
+"""Columns by the tag of their schema, in the order in which the schemas were made."""
 
 _NONE: Versions = {}
 
 
 def merged(versions: Versions, keys: Versions = _NONE) -> tuple[SourceColumn, ...]:
-    """Return all columns of a batch's schemas, the widest type each; see ``versions.py``.
+    """Return all columns of a batch's schemas, each with its widest type; see ``versions.py``.
 
     Args:
         versions: Columns of the rows.
-        keys: Columns of the record keys, where those have schemas of their own; of one that no row
-            has, nothing is returned.
+        keys: Columns of the record keys, where those have their own schemas. A key column that no
+            row has is not returned.
     """
     columns: dict[str, SourceColumn] = {}
     kinds: dict[str, dict[bytes, LogicalType]] = {}

@@ -1,6 +1,6 @@
-"""Types made of others: arrays, maps, structs; vectors and geometries are nothing else.
+"""Types composed of others: arrays, maps, structs; vectors and geometries are composed, too.
 
-Connect's converters write a map as an object only if its keys are text that must be there. Any
+Connect's converters write a map as an object only if its keys are text that is never NULL. Any
 other map (a sparse vector's, by dimension) is an array of entries: pairs in JSON, records in Avro.
 """
 
@@ -49,7 +49,7 @@ def pairs(key: LogicalType, value: LogicalType) -> LogicalType:
     """Return a map that JSON shows as ``[[key, value], …]``."""
 
     def item(text: Column, kind: LogicalType, site: Site) -> Column:
-        # Both stand in one array, so they are read as text first.
+        # One array has both key and value, so they are read as text first.
         read = checked(kind.name, lambda value: value.cast(kind.wire))
         return kind.convert(read(text, site), site)
 

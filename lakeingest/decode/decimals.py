@@ -1,11 +1,12 @@
 """Decimals: Connect's ``Decimal``, Debezium's ``VariableScaleDecimal``, in bytes, numbers and text.
 
-Spark holds 38 digits. MySQL has 65, PostgreSQL's unconstrained ``numeric`` 131,072: what may be too
-large is text where the user says so (``lakeingest.decimal.too.large``), else a value that is too
-large stops the run. Rejected: ``double``, which is another number, and rounding the scale away.
+Spark stores 38 digits. MySQL has 65, PostgreSQL's unconstrained ``numeric`` 131,072. Types that may
+be too large are text where the user says so (``lakeingest.decimal.too.large``); else a value that
+is too large stops the run. Rejected: ``double``, which is another number, and rounding the scale
+away.
 
-``VariableScaleDecimal`` is text unless a DDL declares how many digits to expect: each value has a
-scale of its own, and text keeps it (``1.50`` is not ``1.5`` in PostgreSQL either).
+``VariableScaleDecimal`` is text unless a DDL declares how many digits to expect: each value has its
+own scale, and text keeps it (``1.50`` is not ``1.5`` in PostgreSQL either).
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from lakeingest.decode.number import decimal_from_bytes, decimal_text, exactly
 from lakeingest.decode.octets import RAW, base64
 
 DIGITS = 38
-"""What Spark's decimals hold."""
+"""Most digits of Spark's decimals."""
 
 VARIABLE = "io.debezium.data.VariableScaleDecimal"
 VARIABLE_NAME = "variable decimal"
 UNSIGNED = "bigint unsigned"
-"""Comment of a DECIMAL(20,0) that comes as ``bigint.unsigned.handling.mode=long`` writes it."""
+"""Comment of a DECIMAL(20,0) column in wire mode ``bigint.unsigned.handling.mode=long``."""
 
 _SCALE = "scale "
 _OWN_SCALE = "own scale"
@@ -60,8 +61,8 @@ def decimal(precision: int, scale: int, mode: str = "precise") -> LogicalType:
     Args:
         precision: Digits.
         scale: Digits after the point; see ``shape``.
-        mode: ``precise`` (base64 bytes), ``string`` or ``double`` (JSON number, also what
-            JsonConverter's ``decimal.format=NUMERIC`` writes).
+        mode: ``precise`` (base64 bytes), ``string`` or ``double`` (JSON number; JsonConverter's
+            ``decimal.format=NUMERIC`` writes the same).
     """
     spark = shape(precision, scale)
     name = _name(spark)
@@ -74,10 +75,10 @@ def decimal(precision: int, scale: int, mode: str = "precise") -> LogicalType:
 
 
 def _unrounded(text: Column, spark: DecimalType) -> Column:
-    """Return decimal text, also with an exponent, as ``spark``; null if too large or finer.
+    """Return decimal text, also with an exponent, as ``spark``; NULL if too large or finer.
 
-    The cast rounds. A number that is rounded has other significant digits than before, and where
-    these are the same, nothing but zeros was dropped.
+    The cast rounds. Rounding changes the significant digits of a number; if they are the same
+    before and after, the cast dropped only zeros.
     """
     stored = text.cast(spark)
     return F.when(_significant(text) == _significant(stored.cast(_TEXT)), stored)
@@ -89,20 +90,20 @@ def _significant(text: Column) -> Column:
 
 
 def shape(precision: int, scale: int) -> DecimalType:
-    """Return what the lake stores decimals of a source as, with 38 digits at most.
+    """Return the lake's type for decimals of a source, with at most 38 digits.
 
     Args:
         precision: Digits that the source keeps.
-        scale: Digits after the point. Negative: it rounds to hundreds or more (``NUMBER(5,-2)``
-            holds 1234500); above the precision: zeros follow the point (``NUMBER(3,5)``). Spark has
-            neither, but types with room for them.
+        scale: Digits after the point. Negative: the source rounds to hundreds or more
+            (``NUMBER(5,-2)`` holds 1234500). Above the precision: zeros follow the point
+            (``NUMBER(3,5)``). Spark has neither, but it has types with room for them.
     """
     digits = digits_of(precision, scale)
     return DecimalType(min(digits, DIGITS), min(max(scale, 0), DIGITS))
 
 
 def digits_of(precision: int, scale: int) -> int:
-    """Return how many digits a decimal type must have that holds all of a source's."""
+    """Return how many digits a decimal type needs for all values of a source's type."""
     return max(precision, scale) if scale >= 0 else precision - scale
 
 
@@ -113,14 +114,14 @@ def _name(spark: DecimalType) -> str:
 def number(precision: int, scale: int) -> LogicalType:
     """Return ``Decimal`` as JsonConverter's ``decimal.format=NUMERIC`` writes it.
 
-    Spark's reader rounds a number with more digits after the point than its type has, and what it
-    reads as text goes through a double: one that may have more is refused.
+    Spark's reader rounds a number that has more digits after the point than its type, and a number
+    read as text goes through a double. So a type that may have more digits is refused.
     """
     return decimal(precision, scale, "double") if scale <= DIGITS else large_number(scale)
 
 
 def large_number(scale: int) -> LogicalType:
-    """Return a type for the same with any number of digits: a value stops the run."""
+    """Return the type of such a number with any number of digits: a value stops the run."""
 
     def convert(value: Column, site: Site) -> Column:
         return F.when(value.isNotNull(), site.failed(_NO_TEXT, _IN_BYTES)).cast(_TEXT)
@@ -151,25 +152,25 @@ def _decimal(wire: DataType, octets: Octets, precision: int, scale: int) -> Logi
 
 
 def wire_scale(kind: LogicalType) -> int | None:
-    """Return the scale of a ``Decimal`` whose bytes are on the wire; null of another type."""
-    told = kind.form.removeprefix(_SCALE)
-    return None if told == kind.form else int(told)
+    """Return the scale of a ``Decimal`` with bytes on the wire; None for another type."""
+    digits = kind.form.removeprefix(_SCALE)
+    return None if digits == kind.form else int(digits)
 
 
 def scales_differ(carried: LogicalType, declared: LogicalType) -> bool:
-    """Tell whether two nested types of one wire form disagree on the scale of decimals in them."""
-    told = any(_SCALE in kind.form for kind in (carried, declared))
-    nested = isinstance(carried.wire, ArrayType | MapType | StructType)
-    return nested and told and carried.form != declared.form
+    """Return whether two nested types of one wire form differ in the scale of their decimals."""
+    has_scale = any(_SCALE in kind.form for kind in (carried, declared))
+    is_nested = isinstance(carried.wire, ArrayType | MapType | StructType)
+    return is_nested and has_scale and carried.form != declared.form
 
 
 def of_large(kind: LogicalType, scale: int, spark: DecimalType) -> LogicalType:
-    """Return ``Decimal`` of any number of digits as the decimal that is declared.
+    """Return ``Decimal`` of any number of digits as the declared decimal.
 
     Args:
-        kind: What ``large_decimal`` and its like give.
-        scale: Theirs.
-        spark: The declared type; a value that it does not hold stops the run.
+        kind: A type of ``large_decimal`` or a similar function.
+        scale: The scale of that type.
+        spark: The declared type; a value that does not fit it stops the run.
     """
     name = _name(spark)
 
@@ -192,43 +193,43 @@ def raw_large_decimal(scale: int) -> LogicalType:
 
 def _large(wire: DataType, octets: Octets, scale: int) -> LogicalType:
     decode = checked("decimal", lambda value: decimal_text(octets(value), F.lit(scale)))
-    # Not "string": text as it is would be base64.
+    # Not "string": the text on the wire is base64.
     return LogicalType(wire, _TEXT, decode, "decimal as text", f"{_SCALE}{scale}")
 
 
 def variable_decimal(spark: DecimalType | None = None) -> LogicalType:
-    """Return ``VariableScaleDecimal`` with base64 bytes; text, or the decimal that is declared."""
+    """Return ``VariableScaleDecimal`` with base64 bytes, as text or as a declared decimal."""
     return _variable(_TEXT, base64, spark)
 
 
 def raw_variable_decimal(spark: DecimalType | None = None) -> LogicalType:
-    """Return ``VariableScaleDecimal`` with octets; text, or the decimal that is declared."""
+    """Return ``VariableScaleDecimal`` with octets, as text or as a declared decimal."""
     return _variable(RAW.wire, _unchanged, spark)
 
 
 def _variable(wire: DataType, octets: Octets, spark: DecimalType | None) -> LogicalType:
     parts = StructType([StructField("scale", IntegerType()), StructField("value", wire)])
 
-    def shown(value: Column) -> Column:
+    def as_text(value: Column) -> Column:
         return decimal_text(octets(value["value"]), value["scale"])
 
     if spark is None:
-        return LogicalType(parts, _TEXT, checked(VARIABLE_NAME, shown), VARIABLE_NAME, _OWN_SCALE)
+        return LogicalType(parts, _TEXT, checked(VARIABLE_NAME, as_text), VARIABLE_NAME, _OWN_SCALE)
 
     def exact(value: Column) -> Column:
-        return exactly(shown(value), value["scale"], spark)
+        return exactly(as_text(value), value["scale"], spark)
 
     name = _name(spark)
     return LogicalType(parts, spark, checked(name, exact, _TOO_LARGE), name, _OWN_SCALE)
 
 
 def unsigned() -> LogicalType:
-    """Return MySQL's ``bigint unsigned`` in mode ``long``: what is above 2^63-1 comes negative."""
+    """Return MySQL's ``bigint unsigned`` in mode ``long``: values above 2^63-1 come negative."""
     spark = DecimalType(20, 0)
 
     def convert(value: Column) -> Column:
-        wrapped = F.lit("18446744073709551616").cast(spark)
-        missing = F.when(value < 0, wrapped).otherwise(F.lit(0).cast(spark))
-        return (value.cast(spark) + missing).cast(spark)
+        modulus = F.lit("18446744073709551616").cast(spark)
+        correction = F.when(value < 0, modulus).otherwise(F.lit(0).cast(spark))
+        return (value.cast(spark) + correction).cast(spark)
 
     return LogicalType(LongType(), spark, checked(UNSIGNED, convert), UNSIGNED, UNSIGNED)

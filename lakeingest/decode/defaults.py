@@ -1,10 +1,10 @@
-"""The ``DEFAULT`` of a column that was added: what rows from before have, though no event says so.
+"""Read the ``DEFAULT`` of an added column: the value of older rows, which no event has.
 
-``ALTER TABLE … ADD COLUMN … DEFAULT`` gives every row of the database the value and writes no row,
-so the records' schema is the only place that tells it. It tells constants only. For an expression
-(``now()``, ``gen_random_uuid()``) Debezium writes a stand-in, epoch or zero, which no row has;
-where a type makes a stand-in easy to tell from a constant that somebody would write, it is not
-taken for a value. Zero, false and the empty text are: there the constant is what people write.
+``ALTER TABLE … ADD COLUMN … DEFAULT`` gives the value to every row of the database and writes no
+row, so only the records' schema has it. A schema has constants only. For an expression (``now()``,
+``gen_random_uuid()``) Debezium writes a stand-in, epoch or zero, which no row has. If a type makes
+a stand-in easy to tell from a constant that somebody would write, the stand-in is not used as a
+value. Zero, false and the empty text are used: there people do write the constant.
 Source: Debezium's ``PostgresDefaultValueConverter`` (placeholders of generated values),
 ``BinlogDefaultValueConverter`` (``CURRENT_TIMESTAMP``).
 """
@@ -26,7 +26,7 @@ _EPOCH = "1970-01-01"
 
 
 def is_stand_in(column: SourceColumn) -> bool:
-    """Tell whether the default that the schema has stands for an expression of the source's."""
+    """Return whether the schema's default stands in for an expression of the source."""
     if column.default is None:
         return False
     value = json.loads(column.default)
@@ -37,11 +37,11 @@ def is_stand_in(column: SourceColumn) -> bool:
 
 @dataclass(frozen=True)
 class Default:
-    """The default of a column that was added.
+    """The default of an added column.
 
     Attributes:
-        text: In JSON (``SourceColumn.default``).
-        schema: Names the schema that tells it: of the column's type then.
+        text: The default in JSON (``SourceColumn.default``).
+        schema: Tag of the schema that has it: it gives the column's type at that time.
     """
 
     text: str
@@ -52,9 +52,9 @@ def default_value(column: SourceColumn, default: Default, infinite: str = "fail"
     """Return a default as a value of the lake.
 
     Args:
-        column: Whose it is.
-        default: One that does not fit fails the job.
-        infinite: Policy for a time that no lake holds (``Site``).
+        column: The column that has it.
+        default: The default; if it does not fit the column, the job fails.
+        infinite: Policy for a time that no lake can store (``Site``).
     """
     wire = StructType([StructField("value", column.type.wire)])
     text = F.lit(f'{{"value":{default.text}}}')

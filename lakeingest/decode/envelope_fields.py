@@ -1,4 +1,4 @@
-"""What is read of every record, whatever format it is in: routing, order, transactions."""
+"""The fields to read of every record, in any format: for routing, order, transactions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIELDS = StructType(
         StructField("transaction", TRANSACTION),
     ]
 )
-"""Of an envelope. Source: Debezium's ``Envelope`` and ``SourceInfo``."""
+"""Fields of an envelope. Source: Debezium's ``Envelope`` and ``SourceInfo``."""
 
 EVENT_FIELDS = StructType(
     [
@@ -23,28 +23,28 @@ EVENT_FIELDS = StructType(
         StructField("ts_ms", LongType()),
     ]
 )
-"""The same where RFC-39's columns are wanted; a field that is not read costs its skipping only."""
+"""The same with the fields for RFC-39's columns; a field that is not read costs only a skip."""
 
 
 def envelope_fields(*, event: bool, source: StructType = SOURCE) -> StructType:
-    """Return what is read of an envelope.
+    """Return the fields to read of an envelope.
 
     Args:
-        event: Whether RFC-39's columns are wanted; only connectors with ``SOURCE`` have them, or
-            with some field more.
-        source: What is read of the source block (``Family.source``).
+        event: Whether to read RFC-39's columns; only connectors with ``SOURCE``, or with some
+            additional field, have them.
+        source: The fields of the source block to read (``Family.source``).
     """
     fields = EVENT_FIELDS if event else FIELDS
     if source is SOURCE:
         return fields
-    known = set(EVENT_SOURCE.fieldNames())
-    more = [item for item in source if item.name not in known]
+    event_names = set(EVENT_SOURCE.fieldNames())
+    more = [item for item in source if item.name not in event_names]
     return _with_source(fields, StructType([*EVENT_SOURCE, *more]) if event else source)
 
 
 def _with_source(fields: StructType, source: StructType) -> StructType:
-    changed = StructField("source", source)
-    return StructType([changed if item.name == "source" else item for item in fields])
+    source_field = StructField("source", source)
+    return StructType([source_field if item.name == "source" else item for item in fields])
 
 
 _COUNT = StructType(
@@ -59,4 +59,4 @@ TRANSACTION_METADATA = StructType(
         StructField("ts_ms", LongType()),
     ]
 )
-"""Of BEGIN and END. Source: Debezium's ``TransactionStructMaker``."""
+"""Fields of BEGIN and END. Source: Debezium's ``TransactionStructMaker``."""

@@ -1,9 +1,8 @@
-"""One value of every type that Debezium writes, as the wire has it and as the lake keeps it.
+"""One value of every type that Debezium writes, on the wire and in the lake.
 
-``lakeingest types`` prints them. The Spark type of each is asked of the converter that a record
-would meet; the value in the lake is declared here, and a test converts all of them to it. The
-rejected way, to convert them when the command is called, takes a Spark session, ten seconds and a
-JVM, to print what never changes.
+``lakeingest types`` prints them. The converter that reads such a record gives the Spark type. The
+value in the lake is declared here, and a test converts all of them to it. Rejected: to convert them
+when the command runs. It takes a Spark session, ten seconds and a JVM, to print what never changes.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ class Example:
     """One value of a type.
 
     Attributes:
-        source: Types of databases that come so, or the connector's mode.
+        source: The databases' types that are written like this, or the connector's mode.
         schema: Connect's schema as JsonConverter writes it.
         wire: The value in JSON.
-        lake: The value in the lake, as Spark shows it; octets in hexadecimal, what is made of other
-            types as JSON.
-        form: How the wire looks under the settings meant.
+        lake: The value in the lake, as Spark shows it: octets in hexadecimal, composed types as
+            JSON.
+        form: The form of the wire under the settings of the example.
     """
 
     source: str
@@ -45,18 +44,18 @@ class Example:
 
     @property
     def name(self) -> str:
-        """Debezium's or Connect's name of the type, or Connect's primitive type."""
+        """Return Debezium's or Connect's name of the type, or Connect's primitive type."""
         return str(self.schema.get("name") or self.schema["type"])
 
     @property
     def type(self) -> LogicalType:
-        """The logical type that a column with this schema gets."""
+        """Return the logical type that a column with this schema gets."""
         (column,) = from_connect([{"field": "value", **self.schema}], self.form)
         return column.type
 
     @property
     def wire_text(self) -> str:
-        """The value as it stands in a JSON record."""
+        """Return the value as a JSON record has it."""
         return json.dumps(self.wire, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -344,6 +343,6 @@ EXAMPLES: tuple[Example, ...] = (*PRIMITIVE, *NUMBERS, *TIMES, *OTHERS)
 
 
 def columns() -> Iterator[SourceColumn]:
-    """Yield a column per example, named by its place."""
+    """Yield a column per example; its name is its place."""
     for index, example in enumerate(EXAMPLES):
         yield SourceColumn(f"c{index}", example.type)

@@ -1,15 +1,15 @@
-"""Rows that Debezium's ``ExtractNewRecordState`` took out of their envelopes, put back into one.
+"""Read rows that Debezium's ``ExtractNewRecordState`` took out of their envelopes.
 
-The transform leaves the row and, of the envelope, what its ``add.fields`` names. A position and a
+The transform leaves the row and the envelope fields that its ``add.fields`` names. A position and a
 transaction need ``source.*`` and ``transaction.*``; a row without them is refused, because a
-pipeline that guesses an order from arrival would be right until the first restart. Around the text
-of the row an envelope is written again, so that all that follows has one form to read; the fields
-of the transform are in it still, under names that no column has.
+pipeline that guesses an order from arrival would be right until the first restart. The format
+writes an envelope around the text of the row again, so that the later stages read one form. The row
+still contains the fields of the transform, under names that no column has.
 
 A delete must be a row with ``__deleted`` (``delete.tombstone.handling.mode=rewrite``); the other
-modes leave no trace of it but a null record. Debezium has counted it: its transaction never becomes
-whole, and the run says so. Where each event is on its own, the null record itself is refused
-(``apply/window/null_records.py``); ``drop`` leaves nothing that could be noticed there.
+modes leave only a null record of it. Debezium has counted the delete: its transaction never becomes
+complete, and the run says so. Where each event is on its own, the null record itself is refused
+(``apply/window/null_records.py``); ``drop`` leaves nothing there that could be noticed.
 
 Avro's records have the same fields and need no envelope: ``flattened_avro.py``.
 """
@@ -45,8 +45,8 @@ class FlattenedFormat(JsonFormat):
         """See ``WireFormat``."""
         fields = envelope_fields(event=event, source=source)
         read = parsed(undescribed(records), flat(fields))
-        broken = F.col("malformed") | is_no_text(F.col("value")) | has_broken_key(F.col("key"))
-        read = read.withColumn("malformed", broken)
+        is_broken = F.col("malformed") | is_no_text(F.col("value")) | has_broken_key(F.col("key"))
+        read = read.withColumn("malformed", is_broken)
         side = F.when(F.col(ADDED_OP) == "d", "before").otherwise("after")
         row = F.concat(F.lit('{"'), side, F.lit('":'), F.col("value").cast("string"), F.lit("}"))
         return envelopes_of(read, fields, tagged(row, F.col("_schema")).cast("binary"))

@@ -1,8 +1,8 @@
-"""Rows that ``ExtractNewRecordState`` took out of their envelopes, in Avro.
+"""Read rows that ``ExtractNewRecordState`` took out of their envelopes, in Avro.
 
-The record's schema is that of the row with the added fields in it. So the envelope's fields are
-read of the record itself, and the row is the same record without them: nothing is written again, as
-JSON needs it. What a row is in an envelope, after a change or before a delete, its ``__op`` says.
+The record's schema is that of the row, with the added fields in it. So the envelope's fields are
+read from the record itself, and the row is the same record without them: nothing is written again,
+as JSON needs it. Its ``__op`` says whether the row is one after a change or one before a delete.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class FlattenedAvroRows(AvroRows):
 
     def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
         """See ``RowReader``."""
-        wanted = StructType([*wire(columns), StructField(ADDED_OP, StringType())])
-        read = read_avro(value, self.values, wanted, strict=True)
+        spark_type = StructType([*wire(columns), StructField(ADDED_OP, StringType())])
+        read = read_avro(value, self.values, spark_type, strict=True)
         row = F.struct(*(read.getField(column.name).alias(column.name) for column in columns))
-        gone = read.getField(ADDED_OP) == "d"
-        of_side = {"after": F.when(~gone, row), "before": F.when(gone, row)}
+        is_delete = read.getField(ADDED_OP) == "d"
+        of_side = {"after": F.when(~is_delete, row), "before": F.when(is_delete, row)}
         return F.struct(*(of_side[name].alias(name) for name in names))
 
 
@@ -49,10 +49,10 @@ class FlattenedAvroFormat(AvroFormat):
     ) -> DataFrame:
         """See ``WireFormat``."""
         fields = envelope_fields(event=event, source=source)
-        wanted = flat(fields)
-        # A row's own column ``op`` may be of any type: it is asked for only where no row is.
-        own = StructType([wanted["op"]])
-        added = StructType([item for item in wanted if item.name != "op"])
+        flat_type = flat(fields)
+        # A row's own column ``op`` may be of any type: read ``op`` only of records without a row.
+        own = StructType([flat_type["op"]])
+        added = StructType([item for item in flat_type if item.name != "op"])
         rows = {tag: one for tag, one in self._sorted() if ADDED_OP in one.fields(one.tree)}
         others = {tag: one for tag, one in self._sorted() if tag not in rows}
         value = F.col("value")

@@ -1,7 +1,7 @@
-"""Messages of Debezium's that are no change of a row, by the names of their fields.
+"""Recognise messages of Debezium that are no change of a row, by the names of their fields.
 
-They have topics of their own, but a prefix or a pattern may select those, too. What has other
-fields and no operation is not passed over: it may be a row without its envelope.
+They have topics of their own, but a prefix or a pattern may select those, too. A record with other
+fields and without an operation is not skipped: it may be a row without its envelope.
 
 Source: Debezium's ``HeartbeatImpl``, ``TransactionStructMaker``, ``SchemaFactory`` (schema change,
 notification).
@@ -36,11 +36,11 @@ def is_foreign(names: Collection[str]) -> bool:
 
 def has_foreign_names(names: Column) -> Column:
     """Return the same over an array of names."""
-    exactly = (_has(names, wanted) & (F.size(names) == len(wanted)) for wanted in _EXACTLY)
-    at_least = (_has(names, wanted) for wanted in _AT_LEAST)
+    exactly = (_has(names, fields) & (F.size(names) == len(fields)) for fields in _EXACTLY)
+    at_least = (_has(names, fields) for fields in _AT_LEAST)
     return F.coalesce(reduce(or_, (*exactly, *at_least)), F.lit(False))
 
 
-def _has(names: Column, wanted: Collection[str]) -> Column:
-    listed = F.array(*map(F.lit, sorted(wanted)))
-    return F.size(F.array_intersect(names, listed)) == len(wanted)
+def _has(names: Column, fields: Collection[str]) -> Column:
+    expected = F.array(*map(F.lit, sorted(fields)))
+    return F.size(F.array_intersect(names, expected)) == len(fields)

@@ -1,4 +1,4 @@
-"""JsonConverter's records, with and without schemas: what they show of a table."""
+"""JsonConverter's records, with and without schemas: the shape of a table that they show."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _SIDES = ("after", "before")
 
 @dataclass(frozen=True)
 class CarriedSchema:
-    """What a schema that records carry says.
+    """The content of a schema that records carry.
 
     Attributes:
-        since: When a record with it was first written (epoch milliseconds), as far as is known.
+        since: When the first known record with it was written (epoch milliseconds).
         columns: Columns of the row.
-        defaulted: Those whose NULLs may have been replaced (``replaced_nulls.py``).
-        cells: Whether they come in cells (``cell.py``).
-        by_policy: The columns under each policy for decimals that are too large
-            (``logical.Form``); ``columns`` are those under the pipeline's.
+        defaulted: Columns whose NULLs a converter may have replaced (``replaced_nulls.py``).
+        cells: Whether the columns come in cells (``cell.py``).
+        by_policy: The columns under each policy for decimals that are too large (``logical.Form``);
+            ``columns`` are those under the pipeline's policy.
     """
 
     since: int
@@ -49,16 +49,16 @@ class CarriedSchema:
     by_policy: Mapping[str, tuple[SourceColumn, ...]] = field(default_factory=dict)
 
     def under(self, too_large: str | None) -> tuple[SourceColumn, ...]:
-        """Return the columns under a policy of a table's own, or under the pipeline's."""
+        """Return the columns under a table's own policy, or under the pipeline's (None)."""
         return self.by_policy.get(too_large or "", self.columns)
 
 
 @dataclass(frozen=True)
 class JsonFormat:
-    """Reads JSON; each record says itself whether it carries a schema.
+    """Reads JSON; each record shows itself whether it carries a schema.
 
     Attributes:
-        schemas: The schemas met so far, by ``schema_tag``. Whoever meets another one adds to it.
+        schemas: The schemas met so far, by ``schema_tag``. Whoever meets another one adds it.
     """
 
     schemas: Mapping[bytes, CarriedSchema] = field(default_factory=dict)
@@ -106,37 +106,39 @@ class JsonFormat:
         return named_schema(value)
 
     def key_tag(self, _: Column, /) -> Column:
-        """Return null: the columns of a key are those of its row, and say of what type they are."""
+        """Return NULL: the columns of a key are those of its row, with the row's types."""
         return F.lit(None).cast("binary")
 
     def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
         """See ``WireFormat``."""
-        known = (self.schemas[tag] for tag in sorted(tags) if tag in self.schemas)
-        return tuple({name: None for schema in known for name in schema.defaulted})
+        schemas = (self.schemas[tag] for tag in sorted(tags) if tag in self.schemas)
+        return tuple({name: None for schema in schemas for name in schema.defaulted})
 
     def shown(self, samples: Samples) -> Shown:
-        """See ``WireFormat``; schemas in the order in which they were written."""
+        """See ``WireFormat``; schemas in the order of their first records."""
         values = [json.loads(value) for value in samples.values]
         fields = {name: None for value in values for name in self.row_fields(value)}
         rows = [frozenset(value["after"]) for value in values if value.get("after")]
-        known = [(tag, self.schemas[tag]) for tag in samples.value_tags if tag in self.schemas]
-        # Of two that began in one millisecond, the one with a column more is most likely the later.
-        in_order = sorted(known, key=lambda one: (one[1].since, len(one[1].columns), one[0]))
+        batch_schemas = [
+            (tag, self.schemas[tag]) for tag in samples.value_tags if tag in self.schemas
+        ]
+        # Of two schemas that begin in one millisecond, the one with more columns is probably later.
+        by_age = sorted(batch_schemas, key=lambda one: (one[1].since, len(one[1].columns), one[0]))
         versions = {
-            tag: schema.under(samples.too_large) for tag, schema in in_order if schema.columns
+            tag: schema.under(samples.too_large) for tag, schema in by_age if schema.columns
         }
         columns = merged(versions)
-        cells = {schema.cells for _, schema in known if schema.columns}
-        cells |= {told for value in values if (told := self._in_cells(value)) is not None}
+        cells = {schema.cells for _, schema in batch_schemas if schema.columns}
+        cells |= {in_cells for value in values if (in_cells := self._in_cells(value)) is not None}
         keys = [_key_fields(text) for text in samples.keys]
         key = next(filter(None, keys), ())
-        # Octets that mean different keys in different versions do not tell keys apart.
-        bare = not any(column.type.versions for column in columns if column.name in key)
+        # Octets do not identify a key if they mean different keys in different versions.
+        has_bare_keys = not any(column.type.versions for column in columns if column.name in key)
         return Shown(
             columns,
             tuple(fields),
             key,
-            JsonRows(cells=True in cells, bare_keys=bare),
+            JsonRows(cells=True in cells, bare_keys=has_bare_keys),
             everywhere=frozenset.intersection(*rows) if rows else frozenset(),
             rows=bool(rows or versions),
             versions=versions,
@@ -145,7 +147,7 @@ class JsonFormat:
         )
 
     def row_fields(self, value: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the names of a row's fields, of a value as ``envelopes`` gives it."""
+        """Return the names of a row's fields, from a value as ``envelopes`` gives it."""
         return tuple(value.get("after") or value.get("before") or ())
 
     def _in_cells(self, value: Mapping[str, Any]) -> bool | None:
@@ -154,17 +156,17 @@ class JsonFormat:
 
 
 def envelope_columns(schema_text: str, form: Form = JSON) -> tuple[SourceColumn, ...]:
-    """Columns of the ``after`` (or ``before``) struct in a Connect envelope schema (JSON)."""
+    """Return the columns of ``after`` (or ``before``) in a Connect envelope schema (JSON)."""
     return from_connect(_envelope_fields(schema_text), form)
 
 
 def flattened_columns(schema_text: str, form: Form = JSON) -> tuple[SourceColumn, ...]:
-    """Columns in the Connect schema (JSON) of a row without its envelope, added fields left out."""
+    """Return the columns, without added fields, in the Connect schema (JSON) of a bare row."""
     return from_connect(_flattened_fields(schema_text), form)
 
 
 def come_in_cells(schema_text: str) -> bool:
-    """Tell whether the columns of a Connect schema (JSON), of either kind, are cells."""
+    """Return whether the columns of a Connect schema (JSON), of either kind, are cells."""
     fields = _envelope_fields(schema_text) or _flattened_fields(schema_text)
     return opened(fields) is not None
 
@@ -182,7 +184,7 @@ def _flattened_fields(schema_text: str) -> list[Mapping[str, Any]]:
 
 
 def _key_fields(text: bytes) -> tuple[str, ...]:
-    """Names of a record key's fields; none where it is no JSON, which reading it tells better."""
+    """Return the names of a record key's fields; none if it is not JSON: the read reports that."""
     try:
         key = json.loads(text)
     except ValueError:

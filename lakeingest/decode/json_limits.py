@@ -2,9 +2,9 @@
 
 Jackson refuses texts above 20,000,000 characters and numbers above 1,000 digits, to protect
 services from strangers' requests. A column may hold both: PostgreSQL's text has up to a gigabyte,
-its numeric 147,455 digits. Spark hands these options to Jackson (``JSONOptions``, Spark 3.5 and 4);
-its functions that take a path (``get_json_object``, ``json_object_keys``) take no options and give
-NULL, so they are not used on rows.
+its numeric 147,455 digits. Spark passes these options to Jackson (``JSONOptions``, Spark 3.5 and
+4). Its functions that take a path (``get_json_object``, ``json_object_keys``) take no options and
+give NULL, so they are not used on rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rows and keys of JSON records, typed as the table's columns.
 
 ``from_json`` runs in FAILFAST mode: a value that does not fit its declared type fails the job
-instead of becoming NULL. Its message holds the record, so the caller must replace it.
-A field that a record has not is NULL, too; ``lacks`` tells the two apart.
+instead of becoming NULL. Its message contains the record, so the caller must replace it. A field
+that a record lacks is NULL, too; ``lacks`` separates the two.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _FAILFAST = {"mode": "FAILFAST", **ANY_LENGTH}
 
 
 def wire(columns: Sequence[SourceColumn], *, cells: bool = False) -> StructType:
-    """Return the struct that a row or key of these columns is on the wire.
+    """Return the struct of a row or key of these columns on the wire.
 
     Args:
-        columns: Its columns.
+        columns: The columns of the row or key.
         cells: Whether each comes in a cell (``cell.py``).
     """
     kinds = ((column.name, column.type.wire) for column in columns)
@@ -36,7 +36,7 @@ def wire(columns: Sequence[SourceColumn], *, cells: bool = False) -> StructType:
 
 @dataclass(frozen=True)
 class JsonRows:
-    """Reads JsonConverter's records, once their schemas are taken off (``json_envelope.py``).
+    """Reads JsonConverter's records, after ``json_envelope.py`` removed their schemas.
 
     Attributes:
         cells: See ``RowReader``.
@@ -63,7 +63,7 @@ class JsonRows:
         return named_schema(value)
 
     def key_schema(self, _: Column, value: Column, /) -> Column:
-        """See ``RowReader``; a key and its row were written by one version of the table."""
+        """See ``RowReader``; one version of the table wrote a key and its row."""
         return named_schema(value)
 
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
@@ -72,7 +72,7 @@ class JsonRows:
         return self._read(key, row)
 
     def header_columns(self, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
-        """Return the same: a header shows them as a record does."""
+        """Return the same columns: a header shows them as a record does."""
         return tuple(columns)
 
     def _read(self, octets: Column, schema: StructType) -> Column:

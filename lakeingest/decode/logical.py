@@ -1,13 +1,13 @@
-"""Debezium and Connect logical types to Spark types: one entry per semantic name.
+"""Map Debezium's and Connect's logical types to Spark types: one entry per semantic name.
 
-What each type is stands in the module of its family (``temporal.py``, ``structured.py``,
-``decimals.py``, ``octets.py``, ``composed.py``); here are the names by which schemas and declared
-comments find it, and what differs between JSON and Avro. Source: Debezium's ``io.debezium.time``
+Each type is defined in the module of its family (``temporal.py``, ``structured.py``,
+``decimals.py``, ``octets.py``, ``composed.py``). Here are the names by which schemas and declared
+comments find it, and the differences between JSON and Avro. Source: Debezium's ``io.debezium.time``
 and ``io.debezium.data`` packages; table in the connector documentation, "Data type mappings".
 
 ``Bits`` stay as they come, little-endian (the first octet has the lowest eight bits), as Java's
-``BitSet`` writes them: a column of bits has no sign and no size that would make a number of it, and
-whoever reads Debezium's topics besides finds the same octets. ``bit(1)`` is a boolean on the wire.
+``BitSet`` writes them. A column of bits has no sign and no size that would make it a number, and
+another reader of Debezium's topics finds the same octets. ``bit(1)`` is a boolean on the wire.
 """
 
 from __future__ import annotations
@@ -67,16 +67,16 @@ DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
 
 def text(name: str = "string") -> LogicalType:
-    """Text as it is.
+    """Return the type of text as it is.
 
-    A wire value of another JSON type is its JSON text, as Spark writes it: without blanks, and a
-    number that is no whole one by way of a double, which keeps 15 digits.
+    A wire value of another JSON type becomes its JSON text, as Spark writes it: without blanks, and
+    a number with a fraction goes through a double, which keeps 15 digits.
     """
     return LogicalType(StringType(), StringType(), name=name)
 
 
 def _int8(value: Column) -> Column:
-    # Spark's JSON reader takes 128 to 255 for a byte and wraps them around.
+    # Spark's JSON reader accepts 128 to 255 as a byte and wraps them around.
     return F.when(value.between(-128, 127), value.cast("tinyint"))
 
 
@@ -124,13 +124,13 @@ SEMANTIC: Mapping[str, LogicalType] = {
 
 Names that are text on the wire (Json, Xml, Uuid, Enum, EnumSet, Ltree, Tsvector, ZonedTime,
 Interval …), numbers (MicroDuration, NanoDuration) or made of other types (Point, Geometry,
-DoubleVector …) need no entry: the lake stores what their primitive type says.
+DoubleVector …) need no entry: the lake stores their primitive type.
 """
 
 
 @dataclass(frozen=True)
 class Form:
-    """What differs between JSON and Avro on the wire: octets, small integers, maps.
+    """The differences between JSON and Avro on the wire: octets, small integers, maps.
 
     Attributes:
         exact: ``(precision, scale)`` to Connect's ``Decimal`` as a decimal of at most 38 digits.
@@ -138,8 +138,8 @@ class Form:
         variable: ``VariableScaleDecimal`` as a declared decimal.
         entries: Key and value to a map whose keys are not text.
         primitives: Connect's primitive types.
-        semantic: Semantic names that say more than their primitive.
-        too_large: What becomes of decimals of more than 38 digits: ``fail`` or ``string``.
+        semantic: Semantic names that say more than their primitive type.
+        too_large: Policy for decimals of more than 38 digits: ``fail`` or ``string``.
     """
 
     exact: Callable[[int, int], LogicalType]
@@ -195,35 +195,35 @@ AVRO = Form(
 """AvroConverter's form: octets are octets, int8 and int16 are ``int`` with ``connect.type``."""
 
 
-def as_declared(carried: LogicalType, wanted: LogicalType) -> LogicalType | None:
-    """Return the type that reads what a record's schema says and stores what a DDL declares.
+def as_declared(carried: LogicalType, stored: LogicalType) -> LogicalType | None:
+    """Return the type that reads as a record's schema says and stores as a DDL declares.
 
-    Only for what a wider type alone does not do: decimals as their digits and as decimals of
-    another scale, ``numeric`` and text as a decimal, and MySQL's unsigned bigint, which a schema
-    calls int64. The schema alone knows the scale of a decimal's bytes: read with a declared one,
-    they would be another number. A value that the declared type does not hold stops the run.
+    Only for cases that a wider type alone does not cover: decimals as their digits and as decimals
+    of another scale, ``numeric`` and text as a decimal, and MySQL's unsigned bigint, which a schema
+    calls int64. Only the schema has the scale of a decimal's bytes: with a declared scale they
+    would be another number. A value that does not fit the declared type stops the run.
 
     Args:
-        carried: By the record's schema.
-        wanted: By the DDL and its comments.
+        carried: The type by the record's schema.
+        stored: The type by the DDL and its comments.
 
     Returns:
-        Null where there is nothing special about the two.
+        None where the two are not such a case.
     """
     if carried.versions:
-        return _each_as_declared(carried, wanted)
-    if wanted.name == decimals.UNSIGNED and carried.wire == wanted.wire:
-        return wanted
-    if carried.spark == wanted.spark:
+        return _each_as_declared(carried, stored)
+    if stored.name == decimals.UNSIGNED and carried.wire == stored.wire:
+        return stored
+    if carried.spark == stored.spark:
         return None
-    if carried.name == decimals.VARIABLE_NAME and isinstance(wanted.spark, DecimalType):
+    if carried.name == decimals.VARIABLE_NAME and isinstance(stored.spark, DecimalType):
         raw = carried.wire == AVRO.semantic[decimals.VARIABLE].wire
-        return (AVRO if raw else JSON).variable(wanted.spark)
-    if _of_decimals(carried) and _of_decimals(wanted):
-        return stored_as(carried, wanted.spark)
-    if isinstance(wanted.spark, DecimalType):
-        return _as_decimal(carried, wanted.spark)
-    if isinstance(carried.spark, DecimalType) and isinstance(wanted.spark, StringType):
+        return (AVRO if raw else JSON).variable(stored.spark)
+    if _of_decimals(carried) and _of_decimals(stored):
+        return stored_as(carried, stored.spark)
+    if isinstance(stored.spark, DecimalType):
+        return _as_decimal(carried, stored.spark)
+    if isinstance(carried.spark, DecimalType) and isinstance(stored.spark, StringType):
         large = {RAW.wire: AVRO.large, StringType(): JSON.large}.get(carried.wire)
         scale = decimals.wire_scale(carried)
         return large(scale) if large is not None and scale is not None else None
@@ -242,16 +242,16 @@ def _as_decimal(carried: LogicalType, spark: DecimalType) -> LogicalType | None:
     scale = decimals.wire_scale(carried)
     if scale is not None:
         return decimals.of_large(carried, scale, spark)
-    # Digits are base64, too, so nothing but the schema tells text from bytes.
+    # Digits are base64, too, so only the schema separates text from bytes.
     is_text = isinstance(carried.wire, StringType) and not carried.form
     return decimal(spark.precision, spark.scale, "string") if is_text else None
 
 
-def _each_as_declared(carried: LogicalType, wanted: LogicalType) -> LogicalType | None:
+def _each_as_declared(carried: LogicalType, stored: LogicalType) -> LogicalType | None:
     """Return the same where the batch's records have several versions of the type."""
-    found = [(tags, kind, as_declared(kind, wanted)) for tags, kind in carried.versions]
-    if all(special is None for _, _, special in found):
+    each = [(tags, kind, as_declared(kind, stored)) for tags, kind in carried.versions]
+    if all(special is None for _, _, special in each):
         return None
     return joined(
-        [(tags, special or stored_as(kind, wanted.spark)) for tags, kind, special in found]
+        [(tags, special or stored_as(kind, stored.spark)) for tags, kind, special in each]
     )

@@ -1,12 +1,12 @@
-"""What a logical type is: how the wire shows it, what the lake stores, the expression between.
+"""A logical type: its form on the wire, its type in the lake, and the conversion between them.
 
-A conversion that yields null for a value that is not null would drop data in silence, so each
-fallible one is wrapped in ``checked``, which fails the job. Its message names the column and the
-type, never the value; the table is added where the failure is caught (``apply/spark_errors.py``),
-because a decoder does not know whose rows it reads.
+A conversion that gives NULL for a value that is not NULL would drop data in silence. So each
+conversion that can fail is wrapped in ``checked``, which fails the job. Its message names the
+column and the type, never the value. The code that catches the failure adds the table
+(``apply/spark_errors.py``), because a decoder does not know whose rows it reads.
 
-So a conversion is told its ``Site``. The rejected way, the column's name inside ``LogicalType``,
-would make one type of each column, and two tables of the same shape would no longer be equal.
+So a conversion gets its ``Site``. Rejected: the column's name inside ``LogicalType``. It would make
+one type of each column, and two tables of the same shape would no longer be equal.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 CONVERSION_FAILED = "LAKEINGEST_CONVERSION"
-"""Start of the message of a value that does not fit its declared type."""
+"""Start of the message about a value that does not fit its declared type."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a value is converted, and by what policy.
+    """The place where a value is converted, and the policy.
 
     Attributes:
         column: Name of its column, for messages.
-        infinite: What becomes of times that are infinite or not in the years 1 to 9999: ``fail``,
-            ``null`` or ``edge``; of those in a key ``refuse``.
-        schema: Names the schema of the value's record (binary): by it a type knows which of a
-            batch's versions of itself is meant (``versions.py``). Null: nothing tells; the type is
-            what it is stored as.
+        infinite: Policy for times that are infinite or not in the years 1 to 9999: ``fail``,
+            ``null`` or ``edge``; in a key ``refuse``.
+        schema: Tag of the schema of the value's record (binary). With it a type finds the right one
+            of its versions in the batch (``versions.py``). None: no tag; the value has the stored
+            type.
     """
 
     column: str = ""
@@ -41,7 +41,7 @@ class Site:
     schema: Column | None = field(default=None, compare=False)
 
     def refused(self, name: str, remedy: str = "") -> Column:
-        """Return an expression that fails the job, because a value is none of its type.
+        """Return an expression that fails the job, because a value is not of its type.
 
         Args:
             name: The type in words.
@@ -65,7 +65,7 @@ Convert: TypeAlias = Callable[[Column, Site], Column]
 
 
 def same(value: Column, _: Site) -> Column:
-    """Return the value: the wire shows it as the lake stores it."""
+    """Return the value: wire and lake have the same form."""
     return value
 
 
@@ -75,16 +75,16 @@ def plain(convert: Callable[[Column], Column]) -> Convert:
 
 
 def checked(name: str, convert: Callable[[Column], Column], remedy: str = "") -> Convert:
-    """Return a conversion that fails the job where it gives null for a value.
+    """Return a conversion that fails the job where it gives NULL for a value.
 
     Args:
         name: The type in words.
-        convert: Gives null for what does not fit.
+        convert: Gives NULL for a value that does not fit.
         remedy: See ``Site.refused``.
     """
 
-    # Of two arguments coalesce evaluates the second only where the first is null: a value that
-    # fits is converted once, which a condition over the result does not promise.
+    # coalesce evaluates its second argument only where the first one is NULL, so a value that fits
+    # is converted once. A condition over the result does not promise this.
     def conversion(value: Column, site: Site) -> Column:
         failed = F.when(value.isNotNull(), site.refused(name, remedy))
         return F.coalesce(convert(value), failed)
@@ -94,17 +94,17 @@ def checked(name: str, convert: Callable[[Column], Column], remedy: str = "") ->
 
 @dataclass(frozen=True)
 class LogicalType:
-    """How one type is shown on the wire and stored in the lake.
+    """How one type looks on the wire and in the lake.
 
     Attributes:
         wire: Type that ``from_json`` or ``from_avro`` reads.
         spark: Type of the target column.
         convert: ``(wire column, site) -> Column`` of type ``spark``.
-        name: Semantic name, for messages and for telling placeholders.
-        form: What the wire's type does not tell of a value: its unit, scale or notation; empty: it
-            is what it looks like. Types of one wire and form are converted alike.
-        versions: What it is in each version of the schema (``versions.Version``), where a batch
-            has several that differ; ``convert`` minds them already.
+        name: Semantic name, for messages and to recognise placeholders.
+        form: What the wire's type does not say about a value: its unit, scale or notation; empty:
+            nothing. Types with the same wire type and form have the same conversion.
+        versions: The type in each version of the schema (``versions.Version``), where a batch has
+            several that differ; ``convert`` respects them already.
     """
 
     wire: DataType
@@ -116,7 +116,7 @@ class LogicalType:
 
 
 def as_type(kind: LogicalType, spark: DataType) -> LogicalType:
-    """Return the type whose values are stored as ``spark``, a type that holds all of them."""
+    """Return the type with values stored as ``spark``, which can hold all of them."""
     if kind.spark == spark:
         return kind
 
@@ -127,9 +127,9 @@ def as_type(kind: LogicalType, spark: DataType) -> LogicalType:
 
 
 def squeezed(kind: LogicalType, spark: DataType) -> LogicalType:
-    """Return the type whose values are stored as ``spark``, which need not hold them.
+    """Return the type with values stored as ``spark``, which may not hold all of them.
 
-    A value that does not come back the same from ``spark`` fails the job.
+    A value that is not the same after a cast to ``spark`` and back fails the job.
     """
     name = f"{spark.simpleString()}, its type in the lake"
 

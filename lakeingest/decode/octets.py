@@ -1,4 +1,4 @@
-"""Octets: how JSON and Avro write them, and the connector's ``binary.handling.mode``."""
+"""Read octets as JSON and Avro write them, and by the connector's ``binary.handling.mode``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ RAW = LogicalType(BinaryType(), BinaryType(), name="binary")
 
 
 def base64(value: Column) -> Column:
-    """Return the octets of base64 text; null where it is none."""
-    # unbase64 skips what is no base64: "12.50" would become the bytes of "1250".
+    """Return the octets of base64 text; NULL if the text is not base64."""
+    # unbase64 skips characters that are no base64: "12.50" would become the bytes of "1250".
     return F.try_to_binary(value, F.lit("base64"))
 
 

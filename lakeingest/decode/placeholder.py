@@ -1,23 +1,25 @@
-"""Recognise unavailable values while decoding; after this stage nobody compares strings.
+"""Recognise unavailable values while decoding; no later stage compares strings.
 
-What an unchanged TOAST value looks like depends on the declared type (Debezium's
+The form of an unchanged TOAST value depends on the declared type (Debezium's
 ``UnchangedToastedPlaceholder``, seen on the wire with 3.4.1 and 3.7.0): the placeholder text for
 text types, its base64 for bytea, one-element arrays, its octets as numbers for integer arrays, a
-name-based UUID for ``uuid[]``. The setting's octets are all that these are made of (``Marks``).
+name-based UUID for ``uuid[]``. All of these come from the setting's octets alone (``Marks``).
 
-For some types Debezium sends NULL, because its converter knows no placeholder of theirs: bytea in
-the base64 modes, and arrays of anything but text, octets, UUIDs, int, bigint and date. Such a NULL
-in an update may be the value, or say that the value did not change (``ambiguous``). By default it
-is the value, as in any other reader of these topics: to keep the older value would ignore every
-update that sets such a column to NULL, and to stop would stop at every row that has one. Who stores
-large values in such columns chooses ``keep``, or REPLICA IDENTITY FULL, which leaves no doubt.
+For some types Debezium sends NULL, because its converter has no placeholder for them: bytea in the
+base64 modes, and arrays of anything but text, octets, UUIDs, int, bigint and date. Such a NULL in
+an update may be the value, or may say that the value did not change (``ambiguous``). By default it
+is the value, as in any other reader of these topics. Rejected: to keep the older value would ignore
+every update that sets such a column to NULL, and to stop would stop at every row with such a NULL.
+Who stores large values in such columns chooses ``keep``, or REPLICA IDENTITY FULL, which leaves no
+doubt.
 
-Of bytea in the base64 modes ``keep`` and ``fail`` know only columns that a DDL declares BINARY. A
-schema, carried or registered, calls them text, and so they are in the lake: the setting would have
-to hold for every column of text, whose NULL is a NULL. Declare such a column, or let the connector
-write ``binary.handling.mode=bytes``. Of arrays a schema says what they are.
-Unconstrained ``numeric`` is not among them: it is stored out of line from some 4,000 digits on, so
-that its NULL is practically always a NULL.
+For bytea in the base64 modes, ``keep`` and ``fail`` apply only to columns that a DDL declares
+BINARY. A schema, carried or registered, calls them text, and so they are text in the lake: the
+setting would have to apply to every text column, whose NULL is a NULL. Declare such a column, or
+let the connector write ``binary.handling.mode=bytes``. A schema names the types of arrays, so those
+need no declaration.
+Unconstrained ``numeric`` is not ambiguous: PostgreSQL stores it out of line only from some 4,000
+digits on, so its NULL is practically always a NULL.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ UNTOLD = "an update with NULL may mean that the value did not change"
 
 
 def unavailable(wire: Column, column: SourceColumn, encodings: Encodings) -> Column | None:
-    """Return a condition: this wire value stands for "unchanged, not sent"; null if it cannot."""
+    """Return a condition: this wire value stands for "unchanged, not sent"; None if it cannot."""
     raw = encodings.placeholder_bytes()
     text = raw.decode(errors="replace")
     encoded = base64.b64encode(raw).decode()
@@ -56,8 +58,8 @@ def unavailable(wire: Column, column: SourceColumn, encodings: Encodings) -> Col
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, BinaryType):
         return F.coalesce((F.size(wire) == 1) & (F.get(wire, F.lit(0)) == F.lit(raw)), F.lit(False))
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, StringType):
-        alone = F.get(wire, F.lit(0)).isin(text, encoded, encodings.uuid_mark())
-        return F.coalesce((F.size(wire) == 1) & alone, F.lit(False))
+        is_placeholder = F.get(wire, F.lit(0)).isin(text, encoded, encodings.uuid_mark())
+        return F.coalesce((F.size(wire) == 1) & is_placeholder, F.lit(False))
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, IntegerType | LongType):
         codes = F.array(*(F.lit(code) for code in encodings.codes())).cast(kind)
         return F.coalesce(wire == codes, F.lit(False))
@@ -67,7 +69,7 @@ def unavailable(wire: Column, column: SourceColumn, encodings: Encodings) -> Col
 
 
 def ambiguous(column: SourceColumn, encodings: Encodings) -> bool:
-    """Tell whether an unchanged value of this type comes as NULL, and the policy minds it."""
+    """Return whether an unchanged value of this type comes as NULL, and the policy treats it."""
     if encodings.ambiguous == "null":
         return False
     kind = column.type
@@ -76,7 +78,7 @@ def ambiguous(column: SourceColumn, encodings: Encodings) -> bool:
     return isinstance(kind.spark, ArrayType) and not _has_placeholder(kind, kind.spark.elementType)
 
 
-_TOLD_ARRAYS = frozenset(
+_ARRAYS_WITH_PLACEHOLDER = frozenset(
     f"array<{name}>"
     for name in (
         "string",
@@ -90,26 +92,26 @@ _TOLD_ARRAYS = frozenset(
 
 def _has_placeholder(kind: LogicalType, element: DataType) -> bool:
     if isinstance(element, StringType | BinaryType):
-        return kind.name in _TOLD_ARRAYS
+        return kind.name in _ARRAYS_WITH_PLACEHOLDER
     if isinstance(element, DateType):
         return isinstance(kind.wire, ArrayType) and isinstance(kind.wire.elementType, IntegerType)
     return isinstance(element, IntegerType | LongType)
 
 
 def untold(op: Column, moved_from: Column, before: Column) -> Column:
-    """Return a condition: of this change, a NULL may stand for a value that did not change.
+    """Return a condition: in this change, a NULL may stand for a value that did not change.
 
     Args:
         op: The change's kind.
-        moved_from: The old key of a primary-key change, as its ``c`` tells it.
-        before: The row before the change; it is there with REPLICA IDENTITY FULL, where every
-            value is what it says.
+        moved_from: The old key of a primary-key change, from its ``c``.
+        before: The row before the change. With REPLICA IDENTITY FULL it is there, and then every
+            value is really the value.
     """
     return ((op == "u") | ((op == "c") & moved_from.isNotNull())) & before.isNull()
 
 
 def can_be_unavailable(column: SourceColumn, encodings: Encodings) -> bool:
-    """Tell whether a value of this column can be left out of a change and be told so."""
+    """Return whether a change can omit a value of this column and say so."""
     if encodings.ambiguous == "keep" and ambiguous(column, encodings):
         return True
     return unavailable(F.lit(None), column, encodings) is not None

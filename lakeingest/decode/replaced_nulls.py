@@ -1,9 +1,9 @@
-"""Columns whose NULLs may have become their default before they reached us.
+"""Find columns whose NULLs a converter may have replaced with their default.
 
-Connect's converters write a field's default where the value is NULL, unless they are told not to
-(``replace.null.with.default``). Nothing downstream can undo it: ``5`` is what a row has that was
-inserted with 5 and one that was inserted with NULL. A schema shows where it may happen: at a field
-that may be null and has a default that is not.
+Connect's converters write a field's default where the value is NULL, unless a setting forbids it
+(``replace.null.with.default``). Nothing downstream can undo this: a row inserted with 5 and a row
+inserted with NULL both have ``5``. A schema shows where it may happen: at a field that may be NULL
+and has a default other than NULL.
 
 Source: Connect's ``JsonConverterConfig``, Confluent's ``AvroDataConfig``.
 """
@@ -20,7 +20,7 @@ from lakeingest.decode.columns import SourceColumn
 
 
 def nullable_defaults(schema_text: str) -> tuple[str, ...]:
-    """Return names of such columns in a Connect envelope schema (JSON)."""
+    """Return the names of such columns in a Connect envelope schema (JSON)."""
     for part in json.loads(schema_text).get("fields") or ():
         if part.get("field") in ("after", "before"):
             return _nullable_defaults(part["fields"])
@@ -28,7 +28,7 @@ def nullable_defaults(schema_text: str) -> tuple[str, ...]:
 
 
 def nullable_defaults_in_row(schema_text: str) -> tuple[str, ...]:
-    """Return names of such columns in the Connect schema (JSON) of a row without its envelope."""
+    """Return the names of such columns in a row's Connect schema (JSON), without envelope."""
     fields = json.loads(schema_text).get("fields") or ()
     return _nullable_defaults(item for item in fields if not item["field"].startswith(ADDED))
 
@@ -43,12 +43,12 @@ def _nullable_defaults(fields: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def nullable_defaults_in_avro(columns: Iterable[SourceColumn]) -> tuple[str, ...]:
-    """Return names of such columns among those of an Avro schema."""
+    """Return the names of such columns among those of an Avro schema."""
     return tuple(item.name for item in columns if item.nullable and item.default is not None)
 
 
 def replaced_nulls_warning(collection: str, columns: Sequence[str]) -> str:
-    """Return what a user should know of these columns."""
+    """Return the warning for a user about these columns."""
     return (
         f"Table '{collection}': {', '.join(columns)} may be NULL and have a default. Connect "
         "writes the default for NULL unless the connector has "

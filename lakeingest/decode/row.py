@@ -1,4 +1,4 @@
-"""The row and the key of a change, typed as the table's columns, whatever format they came in."""
+"""Type the row and the key of a change as the table's columns, for every record format."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from lakeingest.decode.logical_type import Site
 from lakeingest.decode.placeholder import UNTOLD, ambiguous, unavailable, untold
 from lakeingest.decode.wire import RowReader
 
-_TOLD_BY_HEADERS = frozenset(
+_SAME_IN_HEADERS = frozenset(
     ("boolean", "int8", "int16", "int32", "int64", "string", "io.debezium.data.Uuid")
 )
-"""Types that every header converter of Connect writes in one way."""
+"""Types that every header converter of Connect writes in the same way."""
 
 _AS_WRITTEN = {"mode": "FAILFAST", "allowUnquotedControlChars": "true"}
 """``SimpleHeaderConverter`` escapes quotes and backslashes, nothing else."""
@@ -28,11 +28,11 @@ _AS_WRITTEN = {"mode": "FAILFAST", "allowUnquotedControlChars": "true"}
 
 @dataclass(frozen=True)
 class Early:
-    """Records from before a column was added, where its default is known.
+    """Records older than an added column, where its default is known.
 
     Attributes:
-        tags: ``schema_tag`` of the schemas that do not have it yet.
-        default: What the column's rows from before have.
+        tags: ``schema_tag`` of the schemas that do not have the column yet.
+        default: The column's value in older rows.
     """
 
     tags: frozenset[bytes]
@@ -41,15 +41,15 @@ class Early:
 
 @dataclass(frozen=True)
 class Absences:
-    """Columns that are not in all of a batch's records; a field that is not there is no NULL.
+    """Columns that some of a batch's records lack; a field that is not there is no NULL.
 
-    Empty for all batches but those in which a column comes or goes, so that nobody else pays.
+    Empty unless a column is added or dropped in the batch, so that no other batch pays for it.
 
     Attributes:
-        dropped: Columns that went, with the ``schema_tag`` of the schemas without them (none: each
-            record must be looked into). An update without one leaves it as it is; an insert has no
+        dropped: Dropped columns, with the ``schema_tag`` of the schemas without them (empty: look
+            into each record). An update without such a column leaves it as it is; an insert has no
             value for it.
-        early: Columns that came.
+        early: Added columns.
     """
 
     dropped: Mapping[str, Collection[bytes]] = field(default_factory=dict)
@@ -72,88 +72,92 @@ def with_row(
     """Add the row after the change.
 
     Args:
-        changes: Has ``value`` (the record's octets); ``op``, too, where columns are absent or come
+        changes: Has ``value`` (the record's octets); also ``op`` where columns are absent or come
             in cells, and ``moved_from`` where NULL may stand for an unchanged value
             (``placeholder.ambiguous``).
         columns: The table's columns.
         encodings: Wire settings of the connector.
         reader: Reads the table's records.
         masked: Whether to look for unavailable values.
-        sides: Of ``after`` and ``before``; the first that is not null is the row.
-        absences: Columns that not all of the records have; those that went need ``masked``.
+        sides: ``after``, ``before`` or both; the first side that is not NULL is the row.
+        absences: Columns that some of the records lack; dropped columns need ``masked``.
 
     Returns:
-        The same with ``row`` (struct of the columns; an unavailable value is null) and, when
-        ``masked``, ``unavailable`` (array of column names, null where every value is there).
+        The same columns with ``row`` (struct of the columns; an unavailable value is NULL) and,
+        when ``masked``, ``unavailable`` (array of column names, NULL where every value is there).
     """
-    doubtful = masked and not reader.cells
-    doubted = [column.name for column in columns if doubtful and ambiguous(column, encodings)]
-    names = (*sides, "before") if doubted and "before" not in sides else sides
+    may_be_ambiguous = masked and not reader.cells
+    ambiguous_names = [
+        column.name for column in columns if may_be_ambiguous and ambiguous(column, encodings)
+    ]
+    names = (*sides, "before") if ambiguous_names and "before" not in sides else sides
     parsed = changes.withColumn("_read", reader.sides(F.col("value"), columns, names))
     side = F.coalesce(*(F.col("_read").getField(name) for name in sides))
     parsed = parsed.withColumn("_wire", side)
-    if doubted:
-        sent = F.col("_read").getField("before")
-        parsed = parsed.withColumn("_untold", untold(F.col("op"), F.col("moved_from"), sent))
+    if ambiguous_names:
+        row_before = F.col("_read").getField("before")
+        parsed = parsed.withColumn("_untold", untold(F.col("op"), F.col("moved_from"), row_before))
     parsed = parsed.drop("_read")
     values, masks = [], []
     schema = reader.schema_of(F.col("value"))
     for column in columns:
-        field, told = _told(F.col("_wire"), column, encodings, reader)
+        field, is_omitted = _value_and_omission(F.col("_wire"), column, encodings, reader)
         site = Site(column.name, encodings.infinite, schema)
-        absent = told if masked else None
-        before = _before(column.name, absences, reader)
-        if absent is not None and before is not None:
-            absent = absent & ~before
+        absent = is_omitted if masked else None
+        is_older = _is_older(column.name, absences, reader)
+        if absent is not None and is_older is not None:
+            absent = absent & ~is_older
         present = field if absent is None else F.when(~absent, field)
         value = column.type.convert(present, site)
-        if before is not None:
+        if is_older is not None:
             early = absences.early[column.name].default
             default = default_value(column, early, encodings.infinite)
-            value = F.when(before, default).otherwise(value)
-        if column.name in doubted:
-            untold_here = F.col("_untold") & field.isNull()
+            value = F.when(is_older, default).otherwise(value)
+        if column.name in ambiguous_names:
+            is_ambiguous = F.col("_untold") & field.isNull()
             if encodings.ambiguous == "fail":
-                value = F.when(untold_here, site.failed(UNTOLD, _TOLD)).otherwise(value)
+                value = F.when(is_ambiguous, site.failed(UNTOLD, _REMEDY)).otherwise(value)
             else:
-                absent = untold_here if absent is None else absent | untold_here
+                absent = is_ambiguous if absent is None else absent | is_ambiguous
         values.append(value.alias(column.name))
         if masked and column.name in absences.dropped:
-            gone = _gone(column.name, absences, reader)
-            absent = gone if absent is None else absent | gone
+            is_dropped = _lacks_dropped(column.name, absences, reader)
+            absent = is_dropped if absent is None else absent | is_dropped
         if absent is not None:
             masks.append(F.when(absent, F.lit(column.name)))
     result = parsed.withColumn("row", F.when(F.col("_wire").isNotNull(), F.struct(*values)))
     if masked:
-        found = F.array_compact(F.array(*masks)) if masks else F.array().cast("array<string>")
-        result = result.withColumn("unavailable", F.when(F.size(found) > 0, found))
+        absent_names = (
+            F.array_compact(F.array(*masks)) if masks else F.array().cast("array<string>")
+        )
+        result = result.withColumn("unavailable", F.when(F.size(absent_names) > 0, absent_names))
     return result.drop("_wire", "_untold")
 
 
-def _told(
+def _value_and_omission(
     wire: Column, column: SourceColumn, encodings: Encodings, reader: RowReader
 ) -> tuple[Column, Column | None]:
-    """Return a column's value in a row, and the condition that the row leaves it out."""
+    """Return a column's value in a row, and the condition that the row omits it (None: never)."""
     field = wire.getField(column.name)
     if not reader.cells:
         return field, unavailable(field, column, encodings)
     return value_in(field), wire.isNotNull() & left_out(field, F.col("op"))
 
 
-_TOLD = (
+_REMEDY = (
     "set REPLICA IDENTITY FULL, or lakeingest.ambiguous.nulls=keep for the older value, or =null"
 )
 
 
-def _before(name: str, absences: Absences, reader: RowReader) -> Column | None:
-    """Return a condition: the record is from before the column was added; null: none is."""
+def _is_older(name: str, absences: Absences, reader: RowReader) -> Column | None:
+    """Return a condition: the record is older than the column; None: no record is."""
     early = absences.early.get(name)
     if early is None:
         return None
     return F.coalesce(reader.lacks(F.col("value"), name, early.tags), F.lit(False))
 
 
-def _gone(name: str, absences: Absences, reader: RowReader) -> Column:
+def _lacks_dropped(name: str, absences: Absences, reader: RowReader) -> Column:
     lacks = reader.lacks(F.col("value"), name, absences.dropped[name])
     return F.coalesce(lacks, F.lit(False)) & (F.col("op") != "c")
 
@@ -172,25 +176,25 @@ def with_moved_from(
 ) -> DataFrame:
     """Add struct ``name``: the key columns read from the header in column ``moved_from``.
 
-    Debezium's headers go through Connect's header converter: JSON, whatever the records are. Only
-    for keys that ``header_tells``; of others it is null.
+    Debezium's headers go through Connect's header converter: JSON, whatever the format of the
+    records. Only keys for which ``header_tells`` can be read; for others the struct is NULL.
     """
-    shown = reader.header_columns(key)
+    header_key = reader.header_columns(key)
     header, _ = unwrapped(F.col("moved_from").cast("binary"))
     if not header_tells(key, reader):
         header = F.lit(None).cast("binary")
-    read = F.from_json(header.cast("string"), wire(shown), _AS_WRITTEN)
-    return _with_struct(changes, read, shown, name)
+    read = F.from_json(header.cast("string"), wire(header_key), _AS_WRITTEN)
+    return _with_struct(changes, read, header_key, name)
 
 
 def header_tells(key: Sequence[SourceColumn], reader: RowReader) -> bool:
-    """Tell whether a header's text says what a key is.
+    """Return whether a header's text identifies a key.
 
-    Connect's default converter of headers writes a decimal as a bare number and a date as a date,
-    ``JsonConverter`` the one as base64 and the other as a number of days; which of them it was, no
-    text tells: ``1234`` is base64, too.
+    Connect's default header converter writes a decimal as a bare number and a date as a date.
+    ``JsonConverter`` writes the decimal as base64 and the date as a number of days. The text does
+    not show which converter wrote it: ``1234`` is base64, too.
     """
-    return not reader.cells and all(column.type.name in _TOLD_BY_HEADERS for column in key)
+    return not reader.cells and all(column.type.name in _SAME_IN_HEADERS for column in key)
 
 
 def _with_struct(

@@ -1,10 +1,10 @@
 """``time.precision.mode=structured`` (Debezium 3.7): dates and times as structs of their parts.
 
-They become what the other modes give, so that a connector may change its mode: dates, timestamps,
-times of day as text, durations as ISO text (Spark has no type that keeps months, days and seconds
-apart, and a number of microseconds would have to guess the length of a month).
+They become the same types as in the other modes, so a connector may change its mode: dates,
+timestamps, times of day as text, durations as ISO text. (Spark has no type that keeps months, days
+and seconds apart, and a number of microseconds would have to guess the length of a month.)
 
-``specialValue`` stands for infinity; ``precision`` and ``zoneId`` say nothing of the moment.
+``specialValue`` stands for infinity; ``precision`` and ``zoneId`` say nothing about the moment.
 Source: Debezium's ``StructuredTemporal`` and the types around it.
 """
 
@@ -49,7 +49,7 @@ def _moment(
         last, first = (F.expr(edge) for edge in EDGES[type(spark)])
         special, year = value["specialValue"], value["year"]
         moment, finite = read(value), special.isNull()
-        # An offset moves the first and the last day into another year.
+        # An offset may move the first or the last day into another year.
         at = F.when(finite & year.between(_FIRST, _LAST), moment)
         is_late = (special == "POSITIVE_INFINITY") | (finite & ((year > _LAST) | (at > last)))
         is_early = (special == "NEGATIVE_INFINITY") | (finite & ((year < _FIRST) | (at < first)))
@@ -76,19 +76,19 @@ def _zoned(value: Column) -> Column:
 
 
 def _fraction(nanos: Column, width: int) -> Column:
-    """Return a point and six digits, nine where there are more."""
-    finer = F.format_string(".%09d", nanos)
-    return F.when(nanos % 1000 == 0, F.substring(finer, 1, width + 1)).otherwise(finer)
+    """Return a point and ``width`` digits, nine where the value has more."""
+    nine_digits = F.format_string(".%09d", nanos)
+    return F.when(nanos % 1000 == 0, F.substring(nine_digits, 1, width + 1)).otherwise(nine_digits)
 
 
 def _time(value: Column) -> Column:
     clock = F.format_string("%02d:%02d:%02d", value["hour"], value["minute"], value["second"])
-    shown = F.concat(clock, _fraction(value["nanos"], 6))
-    # format_string makes the text "null" of a null.
-    return F.when(_there(value, *_CLOCK), shown)
+    text = F.concat(clock, _fraction(value["nanos"], 6))
+    # format_string makes the text "null" of NULL.
+    return F.when(_has_parts(value, *_CLOCK), text)
 
 
-def _there(value: Column, *names: str) -> Column:
+def _has_parts(value: Column, *names: str) -> Column:
     present = F.lit(True)
     for name in names:
         present = present & value[name].isNotNull()
@@ -107,7 +107,7 @@ def _zoned_time(value: Column) -> Column:
         .otherwise(F.concat(minutes, F.format_string(":%02d", size % 60)))
     )
     fraction = F.when(value["nanos"] == 0, F.lit("")).otherwise(_fraction(value["nanos"], 6))
-    return F.when(_there(value, *_CLOCK), F.concat(clock, fraction, zone))
+    return F.when(_has_parts(value, *_CLOCK), F.concat(clock, fraction, zone))
 
 
 _SPANS = ("years", "months", "days", "hours", "minutes", "seconds", "nanos")
@@ -122,11 +122,11 @@ def _duration(value: Column) -> Column:
     whole = ((size - fraction) / per_second).cast("decimal(20,0)").cast("string")
     digits = F.lpad(fraction.cast("decimal(9,0)").cast("string"), 9, "0")
     sign = F.when(nanos < 0, F.lit("-")).otherwise(F.lit(""))
-    # Nine digits stand behind the point: what is trimmed is never the whole number's.
+    # Nine digits follow the point, so the trim never takes digits of the whole number.
     bare = F.call_function("rtrim", F.lit("0"), F.concat(sign, whole, F.lit("."), digits))
     seconds = F.call_function("rtrim", F.lit("."), bare)
-    shown = F.format_string("P%dY%dM%dDT%dH%dM%sS", *(part[name] for name in _SPANS[:5]), seconds)
-    return F.when(value.isNotNull(), shown)
+    text = F.format_string("P%dY%dM%dDT%dH%dM%sS", *(part[name] for name in _SPANS[:5]), seconds)
+    return F.when(value.isNotNull(), text)
 
 
 _NTZ, _TEXT = TimestampNTZType(), StringType()

@@ -1,19 +1,19 @@
 """Dates, timestamps and times of day as numbers and text: every mode but ``structured``.
 
-Times of day are ISO text with six digits, nine where the value has more: Spark 3.5 has no TIME
-type, a long in three possible units is a trap, and the same time is the same text in every mode.
-Timestamps without zone are ``timestamp_ntz``, computed by interval arithmetic so that no session
-time zone can enter; nanoseconds are cut to microseconds, which is what Spark has.
+Times of day are ISO text with six digits, or nine if the value has more. Spark 3.5 has no TIME
+type, a long in three possible units is a trap, and this way the same time is the same text in every
+mode. Timestamps without zone are ``timestamp_ntz``, computed by interval arithmetic so that no
+session time zone can enter; nanoseconds are cut to microseconds, which is what Spark has.
 
-A lake holds the years 1 to 9999. PostgreSQL knows more: dates from 4714 BC to 5874897, moments to
-294276, and infinity, which Debezium sends as a number far away, or as a word; a snapshot sends the
+A lake stores the years 1 to 9999. PostgreSQL has more: dates from 4714 BC to 5874897, moments to
+294276, and infinity, which Debezium sends as a number far away, or as a word. A snapshot sends the
 date ``-infinity`` as one 292 million years ahead (``LocalDate`` of a millisecond that
-``java.sql.Date`` cannot show; its days do not fit 32 bits either). One policy is for all of them,
-``infinite``: ``fail``; ``null``; ``edge``, the first and last moment of these years, so that
+``java.sql.Date`` cannot show; its days do not fit 32 bits either). One policy applies to all of
+them, ``infinite``: ``fail``; ``null``; ``edge``, the first and last moment of these years, so that
 comparisons stay right. Rejected: to store other years because Spark can. Python, pandas, JDBC and
-the text of Delta's statistics have four digits of a year, so one such row makes a table that Spark
-alone reads. What no source sends, such as a number below PostgreSQL's first day (Debezium's own
-overflow of its last one), is no value of the type under any policy.
+the text of Delta's statistics have four digits of a year, so only Spark could read a table with one
+such row. A value that no source sends, such as a number below PostgreSQL's first day (Debezium's
+own overflow of its last one), is not a value of the type under any policy.
 
 Source: Debezium's ``io.debezium.time`` and ``PostgresValueConverter``.
 """
@@ -55,28 +55,28 @@ EDGES: dict[type[DataType], tuple[str, str]] = {
 
 
 def beyond(spark: DataType, name: str, late: Column, early: Column, site: Site) -> Column:
-    """Return what becomes of a value that is no ordinary one.
+    """Return the result for a value that is not an ordinary one.
 
     Args:
         spark: Type of the target column: date, timestamp or timestamp_ntz.
         name: The type in words.
-        late: Condition: it is infinity, or after the year 9999.
-        early: Condition: it is -infinity, or before the year 1, unless ``late`` holds. Where
-            neither does, the value is none of the type.
-        site: Says by what policy.
+        late: Condition: the value is infinity, or after the year 9999.
+        early: Condition: the value is -infinity, or before the year 1; ``late`` takes precedence.
+            If neither holds, it is not a value of the type.
+        site: Has the policy.
     """
     if site.infinite == "edge":
         last, first = (F.expr(edge) for edge in EDGES[type(spark)])
         return F.when(late, last).when(early, first).otherwise(site.refused(name))
     if site.infinite == "null":
         return F.when(~F.coalesce(late | early, F.lit(False)), site.refused(name))
-    # A key that is another value, or none, would be another row's.
+    # A key with another value, or without one, would be the key of another row.
     remedy = _REMEDY if site.infinite == "fail" else "such a time cannot be a key of a table"
     refused = site.failed(f"a {name} {_BEYOND}", remedy)
     return F.when(late | early, refused).otherwise(site.refused(name))
 
 
-def _counted(
+def _from_number(
     name: str,
     spark: DataType,
     convert: Callable[[Column], Column],
@@ -90,8 +90,8 @@ def _counted(
         name: The type in words.
         spark: Type of the target column.
         convert: Converts an ordinary value.
-        within: First and last ordinary value. The only condition that most values meet.
-        early: The least number that a source has before these; there is none after them.
+        within: First and last ordinary value. The only condition that is evaluated for most values.
+        early: Lowest number of a source before the ordinary values; it has none after them.
         ends: Further numbers that mean infinity and -infinity.
     """
     first, last = within
@@ -112,13 +112,13 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 _EARLIEST_DAY = -2_440_588
 """24 November 4714 BC: no database has a date before PostgreSQL's first."""
 
-_DAYS = _counted(
+_DAYS = _from_number(
     "date",
     DateType(),
     F.date_from_unix_date,
     (_FIRST_DAY, _LAST_DAY),
     _EARLIEST_DAY,
-    # Streamed; in a snapshot, where the connector's time zone decides between two.
+    # The streamed number first; then two of a snapshot: the connector's time zone decides.
     ((-2147472692, -622191234, -622191233), (-2147472691, -625821272, -625821271)),
 )
 
@@ -131,10 +131,12 @@ def _moments(unit: str, per_second: int, last: int, first: int) -> Convert:
         return F.expr(_EPOCH) + F.expr(f"INTERVAL '{unit}' SECOND") * count
 
     day = 86_400 * per_second
-    # A number of nanoseconds ends in the years 1677 and 2262.
+    # A long of nanoseconds reaches from the year 1677 to 2262.
     within = max(_FIRST_DAY * day, first + 1), min((_LAST_DAY + 1) * day, last) - 1
     earliest = max(_EARLIEST_DAY * day, first)
-    return _counted("timestamp", TimestampNTZType(), convert, within, earliest, ((last,), (first,)))
+    return _from_number(
+        "timestamp", TimestampNTZType(), convert, within, earliest, ((last,), (first,))
+    )
 
 
 _MICRO = 1_000_000
@@ -145,7 +147,7 @@ _NANOS = _moments("0.000001", 1_000_000_000, 2**63 - 1, -(2**63))
 
 
 _LONGEST_SECONDS = 839 * 3600
-"""More than any time of day or MySQL's TIME, which goes on to ±838:59:59."""
+"""More than any time of day or MySQL's TIME, which goes to ±838:59:59."""
 
 
 def _time_of_day(per_second: int) -> Convert:
@@ -157,13 +159,13 @@ def _time_of_day(per_second: int) -> Convert:
         # MySQL's TIME is a span and may be negative.
         sign = F.when(value < 0, F.lit("-")).otherwise(F.lit(""))
         clock = (sign, F.floor(second / 3600), F.floor(second / 60) % 60, second % 60)
-        shown = F.format_string("%s%02d:%02d:%02d.%06d", *clock, micros)
+        text = F.format_string("%s%02d:%02d:%02d.%06d", *clock, micros)
         if per_second > 1_000_000:
             finer = F.format_string("%s%02d:%02d:%02d.%09d", *clock, rest)
-            shown = F.when(rest % 1000 == 0, shown).otherwise(finer)
-        # Not of a null, of which format_string makes the text "null".
+            text = F.when(rest % 1000 == 0, text).otherwise(finer)
+        # Not for NULL, of which format_string makes the text "null".
         longest = _LONGEST_SECONDS * per_second
-        return F.when((value > -longest) & (value < longest), shown)
+        return F.when((value > -longest) & (value < longest), text)
 
     return checked("time", convert)
 
@@ -177,7 +179,7 @@ def _iso_time(value: Column) -> Column:
     return F.when(is_time, F.concat(F.substring(bare, 1, 8), F.lit("."), padded))
 
 
-def _written(
+def _from_text(
     name: str,
     spark: DataType,
     read: Callable[[Column], Column],
@@ -185,19 +187,19 @@ def _written(
     late: Callable[[Column], Column],
     early: Callable[[Column], Column],
 ) -> Convert:
-    """Convert ISO text; a year of other than four digits has a sign, by which it is known.
+    """Convert ISO text; a year of other than four digits has a sign, which identifies it.
 
     Args:
         name: The type in words.
         spark: Type of the target column.
-        read: Gives null for what is no value of the type.
-        late: Condition: what more means infinity, or a moment after the year 9999.
-        early: Condition: the same of -infinity.
+        read: Gives NULL for text that is no value of the type.
+        late: Condition: other texts that mean infinity, or a moment after the year 9999.
+        early: Condition: other texts that mean -infinity, or a moment before the year 1.
     """
 
     def conversion(value: Column, site: Site) -> Column:
         last, first = (F.expr(edge) for edge in EDGES[type(spark)])
-        # Compared as text, so that most values are read once and compared with nothing else.
+        # Compare as text, so that most values are read once and need no other comparison.
         plain_year = value.between("0001-01-02", "9999-12-31")
         at = read(value)
         is_early = early(value) | value.rlike(_BEFORE) | (at < first)
@@ -212,9 +214,9 @@ _AFTER, _BEFORE = r"^\+\d{5,9}-\d\d-\d\d", r"^(-\d{4,9}|0000)-\d\d-\d\d"
 
 
 def _zoned(value: Column) -> Column:
-    # Without a zone Spark would read the session's. Debezium writes Z: the pattern is for others.
-    placed = value.endswith("Z") | value.rlike(r"[+-]\d\d(:?\d\d)?$")
-    return F.when(placed, value.cast("timestamp"))
+    # Without a zone Spark would use the session's. Debezium writes Z; others need the pattern.
+    has_zone = value.endswith("Z") | value.rlike(r"[+-]\d\d(:?\d\d)?$")
+    return F.when(has_zone, value.cast("timestamp"))
 
 
 _ZONED = "zoned timestamp"
@@ -230,7 +232,7 @@ NANO_TIMESTAMP = LogicalType(_LONG, _NTZ, _NANOS, "timestamp", "nanoseconds")
 ZONED_TIMESTAMP = LogicalType(
     _TEXT,
     TimestampType(),
-    _written(
+    _from_text(
         _ZONED,
         TimestampType(),
         _zoned,
@@ -244,7 +246,7 @@ ISO_TIME = LogicalType(_TEXT, _TEXT, checked("time", _iso_time), "ISO time", "IS
 ISO_DATE = LogicalType(
     _TEXT,
     DateType(),
-    _written(
+    _from_text(
         "date",
         DateType(),
         lambda value: F.translate(value, "Z", "").cast("date"),
@@ -257,7 +259,7 @@ ISO_DATE = LogicalType(
 ISO_TIMESTAMP = LogicalType(
     _TEXT,
     _NTZ,
-    _written(
+    _from_text(
         "timestamp",
         _NTZ,
         lambda value: F.translate(value, "Z", "").cast(_NTZ),

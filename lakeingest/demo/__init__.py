@@ -1,7 +1,7 @@
-"""The recorded run that ships with the package: real Debezium events, no broker needed.
+"""Locate the recorded run in the package: real Debezium events that need no broker.
 
-Its ``pipeline.properties`` is at the same time the configuration example, so that the example is
-executed by the tests and cannot rot.
+Its ``pipeline.properties`` is also the configuration example. So the tests run the example, and it
+cannot become outdated.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def demo_folder() -> Path:
-    """Return the folder of the packaged run: ``pipeline.properties``, manifest and topics.
+    """Return the folder of the recorded run: ``pipeline.properties``, manifest and topics.
 
     ``lakeingest.source.path`` and ``lakeingest.target.path`` of its configuration are relative
-    placeholders; a caller sets the first to this folder and the second to a folder of its own.
+    placeholders. A caller sets the first to this folder and the second to a folder of its own.
     """
     return Path(__file__).resolve().parent / "pg-shop-small"

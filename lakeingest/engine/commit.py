@@ -1,4 +1,4 @@
-"""One commit of a lake table, whatever its format."""
+"""One commit of a lake table, in one form for all table formats."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit.
+    """One commit of a lake table.
 
     Attributes:
-        version: By which the table can be read as it was then; a later commit has a higher one.
-        metadata: The text that its writer left; null: none.
-        checkpoint: Hudi Streamer's, where it is the writer; null: it is not.
-        operation: What its writer calls it (``MERGE``, ``upsert``); empty: nothing.
-        restored: Version that it brings back; null: it is no restore to a version.
-        asked_change: Gives ``changes_rows``, which may take a reading.
+        version: Version at which a reader sees the table as of this commit. A later commit has a
+            higher version.
+        metadata: Text that the writer stored in the commit; None: no text.
+        checkpoint: Checkpoint of Hudi Streamer; None: Hudi Streamer did not write the commit.
+        operation: Writer's name for the operation (``MERGE``, ``upsert``); empty: no name.
+        restored: Version that the commit restores; None: the commit restores no version.
+        asked_change: Computes ``changes_rows`` on demand, because it may have to read the commit.
     """
 
     version: int
@@ -28,5 +29,5 @@ class Commit:
 
     @property
     def changes_rows(self) -> bool:
-        """Whether the table's rows are others after it; maintenance writes them anew at most."""
+        """Return whether the commit changes rows; maintenance at most rewrites the same rows."""
         return self.asked_change()

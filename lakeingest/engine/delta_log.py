@@ -1,9 +1,10 @@
-"""The newest commits of a Delta table, with the metadata their writers left in them.
+"""Read the newest commits of a Delta table, with the metadata that their writers stored.
 
-Adapter: the JVM's ``DeltaLog`` is asked for the version, and the commit files are read through its
-log store, without a Spark job (10 ms; ``DeltaTable.history`` runs one, 150 to 300 ms, and every
-commit of ours is read back once). Where there is no JVM gateway (Spark Connect), or the engine
-keeps its log under other names (Databricks), the public ``history`` is used. Internal names:
+Adapter: it takes the version from the JVM's ``DeltaLog`` and reads the commit files through the
+log's own store. This runs no Spark job and takes 10 ms. ``DeltaTable.history`` runs a job and takes
+150 to 300 ms, and the sink reads back each of its commits once. The public ``history`` is the
+fallback where there is no JVM gateway (Spark Connect) and where the engine keeps its log under
+other class names (Databricks). Internal names:
 ``org.apache.spark.sql.delta.DeltaLog`` (``forTable``, ``update``, ``store``, ``logPath``), the same
 in Delta 3.x and 4.x.
 """
@@ -24,10 +25,10 @@ from lakeingest.engine.commit import Commit
 _HISTORY_DEPTHS = (32, None)
 
 _CHANGES = ("add", "remove", "cdc")
-"""Actions that say whether they change rows (``dataChange``)."""
+"""Actions with the flag ``dataChange``: whether they change rows."""
 
 _LOSSES = ("DROP COLUMNS", "RENAME COLUMN", "REPLACE COLUMNS")
-"""Operations that take values away without touching a file."""
+"""Operations that remove values without a change to any data file."""
 
 _MAINTENANCE = (
     "OPTIMIZE",
@@ -47,21 +48,21 @@ _MAINTENANCE = (
     "DROP FEATURE",
     "COMPUTE STATS",
 )
-"""Operations that change no row, where only their names are to be had."""
+"""Operations that change no row; for logs that give only the operation's name."""
 
 TABLE_PROPERTIES = {
     # Checkpoints every 10 commits (Delta's default) cost 0.6 s each; 50 keeps reads short.
     "delta.checkpointInterval": "50",
 }
-"""What tables and ledger are created with."""
+"""Table properties with which lake tables and ledger are created."""
 
 
 def is_delta_table(spark: SparkSession, path: str) -> bool:
-    """Tell whether a Delta table lies at ``path`` now.
+    """Return whether a Delta table exists at ``path`` now.
 
-    ``DeltaTable.isDeltaTable`` answers from Delta's cached log: a session that looked before the
-    first commit goes on seeing no table for an hour, though another process made it meanwhile
-    (Delta 3.3 ``DeltaLog.tableExists``). The log is looked at again instead.
+    Rejected: ``DeltaTable.isDeltaTable``, which answers from Delta's cached log. A session that
+    asked before the first commit then sees no table for an hour, although another process has
+    created it (Delta 3.3 ``DeltaLog.tableExists``). This function updates the log first.
     """
     if has_log(spark):
         return _version(*java_log(spark, path)) >= 0
@@ -69,9 +70,9 @@ def is_delta_table(spark: SparkSession, path: str) -> bool:
 
 
 def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
-    """Yield the table's commits, newest first, as far as its log reaches back.
+    """Yield the table's commits, newest first, back to the oldest commit in its log.
 
-    Each is read when it is asked for.
+    Each commit is read when the caller iterates to it.
     """
     if has_log(spark):
         yield from _from_log(spark, path)
@@ -80,13 +81,13 @@ def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
 
 
 def has_log(spark: SparkSession) -> bool:
-    """Tell whether the JVM's ``DeltaLog`` can be asked."""
+    """Return whether the JVM's class ``DeltaLog`` is available."""
     session: Any = spark
     if not hasattr(spark, "_jsparkSession"):
         return False
-    found = session._jvm.org.apache.spark.sql.delta.DeltaLog  # noqa: SLF001 - this is the adapter
-    # Of a class that is not there the gateway makes a package.
-    return isinstance(found, JavaClass)
+    log_class = session._jvm.org.apache.spark.sql.delta.DeltaLog  # noqa: SLF001 - this is the adapter
+    # For a name without a class, the gateway returns a package.
+    return isinstance(log_class, JavaClass)
 
 
 def java_log(spark: SparkSession, path: str) -> tuple[Any, Any]:
@@ -98,8 +99,8 @@ def java_log(spark: SparkSession, path: str) -> tuple[Any, Any]:
 
 
 def _version(jvm: Any, log: Any) -> int:
-    nothing = jvm.scala.Option.empty()
-    return int(log.update(False, nothing, nothing).version())
+    no_value = jvm.scala.Option.empty()
+    return int(log.update(False, no_value, no_value).version())
 
 
 def _from_log(spark: SparkSession, path: str) -> Iterator[Commit]:
@@ -109,11 +110,11 @@ def _from_log(spark: SparkSession, path: str) -> Iterator[Commit]:
     for version in range(_version(jvm, log), -1, -1):
         file = jvm.org.apache.hadoop.fs.Path(log.logPath(), f"{version:020d}.json")
         if not file.getFileSystem(configuration).exists(file):
-            # Cleaned up by log retention; older ones are gone, too.
+            # Log retention has removed this commit file and all older ones.
             return
         lines = log.store().read(file, configuration)
-        written = _commit_info(lines.apply(index) for index in range(lines.size()))
-        yield _commit(version, written, partial(_changes_rows, lines))
+        info = _commit_info(lines.apply(index) for index in range(lines.size()))
+        yield _commit(version, info, partial(_changes_rows, lines))
 
 
 def _commit_info(lines: Iterable[str]) -> Mapping[str, Any]:
@@ -123,24 +124,28 @@ def _commit_info(lines: Iterable[str]) -> Mapping[str, Any]:
     return {}
 
 
-def _commit(version: int, written: Mapping[str, Any], changes: Callable[[], bool]) -> Commit:
-    operation = str(written.get("operation") or "")
-    text = written.get("userMetadata")
-    back = str((written.get("operationParameters") or {}).get("version"))
-    restored = int(back) if operation == "RESTORE" and back.isdigit() else None
-    loses = operation in _LOSSES
+def _commit(version: int, info: Mapping[str, Any], changes_rows: Callable[[], bool]) -> Commit:
+    operation = str(info.get("operation") or "")
+    metadata = info.get("userMetadata")
+    target = str((info.get("operationParameters") or {}).get("version"))
+    restored = int(target) if operation == "RESTORE" and target.isdigit() else None
+    loses_values = operation in _LOSSES
     return Commit(
         version,
-        str(text) if text is not None else None,
+        str(metadata) if metadata is not None else None,
         operation=operation,
         restored=restored,
-        asked_change=lambda: loses or changes(),
+        asked_change=lambda: loses_values or changes_rows(),
     )
 
 
 def _changes_rows(lines: Any) -> bool:
-    """Return whether a commit's actions change rows, given as Scala's sequence of lines."""
-    # In one call: each line of its own would be one, and an OPTIMIZE has thousands.
+    """Return whether a commit's actions change rows.
+
+    Args:
+        lines: Lines of the commit file, as a Scala sequence.
+    """
+    # One call for all lines: one call per line would be thousands for an OPTIMIZE.
     for line in lines.mkString("\n").split("\n"):
         for kind, action in json.loads(line or "{}").items():
             if kind in _CHANGES and action.get("dataChange", True):
@@ -150,14 +155,14 @@ def _changes_rows(lines: Any) -> bool:
 
 def _from_history(spark: SparkSession, path: str) -> Iterator[Commit]:
     table = DeltaTable.forPath(spark, path)
-    seen: int | None = None
+    oldest: int | None = None
     for depth in _HISTORY_DEPTHS:
         history = table.history() if depth is None else table.history(depth)
         rows = history.select(
             "version", "userMetadata", "operation", "operationParameters"
         ).collect()
         for row in sorted(rows, key=lambda row: -int(row["version"])):
-            if seen is None or row["version"] < seen:
-                seen = row["version"]
-                changes = row["operation"] not in _MAINTENANCE
-                yield _commit(row["version"], row.asDict(), partial(bool, changes))
+            if oldest is None or row["version"] < oldest:
+                oldest = row["version"]
+                changes_rows = row["operation"] not in _MAINTENANCE
+                yield _commit(row["version"], row.asDict(), partial(bool, changes_rows))

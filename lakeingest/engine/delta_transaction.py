@@ -1,15 +1,17 @@
-"""One Delta transaction, opened and closed by us: what a small commit costs without the engine.
+"""Open and commit one Delta transaction directly, to make a small commit cheap.
 
-Adapter. A MERGE of a few thousand rows takes eight Spark jobs, and each writer option that names a
-transaction makes Delta rebuild the table's state (0.5 s of a 1 s append, measured), because it
-looks the number up there. Inside ``OptimisticTransaction`` both can be left out: the version's
-checksum file lists its data files, and the number is known from the note in its commit. What must
-not be left out is kept: the number stands among the transaction's *reads*, so a rival's commit
-under the same id still makes ours fail (``ConflictChecker``), and the whole table is marked as
-read, so every rival change of rows does, too. The rejected way, JSON files written into the log by
-ourselves, would have to repeat Delta's own checks of protocol, conflicts and statistics.
+Adapter. A MERGE of a few thousand rows takes eight Spark jobs. Each writer option that names a
+transaction (``txnAppId``, ``txnVersion``) makes Delta rebuild the table's state to look up the
+transaction's number: 0.5 s of a 1 s append, measured. Inside ``OptimisticTransaction`` neither is
+needed: the checksum file of a version lists its data files, and the note in its commit holds the
+number.
 
-Internal names, looked at in 3.3.3 and used with 3.3 only (``available``): ``OptimisticTransaction``
+Two checks stay. The transaction id is among the transaction's *reads*, so a rival's commit
+under the same id makes this transaction fail (``ConflictChecker``). The whole table is marked as
+read, so a rival's change of any row makes it fail, too. Rejected: to write JSON files into the log
+without Delta. That would have to repeat Delta's checks of protocol, conflicts and statistics.
+
+Internal names, verified in 3.3.3 and used with 3.3 only (``available``): ``OptimisticTransaction``
 (``readWholeTable``, ``readTxn``, ``updateMetadata``, ``writeFiles``, ``commit``),
 ``Metadata.copy``, ``VersionChecksum.allFiles``, ``DeltaLog`` (``startTransaction``,
 ``createDataFrame``), ``AddFile.removeWithTimestamp``, ``SetTransaction``,
@@ -31,17 +33,17 @@ from pyspark.sql.types import StructType
 
 from lakeingest.engine.delta_log import has_log, java_log
 
-_KNOWN_VERSIONS = ("3.3.",)
-_KNOWN_FEATURES = {"appendOnly", "invariants", "timestampNtz"}
+_SUPPORTED_VERSIONS = ("3.3.",)
+_SUPPORTED_FEATURES = {"appendOnly", "invariants", "timestampNtz"}
 
 
 def available(spark: SparkSession) -> bool:
-    """Tell whether this session's Delta is one whose internals are known here."""
+    """Return whether this adapter knows the internals of the session's Delta version."""
     if not has_log(spark):
         return False
     session: Any = spark
     package = getattr(session._jvm.io.delta, "package$")  # noqa: SLF001 - this is the adapter
-    return str(getattr(package, "MODULE$").VERSION()).startswith(_KNOWN_VERSIONS)
+    return str(getattr(package, "MODULE$").VERSION()).startswith(_SUPPORTED_VERSIONS)
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,9 @@ class DataFile:
     """A data file of a table.
 
     Attributes:
-        name: Last part of its path, as ``_metadata.file_name`` gives it.
-        size: Its bytes.
-        action: Delta's ``AddFile``.
+        name: Last part of its path, equal to ``_metadata.file_name``.
+        size: Size in bytes.
+        action: Delta's ``AddFile`` of the file.
     """
 
     name: str
@@ -59,7 +61,11 @@ class DataFile:
     action: Any
 
     def span(self, column: str) -> tuple[int, int] | None:
-        """Return lowest and highest value of a column of whole numbers, as its statistics say."""
+        """Return lowest and highest value of an integer column, from the file's statistics.
+
+        Returns:
+            Minimum and maximum; None: the statistics lack one of them as an integer.
+        """
         statistics = json.loads(self.action.stats() or "{}")
         low, high = (statistics.get(end, {}).get(column) for end in ("minValues", "maxValues"))
         return (low, high) if isinstance(low, int) and isinstance(high, int) else None
@@ -71,13 +77,13 @@ class DeltaTransaction:
     def __init__(
         self, spark: SparkSession, path: str, application: str, *, rows: bool = True
     ) -> None:
-        """Open it; every later commit that names ``application`` makes this one fail.
+        """Open the transaction; a later commit under ``application`` makes it fail.
 
         Args:
             spark: Session with Delta.
-            path: The table.
+            path: Path of the table.
             application: Identifier of the application's own transactions.
-            rows: Whether a later commit that changes files makes it fail, too.
+            rows: Whether a later commit that changes data files makes it fail, too.
         """
         self._spark = spark
         self._application = application
@@ -92,79 +98,85 @@ class DeltaTransaction:
 
     @property
     def version(self) -> int:
-        """The version that is read; -1: there is no table."""
+        """Return the table version that the transaction reads; -1: there is no table."""
         return int(self._snapshot.version())
 
     @property
     def plain(self) -> bool:
-        """Whether the table has no feature that this adapter would have to know.
+        """Return whether the table has only features that this adapter supports.
 
-        Not with deletion vectors, change data feed, column mapping, constraints, row tracking or
-        partitions; nor with whatever a later Delta brings.
+        False for deletion vectors, change data feed, column mapping, constraints, row tracking and
+        partitions, and for every feature that a later Delta adds.
         """
         if self.version < 0 or not self._snapshot.metadata().partitionColumns().isEmpty():
             return False
-        found = self._snapshot.protocol().implicitlyAndExplicitlySupportedFeatures().toSeq()
-        return {found.apply(index).name() for index in range(found.size())} <= _KNOWN_FEATURES
+        features = self._snapshot.protocol().implicitlyAndExplicitlySupportedFeatures().toSeq()
+        return {
+            features.apply(index).name() for index in range(features.size())
+        } <= _SUPPORTED_FEATURES
 
     @cached_property
     def schema(self) -> StructType:
-        """The table's schema."""
+        """Return the table's schema."""
         return StructType.fromJson(json.loads(self._snapshot.schema().json()))
 
     def files(self) -> tuple[DataFile, ...] | None:
-        """List the data files, without a job; null where Delta does not keep a list of them.
+        """List the data files without a Spark job.
 
-        Delta keeps one in a version's checksum file while they are few (fifty,
-        ``spark.databricks.delta.allFilesInCrc.thresholdNumFiles``). Its own way of listing them,
+        Delta keeps the list in a version's checksum file while the files are few (fifty,
+        ``spark.databricks.delta.allFilesInCrc.thresholdNumFiles``). Delta's own way to list them,
         from the table's whole log, costs 0.4 s (measured).
+
+        Returns:
+            Data files of ``version``; None: there is no checksum file with a list, the list
+            contradicts the checksum's number of files or bytes, or two files have the same name.
         """
         checksum = self._snapshot.checksumOpt()
         if not checksum.isDefined() or not checksum.get().allFiles().isDefined():
             return None
-        known = checksum.get()
-        files = self._described(known.allFiles().get())
-        whole = (len(files), sum(file.size for file in files))
+        content = checksum.get()
+        files = self._data_files(content.allFiles().get())
+        totals = (len(files), sum(file.size for file in files))
         names = {file.name for file in files}
-        if whole != (known.numFiles(), known.tableSizeBytes()) or len(names) < len(files):
+        if totals != (content.numFiles(), content.tableSizeBytes()) or len(names) < len(files):
             return None
         return files
 
     def evolve(self, schema: StructType) -> None:
-        """Give the table another schema with this commit; to be called before anything is written.
+        """Change the table's schema with this commit; call it before the first ``write``.
 
-        Delta keeps no list of files (``files``) of a version that changes the schema; of the next
-        one it does again.
+        Delta keeps no list of files (``files``) for a version that changes the schema. It keeps one
+        again for the next version.
 
         Args:
-            schema: The table's columns as they are, and new ones among them.
+            schema: The table's present columns, unchanged, and the new columns.
         """
-        now = self._snapshot.metadata()
-        changed = now.copy(
-            now.id(),
-            now.name(),
-            now.description(),
-            now.format(),
+        old = self._snapshot.metadata()
+        metadata = old.copy(
+            old.id(),
+            old.name(),
+            old.description(),
+            old.format(),
             schema.json(),
-            now.partitionColumns(),
-            now.configuration(),
-            now.createdTime(),
+            old.partitionColumns(),
+            old.configuration(),
+            old.createdTime(),
         )
         with self._active():
-            self._transaction.updateMetadata(changed, False)
+            self._transaction.updateMetadata(metadata, False)
 
     def read(self, files: Iterable[DataFile]) -> DataFrame:
-        """Return the rows of ``files``, which must be among those of ``version``."""
+        """Return the rows of ``files``, which must be data files of ``version``."""
         actions = self._sequence(file.action for file in files)
         with self._active():
             frame = self._log.createDataFrame(self._snapshot, actions, False, self._nothing())
         return DataFrame(frame, self._spark)
 
     def write(self, frame: DataFrame) -> tuple[DataFile, ...]:
-        """Write new data files; they belong to the table once they are committed."""
+        """Write new data files; ``commit`` adds them to the table."""
         rows: Any = frame
         with self._active():
-            return self._described(self._transaction.writeFiles(rows._jdf))  # noqa: SLF001
+            return self._data_files(self._transaction.writeFiles(rows._jdf))  # noqa: SLF001
 
     def commit(
         self,
@@ -178,25 +190,27 @@ class DeltaTransaction:
         Args:
             token: Version of the application's own transaction.
             metadata: ``userMetadata`` of the commit.
-            added: What ``write`` returned.
-            removed: Files of ``version`` that are no longer of the table.
+            added: Data files that ``write`` returned.
+            removed: Data files of ``version`` that the commit removes from the table.
 
         Raises:
-            Py4JJavaError: A rival's commit stands in the way (``Concurrent…Exception``).
+            Py4JJavaError: A rival's commit conflicts (``Concurrent…Exception``).
         """
         now = int(time.time() * 1000)
         actions = [file.action for file in added]
         actions += [file.action.removeWithTimestamp(now, True) for file in removed]
         delta = self._jvm.org.apache.spark.sql.delta
-        done = delta.actions.SetTransaction(self._application, token, self._some(now))
+        token_action = delta.actions.SetTransaction(self._application, token, self._some(now))
         with self._active():
             operation = self._operation(metadata, rewrites=bool(removed))
-            return int(self._transaction.commit(self._sequence([*actions, done]), operation))
+            return int(
+                self._transaction.commit(self._sequence([*actions, token_action]), operation)
+            )
 
     def _operation(self, metadata: str, *, rewrites: bool) -> Any:
-        """Name the commit in the table's history: a write that appends, or one that overwrites.
+        """Return the operation for the table's history: a write in append or overwrite mode.
 
-        Not ``Merge``, which a rewrite comes closest to: it has no place for ``metadata``.
+        Rejected: ``Merge``, although a rewrite resembles it most. It has no field for ``metadata``.
         """
         modes = self._jvm.org.apache.spark.sql.SaveMode
         write = getattr(self._jvm.org.apache.spark.sql.delta, "DeltaOperations$Write")
@@ -205,9 +219,9 @@ class DeltaTransaction:
             modes.Overwrite if rewrites else modes.Append, nothing, nothing, self._some(metadata)
         )
 
-    def _described(self, actions: Any) -> tuple[DataFile, ...]:
-        found = (actions.apply(index) for index in range(actions.size()))
-        return tuple(DataFile(a.path().rsplit("/", 1)[-1], int(a.size()), a) for a in found)
+    def _data_files(self, actions: Any) -> tuple[DataFile, ...]:
+        java_files = (actions.apply(index) for index in range(actions.size()))
+        return tuple(DataFile(a.path().rsplit("/", 1)[-1], int(a.size()), a) for a in java_files)
 
     def _nothing(self) -> Any:
         return self._jvm.scala.Option.empty()
@@ -223,7 +237,7 @@ class DeltaTransaction:
 
     @contextmanager
     def _active(self) -> Iterator[None]:
-        """Make our session the thread's active one, which Delta asks for its settings."""
+        """Make this session the thread's active one; Delta reads its settings from there."""
         session: Any = self._spark
         sessions = session._jvm.org.apache.spark.sql.SparkSession  # noqa: SLF001
         before = sessions.getActiveSession()

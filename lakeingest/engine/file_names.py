@@ -1,7 +1,7 @@
-"""Whether a file system tells names apart that differ only by case.
+"""Find out whether a file system is case-sensitive.
 
-Object stores and Hadoop do; disks of macOS and Windows, and their shares, do not. Nothing is
-written to find out: a name that exists is looked for with its case swapped.
+Object stores and Hadoop are; disks and network shares of macOS and Windows are not. The check
+writes nothing: it swaps the case of a name that exists and looks for the result.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from itertools import islice
 from pathlib import Path
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-_LOOKED_AT = 20
+_MAX_NAMES = 20
 
 
 def tells_case_apart(folder: str) -> bool:
-    """Return whether ``Orders`` and ``orders`` are two names in a folder.
+    """Return whether ``Orders`` and ``orders`` are two different names in a folder.
 
     Args:
         folder: Path or URI; it need not exist.
@@ -24,8 +24,8 @@ def tells_case_apart(folder: str) -> bool:
     if _SCHEME.match(local):
         return True
     path = Path(local).absolute()
-    there = next(place for place in (path, *path.parents) if place.is_dir())
-    for name in (*islice(there.iterdir(), _LOOKED_AT), there):
+    nearest = next(place for place in (path, *path.parents) if place.is_dir())
+    for name in (*islice(nearest.iterdir(), _MAX_NAMES), nearest):
         other = name.with_name(name.name.swapcase()) if name.name else name
         if other.name != name.name:
             return not (other.exists() and other.samefile(name))

@@ -1,13 +1,13 @@
-"""A Hudi table's commits, newest first, with the metadata that their writers left in them.
+"""Read a Hudi table's commits, newest first, with the metadata that their writers stored.
 
-Adapter: the JVM's ``HoodieTableMetaClient`` is asked, without a Spark job (5 ms). Told are
-completed instants that make files: writers' and, without any text of ours, those of compaction and
-clustering, which change no row.
+Adapter: it reads the JVM's ``HoodieTableMetaClient`` without a Spark job (5 ms). The commits are
+the completed instants that write files: those of writers, and those of compaction and clustering,
+which carry no note of lakeingest and change no row.
 
-A commit's version is the time at which it was completed, as a number (``20261122174501123``). The
-option ``as.of.instant`` takes it, and everything that was completed up to then is in what is read.
-Rejected: the time at which the commit was requested, because a compaction that was requested
-before it and completed after it would be on the wrong side. Internal names:
+A commit's version is its completion time as a number (``20261122174501123``). The read option
+``as.of.instant`` takes this number, and the read contains every commit that was complete by then.
+Rejected: the time at which the writer requested the commit. A compaction that was requested before
+the commit and completed after it would be on the wrong side. Internal names:
 ``org.apache.hudi.common.table.HoodieTableMetaClient`` (``builder``, ``getActiveTimeline``),
 ``TimelineLayout``'s ``readCommitMetadata``, as in Hudi 1.2.
 """
@@ -24,13 +24,13 @@ from lakeingest.engine.commit import Commit
 from lakeingest.named import all_named
 
 METADATA_PREFIX = "lakeingest."
-"""Options that start with it are kept in the commit's extra metadata."""
+"""Hudi stores write options with this prefix in the commit's extra metadata."""
 
 METADATA_KEY = f"{METADATA_PREFIX}note"
-"""Where a commit of ours keeps its text."""
+"""Key of the extra metadata under which a commit of lakeingest stores its note."""
 
 STREAMER_KEYS = ("streamer.checkpoint.key.v2", "deltastreamer.checkpoint.key")
-"""Where Hudi Streamer keeps its checkpoint: from table version 8 on, and before."""
+"""Keys of Hudi Streamer's checkpoint: from table version 8 on, and before version 8."""
 
 HUDI_COLUMNS = (
     "_hoodie_commit_time",
@@ -39,18 +39,19 @@ HUDI_COLUMNS = (
     "_hoodie_partition_path",
     "_hoodie_file_name",
 )
-"""What Hudi adds to each row."""
+"""Columns that Hudi adds to each row."""
 
 TAKEN_AWAY = "_hoodie_is_deleted"
-"""A column that Hudi takes as its mark of a delete, wherever it is; readers need not see it."""
+"""Column that Hudi treats as its delete marker in any table; readers do not see it."""
 
 READ_OPTIONS = {
-    # Files are listed: the metadata table is not kept unless the user says so, and not needed then.
+    # Spark lists the files: the metadata table is off unless the user turns it on, and even then
+    # a read does not need it.
     "hoodie.metadata.enable": "false",
-    # Hudi's files do not say by whom they were written, so Spark would refuse dates before 1582.
+    # Hudi's files do not name their writer, so Spark would refuse dates before 1582.
     "datetimeRebaseMode": "CORRECTED",
 }
-"""With what every table of ours is read."""
+"""Options with which every Hudi table of lakeingest is read."""
 
 _MAINTENANCE = ("COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX", "ALTER_SCHEMA")
 """Operations that change no row, as Hudi's ``WriteOperationType`` names them."""
@@ -59,7 +60,7 @@ _PROPERTIES = ".hoodie/hoodie.properties"
 
 
 def is_hudi_table(spark: SparkSession, path: str) -> bool:
-    """Tell whether a Hudi table lies at ``path`` now."""
+    """Return whether a Hudi table exists at ``path`` now."""
     jvm, configuration = java(spark)
     file = jvm.org.apache.hadoop.fs.Path(f"{path}/{_PROPERTIES}")
     return bool(file.getFileSystem(configuration).exists(file))
@@ -68,14 +69,15 @@ def is_hudi_table(spark: SparkSession, path: str) -> bool:
 def rows_of(
     spark: SparkSession, path: str, version: int | None, last: Sequence[str], own_key: str
 ) -> DataFrame:
-    """Read a table without the columns that are Hudi's.
+    """Read a table without Hudi's own columns and without the record key column.
 
     Args:
         spark: Session with Hudi's extension.
-        path: The table.
-        version: As of which commit; null: its head.
-        last: Metadata columns, to come behind all others. Hudi puts a new column behind them.
-        own_key: Name of the record key column, if the table has one of ours.
+        path: Path of the table.
+        version: Commit version to read; None: the newest.
+        last: Metadata columns, which go to the end. In the table, Hudi appends each new column
+            behind them.
+        own_key: Name of the record key column that lakeingest adds; a table may lack it.
     """
     reader = spark.read.format("hudi").options(**READ_OPTIONS)
     if version is not None:
@@ -86,9 +88,9 @@ def rows_of(
 
 
 def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
-    """Yield the table's commits of rows, newest first, as far as its active timeline reaches back.
+    """Yield the table's commits of rows, newest first, back to the start of the active timeline.
 
-    Each is read when it is asked for.
+    Each commit is read when the caller iterates to it.
     """
     jvm, _ = java(spark)
     timeline = load_table(spark, path).getActiveTimeline()
@@ -98,8 +100,8 @@ def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
     )
     for index in range(instants.size() - 1, -1, -1):
         instant = instants.get(index)
-        written = completed.readCommitMetadata(instant)
-        extra, kind = written.getExtraMetadata(), written.getOperationType()
+        metadata = completed.readCommitMetadata(instant)
+        extra, kind = metadata.getExtraMetadata(), metadata.getOperationType()
         checkpoint = next((extra.get(key) for key in STREAMER_KEYS if extra.get(key)), None)
         operation = str(kind.name()) if kind is not None else ""
         yield Commit(
@@ -112,9 +114,9 @@ def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
 
 
 def restored_after(spark: SparkSession, path: str, version: int) -> bool:
-    """Return whether commits were taken from the table by a restore that ended after ``version``.
+    """Return whether a restore that completed after ``version`` removed commits from the table.
 
-    A restore to a savepoint removes the later commits from the timeline.
+    A restore to a savepoint removes the commits after the savepoint from the timeline.
     """
     restores = load_table(spark, path).getActiveTimeline().getRestoreTimeline()
     newest = restores.filterCompletedInstants().lastInstant()
@@ -122,7 +124,7 @@ def restored_after(spark: SparkSession, path: str, version: int) -> bool:
 
 
 def load_table(spark: SparkSession, path: str) -> Any:
-    """Return the JVM's view of a table as it is now."""
+    """Return the JVM's ``HoodieTableMetaClient`` of a table's present state."""
     jvm, configuration = java(spark)
     storage = jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(configuration)
     client = jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
@@ -130,7 +132,7 @@ def load_table(spark: SparkSession, path: str) -> Any:
 
 
 def java(spark: SparkSession) -> tuple[Any, Any]:
-    """Return the JVM and the file systems' configuration."""
+    """Return the JVM view and the Hadoop configuration of the file systems."""
     session: Any = spark
     configuration = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001 - adapter
     return session._jvm, configuration  # noqa: SLF001

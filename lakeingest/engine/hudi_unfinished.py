@@ -1,8 +1,9 @@
-"""Commits of a Hudi table that were begun and are not finished, and how Hudi rolls them back.
+"""Find unfinished commits of a Hudi table, and have Hudi roll them back.
 
-Adapter, with internal names as ``hudi_table`` has them; besides ``TimelineUtils`` (what bars a read
-at an instant: ``validateTimestampAsOf``), ``ClusteringUtils`` and ``DataSourceUtils``, whose write
-client rolls back (Hudi 1.2). A call of SQL would do the same, but takes tables of the catalog only.
+Adapter, with the internal names of ``hudi_table`` and, in Hudi 1.2: ``TimelineUtils``
+(``validateTimestampAsOf`` decides which commits block a read at an instant), ``ClusteringUtils``,
+and ``DataSourceUtils``, whose write client rolls back. Rejected: Hudi's SQL procedure, which does
+the same but takes only tables of the catalog.
 """
 
 from __future__ import annotations
@@ -18,38 +19,42 @@ _NO_SCHEMA = '{"type":"record","name":"none","fields":[]}'
 
 
 def unfinished(spark: SparkSession, path: str) -> list[str]:
-    """Return the instants of commits that bar the reading of later ones, oldest first.
+    """Return the instants of unfinished commits that block reads of later commits, oldest first.
 
-    Clustering is none of them, nor is compaction before it is finished.
+    Clustering does not block reads, nor does compaction before it completes.
     """
     jvm, _ = java(spark)
     table = load_table(spark, path)
     pending = table.getCommitsTimeline().filterInflightsAndRequested()
     instants = pending.getInstantsAsStream().collect(jvm.java.util.stream.Collectors.toList())
     clustering = jvm.org.apache.hudi.common.util.ClusteringUtils.isClusteringInstant
-    timeline, maker = table.getActiveTimeline(), table.getInstantGenerator()
-    each = (instants.get(index) for index in range(instants.size()))
-    return [str(one.requestedTime()) for one in each if not clustering(timeline, one, maker)]
+    timeline, generator = table.getActiveTimeline(), table.getInstantGenerator()
+    pending_instants = (instants.get(index) for index in range(instants.size()))
+    return [
+        str(instant.requestedTime())
+        for instant in pending_instants
+        if not clustering(timeline, instant, generator)
+    ]
 
 
 def roll_back_failed(spark: SparkSession, path: str, options: Mapping[str, str]) -> None:
-    """Have Hudi roll back commits whose writers give no sign of life any more.
+    """Have Hudi roll back unfinished commits whose writers send no heartbeat any more.
 
     Args:
         spark: Session with Hudi's extension.
-        path: The table.
-        options: Those of its writes, with its name.
+        path: Path of the table.
+        options: Write options of the table, with the table's name (``hoodie.table.name``).
     """
     jvm, _ = java(spark)
     session: Any = spark
-    given = jvm.java.util.HashMap()
+    java_options = jvm.java.util.HashMap()
     for name, value in options.items():
-        given.put(name, value)
+        java_options.put(name, value)
     context = jvm.org.apache.spark.api.java.JavaSparkContext(
         session._jsparkSession.sparkContext()  # noqa: SLF001 - this is the adapter
     )
     client = jvm.org.apache.hudi.DataSourceUtils.createHoodieClient(
-        context, _NO_SCHEMA, path, options["hoodie.table.name"], given
+        context, _NO_SCHEMA, path, options["hoodie.table.name"], java_options
     )
     try:
         client.rollbackFailedWrites(load_table(spark, path))

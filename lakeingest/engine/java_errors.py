@@ -1,7 +1,7 @@
-"""The Java exceptions behind an error of PySpark's: their classes and their own texts.
+"""Read the Java exceptions behind a PySpark error: their classes and their own texts.
 
-Adapter: asked for in the JVM. Rejected: to search the text of the error. That of a failed task
-quotes rows, and a row may hold any words.
+Adapter: it reads the exceptions in the JVM. Rejected: to search the text of the PySpark error. The
+text of a failed task quotes rows, and a row may contain any words.
 """
 
 from __future__ import annotations
@@ -17,33 +17,38 @@ _DEEPEST = 32
 
 @dataclass(frozen=True)
 class Thrown:
-    """A Java exception: the names of its class and of those above it, and its own text."""
+    """A Java exception.
+
+    Attributes:
+        classes: Names of its class and of its superclasses, in this order.
+        text: Its own message, without those of its causes.
+    """
 
     classes: tuple[str, ...]
     text: str
 
     @property
     def name(self) -> str:
-        """Name of its class."""
+        """Return the name of its class."""
         return self.classes[0]
 
 
 def java_errors(error: BaseException) -> Iterator[Thrown]:
     """Yield the Java exceptions behind an error, outermost first."""
-    at: BaseException | None = error
-    while at is not None:
-        java = getattr(at, "java_exception", None) or getattr(at, "_origin", None)
+    link: BaseException | None = error
+    while link is not None:
+        java = getattr(link, "java_exception", None) or getattr(link, "_origin", None)
         yield from _with_causes(java)
-        at = at.__cause__
+        link = link.__cause__
 
 
 def engine_is_gone(error: BaseException) -> bool:
-    """Return whether the JVM did not answer: it was killed, or ran out of memory."""
-    at: BaseException | None = error
-    while at is not None:
-        if isinstance(at, Py4JNetworkError | ConnectionRefusedError):
+    """Return whether the JVM no longer answers, because it was killed or ran out of memory."""
+    link: BaseException | None = error
+    while link is not None:
+        if isinstance(link, Py4JNetworkError | ConnectionRefusedError):
             return True
-        at = at.__cause__ or at.__context__
+        link = link.__cause__ or link.__context__
     return False
 
 
@@ -55,12 +60,12 @@ def _with_causes(java: Any) -> Iterator[Thrown]:
             yield Thrown(tuple(_classes(java)), str(java.getMessage() or ""))
             java = java.getCause()
     except (Py4JError, ConnectionError):
-        # The JVM is gone, and its exceptions with it.
+        # The JVM is gone, so its exceptions cannot be read.
         return
 
 
 def _classes(java: Any) -> Iterator[str]:
-    above = java.getClass()
-    while above is not None:
-        yield str(above.getName())
-        above = above.getSuperclass()
+    java_class = java.getClass()
+    while java_class is not None:
+        yield str(java_class.getName())
+        java_class = java_class.getSuperclass()

@@ -1,13 +1,15 @@
-"""Hold a frame's rows while several jobs read them, under a plan of one node.
+"""Checkpoint a frame locally, so that several jobs read its rows under a plan of one node.
 
-Adapter, because how rows are held is the engine's: Spark Connect has no local checkpoint in 3.5.
+Adapter, because the engine decides how rows are stored: Spark Connect 3.5 has no local checkpoint.
 
-``persist`` keeps the rows as well, but the frame's plan keeps growing: Spark analyses, compares and
-prints it again for every job and every adaptive step of a MERGE, and the plans of window, fold and
-fill together made that 90 % of a small batch (measured: a MERGE of 100 rows 8 s, with this 1 s). A
-local checkpoint cuts the plan off. Its price: rows that an executor takes down with it are not
-computed again; the batch fails, nothing of it is published, and the run is to be started again
-(``spark_errors``). The blocks are freed with the frame, by Spark's context cleaner.
+Rejected: ``persist``. It stores the rows, too, but the frame's plan keeps growing. Spark analyses,
+compares and prints the plan again for every job and every adaptive step of a MERGE. With the plans
+of window, fold and fill together this took 90 % of a small batch (measured: a MERGE of 100 rows
+took 8 s, with a local checkpoint 1 s). A local checkpoint cuts the plan off.
+
+The price: Spark does not compute rows again that are lost with an executor. The batch then fails,
+nothing of it is published, and the user starts the run again (``spark_errors``). Spark's context
+cleaner frees the blocks together with the frame.
 """
 
 from __future__ import annotations
@@ -16,5 +18,5 @@ from pyspark.sql import DataFrame
 
 
 def local_checkpoint(frame: DataFrame) -> DataFrame:
-    """Return the frame cut off from its plan; rows are computed by the first job that reads it."""
+    """Return the frame cut off from its plan; the first job that reads it computes the rows."""
     return frame.localCheckpoint(eager=False)

@@ -1,20 +1,23 @@
-"""Whether Delta lets one driver alone commit a version, which "one writer" rests on.
+"""Find out whether Delta lets only one driver commit a version; "one writer" depends on it.
 
-A later driver fences an earlier one by commits, and of two drivers that commit the same version one
-must fail. Local disks, HDFS, Azure and GCS see to that. S3 does not: Hadoop's client has no write
-that fails where a file is there already (Hadoop 3.3.4 of Spark 3.5), and Delta's log store for S3
-knows the writers of its own process only, so the second of two runs replaces a commit of the first
-without any error. So the log store is known before anything is written.
+A later driver fences an earlier one by commits, so when two drivers commit the same version, one
+must fail. Local disks, HDFS, Azure and GCS ensure this. S3 does not: Hadoop's client has no write
+that fails when the file exists (Hadoop 3.3.4 of Spark 3.5), and Delta's log store for S3 knows only
+the writers of its own process. So the second of two runs replaces a commit of the first one without
+an error. Therefore lakeingest determines the log store before it writes anything.
 
-It is known by Delta's own rules (``DelegatingLogStore``, ``LogStoreProvider`` of 3.3): a class for
-all, else one for the scheme, else the scheme's default. Rejected: a probe, a file that is created
-twice. One after the other the second is refused on S3, too; only two processes that are between
-look and write at once would tell, and one that says "could run" writes nothing. Nor is a lock file
-of our own beside the ledger an answer: it needs the very write that is missing.
+It applies Delta's own rules (``DelegatingLogStore``, ``LogStoreProvider`` of 3.3): the class for
+all schemes, else the class for the path's scheme, else the scheme's default.
 
-A file system that nobody knows here is taken for one without such a write: Delta's documentation
-asks of it that a rename fails where the target exists, which object stores rarely do. A log store
-that the user names is taken for what it is made for. Databricks has its own commit service.
+Rejected: a probe that creates the same file twice. When one create follows the other, S3 refuses
+the second, too. The defect shows only when two processes are both between their check and their
+write, and a dry run ("could run") writes nothing. Rejected: an own lock file beside the ledger. It
+needs the same missing write.
+
+An unknown file system counts as one without such a write: Delta's documentation requires that a
+rename fails when the target exists, and object stores rarely do that. A log store that the user
+configures counts as safe, because it is made for this purpose. Databricks has its own commit
+service.
 """
 
 from __future__ import annotations
@@ -26,10 +29,10 @@ from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
-_OF_HADOOP = "io.delta.storage.HDFSLogStore"
-_OF_ONE_DRIVER = "io.delta.storage.S3SingleDriverLogStore"
+_HADOOP_STORE = "io.delta.storage.HDFSLogStore"
+_SINGLE_DRIVER_STORE = "io.delta.storage.S3SingleDriverLogStore"
 _DEFAULTS = {
-    **dict.fromkeys(("s3", "s3a", "s3n"), _OF_ONE_DRIVER),
+    **dict.fromkeys(("s3", "s3a", "s3n"), _SINGLE_DRIVER_STORE),
     **dict.fromkeys(("abfs", "abfss", "adl", "wasb", "wasbs"), "io.delta.storage.AzureLogStore"),
     "gs": "io.delta.storage.GCSLogStore",
 }
@@ -37,9 +40,9 @@ _ATOMIC = frozenset(
     ("abfs", "abfss", "adl", "file", "gs", "hdfs", "maprfs", "o3fs", "ofs", "swebhdfs", "viewfs")
     + ("wasb", "wasbs", "webhdfs")
 )
-"""File systems on which a rename, or a create, fails where the target exists."""
+"""File systems on which a rename or a create fails when the target exists."""
 
-_OF_FILE_SYSTEMS = frozenset(
+_FILE_SYSTEM_STORES = frozenset(
     (
         "AzureLogStore",
         "GCSLogStore",
@@ -49,46 +52,46 @@ _OF_FILE_SYSTEMS = frozenset(
         "S3SingleDriverLogStore",
     )
 )
-"""Delta's stores that rely on the file system for what it may not do."""
+"""Delta's log stores that rely on the file system to refuse an existing target."""
 
 _DATABRICKS = "DATABRICKS_RUNTIME_VERSION"
 
 
 def log_store_of(spark: SparkSession, path: str) -> tuple[str, str]:
-    """Return the scheme of a path, and the class that writes the logs of Delta tables there."""
+    """Return a path's scheme, and the class that writes the logs of Delta tables at this path."""
     session: Any = spark
-    scheme, given = urlsplit(path).scheme.lower(), spark.conf
+    scheme, configuration = urlsplit(path).scheme.lower(), spark.conf
     if hasattr(spark, "_jsparkSession"):
-        # What is set in a running session does not reach Delta.
-        given = session.sparkContext.getConf()
+        # Delta ignores log store settings of a running session.
+        configuration = session.sparkContext.getConf()
         state = session._jsparkSession.sessionState()  # noqa: SLF001 - this is the adapter
         scheme = scheme or urlsplit(state.newHadoopConf().get("fs.defaultFS") or "").scheme
     scheme = scheme or "file"
-    return scheme, log_store(scheme, lambda key: given.get(key, None))
+    return scheme, log_store(scheme, lambda key: configuration.get(key, None))
 
 
-def log_store(scheme: str, given: Callable[[str], str | None]) -> str:
+def log_store(scheme: str, setting_of: Callable[[str], str | None]) -> str:
     """Return the class that writes logs, by Delta's rules.
 
     Args:
-        scheme: Of the path, in lower case.
-        given: Setting of Spark's to its value.
+        scheme: Scheme of the path, in lower case.
+        setting_of: Returns the value of a Spark setting; None: not set.
     """
     keys = ("delta.logStore.class", f"delta.logStore.{scheme}.impl")
-    found = (given(f"{prefix}{key}") for key in keys for prefix in ("spark.", ""))
-    return next(filter(None, found), None) or _DEFAULTS.get(scheme, _OF_HADOOP)
+    classes = (setting_of(f"{prefix}{key}") for key in keys for prefix in ("spark.", ""))
+    return next(filter(None, classes), None) or _DEFAULTS.get(scheme, _HADOOP_STORE)
 
 
 def fences(scheme: str, store: str) -> bool:
-    """Return whether of two drivers that commit the same version one fails.
+    """Return whether one of two drivers fails when both commit the same version.
 
     Args:
-        scheme: Of the table's path.
-        store: The class that writes its log.
+        scheme: Scheme of the table's path.
+        store: Class that writes the table's log.
     """
     if _DATABRICKS in os.environ:
         return True
     name = store.rpartition(".")[2]
-    if name not in _OF_FILE_SYSTEMS:
+    if name not in _FILE_SYSTEM_STORES:
         return True
     return scheme in _ATOMIC and name != "S3SingleDriverLogStore"

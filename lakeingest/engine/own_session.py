@@ -1,9 +1,10 @@
-"""A session of our own beside the user's: what is set in it is set for nobody else.
+"""Create a separate Spark session, so that its settings do not change the user's session.
 
-Adapter. ``newSession()`` is the rejected way: it forgets what the user set at run time, and on
-Databricks that is how a notebook gives its storage credentials. The JVM's ``cloneSession`` keeps
-settings and temporary views (``org.apache.spark.sql.SparkSession``, Spark 3 and 4). Where there is
-no JVM gateway (Spark Connect) settings live on the server and ``newSession`` has to do.
+Adapter. The JVM's ``cloneSession`` keeps settings and temporary views
+(``org.apache.spark.sql.SparkSession``, Spark 3 and 4). Rejected: ``newSession()``. It drops the
+settings that the user made at run time, and a Databricks notebook gives its storage credentials in
+this way. Where there is no JVM gateway (Spark Connect), the server keeps the settings, and
+``newSession`` is the only choice.
 """
 
 from __future__ import annotations
@@ -14,41 +15,46 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 AS_THEY_ARE = {
-    # Else Spark refuses to write dates before 1582 and moments before 1900, for it cannot know
-    # whether readers count by the Julian calendar; Delta and Hudi readers never do.
+    # Otherwise Spark refuses to write dates before 1582 and timestamps before 1900: it can't know
+    # whether readers use the Julian calendar. Readers of Delta and Hudi never use it.
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
-    # Of files that do not say by whom they were written (Hudi's, delta-rs'); others say it.
+    # For files that do not name their writer (those of Hudi and delta-rs); other files name it.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
-    # Spark's INT96 is read as nanoseconds by others, which end in the years 1677 and 2262.
+    # Other engines read Spark's INT96 as nanoseconds, which cover only the years 1677 to 2262.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
-"""What a session that writes tables is set to, so that each reader sees the source's times."""
+"""Settings of a session that writes tables, so that every reader sees the source's times."""
 
-_EXCLUDED = "spark.sql.optimizer.excludedRules"
-_INFERRED = "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromConstraints"
+_EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
+_INFER_FILTERS_RULE = "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromConstraints"
 
 
 def without_inferred_filters(spark: SparkSession) -> dict[str, str]:
-    """Return the setting by which Spark adds no filter of its own, beside the user's exclusions.
+    """Return a setting that keeps Spark from inferring filters.
 
-    Spark asks of each column of a join's key whether it is null, and asks it as early as it can: in
-    the filter that picks a table's records. Where two such questions read one JSON or Avro key, the
-    filter reads it first (``spark.sql.subexpressionElimination``), of every table's records, and
-    what is no key of this table fails the job.
+    For each column of a join key, Spark infers a filter ``IS NOT NULL`` and applies it as early as
+    possible: in the filter that selects a table's records. When two inferred filters parse the same
+    JSON or Avro key, Spark parses the key first (``spark.sql.subexpressionElimination``), in the
+    records of every table. The key of another table's record then fails the job.
 
-    Rejected: to name the table in each expression that reads a record, so that it reads no other's.
-    It would have to be carried through every fold, for a filter that spares these joins no row.
+    Rejected: to add the table to each expression that parses a record, so that it parses only this
+    table's records. Every fold would have to carry the table, for a filter that removes no row
+    from these joins.
+
+    Returns:
+        The excluded optimizer rules: those that the user excludes, and the rule that infers
+        filters.
     """
-    rules = {rule for rule in (spark.conf.get(_EXCLUDED, "") or "").split(",") if rule}
-    return {_EXCLUDED: ",".join(sorted({*rules, _INFERRED}))}
+    rules = {rule for rule in (spark.conf.get(_EXCLUDED_RULES, "") or "").split(",") if rule}
+    return {_EXCLUDED_RULES: ",".join(sorted({*rules, _INFER_FILTERS_RULE}))}
 
 
 def own_session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    """Return a copy of ``spark`` with ``settings``; jars, cache and running jobs are shared."""
+    """Return a copy of ``spark`` with ``settings``; both share jars, cache and running jobs."""
     session: Any = spark
     if hasattr(spark, "_jsparkSession"):
         java_session = session._jsparkSession.cloneSession()  # noqa: SLF001 - this is the adapter

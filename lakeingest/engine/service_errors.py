@@ -1,7 +1,7 @@
-"""Failures of the services beside the storage: Kafka, a metastore, Spark's executors, the engine.
+"""Classify failures of other services than storage: Kafka, metastore, Spark's executors, engine.
 
-What a class stands for in its library is taken as it is: Kafka's ``RetriableException`` and Delta's
-``DeltaConcurrentModificationException`` are the libraries' own words for what may pass.
+A class has the meaning that its library gives it: Kafka's ``RetriableException`` and Delta's
+``DeltaConcurrentModificationException`` are the libraries' own classes of temporary failures.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KAFKA_AWAY = frozenset(
 )
 _NO_ADDRESS = "No resolvable bootstrap urls"
 _POLL = re.compile(r"Cannot fetch record for offset \d+ in \d+ milliseconds")
-"""Spark's words (``KafkaDataConsumer``), in a ``java.util.concurrent.TimeoutException``."""
+"""Message of Spark's ``KafkaDataConsumer`` in a ``java.util.concurrent.TimeoutException``."""
 
 _METASTORE = "org.apache.thrift.transport.TTransportException"
 _CONFLICT = (
@@ -49,38 +49,38 @@ _CHECKPOINT = re.compile(r"^(Checkpoint block rdd_\d+_\d+ not found|[^\n]*\bChec
 
 
 def service_error(thrown: Iterable[Thrown]) -> LakeingestError | None:
-    """Return what Java exceptions say of a service, None where they are about something else.
+    """Return the error of a service that Java exceptions describe; None: not about a service.
 
     Args:
-        thrown: Outermost first (``java_errors``).
+        thrown: Java exceptions, outermost first (``java_errors``).
     """
-    found = (_meaning(one) for one in thrown)
-    return next((error for error in found if error is not None), None)
+    errors = (_error_of(exception) for exception in thrown)
+    return next((error for error in errors if error is not None), None)
 
 
-def _meaning(one: Thrown) -> LakeingestError | None:
-    classes = set(one.classes)
+def _error_of(java: Thrown) -> LakeingestError | None:
+    classes = set(java.classes)
     if not _KAFKA_REFUSED.isdisjoint(classes):
         return AccessError(
-            f"Kafka refused Spark's reader ({one.name}). Check the login settings and the rights "
+            f"Kafka refused Spark's reader ({java.name}). Check the login settings and the rights "
             "of its user, on the executors, too. The lake stands at its last publication."
         )
-    if _is_kafka_away(one, classes):
+    if _is_kafka_away(java, classes):
         return UnavailableError(
-            f"Kafka did not answer Spark's reader ({one.name}). Check that the brokers run and "
+            f"Kafka did not answer Spark's reader ({java.name}). Check that the brokers run and "
             "that the executors reach them. The lake stands at its last publication; run again."
         )
     if _METASTORE in classes:
         return UnavailableError(
-            f"The metastore did not answer ({one.name}). Check that it runs and is reachable. The "
+            f"The metastore did not answer ({java.name}). Check that it runs and is reachable. The "
             "lake stands at its last publication; run again."
         )
     if not classes.isdisjoint(_CONFLICT):
         return TransientError(
-            f"Another writer changed a Delta table at the same time ({one.name}). The lake stands "
+            f"Another writer changed a Delta table at the same time ({java.name}). The lake stands "
             "at its last publication; run again, or run maintenance when the pipeline is idle."
         )
-    if not _LOST.isdisjoint(classes) or _EXECUTOR.match(one.text) or _CHECKPOINT.match(one.text):
+    if not _LOST.isdisjoint(classes) or _EXECUTOR.match(java.text) or _CHECKPOINT.match(java.text):
         return TransientError(
             "Spark lost an executor with rows of this window. The lake stands at its last "
             "publication; run again, with more memory for executors if it comes again."
@@ -88,9 +88,9 @@ def _meaning(one: Thrown) -> LakeingestError | None:
     return None
 
 
-def _is_kafka_away(one: Thrown, classes: set[str]) -> bool:
-    if one.name == "org.apache.kafka.common.config.ConfigException":
-        return _NO_ADDRESS in one.text
-    if one.name == "java.util.concurrent.TimeoutException":
-        return _POLL.search(one.text) is not None
+def _is_kafka_away(java: Thrown, classes: set[str]) -> bool:
+    if java.name == "org.apache.kafka.common.config.ConfigException":
+        return _NO_ADDRESS in java.text
+    if java.name == "java.util.concurrent.TimeoutException":
+        return _POLL.search(java.text) is not None
     return not _KAFKA_AWAY.isdisjoint(classes)

@@ -1,9 +1,9 @@
-"""Failures of the storage that lake and recordings lie in, as errors of ours.
+"""Turn failures of the storage of lake and recordings into errors of lakeingest.
 
-Adapter: the exception and its causes are asked for in the JVM, and told by their classes.
-Rejected: to search the text of the error. That of a failed task quotes rows, and a row may hold any
-words. Only where one class stands for many failures (S3's own exceptions, those of files) is the
-text of that very exception looked at; it never reaches a message.
+Adapter: it reads the exception and its causes in the JVM, and classifies them by class. Rejected:
+to search the text of the PySpark error. The text of a failed task quotes rows, and a row may
+contain any words. Only where one class stands for many failures (exceptions of S3 and of files)
+does it search the text of that one exception. No such text goes into a message.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _AWAY = frozenset(
     }
 )
 _REFUSED_IN_TEXT = {
-    # A folder that may not be written, or lies below a file: Java says no more than that.
+    # The folder is not writable or lies below a file; Java does not say which.
     "DeltaIOException": ("[DELTA_CANNOT_CREATE_LOG_PATH]",),
-    # Platforms rename the packages of what they shade.
+    # Platforms that shade a library rename its packages, so only the class name is compared.
     "AmazonS3Exception": ("Status Code: 403", "Error Code: AccessDenied"),
     "S3Exception": ("Status Code: 403",),
 }
@@ -63,17 +63,17 @@ _THROTTLED_IN_TEXT = {
     "S3Exception": ("Status Code: 503", "Status Code: 429"),
 }
 _REFUSED_FILE = ("java.io.FileNotFoundException", "(Permission denied)")
-"""Of any file: a key store that may not be read, too, so the text must name the storage's."""
+"""Class and text for any file, also an unreadable key store: the text must name a storage path."""
 
 _NO_FILE_SYSTEM = "org.apache.hadoop.fs.UnsupportedFileSystemException"
 _NOT_STORAGE = ("org.apache.kafka.", "org.apache.spark.shuffle.", "io.netty.")
-"""Kafka's brokers, and nodes of Spark, that cannot be reached are no storage. Spark's nodes talk
-by Netty, whose exception is a ``ConnectException``."""
+"""Packages of unreachable Kafka brokers and Spark nodes, which are not storage. Spark's nodes use
+Netty, whose exception is a ``ConnectException``."""
 
 
 @dataclass(frozen=True)
-class _Trouble:
-    """A Java exception, as far as it concerns a storage."""
+class _JavaFailure:
+    """A Java exception, classified as a failure of storage."""
 
     thrown: Thrown
 
@@ -90,7 +90,7 @@ class _Trouble:
         return self.thrown.classes
 
     def refused(self, roots: Iterable[str]) -> bool:
-        """Tell whether access was refused; ``roots`` are the folders of the storage."""
+        """Return whether the storage refused access; ``roots`` are the folders of the storage."""
         name, denied = _REFUSED_FILE
         if name in self.classes:
             return denied in self.text and any(map(self.is_of, roots))
@@ -98,7 +98,7 @@ class _Trouble:
         return not _REFUSED.isdisjoint(self.classes) or any(part in self.text for part in parts)
 
     def is_of(self, root: str) -> bool:
-        """Tell whether the text is of a path in ``root``; Java has a file's without a scheme."""
+        """Return whether the text names a path in ``root``; Java omits the scheme of a file."""
         parts = urlsplit(root)
         if parts.scheme not in ("", "file"):
             return root in self.text
@@ -112,8 +112,8 @@ class _Trouble:
     @property
     def throttled(self) -> bool:
         parts = _THROTTLED_IN_TEXT.get(self.name.rpartition(".")[2], ())
-        known = not _THROTTLED.isdisjoint(self.classes)
-        return known or any(part in self.text for part in parts)
+        by_class = not _THROTTLED.isdisjoint(self.classes)
+        return by_class or any(part in self.text for part in parts)
 
     @property
     def without_file_system(self) -> bool:
@@ -126,14 +126,14 @@ def storage(*roots: str) -> Iterator[None]:
     """Turn failures of the storage below ``roots`` into errors that say what to do.
 
     Args:
-        roots: Folders that the block works in; the message names that which the exception names,
-            else the first.
+        roots: Folders that the block reads or writes. The message names the folder that the
+            exception names, else the first one.
 
     Raises:
         AccessError: The storage refuses access.
-        UnavailableError: It cannot be reached.
-        TransientError: It has too many requests.
-        ConfigError: Spark has no file system for it.
+        UnavailableError: The storage does not answer.
+        TransientError: The storage throttles requests.
+        ConfigError: Spark has no file system for the path.
     """
     try:
         yield
@@ -147,12 +147,14 @@ def storage(*roots: str) -> Iterator[None]:
 
 
 def storage_error(error: BaseException, *roots: str) -> LakeingestError | None:
-    """Return what a failure says of the storage, null where it is about something else."""
-    thrown = [_Trouble(one) for one in java_errors(error)]
+    """Return the error of the storage that a failure describes; None: not about storage."""
+    thrown = [_JavaFailure(one) for one in java_errors(error)]
     if any(name.startswith(_NOT_STORAGE) for one in thrown for name in one.classes):
         return None
-    named = (root for root in roots for one in thrown if root in one.text or one.is_of(root))
-    root = next(named, roots[0])
+    roots_in_text = (
+        root for root in roots for one in thrown if root in one.text or one.is_of(root)
+    )
+    root = next(roots_in_text, roots[0])
     for one in thrown:
         if one.refused(roots):
             return AccessError(

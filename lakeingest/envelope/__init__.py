@@ -1,4 +1,4 @@
-"""Envelopes to changes: what a record is, where it stands in the log, whose transaction it is."""
+"""Turn envelopes into changes: the kind of a record, its place in the log, its transaction."""
 
 from lakeingest.envelope.change import changes
 

@@ -1,24 +1,24 @@
 """MySQL and MariaDB: positions from the GTID's number (or the binlog file), offset and row.
 
-MariaDB's GTID is ``domain-server-sequence``: the sequence orders one domain across servers (not
-the server first, as Debezium's own ``MariaDbGtid.compareTo`` does). MySQL's is ``uuid:n`` or
-``uuid:tag:n``, else the transaction id is ``file=<name>.<number>,pos=<n>``. File numbers are
-compared as numbers: ``999999`` comes before ``1000000``. Numbers of different GTID domains, uuids
-and binlog base names cannot be compared: they are in epochs of their own, in the order in which the
-transaction topic has them. Each tag of a uuid counts for itself, too, but in one binlog: where
-there are tags, an epoch is in file order (``position/epochs.py``), and END, whose id tells no place
-in a file, stands where the rows of its transaction do (``plan/window.py``).
+MariaDB's GTID is ``domain-server-sequence``. The sequence orders one domain across servers; the
+server does not come first, as it does in Debezium's own ``MariaDbGtid.compareTo``. MySQL's GTID is
+``uuid:n`` or ``uuid:tag:n``; without GTIDs the transaction id is ``file=<name>.<number>,pos=<n>``.
+File numbers compare as numbers: ``999999`` comes before ``1000000``. Numbers of different GTID
+domains, uuids and binlog base names cannot be compared. Each has its own epoch, in the order of the
+transaction topic. Each tag of a uuid also counts separately, but in one binlog: with tags, an epoch
+is in file order (``position/epochs.py``). There the id of END gives no place in a file, so END gets
+its position from the rows of its transaction (``plan/window.py``).
 
 MariaDB writes a BEGIN without END for each TRUNCATE and DDL statement (recorded: 33 of 33), so a
-BEGIN is over when a later transaction begins. Later matters: after a restart the connector goes
-back (recorded: BEGIN 8274 is followed by BEGIN 8074), and then the first one is *not* over.
+BEGIN is over when a later transaction begins. The transaction must be later: after a restart the
+connector goes back (recorded: BEGIN 8274 is followed by BEGIN 8074), and then the first one is
+*not* over.
 Sources: ``BinlogSourceInfo``, the recorded runs.
 
-MySQL can write a transaction as one event, in which neither offset nor row tells the order:
-``compressed.py``. MariaDB compresses (``log_bin_compress``) each event by itself, in its place.
+MySQL can write a transaction as one event, in which neither offset nor row gives the order:
+``compressed.py``. MariaDB (``log_bin_compress``) compresses each event by itself, in its place.
 
-Ids are taken apart with ``substring_index``, which costs a tenth of a regular expression, and every
-row is.
+Ids are split with ``substring_index``, for every row; it costs a tenth of a regular expression.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from lakeingest.envelope.compressed import MYSQL_SOURCE, inside, within_transaction
-from lakeingest.envelope.family import Domains, Family, is_streamed
+from lakeingest.envelope.family import Domains, Family, is_streamed, table_name
 from lakeingest.position import component, position
 from lakeingest.position.epochs import IN_FILE_ORDER
 
@@ -48,7 +48,7 @@ def _in_file(number: Column, offset: Column) -> Column:
 
 
 def _number(id_: Column) -> Column:
-    """Number of a transaction within its domain: GTID sequence, GTID n, or file and offset.
+    """Return the number of a transaction in its domain: GTID sequence, GTID n, or file and offset.
 
     File and offset become ``file * 2^40 + pos``: a binlog file is at most 1 GiB plus one event.
     """
@@ -60,7 +60,7 @@ def _number(id_: Column) -> Column:
 
 
 def _row_id() -> Column:
-    """Return the id of the row's transaction; of a row without one, its place in the file."""
+    """Return the id of the row's transaction; without one, the row's place in the file."""
     place = F.concat(
         F.lit(_FILE), F.col("source.file"), F.lit(_POS), F.col("source.pos").cast("string")
     )
@@ -69,15 +69,15 @@ def _row_id() -> Column:
 
 def _domain(id_: Column) -> Column:
     """Return the id without its number: ``uuid``, ``0``, ``file=mysql-bin``; ``uuid:*``: tagged."""
-    counted = F.regexp_replace(id_, r"(-\d+-\d+$)|(:\d+$)|(\.\d+,pos=\d+$)", "")
-    of_server = F.regexp_replace(counted, ":.*$", IN_FILE_ORDER)
-    return F.when(_is_file(id_), counted).otherwise(of_server)
+    without_number = F.regexp_replace(id_, r"(-\d+-\d+$)|(:\d+$)|(\.\d+,pos=\d+$)", "")
+    of_server = F.regexp_replace(without_number, ":.*$", IN_FILE_ORDER)
+    return F.when(_is_file(id_), without_number).otherwise(of_server)
 
 
 def _is_in(id_: Column, domain: str) -> Column:
-    """Compare with the domain without a regular expression.
+    """Return whether an id is of a domain, without a regular expression.
 
-    In ``uuid:*`` are all transactions of the server, those without a tag, too.
+    ``uuid:*`` holds all transactions of the server, including those without a tag.
     """
     if domain.endswith(IN_FILE_ORDER):
         return F.startswith(id_, F.lit(domain.removesuffix("*")))
@@ -87,7 +87,7 @@ def _is_in(id_: Column, domain: str) -> Column:
         return F.concat(F.lit(f"{domain}."), number) == file
     if domain.isdigit():
         return F.substring_index(id_, "-", 1) == F.lit(domain)
-    # Not the beginning alone: that of a uuid is also that of the uuid with a tag.
+    # Do not compare the beginning alone: a uuid is also the beginning of the uuid with a tag.
     return F.concat(F.lit(f"{domain}:"), F.substring_index(id_, ":", -1)) == id_
 
 
@@ -113,7 +113,7 @@ def _row() -> Column:
 
 def _event() -> tuple[Column, ...]:
     file, pos = F.col("source.file"), F.col("source.pos")
-    # Hudi's order key: it stops at what has no place in the binlog, where this is null.
+    # Hudi's order key: Hudi stops at a row without a place in the binlog, where this is NULL.
     sequence = F.concat(F.substring_index(file, ".", -1), F.lit("."), pos.cast("string"))
     return (
         F.col("op"),
@@ -129,7 +129,7 @@ def _event() -> tuple[Column, ...]:
 
 MARIADB = Family(
     position=partial(_position, within=_row),
-    collection=lambda: F.concat_ws(".", F.col("source.db"), F.col("source.table")),
+    collection=lambda: table_name("db", "table"),
     transaction_key=lambda id_: id_,
     end_position=lambda epoch, id_: position(
         epoch,

@@ -1,11 +1,12 @@
-"""Envelope to change: the kind of a record, its place in the log, its transaction.
+"""Turn envelopes into changes: the kind of a record, its place in the log, its transaction.
 
-Every record gets a kind and none is filtered here: what a later stage does not apply it must still
-count. Rows are not matched by ``total_order``: a connector that was killed in mid-transaction may
-count again from 1 (Debezium before 3.7; recorded run ``mariadb-kill``), and one that does not is
-believed only where nothing else tells (``compressed.py``). A row's identity is a hash of its place
-in the source log instead. Two rows that collide in 64 bits would make a transaction look short,
-which holds it back: safe, and one in 10^9 transactions of a million rows.
+Every record gets a kind, and none is filtered here: a later stage must also count the records that
+it does not apply. Rows are not matched by ``total_order``. A connector that is killed in
+mid-transaction may count again from 1 (Debezium before 3.7; recorded run ``mariadb-kill``), and
+later versions' numbers are used only where nothing else gives the order (``compressed.py``). A
+row's identity is a hash of its place in the source log instead. If two rows collide in 64 bits,
+their transaction looks incomplete and is held back. That is safe, and happens in one of 10^9
+transactions of a million rows.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ _PLACE = ("transaction_key", "position", "collection", "op")
 
 def _kind(position: Column, foreign: Column | None) -> Column:
     op = F.col("op")
-    initial = (op == "r") & ~is_streamed()
-    placed = position.isNotNull() & (F.col("collection") != "")
+    is_initial = (op == "r") & ~is_streamed()
+    has_place = position.isNotNull() & (F.col("collection") != "")
     return (
         F.when(F.col("value").isNull(), Kind.NULL_RECORD)
         .when(F.col("malformed"), Kind.MALFORMED)
         .when(op == "m", Kind.MESSAGE)
-        .when(op.isin("c", "u", "d", "r", "t") & ~placed, Kind.MALFORMED)
-        .when(initial, Kind.SNAPSHOT)
+        .when(op.isin("c", "u", "d", "r", "t") & ~has_place, Kind.MALFORMED)
+        .when(is_initial, Kind.SNAPSHOT)
         .when(op == "t", Kind.TRUNCATE)
         .when(op.isin("c", "u", "d", "r"), Kind.ROW)
         .when(op.isNull() & (F.lit(False) if foreign is None else foreign), Kind.FOREIGN)
@@ -79,36 +80,36 @@ def changes(
     Args:
         envelopes: Decoded header fields with the record's text.
         connector: One of ``FAMILIES``.
-        epoch: The epoch of the initial snapshot, and of all that no later one holds.
-        marks: Octets one of which a record with an unavailable value must contain; a cheap hint,
+        epoch: The epoch of the initial snapshot, and of all rows that no later epoch holds.
+        marks: Octets; a record with an unavailable value must contain one of them. A cheap hint:
             the column decoder decides.
-        key_body: The part of a record key that is equal whenever the key is; all of it if null.
-        event: Whether RFC-39's columns are wanted.
-        epochs: Those that the transaction topic has told of, by number.
-        ordered: What a user orders rows by (``ordered.ordered_position``), over an envelope with
-            ``collection``; null where the source's log decides.
+        key_body: The part of a record key that is equal for equal keys; None: the whole key.
+        event: Whether to add RFC-39's columns.
+        epochs: The epochs that the transaction topic shows so far, by number.
+        ordered: The user's order of rows (``ordered.ordered_position``), over an envelope with
+            ``collection``; NULL where the source's log decides.
         halves: Whether to add ``MOVES_ON``.
-        left_out: Condition: an update may leave columns out without a mark; null: none does.
+        left_out: Condition: an update may omit columns without a mark; None: no update does.
         foreign: Condition over a record without an operation: it is another message of Debezium's;
-            null: none is.
+            None: no record is.
     """
     family = FAMILIES[connector]
-    placed = (
+    with_position = (
         envelopes.withColumn("collection", family.collection())
         .withColumn("position", _position(family, epoch, epochs, ordered))
         .withColumn("incarnation", header(RUN_HEADER))
         .withColumn("moved_from", F.when(F.col("op") == "c", header(OLD_KEY_HEADER)))
     )
-    masked = F.lit(False)
+    has_mark = F.lit(False)
     for mark in marks:
-        masked = masked | F.contains(F.col("value"), F.lit(mark))
-    partial = F.lit(False) if left_out is None else left_out
+        has_mark = has_mark | F.contains(F.col("value"), F.lit(mark))
+    omits_columns = F.lit(False) if left_out is None else left_out
     keyless = F.when(
         F.col("key").isNull() & (F.col("op") != "t"),
         F.concat_ws("/", F.col("incarnation"), F.col("transaction.total_order").cast("string")),
     )
     return (
-        placed.withColumn("kind", _kind(F.col("position"), foreign))
+        with_position.withColumn("kind", _kind(F.col("position"), foreign))
         .withColumn("transaction_key", family.transaction_key(F.col("transaction.id")))
         .withColumn(
             "identity",
@@ -119,8 +120,8 @@ def changes(
         .withColumn("source_ms", F.col("source.ts_ms"))
         .withColumn(
             "may_be_masked",
-            F.when(F.col("op") == "u", masked | partial)
-            .when(F.col("op") == "c", masked)
+            F.when(F.col("op") == "u", has_mark | omits_columns)
+            .when(F.col("op") == "c", has_mark)
             .otherwise(F.lit(False)),
         )
         .select(
@@ -133,8 +134,8 @@ def changes(
 
 
 def _moves_on() -> Column:
-    found = (F.col("op") == "d") & header(NEW_KEY_HEADER).isNotNull()
-    return F.coalesce(found, F.lit(False)).alias(MOVES_ON)
+    is_half = (F.col("op") == "d") & header(NEW_KEY_HEADER).isNotNull()
+    return F.coalesce(is_half, F.lit(False)).alias(MOVES_ON)
 
 
 def _position(family: Family, base: int, epochs: Sequence[Epoch], ordered: Column | None) -> Column:

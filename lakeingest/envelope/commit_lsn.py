@@ -3,15 +3,16 @@
 Both connectors read change tables in the order of (commit LSN, change LSN), and the transaction's
 id *is* the commit LSN, so END, rows and order need nothing else. LSNs are hexadecimal digits in
 groups of fixed width (``8:8:4`` on SQL Server, ``8:8:16`` on Db2, whose documentation shows the
-short form): they sort as they are, once the colons are gone. One of another width has no position,
-which stops the run; padding it would be a guess at which digits are missing. Rows of a snapshot
-have no change LSN: nothing sorts below it.
+short form). Without the colons they sort as they are. An LSN of another width gives no position,
+which stops the run; to pad it would guess which digits are missing. Snapshot rows have no change
+LSN: they get the lowest one.
 
 SQL Server writes an update of a key column as delete and insert with the same change LSN;
-``event_serial_no`` tells them apart. Db2's two halves have different keys, so equal positions do no
-harm; the Kafka offset, as the tie, would make a repeated event look new.
+``event_serial_no`` separates them. Db2's two halves have different keys, so equal positions do no
+harm. Rejected: the Kafka offset as the tie-breaker; a repeated event would look new.
 
-An LSN is one database's. SQL Server's connector can capture several: a second one stops the run.
+An LSN belongs to one database. SQL Server's connector can capture several databases: the second one
+stops the run.
 Sources: ``TxLogPosition``, ``Lsn`` and ``SourceInfo`` of both connectors.
 """
 
@@ -21,7 +22,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from lakeingest.envelope.family import Domains, Family, is_streamed
+from lakeingest.envelope.family import Domains, Family, is_streamed, table_name
 from lakeingest.position import COMPONENT_WIDTH, component, position
 
 _COMMON = (
@@ -37,18 +38,18 @@ _SQLSERVER_SOURCE = StructType([*_COMMON, StructField("event_serial_no", LongTyp
 _DB2_SOURCE = StructType(list(_COMMON))
 
 _SHORT, _LONG = 20, 32
-"""Digits of an LSN of 10 and of 16 octets."""
+"""Number of digits of an LSN of 10 and of 16 octets."""
 
 _COLONS = 2
 
 
 def _short(lsn: Column) -> Column:
-    """Return the digits of ``8:8:4`` in upper case; null where it is anything else."""
+    """Return the digits of ``8:8:4`` in upper case; NULL for any other format."""
     return F.when(F.octet_length(lsn) == _SHORT + _COLONS, _digits(lsn, _SHORT))
 
 
 def _long(lsn: Column) -> Column:
-    """Return the digits of ``8:8:16`` in upper case, to which ``8:8:4`` is widened."""
+    """Return the digits of ``8:8:16`` in upper case, and those of a widened ``8:8:4``."""
     short = _short(lsn)
     widened = F.concat(
         F.substring(short, 1, 16), F.lit("0" * (_LONG - _SHORT)), F.substring(short, 17, 4)
@@ -58,7 +59,7 @@ def _long(lsn: Column) -> Column:
 
 
 def _digits(lsn: Column, count: int) -> Column:
-    # There and back: what is no digit gives null, and the case is one.
+    # Convert to octets and back: a character that is no digit gives NULL, and the case is upper.
     digits = F.hex(F.unhex(F.translate(lsn, ":", "")))
     return F.when(F.octet_length(digits) == count, digits)
 
@@ -99,9 +100,7 @@ def _database(_: Column) -> Column:
 
 SQLSERVER = Family(
     position=_sqlserver_position,
-    collection=lambda: F.concat_ws(
-        ".", F.col("source.db"), F.col("source.schema"), F.col("source.table")
-    ),
+    collection=lambda: table_name("db", "schema", "table"),
     transaction_key=lambda id_: id_,
     end_position=lambda epoch, id_: position(
         epoch, F.lit(True), _short(id_), _highest(_SHORT), _highest(COMPONENT_WIDTH)
@@ -111,7 +110,7 @@ SQLSERVER = Family(
 )
 DB2 = Family(
     position=_db2_position,
-    collection=lambda: F.concat_ws(".", F.col("source.schema"), F.col("source.table")),
+    collection=lambda: table_name("schema", "table"),
     transaction_key=lambda id_: id_,
     end_position=lambda epoch, id_: position(epoch, F.lit(True), _long(id_), _highest(_LONG)),
     source=_DB2_SOURCE,

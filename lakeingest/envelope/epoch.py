@@ -1,4 +1,4 @@
-"""The epoch of rows and ENDs, from their own coordinates (``position/epochs.py`` argues why)."""
+"""Return the epoch of rows and ENDs, from their own coordinates (``position/epochs.py``: why)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lakeingest.position.epochs import Epoch
 def row_epoch(family: Family, base: int, epochs: Sequence[Epoch]) -> Column:
     """Return the epoch of an envelope row.
 
-    A row of a domain that no END has told of yet is in an epoch to come: its transaction is not
-    over, and until it is no position of it is kept.
+    If no END of the row's domain was read yet, the row is in a future epoch: its transaction is not
+    over, and no position of it is stored before it is.
 
     Args:
-        family: The connector's.
-        base: The epoch of the initial snapshot, and of all where domains make none.
-        epochs: Those known, by number.
+        family: The connector's family.
+        base: The epoch of the initial snapshot, and of all rows where domains make no epochs.
+        epochs: The known epochs, by number.
     """
     domains = family.domains
     if domains is None or not domains.follow or not epochs:
@@ -30,7 +30,7 @@ def row_epoch(family: Family, base: int, epochs: Sequence[Epoch]) -> Column:
 
 
 def end_epoch(family: Family, base: int, epochs: Sequence[Epoch], id_: Column) -> Column:
-    """Return the epoch of an END, over its id; as ``row_epoch``."""
+    """Return the epoch of an END, over its id; otherwise as ``row_epoch``."""
     domains = family.domains
     if domains is None or not domains.follow or not epochs:
         return F.lit(base)
@@ -38,9 +38,9 @@ def end_epoch(family: Family, base: int, epochs: Sequence[Epoch], id_: Column) -
 
 
 def _epoch(domains: Domains, id_: Column, epochs: Sequence[Epoch]) -> Column:
-    to_come = F.lit(epochs[-1].number + 1)
-    found: Column | None = None
-    # Most rows are of the newest one; one in file order has what is left of its server.
+    future_epoch = F.lit(epochs[-1].number + 1)
+    epoch_number: Column | None = None
+    # Most rows are of the newest epoch. An epoch in file order holds the rest of its server.
     in_file_order = any(epoch.in_file_order for epoch in epochs)
     for epoch in epochs if in_file_order else reversed(epochs):
         inside = domains.is_in(id_, epoch.domain)
@@ -49,5 +49,7 @@ def _epoch(domains: Domains, id_: Column, epochs: Sequence[Epoch]) -> Column:
         if epoch.highest is not None:
             inside = inside & (domains.number(id_) <= F.lit(epoch.highest))
         number = F.lit(epoch.number)
-        found = F.when(inside, number) if found is None else found.when(inside, number)
-    return to_come if found is None else found.otherwise(to_come)
+        epoch_number = (
+            F.when(inside, number) if epoch_number is None else epoch_number.when(inside, number)
+        )
+    return future_epoch if epoch_number is None else epoch_number.otherwise(future_epoch)

@@ -1,9 +1,11 @@
-"""What differs between connectors, as data: one ``Family`` per connector family."""
+"""Describe the differences between connectors as data: one ``Family`` per connector family."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -14,17 +16,17 @@ from lakeingest.frame_schemas import SOURCE
 
 @dataclass(frozen=True)
 class Domains:
-    """How transactions are told apart whose places cannot be compared.
+    """Describe a connector whose transactions' places cannot all be compared.
 
     Attributes:
-        domain: ``(id) -> Column``: transactions of different domains cannot be compared. Over
-            ``BOUNDARY``.
+        domain: ``(id) -> Column``: the domain, over ``BOUNDARY``; transactions of different
+            domains cannot be compared.
         number: ``(id) -> Column``: a long that grows from transaction to transaction of a domain.
-        follow: Whether one domain may follow another, as a server that takes over does; else a
-            second one stops the run.
-        row_id: What tells domain and number of a row as ``id`` does that of an END.
+        follow: Whether one domain may follow another, as after a failover to another server; else
+            a second domain stops the run.
+        row_id: An id of a row that gives its domain and number, as ``id`` gives those of an END.
         is_in: ``(id, domain) -> Column``: whether the transaction is of this domain; a cheap check,
-            made for every row.
+            run for every row.
     """
 
     domain: Callable[[Column], Column]
@@ -34,30 +36,44 @@ class Domains:
     is_in: Callable[[Column, str], Column] = lambda _, __: F.lit(True)
 
 
+def table_name(*parts: str) -> Column:
+    """Return a table's name, its parts joined by dots; empty where one of them is missing.
+
+    ``concat_ws`` alone would leave a missing part out and name another table.
+
+    Args:
+        *parts: Fields of the source block.
+    """
+    columns = [F.col(f"source.{part}") for part in parts]
+    is_whole = reduce(and_, (column.isNotNull() for column in columns))
+    return F.when(is_whole, F.concat_ws(".", *columns)).otherwise("")
+
+
 @dataclass(frozen=True)
 class Family:
     """How one family of connectors names and orders its events.
 
     Attributes:
         position: ``(epoch) -> Column``: the position (``position.encoding``) of an envelope row;
-            null where the source block has no usable coordinates.
+            NULL where the source block has no usable coordinates.
         collection: Name of the row's table: its topic without the prefix.
-        transaction_key: ``(id) -> Column``: what BEGIN, rows and END of one transaction share.
+        transaction_key: ``(id) -> Column``: the part of the id that BEGIN, rows and END of one
+            transaction share.
         end_position: ``(epoch, id) -> Column``: a position above every row of the transaction with
-            this END id and of all before it, and not above any row of a later one; null: the id
-            does not tell, rows do.
-        implied_end: A BEGIN that a later transaction's BEGIN follows is over without an END.
-        domains: How incomparable transactions are told apart; null: all can be compared.
-        end_collection: ``(name) -> Column``: a name as END spells it to that of ``collection``;
-            null: they are the same.
-        source: What is read of the source block.
-        event: A value per column of RFC-39 (``event_columns``), in their order; null: Hudi's
+            this END id and of all before it, and not above any row of a later one; None: the id
+            gives no position, the rows do.
+        implied_end: A BEGIN is over without an END when a later transaction's BEGIN follows.
+        domains: The domains of incomparable transactions; None: all transactions can be compared.
+        end_collection: ``(name) -> Column``: from a name in END to the name in ``collection``;
+            None: they are the same.
+        source: The fields of the source block to read.
+        event: A value per column of RFC-39 (``event_columns``), in their order; None: Hudi's
             streamer has no tables of this connector.
         cells: Whether its rows may come in cells (``decode/cell.py``).
-        inside: ``INSIDE`` of a row, where a transaction's rows may share a place; null: they
-            never do.
-        in_file: ``(epoch) -> Column``: the position where it is a place in a file of the log
-            (``Epoch.in_file_order``); null: there are no such epochs.
+        inside: ``INSIDE`` of a row, where a transaction's rows may share a place; None: they never
+            do.
+        in_file: ``(epoch) -> Column``: the position for epochs in which positions are places in a
+            file of the log (``Epoch.in_file_order``); None: there are no such epochs.
     """
 
     position: Callable[[Column], Column]
@@ -75,9 +91,9 @@ class Family:
 
 
 _INITIAL = ("true", "first", "first_in_data_collection", "last_in_data_collection", "last")
-"""Marks of an initial snapshot's rows; Debezium's ``SnapshotRecord`` has two more and no others."""
+"""Marks of an initial snapshot's rows; Debezium's ``SnapshotRecord`` has only two others."""
 
 
 def is_streamed() -> Column:
-    """Condition: not a row of an initial snapshot (null: the converter left the default out)."""
+    """Return whether a row is not of an initial snapshot (NULL: the converter omits defaults)."""
     return ~F.coalesce(F.col("source.snapshot"), F.lit("false")).isin(*_INITIAL)

@@ -1,4 +1,4 @@
-"""Headers of a record by name (``ChangeEvent`` in Debezium's ``PK_UPDATE_*`` constants)."""
+"""Read headers of a record by name (``ChangeEvent`` in Debezium's ``PK_UPDATE_*`` constants)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ RUN_HEADER = "__debezium.context.runId"
 
 
 def header(name: str) -> Column:
-    """The first header of that name as text; without a lambda, which Spark does not compile."""
+    """Return the first header of that name as text; no lambda, which Spark does not compile."""
     place = F.array_position(F.col("headers.key"), name)
     return F.when(place > 0, F.get(F.col("headers"), place.cast("int") - 1)["value"].cast("string"))

@@ -1,17 +1,18 @@
 """Oracle (LogMiner): positions from the commit's SCN and the change's place in its transaction.
 
 SCNs are decimal text and compare as numbers. Transactions that commit at one SCN were open at the
-same time, so they have no row in common (the second one to touch it waits for the first one's
-commit, and commits later): their rows need no order between them, and ``redo_thread`` would give
-none. Within a transaction ``txSeq`` counts (since Debezium 3.2); before it, the redo record and its
-number do, which one transaction writes in order. The Kafka offset as the last resort is rejected: a
-row that is sent again would look newer than what followed it in its own transaction.
+same time, so they have no row in common: the second transaction that touches a row waits for the
+first one's commit, and commits later. So their rows need no order between them, and ``redo_thread``
+would give none. Within a transaction ``txSeq`` counts the changes (since Debezium 3.2). Before 3.2
+the redo record and its number give the order; one transaction writes them in order. Rejected: the
+Kafka offset as the last resort. A row that is sent again would look newer than the rows behind it
+in its own transaction.
 
-The transaction's id (``txId``) says nothing of the commit, and END has no SCN: where an END stands
-is told by the transaction's rows (``plan/window.py``), and that of one without rows by the END
-before it. This keeps commit order, because LogMiner hands transactions over as they commit.
+The transaction's id (``txId``) says nothing about the commit, and END has no SCN. The rows of a
+transaction give the position of its END (``plan/window.py``); without rows, the END before it does.
+This keeps commit order, because LogMiner sends transactions as they commit.
 
-Topics are named without the database that END puts before its collections. Without ``commit_scn``
+Topic names lack the database, which END puts before its collections. Without ``commit_scn``
 (XStream) rows have no position, which stops the run.
 Sources: ``OracleSourceInfoStructMaker``, ``CommitScn``, ``TransactionMetadataIT``.
 """
@@ -22,7 +23,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from lakeingest.envelope.family import Family, is_streamed
+from lakeingest.envelope.family import Family, is_streamed, table_name
 from lakeingest.position import component, position
 
 _SOURCE = StructType(
@@ -40,30 +41,32 @@ _SOURCE = StructType(
 )
 
 _REDO = 18
-"""Digits of a redo record's address: log sequence, block, offset."""
+"""Number of digits of a redo record's address: log sequence, block, offset."""
 
-_NOWHERE = "0" * _REDO
+_NO_RECORD = "0" * _REDO
 
 
 def _redo_record() -> Column:
-    """Return the digits of ``rs_id`` (`` 0x000ad2.00001b3c.0154``); null where it is another."""
+    """Return the digits of ``rs_id`` (`` 0x000ad2.00001b3c.0154``); NULL for another format."""
     bare = F.translate(F.trim(F.col("source.rs_id")), ".", "")
     digits = F.when(F.startswith(bare, F.lit("0x")), F.substring(bare, 3, _REDO + 1)).otherwise(
         bare
     )
-    read = F.hex(F.unhex(digits))
-    return F.when(F.octet_length(read) == _REDO, read)
+    normalized = F.hex(F.unhex(digits))
+    return F.when(F.octet_length(normalized) == _REDO, normalized)
 
 
 def _position(epoch: Column) -> Column:
-    counted = F.col("source.txSeq").isNotNull()
-    # Rows of a snapshot, initial or incremental, are in no transaction.
-    alone = F.coalesce(F.col("source.snapshot"), F.lit("false")) != "false"
+    has_sequence = F.col("source.txSeq").isNotNull()
+    # Snapshot rows, initial or incremental, have no transaction.
+    is_snapshot = F.coalesce(F.col("source.snapshot"), F.lit("false")) != "false"
     scn = F.when(is_streamed(), F.col("source.commit_scn")).otherwise(
         F.coalesce(F.col("source.scn"), F.lit("0"))
     )
-    record = F.when(counted | alone, F.lit(_NOWHERE)).otherwise(_redo_record())
-    number = F.when(counted | alone, F.lit(0)).otherwise(F.coalesce(F.col("source.ssn"), F.lit(0)))
+    record = F.when(has_sequence | is_snapshot, F.lit(_NO_RECORD)).otherwise(_redo_record())
+    number = F.when(has_sequence | is_snapshot, F.lit(0)).otherwise(
+        F.coalesce(F.col("source.ssn"), F.lit(0))
+    )
     return position(
         epoch,
         is_streamed(),
@@ -76,7 +79,7 @@ def _position(epoch: Column) -> Column:
 
 ORACLE = Family(
     position=_position,
-    collection=lambda: F.concat_ws(".", F.col("source.schema"), F.col("source.table")),
+    collection=lambda: table_name("schema", "table"),
     transaction_key=lambda id_: id_,
     end_position=None,
     end_collection=lambda name: F.substring_index(name, ".", -2),

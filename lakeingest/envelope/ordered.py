@@ -1,12 +1,12 @@
 """Positions by columns that a user names, for topics whose source block orders nothing.
 
-The values come as text, as they stand in the record. Whole numbers and timestamps become numbers;
-a text would need a width that nobody knows. Where the columns are equal the Kafka offset decides,
-which is the order of a row's changes within one partition. A record that is sent again so has
-another position than before and looks newer, until those after it are sent again, too: the price of
-an order that is not the source's.
+The values come as text, as they are in the record. Whole numbers and timestamps become numbers. Any
+other text is not supported: it would need a fixed width, which nobody knows. If the columns are
+equal, the Kafka offset decides; within one partition that is the order of a row's changes. So a
+record that is sent again has another position than before, and looks newer until the records after
+it are sent again, too. This is the price of an order that is not the source's.
 
-There is no rank: a row of a snapshot has the columns, too, and they decide.
+There is no rank: a snapshot row has the columns, too, and they decide.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lakeingest.position import component, position
 
 _DIGITS = r"^[0-9]{1,19}$"
 _LARGEST = 2**63 - 1
-"""Nanoseconds since 1970 have 19 digits, as many as this."""
+"""The largest long; it has 19 digits, as have nanoseconds since 1970."""
 
 
 def ordered_position(epoch: Column, texts: Column) -> Column:
@@ -29,7 +29,7 @@ def ordered_position(epoch: Column, texts: Column) -> Column:
         texts: Array with the text of each column, most significant first.
 
     Returns:
-        The position; null where a column is null, negative, or no number and no timestamp.
+        The position; NULL where a column is NULL, negative, or neither a number nor a timestamp.
     """
     numbers = F.transform(texts, _component)
     whole = F.forall(numbers, lambda number: number.isNotNull())

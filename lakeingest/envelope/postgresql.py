@@ -1,15 +1,15 @@
 """PostgreSQL (pgoutput): positions from ``source.sequence``, never from the bare LSN.
 
-Debezium sends transactions in commit order, but each row carries the LSN of its own WAL record, so
-rows of interleaved transactions go back (a tenth of the rows in the recorded ``pg-shop`` run).
-``sequence`` is ``[LSN of the commit before this transaction, LSN of the record]``; the first one
-is null until the first commit after a snapshot. The pair grows along the commit order and inside a
-transaction. A future connector may send ``source.commit_lsn``, the transaction's own commit; both
-encodings sort together because the previous commit is stored plus one.
+Debezium sends transactions in commit order, but each row has the LSN of its own WAL record. So the
+LSNs of interleaved transactions go back (for a tenth of the rows in the recorded ``pg-shop`` run).
+``sequence`` is ``[LSN of the commit before this transaction, LSN of the record]``; the first
+element is null until the first commit after a snapshot. The pair grows along the commit order and
+inside a transaction. A future connector may send ``source.commit_lsn``, the transaction's own
+commit. Both encodings sort together, because the position has the previous commit plus one.
 
-``transaction.id`` is ``xid:lsn`` with another LSN on BEGIN, on every row and on END; what they
-share is the xid. ``END.id`` carries the commit LSN (recorded: equal to ``test_decoding``'s COMMIT
-for 4,855 of 4,855). Sources: ``PostgresStreamingChangeEventSource``, ``SourceInfo``.
+``transaction.id`` is ``xid:lsn``, with another LSN on BEGIN, on every row and on END; they share
+only the xid. ``END.id`` has the commit LSN (recorded: equal to ``test_decoding``'s COMMIT for 4,855
+of 4,855). Sources: ``PostgresStreamingChangeEventSource``, ``SourceInfo``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from lakeingest.envelope.family import Family, is_streamed
+from lakeingest.envelope.family import Family, is_streamed, table_name
 from lakeingest.position import component, position
 
 
@@ -42,7 +42,7 @@ def _commit_lsn(transaction_id: Column) -> Column:
 
 POSTGRESQL = Family(
     position=_position,
-    collection=lambda: F.concat_ws(".", F.col("source.schema"), F.col("source.table")),
+    collection=lambda: table_name("schema", "table"),
     transaction_key=lambda id_: F.substring_index(id_, ":", 1),
     end_position=lambda epoch, id_: position(
         epoch, F.lit(True), component(_commit_lsn(id_) + 1), component(F.lit(0))

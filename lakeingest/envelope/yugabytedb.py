@@ -1,27 +1,27 @@
 """YugabyteDB, by logical replication and by gRPC: both send rows in cells (``decode/cell.py``).
 
-**Logical replication** is Debezium's PostgreSQL connector over a slot of YugabyteDB's, with the
-same envelope and ``source`` block. In a slot of LSN type ``SEQUENCE``, the default, each record has
-an LSN of its own. In one of type ``HYBRID_TIME`` it is the commit time of the transaction, the same
-for all its rows, so ``total_order`` tells them apart. That number can be trusted here: after a
-restart the connector has whole transactions sent again, from BEGIN. A sequence does without it. The
-two types cannot be taken for one another: a hybrid time is microseconds since 1970 times 4096,
+**Logical replication** is Debezium's PostgreSQL connector over a YugabyteDB slot, with the same
+envelope and ``source`` block. In a slot of LSN type ``SEQUENCE``, the default, each record has its
+own LSN. In a slot of type ``HYBRID_TIME`` the LSN is the transaction's commit time, the same for
+all its rows, so ``total_order`` orders the rows. That number is reliable here: after a restart the
+connector makes the server send whole transactions again, from BEGIN. A ``SEQUENCE`` slot does not
+need it. The two types cannot be confused: a hybrid time is microseconds since 1970 times 4096,
 above 2^60 since 1978, and a sequence counts records.
 
-**gRPC**: each tablet has a log of its own, and a row is at ``(commit_time, record_time)``: when its
-transaction committed, and when the row was written in it. YugabyteDB's own order across tablets is
-this one, with the transaction's id in between; transactions of one commit time cannot have a row in
-common. So all events of a key are in order, across a tablet split, too, because a tablet's clock
-never goes back and its children go on with it. Two writes to a row have two times: a session sends
-what it has before it writes to the same row again.
+**gRPC**: each tablet has its own log, and a row is at ``(commit_time, record_time)``: when its
+transaction committed, and when the transaction wrote the row. YugabyteDB itself orders across
+tablets like this, with the transaction's id in between; transactions with the same commit time
+cannot have a row in common. So all events of a key are in order, also across a tablet split,
+because a tablet's clock never goes back and its children continue it. Two writes to a row have two
+times: a session sends its buffered writes before it writes to the same row again.
 
-``source.lsn`` (``term:index:key:write_id:time``) is not the place of a row, though it looks like
-one: it is the checkpoint from which the connector asked for changes, the same for all records of
-one answer, and another one after a restart. So ``OpId``'s order says nothing of rows, nor does
-``write_id`` of the order inside a transaction.
+``source.lsn`` (``term:index:key:write_id:time``) looks like the place of a row, but is not. It is
+the checkpoint from which the connector requested changes, the same for all records of one answer,
+and another one after a restart. So the order of ``OpId`` says nothing about rows, and ``write_id``
+says nothing about the order inside a transaction.
 
-The gRPC connector marks no row as a snapshot's: those are ``r`` at the snapshot's time. BEGIN and
-END are per tablet and name no tables, so nothing tells when a transaction is whole.
+The gRPC connector does not mark snapshot rows: they are ``r`` at the snapshot's time. BEGIN and END
+are per tablet and name no tables, so nothing shows when a transaction is complete.
 
 Sources: ``PostgresStreamingChangeEventSource``, ``WalPositionLocator`` (``yugabyte/debezium``);
 ``YugabyteDBStreamingChangeEventSource``, ``OpId``, ``consistent/Message``
@@ -67,9 +67,11 @@ _SOURCE = StructType(
 
 
 def _by_time(epoch: Column) -> Column:
-    # Java's long is negative from 2041 on; in hexadecimal it is the unsigned number again.
-    written = F.coalesce(F.col("source.record_time"), F.lit(0))
-    return position(epoch, F.lit(True), component(F.col("source.commit_time")), component(written))
+    # Java's long is negative from 2041 on; its hexadecimal digits are those of the unsigned number.
+    record_time = F.coalesce(F.col("source.record_time"), F.lit(0))
+    return position(
+        epoch, F.lit(True), component(F.col("source.commit_time")), component(record_time)
+    )
 
 
 YUGABYTEDB_GRPC = Family(

@@ -1,12 +1,13 @@
 """Keep a run's cost from growing with the ledger's age: fewer files, a short log.
 
-Each publication is a file and each run three commits: after a month of runs every minute, 43,200
-files and 130,000 log entries, which Delta lists again and again. The rows are the ledger's history
-and stay; who reads them sees no difference. So every hundred publications the small files become
-one, and its log is kept for days instead of a month (nothing of ours reads an old version of it).
+Each publication is a file and each run makes three commits. After a month of runs every minute,
+these are 43,200 files and 130,000 log entries, and Delta lists them again and again. So every
+hundred publications the small files are joined into one, and the log is kept for days instead of a
+month (lakeingest reads no old version of the ledger). The rows are the ledger's history and stay;
+its readers see no difference.
 
-Delta's own commands do it (OPTIMIZE, VACUUM): no row changes, and an append beside it goes through.
-The files are joined up to a bound, so that a ledger of gigabytes is not written anew each time.
+Delta's own commands do it (OPTIMIZE, VACUUM). They change no row, and a concurrent append succeeds.
+The files are joined up to a size limit, so that a ledger of gigabytes is not rewritten each time.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _FILE_BYTES = str(16 * 1024 * 1024)
 _SETTINGS = {
     "spark.databricks.delta.optimize.minFileSize": _FILE_BYTES,
     "spark.databricks.delta.optimize.maxFileSize": _FILE_BYTES,
-    # Folders are listed by as many tasks; the default, 10,000, takes a minute.
+    # So many tasks list the folders; the default, 10,000, takes a minute.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
 }
 
@@ -35,9 +36,9 @@ PROPERTIES = {"delta.logRetentionDuration": "interval 2 days"}
 
 
 def compact(spark: SparkSession, path: str, batch: int) -> None:
-    """Join the ledger's small files, if ``batch`` is one after which that is due.
+    """Join the ledger's small files, if ``batch`` is a multiple of ``EVERY``.
 
-    Does nothing where another driver commits metadata at the same moment.
+    Do nothing if another driver commits metadata at the same moment.
     """
     if batch % EVERY:
         return
@@ -54,10 +55,10 @@ def compact(spark: SparkSession, path: str, batch: int) -> None:
 
 
 def _shorten_log(session: SparkSession, table: DeltaTable, path: str) -> None:
-    """Give a ledger that an older version made the properties of a new one."""
-    known = table.detail().select("properties").first()
-    properties = known["properties"] if known else {}
+    """Set the properties of a new ledger on one that an older version made."""
+    detail = table.detail().select("properties").first()
+    properties = detail["properties"] if detail else {}
     missing = [name for name in PROPERTIES if name not in properties]
     if missing:
-        listed = ", ".join(f"'{name}' = '{PROPERTIES[name]}'" for name in missing)
-        session.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({listed})")
+        assignments = ", ".join(f"'{name}' = '{PROPERTIES[name]}'" for name in missing)
+        session.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({assignments})")

@@ -1,22 +1,23 @@
-"""The ledger as a Delta table beside the tables it speaks of.
+"""Keep the ledger as a Delta table beside the lake's tables.
 
 One append is one publication: a row for the batch and one for each source transaction, in one
-commit. The same publication travels as JSON in that commit's metadata, so the head is read from
-the newest log entries and costs the same after a million batches; the rows are for readers and SQL.
+commit. The commit's metadata holds the same publication as JSON. So the head is read from the
+newest log entries, at the same cost after a million batches; the rows are for readers and SQL.
 
-A run claims the ledger before it writes anything: an append with a writer number above all before.
-Publications and claims share one ``txnAppId`` with ascending tokens, so an older driver's next
-append is skipped or refused by Delta, is seen to be so, and ends that driver (P7). The rejected
-way is a lease with a clock: a stopped and revived process does not know that its lease is over.
+A run claims the ledger before it writes: it appends a writer number above all earlier ones.
+Publications and claims share one ``txnAppId`` with ascending tokens. Delta skips or refuses the
+next append of an older driver; that driver notices it and ends (P7). Rejected: a lease with a
+clock. A process that is stopped and revived does not know that its lease is over.
 
-A driver that ends properly releases the ledger. Nothing of its own is under way then, so the next
-driver neither reads nor fences tables that it does not write: a run costs what it changes, however
-many tables are idle. The last driver before the release had fenced those before it. Claims and
-releases are commits without a row or a file.
+A driver that ends properly releases the ledger: it writes nothing after that. It has fenced the
+drivers before it. So the next driver neither reads nor fences tables that it does not write, and a
+run costs what it changes, however many tables are idle. Claims and releases are commits without a
+row or a file.
 
-A claim does not say how far the lake is: it repeats what its driver had read, and another driver
-may have published since. The head is therefore looked for below the newest claims, but for one that
-follows directly what its driver had read: runs that fail one after another leave a claim each.
+A claim does not give the lake's progress: it repeats the head that its driver read, and another
+driver may have published since. So the head is searched for below the newest claims. A claim that
+directly follows the entry that its driver read ends the search: runs that fail one after another
+leave a claim each.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from lakeingest.position.epochs import Epoch
 _APP = "lakeingest-ledger:"
 _TOKEN_BATCHES = 1_000_000_000
 _ABOVE = "~"
-"""Sorts above all that positions are made of."""
+"""Sorts above every character of a position."""
 
 
 class DeltaLedger:
@@ -72,8 +73,8 @@ class DeltaLedger:
             path: Folder of the ledger table.
             pipeline: Name of the pipeline.
             run: Identifier of this run.
-            direct: Whether an append may go through a transaction of our own.
-            transaction_topic: Where the offsets of END are from.
+            direct: Whether an append may use lakeingest's own ``DeltaTransaction``.
+            transaction_topic: Topic of the ENDs, whose offsets the ledger stores.
         """
         self._spark = spark
         self._direct = direct and available(spark)
@@ -85,7 +86,7 @@ class DeltaLedger:
     def head(self) -> Publication:
         """Return the newest publication (batch 0 before the first one).
 
-        Its ``writer`` is the newest claim's.
+        Its ``writer`` is that of the newest claim.
 
         Raises:
             ConfigError: The ledger belongs to another pipeline.
@@ -98,7 +99,7 @@ class DeltaLedger:
             if entry.certain:
                 return _as_of(entry.publication, newest)
         if newest is not None:
-            # Nothing was published yet, or so long ago that the log does not reach back to it.
+            # Nothing was published yet, or the log no longer goes back to the publication.
             return _as_of(newest.publication, newest)
         message = (
             "The folder _lakeingest/ledger under lakeingest.target.path holds a table that "
@@ -116,46 +117,47 @@ class DeltaLedger:
             raise ConfigError(message)
 
     def claim(self, head: Publication) -> Publication:
-        """Shut out every earlier driver; returns the head, with this run as its writer.
+        """Shut out every earlier driver; return the head, with this run as its writer.
 
-        What a driver published between the reading of ``head`` and the claim is in what is
-        returned; afterwards none can publish any more. ``released`` tells of the drivers before.
+        The result includes what a driver published between the read of ``head`` and the claim.
+        After the claim no earlier driver can publish. ``released`` says whether they all ended
+        properly.
 
         Raises:
             FencedError: Another driver claimed at the same moment.
         """
         writer = head.writer + 1
         token = writer * _TOKEN_BATCHES
-        claimed = replace(head, writer=writer, run=self._run, token=token, schemas={})
-        self._append(None, claimed, CLAIM)
+        claim_entry = replace(head, writer=writer, run=self._run, token=token, schemas={})
+        self._append(None, claim_entry, CLAIM)
         entries = self._entries()
         own = next(entries, None)
         if own is None or own.publication.run != self._run:
-            raise self._fenced()
+            raise self._fenced_error()
         below = next(entries, None)
         if below is None or not below.publication.released:
             return self.head()
         return replace(_as_of(below.publication, own), released=True)
 
     def release(self, head: Publication) -> None:
-        """Hand the lake over: from now on this run writes nothing, unless it claims again.
+        """Release the lake: from now on this run writes nothing, unless it claims again.
 
-        Does nothing where another driver has claimed the ledger: that one looks at every table. Nor
-        before the first publication, where a claim may say where an adopted lake begins.
+        Do nothing if another driver has claimed the ledger: that driver checks every table. Do
+        nothing before the first publication: a claim may hold the frontier of an adopted lake.
 
         Args:
-            head: The newest publication; every table commit of this run is in it.
+            head: The newest publication; it includes every table commit of this run.
         """
         newest = self._newest()
         if newest is None or (newest.run, newest.batch) != (self._run, head.batch or None):
             return
         token = (head.writer + 1) * _TOKEN_BATCHES - 1
-        released = replace(head, run=self._run, token=token, opened=(), schemas={})
+        release_entry = replace(head, run=self._run, token=token, opened=(), schemas={})
         with suppress(FencedError):
-            self._append(None, released, RELEASE)
+            self._append(None, release_entry, RELEASE)
 
     def _entries(self) -> Iterator[Entry]:
-        """Yield the entries, newest first; each is read when it is asked for."""
+        """Yield the entries, newest first; read each one only when it is needed."""
         for commit in commits(self._spark, self._path):
             entry = Entry.from_json(commit.metadata, commit.version)
             if entry is not None:
@@ -163,22 +165,24 @@ class DeltaLedger:
                 yield entry
 
     def _newest(self) -> Publication | None:
-        """Return what the newest entry says, whatever its kind."""
+        """Return the publication of the newest entry, whatever the entry's kind."""
         return next((entry.publication for entry in self._entries()), None)
 
     def publish(self, publication: Publication, transactions: DataFrame) -> None:
         """Make a batch visible: one append, one commit.
 
         Args:
-            publication: What becomes visible.
-            transactions: ``id``, ``end_offset``, ``end_position``, ``committed_at``, ``events``,
-                ``collections``: the batch's source transactions.
+            publication: The batch that becomes visible.
+            transactions: The batch's source transactions: ``id``, ``end_offset``,
+                ``end_position``, ``committed_at``, ``event_count``, ``collections``.
 
         Raises:
             FencedError: Another driver has claimed the ledger.
         """
         # PostgreSQL counts logical messages under names like "…MessageId@50a5e486".
-        named = F.filter("collections", lambda c: ~F.contains(c["data_collection"], F.lit("@")))
+        table_counts = F.filter(
+            "collections", lambda c: ~F.contains(c["data_collection"], F.lit("@"))
+        )
         rows = transactions.select(
             F.lit("transaction").alias("kind"),
             F.lit(publication.batch).cast("bigint").alias("batch"),
@@ -192,7 +196,7 @@ class DeltaLedger:
             F.col("end_position"),
             F.lit(None).cast(LEDGER["offsets"].dataType).alias("offsets"),
             F.col("id").alias("transaction_id"),
-            F.map_from_entries(named).alias("events_by_table"),
+            F.map_from_entries(table_counts).alias("events_by_table"),
             F.lit(None).cast(LEDGER["paths"].dataType).alias("paths"),
             F.lit(None).cast(LEDGER["schemas"].dataType).alias("schemas"),
             F.lit(None).cast(LEDGER["notes"].dataType).alias("notes"),
@@ -202,7 +206,7 @@ class DeltaLedger:
         compact(self._spark, self._path, publication.batch)
 
     def publish_alone(self, publication: Publication) -> None:
-        """Publish what changes no table: an epoch begins, or the log was read farther.
+        """Publish a batch that changes no table: an epoch begins, or more of the log was read.
 
         Raises:
             FencedError: Another driver has claimed the ledger.
@@ -220,25 +224,25 @@ class DeltaLedger:
         """Count the END positions that no published transaction has.
 
         Args:
-            positions: Positions, or what they begin with; all of one length.
+            positions: Positions, or prefixes of positions; all of one length.
         """
         if not positions:
             return 0
         place = F.col("end_position")
-        begins = F.substring(place, 1, len(positions[0])).alias("begins")
-        # By the range, too: each file's statistics tell whether it has any of them.
+        prefix = F.substring(place, 1, len(positions[0])).alias("begins")
+        # Filter by range, too: Delta then skips files by their statistics.
         within = place.between(min(positions), max(positions) + _ABOVE)
-        known = (
+        published = (
             self._spark.read.format("delta")
             .load(self._path)
-            .where((F.col("kind") == "transaction") & within & begins.isin(*positions))
+            .where((F.col("kind") == "transaction") & within & prefix.isin(*positions))
         )
-        return len(set(positions)) - known.select(begins).distinct().count()
+        return len(set(positions)) - published.select(prefix).distinct().count()
 
     def notes(self, collection: str) -> tuple[str, ...]:
-        """Return the notes of a table that are of use: the newest, and the newest with a schema.
+        """Return a table's notes that are of use: the newest one, and the newest with a schema.
 
-        Reads the whole ledger; for when the table's own log does not reach back to them.
+        Read the whole ledger: for when the table's own log no longer holds the notes.
         """
         if not is_delta_table(self._spark, self._path):
             return ()
@@ -247,29 +251,29 @@ class DeltaLedger:
             return ()
         note = F.col("notes")[collection]
         schema = F.get_json_object(note, "$.schema")
-        found = ledger.where((F.col("kind") == PUBLICATION) & note.isNotNull()).agg(
+        newest_notes = ledger.where((F.col("kind") == PUBLICATION) & note.isNotNull()).agg(
             F.max_by(note, "batch").alias("newest"),
             F.max_by(note, F.when(schema != "", F.col("batch"))).alias("schema"),
         )
-        row = found.first()
+        row = newest_notes.first()
         return tuple(text for text in row or () if text)
 
     def _epoch_row(self, publication: Publication, epoch: Epoch) -> DataFrame:
-        """Return what says where an epoch begins: its topic, partition, offset and position."""
+        """Return the row that says where an epoch begins: topic, partition, offset, position."""
         data = {} if epoch.domain else publication.frontier.offsets
         offsets = {**data, self._transaction_topic: {0: epoch.end_offset}}
-        begun = Frontier(epoch.end_offset, after(epoch.number), offsets)
-        alone = replace(
-            publication, tables={}, paths={}, notes={}, transactions=0, events=0, frontier=begun
+        frontier = Frontier(epoch.end_offset, after(epoch.number), offsets)
+        entry = replace(
+            publication, tables={}, paths={}, notes={}, transactions=0, events=0, frontier=frontier
         )
-        return self._row(EPOCH, alone).withColumn("transaction_id", F.lit(epoch.domain))
+        return self._row(EPOCH, entry).withColumn("transaction_id", F.lit(epoch.domain))
 
     def _row(self, kind: str, publication: Publication) -> DataFrame:
         frontier = publication.frontier
 
         def parsed(value: object, column: str) -> Column:
-            kind_of = LEDGER[column].dataType.simpleString()
-            return F.from_json(F.lit(json.dumps(value)), kind_of).alias(column)
+            type_name = LEDGER[column].dataType.simpleString()
+            return F.from_json(F.lit(json.dumps(value)), type_name).alias(column)
 
         columns = [
             F.lit(kind).alias("kind"),
@@ -289,8 +293,8 @@ class DeltaLedger:
             parsed(dict(publication.schemas) or None, "schemas"),
             parsed(dict(publication.notes) or None, "notes"),
         ]
-        # A row of literals over a local row stays one; over ``range`` each publication would be new
-        # code, compiled for one row.
+        # Literals over a local row stay a local row. Over ``range``, Spark would compile new code
+        # for the one row of each publication.
         return self._spark.sql("VALUES (1)").select(*columns)
 
     def _append(self, rows: DataFrame | None, publication: Publication, kind: str) -> None:
@@ -307,35 +311,35 @@ class DeltaLedger:
             self._append_publicly(ordered, publication.token, metadata)
         except Exception as error:
             if "Concurrent" in f"{type(error).__name__} {error}":
-                raise self._conflict(publication.token) from error
+                raise self._conflict_error(publication.token) from error
             raise
-        # Delta skips a token that is not above all before it, and says nothing.
-        # Not ``head()``: that would list the log once more, to see that the table is there.
+        # Delta skips a token that is not above all earlier ones, without an error.
+        # Do not use ``head()``: it lists the log once more, to check that the table exists.
         newest = self._newest()
         if newest is None or (newest.run, newest.token) != (self._run, publication.token):
-            raise self._fenced()
+            raise self._fenced_error()
 
     def _append_directly(self, rows: DataFrame | None, token: int, metadata: str) -> bool:
-        """Append in a transaction of our own; false where that cannot be done."""
+        """Append in a ``DeltaTransaction``; return False if that is not possible."""
         if not self._direct:
             return False
-        # An append needs no row that is there, so files that are joined beside it do not matter.
+        # An append reads no existing row, so a concurrent compaction does not matter.
         transaction = DeltaTransaction(self._spark, self._path, self._application(), rows=False)
         if not transaction.plain or transaction.schema.fieldNames() != LEDGER.fieldNames():
-            # What an older version made lacks a column, which the public way adds.
+            # A ledger of an older version lacks a column; ``_append_publicly`` adds it.
             return False
         newest = self._newest()
         if newest is not None and newest.token >= token:
-            raise self._fenced()
-        added = () if rows is None else transaction.write(rows)
-        transaction.commit(token, metadata, added)
+            raise self._fenced_error()
+        new_files = () if rows is None else transaction.write(rows)
+        transaction.commit(token, metadata, new_files)
         return True
 
     def _append_publicly(self, rows: DataFrame | None, token: int, metadata: str) -> None:
-        nothing = self._spark.createDataFrame([], LEDGER).coalesce(1)
-        # The first append makes the table with its properties; later ones ignore them.
+        no_rows = self._spark.createDataFrame([], LEDGER).coalesce(1)
+        # The first append makes the table with these properties; later ones ignore them.
         (
-            (nothing if rows is None else rows)
+            (no_rows if rows is None else rows)
             .write.format("delta")
             .mode("append")
             .options(**TABLE_PROPERTIES, **PROPERTIES)
@@ -349,18 +353,18 @@ class DeltaLedger:
     def _application(self) -> str:
         return f"{_APP}{self._pipeline}"
 
-    def _conflict(self, token: int) -> TransientError:
-        """Return what a conflict means: another driver, or maintenance of the ledger's table."""
+    def _conflict_error(self, token: int) -> TransientError:
+        """Return a conflict's error: another driver, or maintenance of the ledger's table."""
         newest = self._newest()
         if newest is None or (newest.token >= token and newest.run != self._run):
-            return self._fenced()
+            return self._fenced_error()
         message = (
             "The ledger was changed by another writer (OPTIMIZE) while a batch was published. It "
             "was not published; run again."
         )
         return TransientError(message)
 
-    def _fenced(self) -> FencedError:
+    def _fenced_error(self) -> FencedError:
         message = (
             f"Another run of pipeline '{self._pipeline}' took over the lake; this one stopped and "
             "published nothing more. Nothing is lost: the other run goes on from the last "
@@ -370,7 +374,7 @@ class DeltaLedger:
 
 
 def _as_of(publication: Publication, newest: Entry) -> Publication:
-    """Return a publication as the newest entry's driver has it."""
+    """Return a publication with writer, run, token and release of the newest entry."""
     driver = newest.publication
     return replace(
         publication,

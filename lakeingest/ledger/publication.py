@@ -1,4 +1,4 @@
-"""What a publication says, as plain data."""
+"""Define publications and ledger entries as plain data."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 from lakeingest.position.epochs import Epoch
 
 PUBLICATION, CLAIM, RELEASE = "publication", "writer", "release"
-"""Kinds of ledger entries, as its commits name them; only a publication has rows, too."""
+"""Kinds of ledger entries, as the ledger's commits name them; only a publication has rows."""
 
 EPOCH = "epoch"
-"""Kind of a row beside a publication: an epoch begins in it."""
+"""Kind of a row of a publication in which an epoch begins; the row says where."""
 
 
 @dataclass(frozen=True)
 class Frontier:
-    """Up to where everything is applied.
+    """The point in the source up to which everything is applied.
 
     Attributes:
         end_offset: Offset of the newest END applied; -1 before the first transaction.
@@ -26,15 +26,15 @@ class Frontier:
         offsets: Topic and partition to the lowest offset that still has to be read.
         committed_ms: Commit time of the newest transaction applied (milliseconds, source clock).
         streaming: Whether the initial snapshot is applied (or there was none).
-        epoch: Epoch of the initial snapshot, and of all that no later one holds.
-        epochs: Those that the transaction topic has told of up to ``end_offset``, by number.
-        snapshot_run: ``runId`` of the connector that took the initial snapshot; null: unknown.
+        epoch: Epoch of the initial snapshot, and of all transactions that no later epoch holds.
+        epochs: Epochs that the transaction topic shows up to ``end_offset``, by number.
+        read_offset: Lowest offset of the transaction topic that still has to be read, where it is
+            higher than ``end_offset`` says: markers of Kafka's own transactions and foreign records
+            lie behind the newest END; -1: an older version did not store it.
+        snapshot_run: ``runId`` of the connector that took the initial snapshot; None: unknown.
         snapshot_place: Place in the log that the rows of that snapshot share; empty: unknown.
-        read_offset: Offset of the transaction topic up to which nothing is left to read: behind
-            ``end_offset`` lie the markers of Kafka's own transactions, and records of nobody's;
-            -1: an older version did not say.
-        topic_ids: Kafka's ids of the topics of which something was read, where it has any; an older
-            version kept none.
+        topic_ids: Kafka's ids of the topics that were read, where Kafka has ids; an older version
+            stored none.
     """
 
     end_offset: int = -1
@@ -51,7 +51,7 @@ class Frontier:
 
     @property
     def low_end(self) -> int | None:
-        """Lowest offset of the transaction topic still to be read; None when none was read yet."""
+        """Lowest offset of the transaction topic still to be read; None: none was read yet."""
         low = max(self.read_offset, self.end_offset + 1)
         return low if low > 0 else None
 
@@ -60,26 +60,26 @@ class Frontier:
         """Number of the newest epoch."""
         return max([self.epoch, *(epoch.number for epoch in self.epochs)])
 
-    def with_topic_ids(self, read: Mapping[str, str]) -> Frontier:
-        """Return it with the ids of topics that were read."""
-        return replace(self, topic_ids={**self.topic_ids, **read})
+    def with_topic_ids(self, topic_ids: Mapping[str, str]) -> Frontier:
+        """Return the frontier with the ids of more topics that were read."""
+        return replace(self, topic_ids={**self.topic_ids, **topic_ids})
 
     def low(self, topic: str, partition: int) -> int | None:
-        """Return the lowest offset still to be read, null when none was read yet."""
+        """Return the lowest offset still to be read; None: none was read yet."""
         return self.offsets.get(topic, {}).get(partition)
 
 
 @dataclass(frozen=True)
 class Retired:
-    """A table that is in no publication any more; its files are as they were.
+    """A table that no publication includes any more; its files stay as they were.
 
     Attributes:
-        batch: Publication from which on it is gone.
-        version: Its version in the one before.
-        topic: The topic that is not read any more.
-        offsets: Partition to the lowest offset of it that was still to be read.
-        epoch: Number of the newest epoch then.
-        adopted_at: See ``LakeState.adopted_at``; empty: another writer did not leave it.
+        batch: First publication without the table.
+        version: Version of the table in the publication before.
+        topic: Topic of the table, which is not read any more.
+        offsets: Partition of the topic to the lowest offset that was still to be read.
+        epoch: Number of the newest epoch at that time.
+        adopted_at: See ``LakeState.adopted_at``; empty: the table was not adopted.
     """
 
     batch: int
@@ -98,24 +98,24 @@ class Publication:
         batch: Number of the publication, from 1.
         token: Fence of the writer that published it.
         writer: Number of that writer.
-        run: Its run identifier.
+        run: Identifier of that writer's run.
         tables: Collection to table version.
-        paths: Collection to folder, where that is not the collection's name.
-        transactions: Source transactions in it.
-        events: Their changes, as read.
-        opened: Epochs that begin in it.
-        frontier: Where the next batch goes on.
-        schemas: Collection to the source's table as SQL would declare it, where it is not as the
-            publications before show it.
-        at_ms: The driver's clock (milliseconds; 0: unknown). Only how often progress alone is
-            published depends on it (``apply/window/progress.py``).
-        notes: Collection to the note of its table's commit, where the batch changed it. Only in the
-            publication's row: it is read when the table's own log has lost it.
+        paths: Collection to folder, where the folder's name is not the collection's.
+        transactions: Number of source transactions in the batch.
+        events: Number of their changes, as read.
+        opened: Epochs that begin in the batch.
+        frontier: Where the next batch starts.
+        schemas: Collection to the source's table as SQL would declare it, where earlier
+            publications do not show the same.
+        at_ms: The driver's clock (milliseconds; 0: unknown). It decides only how often progress
+            alone is published (``apply/window/progress.py``).
+        notes: Collection to the note of its table's commit, if the batch changed the table. Only
+            the publication's row holds it; it is read when the table's own log has lost it.
         released: Whether every earlier driver has ended properly: none of them writes any more, and
             no published table is ahead of the ledger.
         retired: Tables that were published once and are not read any more.
-        read_at: Version of the ledger's table at which it was found to be the newest; -1: it was
-            not read from there.
+        read_at: Version of the ledger's table at which this publication was read as the newest;
+            -1: it was not read from the ledger.
     """
 
     batch: int = 0
@@ -136,22 +136,22 @@ class Publication:
     read_at: int = field(default=-1, compare=False)
 
     def to_json(self, pipeline: str, kind: str) -> str:
-        """Serialise for the ledger commit's own metadata, from which ``Entry`` is read."""
-        told = replace(self, notes={}, released=False)
-        body = {"lakeingest": 1, "pipeline": pipeline, "kind": kind, **asdict(told)}
+        """Serialise for the metadata of the ledger's commit, from which ``Entry`` is read."""
+        entry = replace(self, notes={}, released=False)
+        body = {"lakeingest": 1, "pipeline": pipeline, "kind": kind, **asdict(entry)}
         return json.dumps(body, sort_keys=True)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What one commit of the ledger says.
+    """One commit of the ledger.
 
     Attributes:
-        pipeline: Whose ledger it is.
+        pipeline: Pipeline that owns the ledger.
         kind: Publication, or a driver's claim or release.
-        publication: The publication. Of a release, the newest one; of a claim, the newest one that
-            its driver knew of; of both, with the entry's own writer, run and token.
-        version: That of the ledger's table, which the commit made.
+        publication: The publication. A release repeats the newest one; a claim repeats the newest
+            one that its driver had read. Both have their own writer, run and token in it.
+        version: Version of the ledger's table that the commit made.
     """
 
     pipeline: str
@@ -161,15 +161,15 @@ class Entry:
 
     @property
     def certain(self) -> bool:
-        """Whether no publication can be newer than the entry's.
+        """Whether no earlier entry can hold a newer publication than this one.
 
-        Of a claim: nothing was committed between the reading of the head and the claim.
+        For a claim: whether nothing was committed between the read of the head and the claim.
         """
         return self.kind != CLAIM or 0 <= self.publication.read_at == self.version - 1
 
     @classmethod
     def from_json(cls, text: str | None, version: int = -1) -> Entry | None:
-        """Read a ledger commit's metadata; null where it is not one of ours."""
+        """Read a ledger commit's metadata; return None if lakeingest did not write it."""
         try:
             body: Mapping[str, Any] = json.loads(text or "")
         except ValueError:
@@ -178,20 +178,20 @@ class Entry:
             return None
         raw = body["frontier"]
         offsets = {topic: _by_number(parts) for topic, parts in raw["offsets"].items()}
-        # An older version knew no epochs, no paths and no retired tables.
+        # An older version wrote no epochs, no paths and no retired tables.
         epochs = tuple(Epoch(**epoch) for epoch in raw.get("epochs", ()))
         frontier = Frontier(**{**raw, "offsets": offsets, "epochs": epochs})
         fields = {name: body[name] for name in Publication.__dataclass_fields__ if name in body}
         opened = tuple(Epoch(**epoch) for epoch in body.get("opened", ()))
         retired = {
-            name: Retired(**{**told, "offsets": _by_number(told["offsets"])})
-            for name, told in body.get("retired", {}).items()
+            name: Retired(**{**item, "offsets": _by_number(item["offsets"])})
+            for name, item in body.get("retired", {}).items()
         }
         released = body["kind"] == RELEASE
-        own = {"frontier": frontier, "opened": opened, "released": released, "retired": retired}
-        return cls(body["pipeline"], body["kind"], Publication(**{**fields, **own}), version)
+        objects = {"frontier": frontier, "opened": opened, "released": released, "retired": retired}
+        return cls(body["pipeline"], body["kind"], Publication(**{**fields, **objects}), version)
 
 
 def _by_number(parts: Mapping[str, Any]) -> dict[int, int]:
-    """Return offsets by partition, which JSON has as text."""
+    """Return offsets by partition number, which is text in JSON."""
     return {int(partition): int(offset) for partition, offset in parts.items()}

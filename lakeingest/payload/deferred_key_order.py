@@ -1,31 +1,36 @@
-"""Put changes in order where rows passed one another on the way to new keys.
+"""Put the changes of a key in order that has two rows for a while: the deferred key order.
 
-Where unique keys are checked at the end of a statement (Oracle; PostgreSQL's deferrable ones),
-``UPDATE t SET id = id + 1`` over 1 and 2 sends the row of 1 to key 2 first, and takes the row that
-was at 2 away afterwards. By position the delete is the last word on key 2, but it is the older row
-that goes. The same two events of key 2 come from a row that goes from 1 to 2 and on to 3 in two
-statements, and then key 2 is empty. What tells the two apart is only whether key 2 had a row before
-the transaction: a row that comes to a key that has one, and is followed by a delete, stays, because
-the first that came is the first that goes, and a key has one row at most when a transaction ends.
+Some databases check unique keys only at the end of a statement (Oracle; PostgreSQL for deferrable
+constraints). There ``UPDATE t SET id = id + 1`` over rows 1 and 2 first moves row 1 to key 2, and
+then takes away the row that was at key 2. By position, the delete is the last change of key 2. But
+it deletes the older row; the row that came from key 1 stays.
 
-So the changes of such a key change places: delete, create, delete, create, or the other way round
-where the key had no row. The last position stays the last, so whatever comes again finds the row at
-the position that it had. A key change reads what it left out below the place that its delete got
-(``below``), not below its own.
+The same two events of key 2 also come from a row that moves from 1 to 2 and on to 3 in two
+statements. Then key 2 is empty at the end. Only one fact separates the two cases: whether key 2 had
+a row before the transaction. If it had one, the row that moves there stays, although a delete
+follows: the first row that came is the first one to go, and a key has at most one row when a
+transaction ends.
 
-Where a transform took the headers off, a create at the place of a delete is a key change
+So the changes of such a key swap places: delete, create, delete, create; or the other way round if
+the key had no row. The last position stays the last one, so a redelivered change finds the row at
+the position that it had. A key change reads the values that it omits below the new place of its
+delete (column ``below``), not below its own place.
+
+If a transform removes the headers, a create at the place of a delete is a key change
 (``with_moves``).
 
-Whether a row was there is known from the batch, below the transaction, and from the table. A change
-of such a key that the table is above has come again, with its transaction or without: what was
-there before it nobody knows any more, and the table has what it did, so it is left out. Looked for
-only where a transaction moves a row to a key and then takes one away, planned only for batches with
-such keys.
+The batch's changes below the transaction, and the table, say whether the key had a row. A change
+of such a key at or below the table row's position is a redelivery, with or without its whole
+transaction. It is left out: nobody knows any more what was there before it, and the table already
+has its effect. The code looks for such keys only in transactions that move a row to a key and then
+take one away. It plans the step only for batches that have such keys.
 
-Limits, stated: a row must have been *moved* to the key that has one; an insert under a deferred
-constraint followed by a delete of the older row is read as insert and delete of one row. And events
-that no transaction holds together (``transaction.mode=none``) are in the order of their positions,
-because what the table knows then may be older than the statement.
+Limits:
+
+* The row must have *moved* to the key that has one. An insert under a deferred constraint, followed
+  by a delete of the older row, reads as insert and delete of one row.
+* Events that no transaction groups (``transaction.mode=none``) stay in the order of their
+  positions: the table's state at that time may be older than the statement.
 """
 
 from __future__ import annotations
@@ -39,37 +44,39 @@ from lakeingest.frame_schemas import MOVED_UNNAMED, MetadataColumns
 from lakeingest.named import all_named
 
 WITHIN = "within"
-"""Column: what a change is one with."""
+"""Column: the transaction of a change, or its position where it has none."""
 
 _LIVE = "live"
 
 
 def within() -> Column:
-    """Return the transaction of a change; one that is in none is alone."""
+    """Return the transaction's key of a change; without a transaction, its own position."""
     return F.coalesce("transaction_key", "position")
 
 
 def passed(changes: DataFrame, key: str, moved: Column) -> DataFrame:
-    """Find the keys that a transaction moves a row to and takes one away from afterwards.
+    """Find the keys that a transaction first moves a row to and later takes a row from.
 
     Args:
         changes: ``op``, ``position`` and ``within``.
-        key: Name of the column that tells keys apart.
+        key: Name of the column that identifies a key.
         moved: Condition: a key change created the row.
 
     Returns:
         ``key`` and ``within``, each pair once.
     """
     came, went = F.when(moved, F.col("position")), F.when(F.col("op") == "d", F.col("position"))
-    touched = changes.where(moved | (F.col("op") == "d"))
-    ends = touched.groupBy(key, WITHIN).agg(F.min(came).alias("_came"), F.max(went).alias("_went"))
+    both_halves = changes.where(moved | (F.col("op") == "d"))
+    ends = both_halves.groupBy(key, WITHIN).agg(
+        F.min(came).alias("_came"), F.max(went).alias("_went")
+    )
     return ends.where(F.col("_came") < F.col("_went")).select(key, WITHIN)
 
 
 def with_moves(changes: DataFrame) -> DataFrame:
-    """Mark the creates that a key change made and no header names (``MOVED_UNNAMED``).
+    """Mark the creates of key changes that no header names (``MOVED_UNNAMED``).
 
-    Both halves of a key change have one place in the log. Rows of one COPY share a place, too, but
+    Both halves of a key change have one place in the log. Rows of one COPY also share a place, but
     none of them is a delete.
 
     Args:
@@ -86,53 +93,53 @@ def in_order(
     table: DataFrame | None,
     key: Sequence[str],
     floor: str,
-    graves: str,
+    tombstones_to: str,
     names: MetadataColumns,
 ) -> DataFrame:
-    """Let the changes of keys with two rows change places.
+    """Let the changes of keys with two rows swap places.
 
     Args:
         decoded: As ``fold.fold_rows`` takes it, with ``within``.
-        pairs: ``passed`` of it, by ``key_row``.
-        table: The table before the batch; null: it is new.
+        pairs: ``passed`` of ``decoded``, by ``key_row``.
+        table: The table before the batch; None: the table is new.
         key: Names of its key columns.
         floor: Position of the newest truncate; empty: none.
-        graves: Up to where a row that the table does not have may be a deleted one; empty: the
-            table has all.
+        tombstones_to: Position up to which a row that the table lacks may be a deleted one;
+            empty: the table has every row.
         names: Names of the metadata columns.
 
     Returns:
-        The same columns; ``position`` is where a change stands among those of its key, ``below``
-        where the row was that a key change moved.
+        The same columns. ``position`` is the place of a change among the changes of its key.
+        ``below`` is the position below which the row of a key change had its old key.
     """
-    stored = _stored(pairs.select("key_row").distinct(), table, key, floor, names)
-    # Of a hard delete nothing is left in the table; what lies so far back has come again.
-    keys = stored.withColumn("stored_at", F.coalesce("stored_at", F.lit(graves)))
-    others = decoded.join(keys, "key_row", "left_anti").withColumn("_sent", F.col("position"))
-    known = decoded.join(keys.select("key_row", "stored_at"), "key_row")
-    new = known.where(F.col("position") > F.col("stored_at")).drop("stored_at")
-    # What came twice must not count twice.
-    mine = new.dropDuplicates(["key_row", "position", "op"])
-    both = mine.join(_before(mine, keys), ["key_row", WITHIN])
+    stored = _table_rows(pairs.select("key_row").distinct(), table, key, floor, names)
+    # A hard delete leaves no row: up to ``tombstones_to``, take changes for redeliveries.
+    keys = stored.withColumn("stored_at", F.coalesce("stored_at", F.lit(tombstones_to)))
+    other_keys = decoded.join(keys, "key_row", "left_anti").withColumn("_sent", F.col("position"))
+    with_stored = decoded.join(keys.select("key_row", "stored_at"), "key_row")
+    new = with_stored.where(F.col("position") > F.col("stored_at")).drop("stored_at")
+    # Count a repeated change once.
+    distinct = new.dropDuplicates(["key_row", "position", "op"])
+    with_live = distinct.join(_row_before(distinct, keys), ["key_row", WITHIN])
     marked = pairs.withColumn("_passed", F.lit(True))
-    placed = _placed(both.join(marked, ["key_row", WITHIN], "left"))
-    every = others.unionByName(placed.select(*others.columns))
-    taken = placed.where(F.col("op") == "d").select(
+    placed = _swap_places(with_live.join(marked, ["key_row", WITHIN], "left"))
+    all_changes = other_keys.unionByName(placed.select(*other_keys.columns))
+    deletes = placed.where(F.col("op") == "d").select(
         F.col("key_row").alias("_from"), F.col("_sent").alias("_at"), F.col("position").alias("_to")
     )
-    mine_is = (F.col("moved_from_row") == F.col("_from")) & (F.col("_sent") == F.col("_at"))
-    joined = every.join(taken, mine_is, "left")
+    is_its_delete = (F.col("moved_from_row") == F.col("_from")) & (F.col("_sent") == F.col("_at"))
+    joined = all_changes.join(deletes, is_its_delete, "left")
     return joined.withColumn("below", F.coalesce("_to", "_sent")).select(*decoded.columns)
 
 
-def _stored(
+def _table_rows(
     keys: DataFrame,
     table: DataFrame | None,
     key: Sequence[str],
     floor: str,
     names: MetadataColumns,
 ) -> DataFrame:
-    """Return ``key_row``, and of its row in the table ``live`` (null: none) and ``stored_at``."""
+    """Return ``key_row`` with ``live`` (NULL: no row) and ``stored_at`` of its table row."""
     if table is None:
         nothing = {_LIVE: F.lit(None).cast("boolean"), "stored_at": F.lit(None).cast("string")}
         return keys.withColumns(nothing)
@@ -145,8 +152,8 @@ def _stored(
     return joined.drop("_stored_key")
 
 
-def _before(changes: DataFrame, stored: DataFrame) -> DataFrame:
-    """Return ``key_row``, ``within`` and ``live``: whether the key had a row before it."""
+def _row_before(changes: DataFrame, stored: DataFrame) -> DataFrame:
+    """Return ``key_row``, ``within`` and ``live``: whether the key had a row before that."""
     made = F.col("op").isin("c", "r")
     transactions = changes.groupBy("key_row", WITHIN).agg(
         F.min("position").alias("first"),
@@ -158,7 +165,7 @@ def _before(changes: DataFrame, stored: DataFrame) -> DataFrame:
     in_turn = transactions.groupBy("key_row").agg(
         F.sort_array(F.collect_list(F.struct(*parts))).alias("in_turn")
     )
-    known = in_turn.join(stored, "key_row")
+    with_row = in_turn.join(stored, "key_row")
     nothing = F.array().cast(f"array<struct<{WITHIN}:string,{_LIVE}:boolean>>")
     start = F.struct(F.coalesce(_LIVE, F.lit(False)).alias(_LIVE), nothing.alias("told"))
 
@@ -166,27 +173,27 @@ def _before(changes: DataFrame, stored: DataFrame) -> DataFrame:
         live = state[_LIVE] | ~one["first_op"].isin("c", "r")
         left = F.when(live, 1).otherwise(0) + one["made"] > 0
         after = (one["last_op"] != "d") | left
-        told = F.array(F.struct(one[WITHIN].alias(WITHIN), live.alias(_LIVE)))
-        return F.struct(after.alias(_LIVE), F.concat(state["told"], told).alias("told"))
+        steps = F.array(F.struct(one[WITHIN].alias(WITHIN), live.alias(_LIVE)))
+        return F.struct(after.alias(_LIVE), F.concat(state["told"], steps).alias("told"))
 
-    told = F.explode(F.aggregate("in_turn", start, step)["told"]).alias("told")
-    return known.select("key_row", told).select("key_row", "told.*")
+    steps = F.explode(F.aggregate("in_turn", start, step)["told"]).alias("told")
+    return with_row.select("key_row", steps).select("key_row", "told.*")
 
 
-def _placed(changes: DataFrame) -> DataFrame:
-    """Let each delete take the row that came first, and be before the create of the next one."""
+def _swap_places(changes: DataFrame) -> DataFrame:
+    """Let each delete take the row that came first, before the create of the next row."""
     of_one = Window.partitionBy("key_row", WITHIN)
     so_far = of_one.orderBy("position", "op").rowsBetween(Window.unboundedPreceding, -1)
-    gone = F.count_if(F.col("op") == "d").over(so_far)
-    come = F.count_if(F.col("op").isin("c", "r")).over(so_far)
+    deletes_so_far = F.count_if(F.col("op") == "d").over(so_far)
+    creates_so_far = F.count_if(F.col("op").isin("c", "r")).over(so_far)
     live, is_d, is_u = F.col(_LIVE), F.col("op") == "d", F.col("op") == "u"
     turn = (
-        F.when(live & is_d, F.struct(gone + 1, F.lit(0), "position"))
-        .when(live & is_u, F.struct(gone, F.lit(2), "position"))
-        .when(live, F.struct(come + 1, F.lit(1), "position"))
-        .when(is_d, F.struct(gone + 1, F.lit(2), "position"))
-        .when(is_u, F.struct(come, F.lit(1), "position"))
-        .otherwise(F.struct(come + 1, F.lit(0), "position"))
+        F.when(live & is_d, F.struct(deletes_so_far + 1, F.lit(0), "position"))
+        .when(live & is_u, F.struct(deletes_so_far, F.lit(2), "position"))
+        .when(live, F.struct(creates_so_far + 1, F.lit(1), "position"))
+        .when(is_d, F.struct(deletes_so_far + 1, F.lit(2), "position"))
+        .when(is_u, F.struct(creates_so_far, F.lit(1), "position"))
+        .otherwise(F.struct(creates_so_far + 1, F.lit(0), "position"))
     )
     ranked = changes.withColumn("_turn", turn)
     nth = F.row_number().over(of_one.orderBy("_turn"))

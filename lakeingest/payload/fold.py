@@ -1,17 +1,18 @@
 """Fold the changes of a batch to one merge payload per key.
 
-The law (DESIGN §7): a key's state is a row position, whether it is deleted, and a value with a
-position per column; merging keeps the higher position, for existence and for each column apart. It
-is commutative, associative and idempotent, so order, repetition and cuts do not matter.
+The law (DESIGN §7): the state of a key is a row position, a flag for deleted rows, and for each
+column a value with a position. A merge keeps the higher position, for the row's existence and for
+each column on its own. The merge is commutative, associative and idempotent, so order, repetition
+and batch cuts do not change the result.
 
-A delete writes "unavailable" to every column at its position: a later update that leaves a column
-out must not find a value from before the delete. The other reading, a delete that says nothing
-about columns, would fill a re-used key with a dead row's text.
+A delete writes "unavailable" to every column at its position: a later update that omits a column
+must not find a value from before the delete. Rejected: a delete that says nothing about columns. It
+would fill a re-used key with a dead row's text.
 
-Two ways to the same payload: ``fold_records`` keeps the winner's record and decodes it afterwards
-(most changes of a hot key are never decoded); ``fold_rows`` decodes first, because an unavailable
-value must be taken from an older change of the batch. Rejected: a window with ``row_number``; it
-sorts all changes of a key, ``max_by`` keeps one.
+Two functions give the same payload. ``fold_records`` keeps the record of the latest change and
+decodes it afterwards, so most changes of a hot key are never decoded. ``fold_rows`` decodes first,
+because it takes an unavailable value from an older change of the batch. Rejected: a window with
+``row_number``; it sorts all changes of a key, and ``max_by`` keeps one.
 """
 
 from __future__ import annotations
@@ -32,37 +33,37 @@ _LAST, _POSITION, _FIRST = f"{OURS}last", f"{OURS}position", f"{OURS}first"
 
 
 def fold_records(changes: DataFrame, *groups: str) -> DataFrame:
-    """Keep the last change of each key, not decoded.
+    """Keep the last change of each key, without decoding it.
 
     Args:
-        changes: ``key`` (equal octets: equal keys), ``op``, ``position``, ``value``; no unavailable
-            values. ``event`` is kept, where they have it.
-        *groups: Further columns that tell keys apart, such as ``collection``.
+        changes: ``key`` (keys with equal octets are equal), ``op``, ``position``, ``value``; no
+            unavailable values. ``event`` stays where the changes have it.
+        *groups: Further columns that identify a key, such as ``collection``.
 
     Returns:
-        The groups, ``key``, ``op``, ``value``, ``position`` of the last change, ``first_op`` of
-        the first.
+        The groups; ``key``; ``op``, ``value`` and ``position`` of the last change; ``first_op`` of
+        the first change.
     """
-    of_last = ("op", "value", *carried_event(changes))
-    last = F.max_by(F.struct(*of_last), F.col("position"))
+    last_columns = ("op", "value", *carried_event(changes))
+    last = F.max_by(F.struct(*last_columns), F.col("position"))
     folded = changes.groupBy(*groups, "key").agg(
         last.alias(_LAST),
         F.max("position").alias("position"),
         F.min_by("op", "position").alias("first_op"),
     )
-    kept = (f"{_LAST}.{name}" for name in of_last)
-    return folded.select(*groups, "key", *kept, "position", "first_op")
+    last_values = (f"{_LAST}.{name}" for name in last_columns)
+    return folded.select(*groups, "key", *last_values, "position", "first_op")
 
 
 def carried_event(changes: DataFrame) -> tuple[str, ...]:
-    """Return the name of the column with RFC-39's columns, where changes have it."""
+    """Return the name of the column with RFC-39's columns, if the changes have it."""
     return (EVENT,) if EVENT in changes.columns else ()
 
 
 def payload_of_last(
     decoded: DataFrame, columns: Sequence[str], key: Sequence[str], names: MetadataColumns
 ) -> DataFrame:
-    """Shape decoded winners of ``fold_records`` as merge payloads.
+    """Shape the decoded latest changes of ``fold_records`` as merge payloads.
 
     Args:
         decoded: ``op``, ``position``, ``first_op``, ``row`` and ``key_row`` structs, and ``event``
@@ -93,19 +94,19 @@ def fold_rows(
 
     Args:
         decoded: ``key_row``, ``op``, ``position``, ``row``, ``unavailable``, ``moved_from_row``
-            (the old key of a primary-key change, else null), ``below`` (below which place the row
-            had that key); ``event`` where the tables have RFC-39's columns.
+            (the old key of a primary-key change, else NULL), ``below`` (the position below which
+            the row had that old key); ``event`` where the tables have RFC-39's columns.
         columns: The table's column names.
         key: Names of its key columns.
         fillable: Names of the columns that can be unavailable.
         names: Names of the metadata columns.
 
     Returns:
-        Merge payloads: the columns, the metadata columns, ``FIRST_OP`` and ``LINK``: where the
-        columns that stay missing are to be looked for (struct ``key_row``, ``position`` of the
-        move, ``below``), null where no primary-key change stands behind them.
+        Merge payloads: the columns, the metadata columns, ``FIRST_OP`` and ``LINK``. ``LINK`` says
+        where to look for the columns that are still missing (struct ``key_row``, ``position`` of
+        the key change, ``below``); NULL where no primary-key change explains them.
     """
-    # A change of the record's key that keeps a declared one is a delete and a create in one place.
+    # A change of the record's key that keeps a declared key is a delete and a create at one place.
     place = F.struct("position", F.col("op") != "d")
     aggregates = [
         F.max_by(F.struct("op", "row", *carried_event(decoded)), place).alias(_LAST),
@@ -121,7 +122,7 @@ def fold_rows(
             values.append(_value(name, key, deleted, F.col(f"{_LAST}.row").getField(name)))
             continue
         values.append(
-            F.when(~deleted & found(name), named(_found(name)).getField("value")).alias(name)
+            F.when(~deleted & found(name), named(_value_column(name)).getField("value")).alias(name)
         )
         entries.append(F.struct(F.lit(name).alias("key"), _entry(name).alias("value")))
     older = present_entries(entries)
@@ -139,11 +140,12 @@ def fold_rows(
 
 
 def evidence(fillable: Sequence[str]) -> list[Column]:
-    """Aggregates over changes of one key: what is known of each column, and since when.
+    """Aggregate the changes of one key: each column's newest value, and its position.
 
-    Gives a struct for each column (struct value, position of the newest value), ``DELETED_AT`` and
-    ``MOVED`` (struct key_row, position, below of the newest primary-key change with values left
-    out).
+    Returns:
+        A struct for each column (struct value, position of the newest value), ``DELETED_AT``, and
+        ``MOVED``: struct ``key_row``, ``position``, ``below`` of the newest primary-key change that
+        omits values.
     """
     position = F.col("position")
     has_row = F.col("op") != "d"
@@ -159,18 +161,18 @@ def evidence(fillable: Sequence[str]) -> list[Column]:
         available = has_row & ~F.array_contains(left_out, F.lit(name))
         value = F.struct(F.col("row").getField(name).alias("value"), position)
         aggregates.append(
-            F.max_by(value, F.when(available, position)).alias(_found(name)),
+            F.max_by(value, F.when(available, position)).alias(_value_column(name)),
         )
     return aggregates
 
 
-def _found(name: str) -> str:
+def _value_column(name: str) -> str:
     return f"{OURS}found_{name}"
 
 
 def found(name: str) -> Column:
-    """Condition over ``evidence``: the newest word on this column is a value."""
-    at = named(_found(name)).getField("position")
+    """Return, over ``evidence``, whether the newest state of this column is a value."""
+    at = named(_value_column(name)).getField("position")
     return (
         at.isNotNull()
         & (at >= F.coalesce(F.col(DELETED_AT), F.lit("")))
@@ -179,13 +181,13 @@ def found(name: str) -> Column:
 
 
 def found_value(name: str) -> Column:
-    """Struct (value, position) over ``evidence``: the newest value of this column."""
-    return named(_found(name))
+    """Return, over ``evidence``, this column's newest value: a struct (value, position)."""
+    return named(_value_column(name))
 
 
 def _entry(name: str) -> Column:
-    """Position of a column where it differs from the row's, or the mark of a missing value."""
-    at = named(_found(name)).getField("position")
+    """Return a column's position or missing mark; NULL where it has the row's position."""
+    at = named(_value_column(name)).getField("position")
     never = F.lit("")
     began_at = F.greatest(
         F.coalesce(F.col(DELETED_AT), never), F.coalesce(F.col(f"{MOVED}.position"), never)
@@ -198,10 +200,10 @@ def _entry(name: str) -> Column:
 
 
 def _with_event(values: list[Column], event: Column, names: MetadataColumns) -> list[Column]:
-    """Put RFC-39's columns where Hudi's streamer has them; they are the last event's, whole."""
-    told = {name: event.getField(name).alias(name) for name in names.event}
-    behind = [told.pop(SEQUENCE)] if SEQUENCE in told else []
-    return [*told.values(), *values, *behind]
+    """Put RFC-39's columns, all of the last event, where Hudi's streamer has them."""
+    event_columns = {name: event.getField(name).alias(name) for name in names.event}
+    sequence = [event_columns.pop(SEQUENCE)] if SEQUENCE in event_columns else []
+    return [*event_columns.values(), *values, *sequence]
 
 
 def _value(name: str, key: Sequence[str], deleted: Column, value: Column) -> Column:

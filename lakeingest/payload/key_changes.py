@@ -1,17 +1,19 @@
-"""Fill the columns that a primary-key change left out, from the old key's state.
+"""Fill the columns that a primary-key change omits, from the old key's state.
 
-Debezium sends a key change as delete(old) and create(new) at one place of the log, and the create
-has placeholders for unchanged TOAST values: its value is the old key's, as it was just below that
-place. The create names the old key in a header; where a transform took the headers off, or where
-their text does not tell one key from another (``decode.row.header_tells``), the delete at the same
-place names it (``paired``), which is in the same transaction. The old key may itself have been
-moved there in the same batch (chains and swaps), so the look-up is a hop that is repeated while it
-finds another move. Then the table's rows of all keys on the way are asked, not only of the last: a
-move that comes again is in the table already, and the key that it came from is there no more.
+Debezium sends a key change as delete(old) and create(new) at one place of the log. The create has
+placeholders for unchanged TOAST values: such a value is the old key's value just below that place.
+A header of the create names the old key. If a transform removes the headers, or if their text does
+not tell one key from another (``decode.row.header_tells``), the delete at the same place names the
+old key (``paired``); it is in the same transaction.
 
-Limit, stated: the fill reads the old key's state as far as it is known when the batch is applied.
-Transactions are released in commit order, so it is all there; only a mode that applies older,
-never seen changes of a *moved* key later would need links kept in the table.
+An earlier key change of the same batch may have moved the row to the old key (chains and swaps). So
+the look-up is a hop, and the hop is repeated while it finds another key change. Then ``from_table``
+reads the table's rows of all keys on the way, not only of the last key: for a redelivered key
+change the table has the row at the new key, and no longer has the old key.
+
+Limit: the fill reads the old key's state as far as it is known when the batch is applied.
+Transactions are released in commit order, so the state is complete. Only a mode that later applies
+older changes of a *moved* key, for the first time, would need links that the table keeps.
 """
 
 from __future__ import annotations
@@ -41,39 +43,39 @@ def _slot(name: str) -> str:
 
 
 def paired(decoded: DataFrame) -> DataFrame:
-    """Give creates that leave values out the key of the delete at their place of the log.
+    """Give creates that omit values the key of the delete at their place of the log.
 
-    Rows of one COPY share a place, too, but none of them is a delete, and none leaves a value out.
-    Where there are several deletes, none is chosen: a missing value is noticed, a wrong one is not.
+    Rows of one COPY share a place, too, but none of them is a delete, and none omits a value. If
+    there are several deletes, choose none: a missing value is noticed, a wrong one is not.
 
     Args:
         decoded: As ``fold.fold_rows`` takes it.
 
     Returns:
-        The same, with ``moved_from_row`` where a header was missing, and ``moved`` there.
+        The same columns, with ``moved_from_row`` where a header was missing, and ``moved`` there.
     """
     deletes = decoded.where(F.col("op") == "d").select(
         F.col("position").alias("_at"), F.col("key_row").alias("_old")
     )
     alone = F.when(F.min("_old") == F.max("_old"), F.min("_old"))
     old = deletes.groupBy("_at").agg(alone.alias("_old"))
-    lonely = (
+    unpaired = (
         (F.col("op") == "c") & F.col("unavailable").isNotNull() & F.col("moved_from_row").isNull()
     )
-    joined = decoded.join(old, lonely & (F.col("position") == F.col("_at")), "left")
-    filled = F.coalesce(F.col("moved_from_row"), F.col("_old"))
-    moved = F.col("moved") | filled.isNotNull()
-    return joined.withColumns({"moved_from_row": filled, "moved": moved}).drop("_at", "_old")
+    joined = decoded.join(old, unpaired & (F.col("position") == F.col("_at")), "left")
+    old_key = F.coalesce(F.col("moved_from_row"), F.col("_old"))
+    moved = F.col("moved") | old_key.isNotNull()
+    return joined.withColumns({"moved_from_row": old_key, "moved": moved}).drop("_at", "_old")
 
 
 def links(payload: DataFrame, key: Sequence[str], fillable: Sequence[str]) -> DataFrame:
-    """Select the payloads whose missing columns a primary-key change stands behind.
+    """Select the payloads whose missing columns a primary-key change explains.
 
     Returns:
         ``new_key`` and ``at_key`` (structs), ``moved_at`` and ``below`` (positions), ``way`` (array
         of struct at_key, since, below: keys that had the row, and between which positions),
-        ``ended`` (boolean: nothing more in this batch), and a slot (struct value, position) per
-        fillable column, null while it is not found.
+        ``ended`` (boolean: the batch has no further key change), and per fillable column a slot
+        (struct value, position), NULL until a hop finds the value.
     """
     moved = payload.where(F.col(LINK).isNotNull())
     empty = [F.lit(None).cast(_slot_type(payload, name)).alias(_slot(name)) for name in fillable]
@@ -103,9 +105,9 @@ def _slot_type(payload: DataFrame, name: str) -> StructType:
 def not_stored(
     pending: DataFrame, table: DataFrame, key: Sequence[str], names: MetadataColumns
 ) -> DataFrame:
-    """Leave key changes out that have come again: the table has what they moved.
+    """Drop redelivered key changes: the table already has their effect.
 
-    Their old key may have had other rows since, and only part of its changes may be here.
+    Their old key may have had other rows since, and only a part of its changes may be in the batch.
     """
     rows = table.select(F.struct(*all_named(key)).alias("_k"), F.col(names.position).alias("_p"))
     there = (F.col("new_key") == F.col("_k")) & (F.col("_p") >= F.col("moved_at"))
@@ -113,12 +115,13 @@ def not_stored(
 
 
 def hop(pending: DataFrame, decoded: DataFrame, fillable: Sequence[str]) -> DataFrame:
-    """Look once for each pending row's old key among the batch's changes below the move.
+    """Look up each pending row's old key once, among the batch's changes below the key change.
 
-    Columns as ``links``; a row whose old key was itself moved there goes on from that key, one
-    for which the batch has no further move is ``ended``.
+    The columns are those of ``links``. If an earlier key change moved a row to the old key, the row
+    continues from the key before that. If the batch has no further key change, the row is
+    ``ended``.
     """
-    held = ["at_key", "moved_at", "_under", "way", *(_slot(name) for name in fillable)]
+    pending_columns = ["at_key", "moved_at", "_under", "way", *(_slot(name) for name in fillable)]
     changes = decoded.select(
         F.col("key_row").alias("_k"),
         "op",
@@ -128,28 +131,28 @@ def hop(pending: DataFrame, decoded: DataFrame, fillable: Sequence[str]) -> Data
         "moved_from_row",
         "below",
     )
-    asked = pending.withColumnRenamed("below", "_under")
-    joined = asked.join(
+    renamed = pending.withColumnRenamed("below", "_under")
+    joined = renamed.join(
         changes, (F.col("at_key") == F.col("_k")) & (F.col("position") < F.col("_under")), "left"
     )
-    seen = joined.groupBy("new_key").agg(
-        *(F.first(named(name)).alias(name) for name in held), *evidence(fillable)
+    grouped = joined.groupBy("new_key").agg(
+        *(F.first(named(name)).alias(name) for name in pending_columns), *evidence(fillable)
     )
     moved_at = F.coalesce(F.col(f"{MOVED}.position"), F.lit(""))
-    goes_on = F.col(MOVED).isNotNull() & (moved_at > F.coalesce(F.col(DELETED_AT), F.lit("")))
+    has_next = F.col(MOVED).isNotNull() & (moved_at > F.coalesce(F.col(DELETED_AT), F.lit("")))
     slots = [
         F.coalesce(named(_slot(name)), F.when(found(name), found_value(name))).alias(_slot(name))
         for name in fillable
     ]
-    since = F.when(goes_on, moved_at).otherwise(F.lit(""))
+    since = F.when(has_next, moved_at).otherwise(F.lit(""))
     stretch = _stretch(F.col("at_key"), since, F.col("_under"))
-    return seen.select(
+    return grouped.select(
         "new_key",
         F.concat(F.col("way"), F.array(stretch)).alias("way"),
-        F.when(goes_on, F.col(f"{MOVED}.key_row")).otherwise(F.col("at_key")).alias("at_key"),
+        F.when(has_next, F.col(f"{MOVED}.key_row")).otherwise(F.col("at_key")).alias("at_key"),
         "moved_at",
-        F.when(goes_on, F.col(f"{MOVED}.below")).otherwise(F.col("_under")).alias("below"),
-        (~goes_on).alias("ended"),
+        F.when(has_next, F.col(f"{MOVED}.below")).otherwise(F.col("_under")).alias("below"),
+        (~has_next).alias("ended"),
         *slots,
     )
 
@@ -161,7 +164,7 @@ def from_table(
     fillable: Sequence[str],
     names: MetadataColumns,
 ) -> DataFrame:
-    """Fill what the batch did not know from the table's rows of the old keys.
+    """Fill the columns without a value in the batch from the table's rows of the old keys.
 
     Returns:
         ``new_key``, ``moved_at`` and a slot per fillable column.
@@ -173,17 +176,19 @@ def from_table(
         *(named(name).alias(f"_t_{name}") for name in fillable if name in table.columns),
     )
     slots = [_slot(name) for name in fillable]
-    asked = pending.select("new_key", "moved_at", *map(named, slots), F.explode("way").alias("at"))
-    # A row at or above the move is the key's next row, one below the stretch its former one.
+    old_keys = pending.select(
+        "new_key", "moved_at", *map(named, slots), F.explode("way").alias("at")
+    )
+    # A row at or above the key change is the key's next row; below the stretch, its former row.
     same_row = (
         (F.col("at.at_key") == F.col("_k"))
         & (F.col("_p") < F.col("at.below"))
         & (F.col("_p") >= F.col("at.since"))
     )
-    joined = asked.join(rows, same_row, "left")
-    found_there = [_newer_slot(name, name in table.columns) for name in fillable]
+    joined = old_keys.join(rows, same_row, "left")
+    newer_slots = [_newer_slot(name, name in table.columns) for name in fillable]
     return (
-        joined.select("new_key", "moved_at", *found_there)
+        joined.select("new_key", "moved_at", *newer_slots)
         .groupBy("new_key")
         .agg(
             F.first("moved_at").alias("moved_at"),
@@ -195,7 +200,7 @@ def from_table(
 def _newer_slot(name: str, in_table: bool) -> Column:
     """Return the batch's value or the table's, whichever is newer."""
     slot = named(_slot(name))
-    if not in_table:  # new in this batch
+    if not in_table:  # this batch adds the column
         return slot
     at = F.coalesce(F.element_at(F.col("_m"), name), F.col("_p"))
     usable = F.col("_k").isNotNull() & ~is_missing(at)
@@ -211,14 +216,14 @@ def with_moved(
     fillable: Sequence[str],
     names: MetadataColumns,
 ) -> DataFrame:
-    """Put the values found by ``from_table`` into their payloads."""
-    ours = resolved.withColumnsRenamed({"new_key": _NEW_KEY, "moved_at": _MOVED_AT})
+    """Put the values of ``from_table`` into their payloads."""
+    renamed = resolved.withColumnsRenamed({"new_key": _NEW_KEY, "moved_at": _MOVED_AT})
     joined = payload.withColumn(_KEY, F.struct(*all_named(key))).join(
-        ours, F.col(_KEY) == F.col(_NEW_KEY), "left"
+        renamed, F.col(_KEY) == F.col(_NEW_KEY), "left"
     )
     positions = F.col(names.column_positions)
 
-    def wanted(name: str) -> Column:
+    def is_filled(name: str) -> Column:
         return (
             F.col(LINK).isNotNull()
             & (F.element_at(positions, name) == missing_below(F.col(LINK)["position"]))
@@ -230,15 +235,15 @@ def with_moved(
         F.array(
             *(
                 F.when(
-                    wanted(name), inherited(F.col(_MOVED_AT), named(_slot(name))["position"])
+                    is_filled(name), inherited(F.col(_MOVED_AT), named(_slot(name))["position"])
                 ).otherwise(F.element_at(positions, name))
                 for name in fillable
             )
         ),
     )
-    kept = F.map_filter(entries, lambda _, value: value.isNotNull())
+    own_positions = F.map_filter(entries, lambda _, value: value.isNotNull())
     values = [
-        F.when(wanted(name), named(_slot(name))["value"]).otherwise(named(name)).alias(name)
+        F.when(is_filled(name), named(_slot(name))["value"]).otherwise(named(name)).alias(name)
         if name in fillable
         else named(name)
         for name in payload.columns
@@ -246,6 +251,6 @@ def with_moved(
     ]
     merged = joined.select(
         *values,
-        F.when(F.size(kept) > 0, kept).alias(names.column_positions),
+        F.when(F.size(own_positions) > 0, own_positions).alias(names.column_positions),
     )
     return merged.select(*all_named(payload.columns))

@@ -1,9 +1,10 @@
-"""The table's rows of the keys that a batch asks for, found without moving the table's other rows.
+"""Read the table's rows of a batch's keys without moving the other rows of the table.
 
-A look-up keeps the keys that the table does not have, and a join that keeps one side cannot send
-that side to every task: Spark would shuffle the table instead, with its widest columns, for a few
-keys. So the table is first reduced to the rows that are asked for, by a join that can. Spark cannot
-know how few the keys are: a held frame has the size estimate of the plan that it was cut off from.
+A key look-up must also keep the keys that the table does not have (an outer join). Such a join
+cannot broadcast the side that it keeps, so Spark would shuffle the table, with its widest columns,
+for a few keys. So first reduce the table to the rows of these keys, with a semi join, which can
+broadcast the keys. Spark cannot know how few the keys are: a checkpointed frame keeps the size
+estimate of the plan before its local checkpoint.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ from pyspark.sql import functions as F
 from lakeingest.named import all_named
 
 FEW = 100_000
-"""Keys that are sent to every task; some ten megabytes of them."""
+"""Most keys that a broadcast sends to every task: some ten megabytes."""
 
-_ASKED = "_asked"
+_KEY = "_asked"
 
 
 def rows_of(
-    table: DataFrame, key: Sequence[str], keys: DataFrame, asked: Column, number: int
+    table: DataFrame, key: Sequence[str], keys: DataFrame, key_struct: Column, number: int
 ) -> DataFrame:
-    """Return the table's rows of some keys; where these are many, the table.
+    """Return the table's rows of these keys; the whole table if the keys are many.
 
     Args:
         table: Any columns.
         key: Names of its key columns.
         keys: Frame of the keys.
-        asked: Its column of them (struct); a key may be there twice.
-        number: How many rows the frame has, about.
+        key_struct: The column of ``keys`` with the key (struct); a key may be there twice.
+        number: Approximate number of rows of ``keys``.
     """
     if number > FEW:
         return table
-    wanted = F.broadcast(keys.select(asked.alias(_ASKED)))
-    return table.join(wanted, F.struct(*all_named(key)) == F.col(_ASKED), "left_semi")
+    broadcast_keys = F.broadcast(keys.select(key_struct.alias(_KEY)))
+    return table.join(broadcast_keys, F.struct(*all_named(key)) == F.col(_KEY), "left_semi")

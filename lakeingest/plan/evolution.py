@@ -1,30 +1,30 @@
-"""What a source does to its schema, as data: a list of changes, and what each means for the lake.
+"""Find the changes of a source's schema, as data, and what each kind means for the lake.
 
-Three views are compared. The *lake's* columns and types say what a batch must fit into. The
-source's table as the *last batch* left it (kept in the table's own commit, ``CommitNote.schema``)
-says what is a change at all: a column that the lake has and the source has not sent for a year is
-no news, and nullability, defaults and order are not in the lake. The batch's records say what the
-source has *now*. The rejected way, comparing with the lake alone, would tell of the same dropped
-column in every batch, and would have to look into every record for it (``decode.row.Absences``).
+Three schemas are compared. The *lake's* columns and types: a batch must fit into them. The source's
+table after the *last batch* (stored in the table's own commit, ``CommitNote.schema``): it decides
+what is a change. A column that the lake has and that the source has not sent for a year is no
+change, and the lake has no nullability, defaults and order. The batch's records show what the
+source has *now*. Rejected: compare with the lake alone. Every batch would report the same dropped
+column, and Spark would have to look into every record for it (``decode.row.Absences``).
 
-What may be done is said by kind, as ``evolve``, ``ignore`` or ``stop``; ``evolve`` is the default
-where no value is lost by it:
+The settings choose ``evolve``, ``ignore`` or ``stop`` for each kind; ``evolve`` is the default
+where it loses no value:
 
-* ``added``: the column is added; old rows have its default where the records tell it (or the zero
+* ``added``: the column is added. Old rows get its default where the records show it (or the zero
   that MySQL gives them, ``implicit.py``), else NULL.
-* ``dropped``: the column stays, and so do the values in it, because the lake cannot get them back.
-  Rows that come later have NULL there. (``ignore``: the same, without a warning.)
+* ``dropped``: the column and its values stay, because the lake cannot get them back. Rows that come
+  later have NULL there. (``ignore``: the same, without a warning.)
 * ``widened``: the lake's type becomes the wider one. (``ignore``: it stays; a value that does not
   fit stops the run.)
 * ``narrowed``: every value fits, so the lake's type stays. It is a kind of its own only so that
-  it can be asked to ``stop``.
+  its policy can be ``stop``.
 * ``retyped``: neither type holds the other's values; ``stop``. (``ignore``: values are read as the
-  lake's type; one that is not the same afterwards stops the run.)
-* ``reordered``, ``nullability``, ``default``: the lake's columns go by name, are all nullable, and
-  have no defaults, so there is nothing to do but to note it in the history.
+  lake's type; a value that changes by this stops the run.)
+* ``reordered``, ``nullability``, ``default``: the lake's columns are matched by name, are all
+  nullable, and have no defaults. So the change is only noted in the history.
 
-A renamed column is one that is dropped and another one that is added: Debezium does not tell more.
-So one that comes in the step in which another goes is given no default (``presence.py``).
+A renamed column looks like one dropped and one added column: Debezium sends no more than that. So a
+column that comes in the step in which another one goes gets no default (``presence.py``).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Kind(str, Enum):
 
 
 class Policy(str, Enum):
-    """What to do about a change."""
+    """How to handle a schema change."""
 
     EVOLVE = "evolve"
     IGNORE = "ignore"
@@ -74,8 +74,8 @@ class DescribedColumn:
     Attributes:
         name: Its name.
         type: Type in the lake, as Spark writes it.
-        nullable: Whether it may be NULL; null: not told.
-        default: Its default in JSON; null: none, or not told.
+        nullable: Whether it may be NULL; None: unknown.
+        default: Its default in JSON; None: it has none, or the default is unknown.
     """
 
     name: str
@@ -92,13 +92,13 @@ class DescribedColumn:
 
 @dataclass(frozen=True)
 class SourceSchema:
-    """What the source's table looks like."""
+    """Schema of the source's table."""
 
     columns: tuple[DescribedColumn, ...]
 
     @classmethod
     def of(cls, columns: Sequence[SourceColumn]) -> SourceSchema:
-        """Describe columns as they are shown."""
+        """Describe columns as the records show them."""
         return cls(
             tuple(
                 DescribedColumn(c.name, c.type.spark.simpleString(), c.nullable, c.default)
@@ -108,21 +108,21 @@ class SourceSchema:
 
     @classmethod
     def from_json(cls, text: str) -> SourceSchema | None:
-        """Read what ``to_json`` wrote; null of the empty text."""
+        """Parse the text of ``to_json``; return None for the empty text."""
         return cls(tuple(DescribedColumn(*item) for item in json.loads(text))) if text else None
 
     def to_json(self) -> str:
-        """Write it down in few words: it is in every commit of the table."""
-        described = []
+        """Serialise to a short text: every commit of the table holds it."""
+        items = []
         for column in self.columns:
             item = [column.name, column.type, column.nullable, column.default]
             while item[-1] is None:
                 item.pop()
-            described.append(item)
-        return json.dumps(described, separators=(",", ":"), ensure_ascii=False)
+            items.append(item)
+        return json.dumps(items, separators=(",", ":"), ensure_ascii=False)
 
     def ddl(self) -> str:
-        """Return it for people."""
+        """Return the columns as SQL would declare them, for people."""
         return ", ".join(column.ddl() for column in self.columns)
 
     def by_name(self) -> dict[str, DescribedColumn]:
@@ -135,10 +135,10 @@ class Change:
     """One change of a table's schema.
 
     Attributes:
-        kind: What sort of change.
-        column: The column; empty where it concerns all of them.
-        before: Type in the lake, or what was said before, where something was.
-        now: What the source has now.
+        kind: Kind of the change.
+        column: The column; empty if the change concerns all columns.
+        before: Type in the lake; empty for kinds that do not compare types.
+        now: What the source has now: a type, or ``nullable`` or ``NOT NULL``; else empty.
     """
 
     kind: Kind
@@ -147,19 +147,19 @@ class Change:
     now: str = ""
 
     def __str__(self) -> str:
-        """Say it in a few words, without any value of a row."""
+        """Describe the change in a few words, without any value of a row."""
         if self.kind is Kind.REORDERED:
             return "its columns changed their order"
-        told = f"column '{self.column}' was {self.kind.value}"
+        text = f"column '{self.column}' was {self.kind.value}"
         if self.kind is Kind.NULLABILITY:
-            told = f"column '{self.column}' became {self.now}"
+            text = f"column '{self.column}' became {self.now}"
         elif self.kind is Kind.DEFAULT:
-            told = f"the default of column '{self.column}' changed"
+            text = f"the default of column '{self.column}' changed"
         elif self.before:
-            told += f", from {self.before} in the lake to {self.now} at the source"
+            text += f", from {self.before} in the lake to {self.now} at the source"
         elif self.now:
-            told += f" as {self.now}"
-        return told
+            text += f" as {self.now}"
+        return text
 
 
 def changes(
@@ -167,48 +167,58 @@ def changes(
     before: SourceSchema | None,
     now: Sequence[SourceColumn],
 ) -> tuple[Change, ...]:
-    """Compare a table with what its source has now.
+    """Compare a table with its source's table now; return the changes.
 
     Args:
         lake: Type of each of the lake's columns, those of the source only.
-        before: The source's table after the last batch; null: not known, the lake stands for it.
+        before: The source's table after the last batch; None: unknown, the lake stands for it.
         now: The source's table after this batch.
     """
-    known = before.by_name() if before else {}
-    found = [change for column in now for change in _of_column(column, lake, known)]
-    have = {column.name for column in now}
-    gone = [name for name in (known if before else lake) if name not in have]
-    found += [Change(Kind.DROPPED, name) for name in gone]
-    names = [column.name for column in now if column.name in known]
-    if names != [name for name in known if name in have]:
-        found.append(Change(Kind.REORDERED))
-    return tuple(found)
+    columns_before = before.by_name() if before else {}
+    changes_ = [
+        change for column in now for change in _column_changes(column, lake, columns_before)
+    ]
+    names_now = {column.name for column in now}
+    dropped = [name for name in (columns_before if before else lake) if name not in names_now]
+    changes_ += [Change(Kind.DROPPED, name) for name in dropped]
+    names = [column.name for column in now if column.name in columns_before]
+    if names != [name for name in columns_before if name in names_now]:
+        changes_.append(Change(Kind.REORDERED))
+    return tuple(changes_)
 
 
-def _of_column(
-    column: SourceColumn, lake: Mapping[str, DataType], known: Mapping[str, DescribedColumn]
+def _column_changes(
+    column: SourceColumn,
+    lake: Mapping[str, DataType],
+    columns_before: Mapping[str, DescribedColumn],
 ) -> list[Change]:
-    kind = column.type.spark
-    shown = kind.simpleString()
-    was = known.get(column.name)
-    found = []
-    if column.name not in lake or (known and was is None):
-        # The lake may have it: declared before it came, or from the time before it went.
-        found.append(Change(Kind.ADDED, column.name, "", shown))
+    source_type = column.type.spark
+    type_name = source_type.simpleString()
+    column_before = columns_before.get(column.name)
+    column_changes = []
+    if column.name not in lake or (columns_before and column_before is None):
+        # The lake may have the column already: declared before it came, or from before it went.
+        column_changes.append(Change(Kind.ADDED, column.name, "", type_name))
     if column.name not in lake:
-        return found
-    stored = lake[column.name]
-    if widens(kind, stored):
-        if was is not None and was.type != shown and kind != stored:
-            found.append(Change(Kind.NARROWED, column.name, stored.simpleString(), shown))
+        return column_changes
+    lake_type = lake[column.name]
+    if widens(source_type, lake_type):
+        if (
+            column_before is not None
+            and column_before.type != type_name
+            and source_type != lake_type
+        ):
+            column_changes.append(
+                Change(Kind.NARROWED, column.name, lake_type.simpleString(), type_name)
+            )
     else:
-        other = Kind.WIDENED if widens(stored, kind) else Kind.RETYPED
-        found.append(Change(other, column.name, stored.simpleString(), shown))
-    if was is None or column.nullable is None:
-        return found
-    if was.nullable is not None and was.nullable != column.nullable:
-        said = "nullable" if column.nullable else "NOT NULL"
-        found.append(Change(Kind.NULLABILITY, column.name, "", said))
-    if was.nullable is not None and was.default != column.default:
-        found.append(Change(Kind.DEFAULT, column.name))
-    return found
+        change_kind = Kind.WIDENED if widens(lake_type, source_type) else Kind.RETYPED
+        column_changes.append(Change(change_kind, column.name, lake_type.simpleString(), type_name))
+    if column_before is None or column.nullable is None:
+        return column_changes
+    if column_before.nullable is not None and column_before.nullable != column.nullable:
+        nullability = "nullable" if column.nullable else "NOT NULL"
+        column_changes.append(Change(Kind.NULLABILITY, column.name, "", nullability))
+    if column_before.nullable is not None and column_before.default != column.default:
+        column_changes.append(Change(Kind.DEFAULT, column.name))
+    return column_changes

@@ -1,8 +1,8 @@
-"""Where a checkpoint that counts offsets lies between source transactions, as expressions.
+"""Find where checkpoints that count offsets lie between source transactions, as expressions.
 
-A checkpoint is *amid* transactions: of one that was being read, some rows are before it and some
-behind it, in one partition or in several. So each change is told to be *before* or behind the
-checkpoint of its partition, and what is asked is how far the log is wholly before all of them.
+A checkpoint lies *amid* transactions: some rows of one transaction are before it and some behind
+it, in one partition or in several. So each change is marked as *before* or behind its partition's
+checkpoint. The result is how far the log is wholly before all checkpoints.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STREAMED = (Kind.ROW, Kind.TRUNCATE)
 
 
 def with_sides(changes: DataFrame, checkpoints: Mapping[tuple[str, int], int]) -> DataFrame:
-    """Tell of each change (``CHANGE``) whether it is ``before`` its partition's checkpoint.
+    """Mark each change (``CHANGE``) with ``before``: it is before its partition's checkpoint.
 
     Args:
         changes: Changes of these partitions, and of no other.
@@ -41,11 +41,11 @@ def with_sides(changes: DataFrame, checkpoints: Mapping[tuple[str, int], int]) -
 
 
 def what_is_behind(sided: DataFrame) -> DataFrame:
-    """Summarise each partition: ``topic``, ``partition`` and these.
+    """Summarise each partition: one row of ``topic``, ``partition`` and these columns.
 
     ``first``: lowest position of a streamed change behind the checkpoint; ``loading``: whether a
-    row of the initial snapshot is behind it; ``mark``: that of the newest snapshot row before it;
-    ``streamed``: whether any change is a streamed one.
+    row of the initial snapshot is behind it; ``mark``: snapshot mark of the newest snapshot row;
+    ``streamed``: whether some change is a streamed one.
     """
     streamed = F.col("kind").isin(*_STREAMED)
     snapshot = F.col("kind") == Kind.SNAPSHOT
@@ -59,34 +59,34 @@ def what_is_behind(sided: DataFrame) -> DataFrame:
 
 
 def last_over(ends: DataFrame, first: str | None, margin_seconds: int | None) -> DataFrame:
-    """Find the last END up to which every transaction may be taken as wholly before.
+    """Find the last END up to which every transaction counts as wholly before the checkpoints.
 
-    Columns: ``end_offset``, ``end_position``, ``committed_at``; no row: there is none.
+    Columns: ``end_offset``, ``end_position``, ``committed_at``; no row: there is no such END.
 
     Args:
         ends: ``BOUNDARY``.
-        first: Lowest position behind a checkpoint; null: nothing is.
-        margin_seconds: For how long rows may still be on their way when END is there; null: not.
+        first: Lowest position behind a checkpoint; None: no change is behind one.
+        margin_seconds: How long rows may arrive after their END (seconds); None: none arrives late.
     """
-    held = F.lit(False)
+    uncertain = F.lit(False)
     if first is not None:
-        held = held | (F.col("end_position") > F.lit(first))
+        uncertain = uncertain | (F.col("end_position") > F.lit(first))
     if margin_seconds is not None:
         age = F.col("_newest").cast("double") - F.col("written_at").cast("double")
-        held = held | (age < margin_seconds)
-    known = ends.crossJoin(ends.agg(F.max("written_at").alias("_newest")))
-    stop = known.agg(F.min(F.when(held, F.col("end_offset"))).alias("_stop"))
-    over = ends.crossJoin(F.broadcast(stop)).where(
+        uncertain = uncertain | (age < margin_seconds)
+    with_newest = ends.crossJoin(ends.agg(F.max("written_at").alias("_newest")))
+    stop = with_newest.agg(F.min(F.when(uncertain, F.col("end_offset"))).alias("_stop"))
+    certain_ends = ends.crossJoin(F.broadcast(stop)).where(
         F.col("_stop").isNull() | (F.col("end_offset") < F.col("_stop"))
     )
-    last = over.orderBy(F.col("end_offset").desc()).limit(1)
+    last = certain_ends.orderBy(F.col("end_offset").desc()).limit(1)
     return last.select("end_offset", "end_position", "committed_at")
 
 
 def last_below(sided: DataFrame, position: str) -> DataFrame:
     """Find the last change before the checkpoint with a lower position, per partition.
 
-    Columns: ``topic``, ``partition``, ``offset`` (null: there is none).
+    Columns: ``topic``, ``partition``, ``offset`` (NULL: there is none).
     """
     below = F.col("before") & (F.col("position") < F.lit(position))
     return sided.groupBy("topic", "partition").agg(
@@ -95,23 +95,25 @@ def last_below(sided: DataFrame, position: str) -> DataFrame:
 
 
 def shown_above(sided: DataFrame, ends: DataFrame, position: str) -> DataFrame:
-    """Find the transactions above ``position`` of which a change is before its checkpoint.
+    """Find the transactions above ``position`` that have a change before its checkpoint.
 
-    One row: ``through`` and ``end_position`` of the last one (null: there is none), and
-    ``unended``, how many of their changes have no END yet.
+    One row: ``through`` and ``end_position`` of the last one (NULL: there is none), and
+    ``unended``: how many of these changes belong to a transaction without an END.
     """
-    ours = (
+    streamed_before = (
         F.col("before")
         & F.col("kind").isin(*_STREAMED)
         & F.col("transaction_key").isNotNull()
         & (F.col("position") >= F.lit(position))
     )
-    shown = assigned(sided.where(ours), ends.where(F.col("end_position") > F.lit(position)))
-    last = shown.agg(
+    with_end = assigned(
+        sided.where(streamed_before), ends.where(F.col("end_position") > F.lit(position))
+    )
+    last = with_end.agg(
         F.max("end_offset").alias("through"),
         F.sum(F.col("end_offset").isNull().cast("bigint")).alias("unended"),
     )
-    known = ends.select("end_offset", "end_position")
-    return last.join(F.broadcast(known), F.col("through") == F.col("end_offset"), "left").select(
-        "through", "unended", "end_position"
-    )
+    end_positions = ends.select("end_offset", "end_position")
+    return last.join(
+        F.broadcast(end_positions), F.col("through") == F.col("end_offset"), "left"
+    ).select("through", "unended", "end_position")

@@ -1,11 +1,11 @@
-"""What MySQL and MariaDB give old rows of a column that is added NOT NULL without a DEFAULT.
+"""Give the zeros that MySQL and MariaDB put in old rows of a column added NOT NULL, no DEFAULT.
 
-Other databases refuse such an ALTER on a table with rows; these two fill in the zero of the type,
-and neither rewrites a row in the binlog nor has a default in the records' schema. The zero is known
-for numbers and for text. It is not for dates (0000-00-00 has no day), enumerations (the first of
-their values), JSON and octets of a fixed length; those are told to the user instead. So are all,
-because a column that the server numbers or computes (AUTO_INCREMENT, GENERATED) looks the same.
-Source: MySQL's manual, "Data Type Default Values".
+Other databases refuse such an ALTER on a table with rows. These two fill in the zero of the type.
+They rewrite no row in the binlog, and the records' schema shows no default. The zero is known for
+numbers and for text. It is unknown for dates (0000-00-00 has no day), enumerations (the first of
+their values), JSON, and octets of a fixed length; a warning names these columns instead. A warning
+names the filled columns, too: a column that the server numbers or computes (AUTO_INCREMENT,
+GENERATED) looks the same. Source: MySQL's manual, "Data Type Default Values".
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ _ZEROS = {
     "boolean": "false",
     "string": '""',
 }
-"""By the name of a type, as JSON; a text with a meaning (an enumeration) has another name."""
+"""Zeros in JSON, by type name. A text with a meaning (an enumeration) has another type name."""
 
-_NO_OCTETS_BUT_ZERO = '"AA=="'
+_ZERO_OCTET = '"AA=="'
 
 CONNECTORS = frozenset({"mysql", "mariadb"})
 
 
 def implicit_value(column: SourceColumn, encodings: Encodings) -> str | None:
-    """Return the zero of a column's type, as ``SourceColumn.default`` has one.
+    """Return the zero of a column's type, in the form of ``SourceColumn.default``.
 
     Args:
-        column: As the records' schema describes it.
+        column: The column, as the records' schema describes it.
         encodings: The connector's settings.
 
     Returns:
-        Null where it is not known.
+        None if the zero is unknown.
     """
     kind = column.type
     if isinstance(kind.spark, DecimalType):
-        return "0" if isinstance(kind.wire, DecimalType) else _NO_OCTETS_BUT_ZERO
+        return "0" if isinstance(kind.wire, DecimalType) else _ZERO_OCTET
     if kind.name == "string" and encodings.decimal == "string":
-        # It may be a number.
+        # The text may be a decimal number, whose zero is not the empty text.
         return None
     return _ZEROS.get(kind.name)

@@ -1,9 +1,9 @@
-"""Types of columns that nobody declared, from what every row of the batch shows in JSON.
+"""Infer types of columns that nobody declared, from the JSON of every row of the batch.
 
-Each column is read as several types at once; the narrowest one that reads every value is taken,
-text where none does (it keeps any JSON as it is). A sample on the driver is the rejected way: a
-column that is null or whole in the sample and text or a fraction elsewhere would get a type that
-loses values.
+Spark reads each column as several types at once. The column gets the narrowest type that reads
+every value; text if no type does (text keeps any JSON as it is). Rejected: a sample on the driver.
+A column that is null or whole in the sample, and text or a fraction elsewhere, would get a type
+that loses values.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _CANDIDATES: dict[str, DataType] = {
     "int64": LongType(),
     "float64": DoubleType(),
 }
-"""JSON shapes by Connect name, the narrowest first."""
+"""Spark types of JSON values by Connect name, the narrowest first."""
 
 
 def readable_counts(rows: DataFrame, names: Sequence[str], *, cells: bool = False) -> DataFrame:
-    """Count, per column and candidate type, the values that can be read as it.
+    """Count, per column and candidate type, the values that this type reads.
 
     Args:
         rows: ``value``: envelopes as bare JSON.
-        names: Fields of ``after`` to look at.
+        names: Fields of ``after`` to read.
         cells: Whether their values are in cells (``decode/cell.py``).
 
     Returns:
@@ -46,14 +46,14 @@ def readable_counts(rows: DataFrame, names: Sequence[str], *, cells: bool = Fals
     """
 
     def as_type(kind: DataType) -> Column:
-        sent = wrapped(kind) if cells else kind
-        after = StructType([StructField(name, sent) for name in names])
+        field_type = wrapped(kind) if cells else kind
+        after = StructType([StructField(name, field_type) for name in names])
         envelope = StructType([StructField("after", after)])
         return F.from_json(F.col("value").cast("string"), envelope, ANY_LENGTH)["after"]
 
     readings = {"all": as_type(StringType())}
     readings.update({label: as_type(kind) for label, kind in _CANDIDATES.items()})
-    read = rows.select(*(reading.alias(label) for label, reading in readings.items()))
+    parsed = rows.select(*(reading.alias(label) for label, reading in readings.items()))
 
     def value_of(label: str, name: str) -> Column:
         field = F.col(label).getField(name)
@@ -63,10 +63,10 @@ def readable_counts(rows: DataFrame, names: Sequence[str], *, cells: bool = Fals
         value = value_of(label, name)
         if label != "float64":
             return value
-        # A double would round a whole number of more digits.
+        # A double rounds a whole number of 16 digits or more.
         return F.when(~value_of("all", name).rlike(r"^-?\d{16,}$"), value)
 
-    return read.agg(
+    return parsed.agg(
         *(
             F.count(reads(label, name)).alias(f"{index}_{label}")
             for index, name in enumerate(names)
@@ -77,8 +77,8 @@ def readable_counts(rows: DataFrame, names: Sequence[str], *, cells: bool = Fals
 
 def narrowest(counts: dict[str, int], index: int) -> str:
     """Return the Connect name of the narrowest type that reads every value of a column."""
-    every = counts[f"{index}_all"]
-    if every == 0:
+    total = counts[f"{index}_all"]
+    if total == 0:
         return "string"
-    fitting = (label for label in _CANDIDATES if counts[f"{index}_{label}"] == every)
-    return next(fitting, "string")
+    candidates = (label for label in _CANDIDATES if counts[f"{index}_{label}"] == total)
+    return next(candidates, "string")

@@ -1,4 +1,4 @@
-"""The columns that a user orders rows by, read from envelopes as text."""
+"""Read the columns that a user orders rows by from envelopes, as text."""
 
 from __future__ import annotations
 
@@ -12,29 +12,31 @@ from lakeingest.decode.wire import WireFormat
 from lakeingest.plan.spec import Ordering
 
 _BLOCK = "source."
-"""Begins the name of a field of the source block."""
+"""Prefix of the name of a field of the source block."""
 
 
 def with_ordering_fields(source: StructType, ordering: Ordering) -> StructType:
-    """Return what is read of the source block, with the fields that order rows."""
+    """Return the fields to read of the source block, with the fields that order rows."""
     lists = (ordering.columns, *ordering.tables.values())
-    wanted = {name.removeprefix(_BLOCK) for names in lists for name in names if _in_block(name)}
-    more = sorted(wanted - set(source.fieldNames()))
-    return StructType([*source, *(StructField(name, StringType()) for name in more)])
+    order_fields = {
+        name.removeprefix(_BLOCK) for names in lists for name in names if _in_block(name)
+    }
+    missing = sorted(order_fields - set(source.fieldNames()))
+    return StructType([*source, *(StructField(name, StringType()) for name in missing)])
 
 
 def ordered(format_: WireFormat, ordering: Ordering) -> Column:
-    """Return an array of texts over an envelope with ``collection``.
+    """Return the ordering values of an envelope with ``collection``, as an array of texts.
 
     Returns:
-        Null where the source's log orders the row.
+        NULL where the source's log orders the row.
     """
-    found: Column | None = None
+    by_table: Column | None = None
     for collection, names in ordering.tables.items():
         mine, texts = F.col("collection") == F.lit(collection), _texts(format_, names)
-        found = F.when(mine, texts) if found is None else found.when(mine, texts)
+        by_table = F.when(mine, texts) if by_table is None else by_table.when(mine, texts)
     others = _texts(format_, ordering.columns)
-    return others if found is None else found.otherwise(others)
+    return others if by_table is None else by_table.otherwise(others)
 
 
 def _in_block(name: str) -> bool:

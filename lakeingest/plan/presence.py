@@ -1,17 +1,17 @@
-"""Which columns the records of a batch have: all of them, some of them, or none any more.
+"""Find which records of a batch have a column: all of them, some of them, or none any more.
 
-A field that is not there is no NULL. With schemas it is known of each record by the name of its
-schema. Without, only the newest record of each partition is looked at on the driver, so a column
-that the last batch had, and that some of those lack now, may have gone anywhere in this batch:
-then, and only then, each record is looked into. From the next batch on it is known to be gone, and
-is left out of what is decoded and merged, which costs nothing.
+A missing field is not a NULL. With schemas, the name of a record's schema says which fields the
+record has. Without schemas, the driver looks only at the newest record of each partition. A column
+that the last batch had, and that some of these records lack, may have gone anywhere in this batch.
+Then, and only then, Spark looks into each record. From the next batch on, the column is known to be
+gone: it is neither decoded nor merged, which costs nothing.
 
-Without schemas, a column that goes and comes again in one batch looks as if it had been there all
-the time, and one that comes and goes in one batch is not seen; the source does not have it, either.
+Without schemas, a column that goes and comes again in one batch looks as if it never went. A column
+that comes and goes in one batch is not seen; the source does not have it, either.
 
-A column that comes in the step in which another one goes may be that one under a new name, and then
-old rows have its values, not the new column's default. Rejected: to match the two by type, which
-takes a guess for a value: NULL and a warning are no wrong number.
+A column that comes in the step in which another one goes may be that one under a new name. Then old
+rows have the values of the old column, not the default of the new one. Rejected: match the two by
+type. It would store a guess as a value; NULL and a warning store no wrong value.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from lakeingest.plan.evolution import SourceSchema
 
 @dataclass(frozen=True)
 class Presence:
-    """What becomes of the columns that not all records have.
+    """How to handle the columns that not all records have.
 
     Attributes:
         left_out: The lake's columns that no record of the batch has.
-        absences: Columns that some of them have.
-        fills: Columns that are new to a table with rows, and the default of those rows; the lake
-            may have one already, because it was declared before, or was there once.
+        absences: Columns that only some of the records have.
+        fills: Columns that are new to a table with rows, and the default of these rows. The lake
+            may have such a column already: it was declared before, or it existed once.
         stand_ins: New columns whose default is an expression at the source.
-        zeros: Of ``fills``, those whose default is the zero of their type, which nobody wrote.
-        unfilled: New columns whose old rows have a zero that is not known.
+        zeros: Columns of ``fills`` whose default is the zero of their type, which nobody declared.
+        unfilled: New columns whose old rows have a zero that is unknown.
         renamed: New columns that may be old ones under a new name: they get no default.
     """
 
@@ -52,7 +52,7 @@ class Presence:
 
 
 Zero = Callable[[SourceColumn], str | None]
-"""The value that old rows have of a column that is added NOT NULL without a default, in JSON."""
+"""Gives the value, in JSON, of old rows in a column that is added NOT NULL without a default."""
 
 
 def presence(
@@ -63,43 +63,44 @@ def presence(
     fixed: Collection[str],
     zero: Zero | None = None,
 ) -> Presence:
-    """Tell which columns are in all records of a batch.
+    """Return which columns not all records of a batch have, and how to handle them.
 
     Args:
-        shown: What the records show.
-        columns: All columns that they may have.
-        lake: Columns of the lake's table; null: there is none yet.
-        before: The source's table after the last batch, where it is known.
-        fixed: Columns that the table cannot do without: key and partition.
-        zero: Gives null where it is not known; null itself: the source adds no such column.
+        shown: Columns and format of the table, from its records.
+        columns: All columns that the records may have.
+        lake: Columns of the lake's table; None: there is no table yet.
+        before: Schema of the source's table after the last batch; None: unknown.
+        fixed: Columns that the table needs always: key and partition.
+        zero: Returns None for an unknown zero. None instead of a function: the source never fills
+            a column in this way.
     """
     if not shown.rows:
         return Presence()
-    stored = frozenset(lake or ())
+    lake_columns = frozenset(lake or ())
     names = [column.name for column in columns if column.name not in fixed]
     if shown.versions:
-        return _by_schema(shown, names, stored, before, zero, exists=lake is not None)
-    known = before.by_name() if before else stored
-    absent = [name for name in names if name in stored and name not in shown.everywhere]
-    # One that the last batch did not have is new here, and older records have no word on it.
-    looked_for = [name for name in absent if name in known]
-    new = {name for name in absent if name in shown.fields}
+        return _by_schema(shown, names, lake_columns, before, zero, exists=lake is not None)
+    columns_before = before.by_name() if before else lake_columns
+    maybe_gone = [name for name in names if name in lake_columns and name not in shown.everywhere]
+    # A column that the last batch did not have is new here; older records cannot have it.
+    check_each = [name for name in maybe_gone if name in columns_before]
+    new = {name for name in maybe_gone if name in shown.fields}
     return Presence(
-        frozenset(absent) - frozenset(looked_for) - new,
-        Absences(dropped=dict.fromkeys(looked_for, ())),
+        frozenset(maybe_gone) - frozenset(check_each) - new,
+        Absences(dropped=dict.fromkeys(check_each, ())),
     )
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """A column in the schemas of a batch.
+class _Appearance:
+    """Where a column appears in the schemas of a batch.
 
     Attributes:
-        tag: Of the first schema that has it.
-        column: The column there.
-        previous: The schema before that one; null: it is the batch's first.
-        older: Schemas before that one, which lack it.
-        gone: Later ones that lack it.
+        tag: Tag of the first schema that has the column.
+        column: The column in that schema.
+        previous: Tag of the schema before that one; None: it is the batch's first.
+        older: Tags of the schemas before that one, which lack the column.
+        gone: Tags of later schemas that lack the column.
     """
 
     tag: bytes
@@ -109,8 +110,8 @@ class _Seen:
     gone: frozenset[bytes]
 
 
-class _Told(Enum):
-    """What a new column's schema tells of the rows that are older than it."""
+class _OldValue(Enum):
+    """What the schema of a new column says about the rows that are older than it."""
 
     NOTHING = auto()
     DEFAULT = auto()
@@ -123,51 +124,64 @@ class _Told(Enum):
 def _by_schema(
     shown: Shown,
     names: Sequence[str],
-    stored: frozenset[str],
+    lake_columns: frozenset[str],
     before: SourceSchema | None,
     zero: Zero | None,
     *,
     exists: bool,
 ) -> Presence:
-    known = before.by_name() if before else {}
-    had = stored & frozenset(known) if before else stored
-    found = {name: _seen(name, shown.versions) for name in names}
-    there = {name: seen for name, seen in found.items() if seen is not None}
-    lacking = {name: s.older | s.gone if name in had else s.gone for name, s in there.items()}
-    # One that was there before, and not taken in, has values that are lost, not the default.
-    new = {
-        name: seen
-        for name, seen in there.items()
-        if name not in had and name not in known and (exists or seen.older)
+    columns_before = before.by_name() if before else {}
+    old_columns = lake_columns & frozenset(columns_before) if before else lake_columns
+    appearances = {name: _appearance(name, shown.versions) for name in names}
+    present = {
+        name: appearance for name, appearance in appearances.items() if appearance is not None
     }
-    last = frozenset(known) if before else stored
-    told = {
-        name: _told(seen.column, zero, renamed=_may_be_renamed(seen, shown.versions, last))
-        for name, seen in new.items()
+    tags_without = {
+        name: s.older | s.gone if name in old_columns else s.gone for name, s in present.items()
+    }
+    # The source may have had a column before that the lake ignored. Its values are lost: the
+    # default would be wrong.
+    new = {
+        name: appearance
+        for name, appearance in present.items()
+        if name not in old_columns and name not in columns_before and (exists or appearance.older)
+    }
+    last = frozenset(columns_before) if before else lake_columns
+    old_values = {
+        name: _old_value(
+            appearance.column, zero, renamed=_may_be_renamed(appearance, shown.versions, last)
+        )
+        for name, appearance in new.items()
     }
     values = {
-        name: Default(text, new[name].tag) for name, (_, text) in told.items() if text is not None
+        name: Default(text, new[name].tag)
+        for name, (_, text) in old_values.items()
+        if text is not None
     }
 
-    def of(wanted: _Told) -> tuple[str, ...]:
-        return tuple(name for name, (what, _) in told.items() if what is wanted)
+    def of(case: _OldValue) -> tuple[str, ...]:
+        return tuple(name for name, (kind, _) in old_values.items() if kind is case)
 
     return Presence(
-        frozenset(name for name, seen in found.items() if seen is None and name in stored),
+        frozenset(
+            name
+            for name, appearance in appearances.items()
+            if appearance is None and name in lake_columns
+        ),
         Absences(
-            {name: tags for name, tags in lacking.items() if tags},
+            {name: tags for name, tags in tags_without.items() if tags},
             {n: Early(new[n].older, value) for n, value in values.items() if new[n].older},
         ),
         values if exists else {},
-        of(_Told.STAND_IN),
-        of(_Told.ZERO),
-        of(_Told.UNKNOWN_ZERO),
-        of(_Told.RENAMED),
+        of(_OldValue.STAND_IN),
+        of(_OldValue.ZERO),
+        of(_OldValue.UNKNOWN_ZERO),
+        of(_OldValue.RENAMED),
     )
 
 
-def _seen(name: str, versions: Mapping[bytes, Sequence[SourceColumn]]) -> _Seen | None:
-    """Find a column in the schemas, oldest first; null: none of them has it."""
+def _appearance(name: str, versions: Mapping[bytes, Sequence[SourceColumn]]) -> _Appearance | None:
+    """Find a column in the schemas, oldest first; return None if no schema has it."""
     having = {
         tag: column
         for tag, columns in versions.items()
@@ -181,35 +195,41 @@ def _seen(name: str, versions: Mapping[bytes, Sequence[SourceColumn]]) -> _Seen 
     before = order[: order.index(tag)]
     older = frozenset(before)
     gone = frozenset(versions) - frozenset(having) - older
-    return _Seen(tag, first, before[-1] if before else None, older, gone)
+    return _Appearance(tag, first, before[-1] if before else None, older, gone)
 
 
 def _may_be_renamed(
-    seen: _Seen, versions: Mapping[bytes, Sequence[SourceColumn]], last: frozenset[str]
+    appearance: _Appearance, versions: Mapping[bytes, Sequence[SourceColumn]], last: frozenset[str]
 ) -> bool:
-    """Tell whether a column goes in the step that brings this one.
+    """Return whether another column goes in the step in which this one comes.
 
     Args:
-        seen: The new column.
+        appearance: The new column.
         versions: The batch's schemas.
-        last: Columns before the first of them.
+        last: Columns before the first of these schemas.
     """
-    now = {column.name for column in versions[seen.tag]}
-    if seen.previous is None:
+    now = {column.name for column in versions[appearance.tag]}
+    if appearance.previous is None:
         return not last <= now
-    return not {column.name for column in versions[seen.previous]} <= now
+    return not {column.name for column in versions[appearance.previous]} <= now
 
 
-def _told(column: SourceColumn, zero: Zero | None, *, renamed: bool) -> tuple[_Told, str | None]:
-    """Tell what old rows have of a new column; the text in JSON, where it is known."""
-    what, text = _told_of_new(column, zero)
-    return (_Told.RENAMED, None) if renamed and text is not None else (what, text)
+def _old_value(
+    column: SourceColumn, zero: Zero | None, *, renamed: bool
+) -> tuple[_OldValue, str | None]:
+    """Return what old rows have in a new column; with the text in JSON, where it is known."""
+    kind, text = _declared_value(column, zero)
+    return (_OldValue.RENAMED, None) if renamed and text is not None else (kind, text)
 
 
-def _told_of_new(column: SourceColumn, zero: Zero | None) -> tuple[_Told, str | None]:
+def _declared_value(column: SourceColumn, zero: Zero | None) -> tuple[_OldValue, str | None]:
     if column.default is not None:
-        return (_Told.STAND_IN, None) if is_stand_in(column) else (_Told.DEFAULT, column.default)
+        return (
+            (_OldValue.STAND_IN, None)
+            if is_stand_in(column)
+            else (_OldValue.DEFAULT, column.default)
+        )
     if zero is None or column.nullable is not False:
-        return _Told.NOTHING, None
+        return _OldValue.NOTHING, None
     text = zero(column)
-    return (_Told.UNKNOWN_ZERO if text is None else _Told.ZERO), text
+    return (_OldValue.UNKNOWN_ZERO if text is None else _OldValue.ZERO), text

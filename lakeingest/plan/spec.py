@@ -1,4 +1,4 @@
-"""What planning needs to know of a pipeline, as plain data."""
+"""Define the settings that planning needs of a pipeline and its tables, as plain data."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class Ordering:
     """Columns that order the changes of a row, most significant first; none: the source's log.
 
     Attributes:
-        columns: Of all tables.
-        tables: Of a collection, in place of those.
+        columns: Ordering columns of all tables.
+        tables: Collection to the ordering columns that replace ``columns`` there.
     """
 
     columns: tuple[str, ...] = ()
     tables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of(self, collection: str) -> tuple[str, ...]:
-        """Return those of a collection."""
+        """Return the ordering columns of a collection."""
         return self.tables.get(collection, self.columns)
 
     def __bool__(self) -> bool:
-        """Tell whether there is any."""
+        """Return whether any ordering column is set."""
         return bool(self.columns or self.tables)
 
 
@@ -46,13 +46,13 @@ class PipelineSpec:
         connector: One of ``envelope.change.FAMILIES``.
         encodings: Wire settings of the connector.
         names: Names of the metadata columns.
-        epoch: Epoch of the initial snapshot, and of all that no later one holds.
-        epochs: Those that the transaction topic has told of, by number.
+        epoch: Epoch of the initial snapshot, and of all transactions that no later epoch holds.
+        epochs: Epochs that the transaction topic shows, by number.
         uncounted: Collections whose rows a transform drops after Debezium counted them.
-        format: How the records are written.
-        whole: Whether transactions are applied whole; else each event is on its own.
-        ordering: What the changes of a row are ordered by where it is not the source's log.
-        skipped: Unreadable records that are no changes: ``topic:partition:offset``.
+        format: Wire format of the records.
+        whole: Whether transactions are applied whole; else each event is applied alone.
+        ordering: Columns that order the changes of a row, where the source's log does not.
+        skipped: Unreadable records that are not changes: ``topic:partition:offset``.
     """
 
     connector: str
@@ -68,7 +68,7 @@ class PipelineSpec:
 
 
 class Keyless(Enum):
-    """What a row of a table without a key is; see ``plan/keyless.py``."""
+    """What identifies a row of a table without a key; see ``plan/keyless.py``."""
 
     FULL_ROW = "full-row"
     APPEND = "append"
@@ -82,16 +82,16 @@ class TableSpec:
         collection: Named as in Debezium's transaction metadata.
         columns: Source columns in order.
         key: Names of the key columns.
-        key_in_value: The key is read from the row, not from the record key.
-        reader: Reads its records.
+        key_in_value: Whether the key is read from the row, not from the record key.
+        reader: Reads the table's records.
         partition: Columns that the lake's table is partitioned by.
-        keyless: What a row is where the source has no key; ``key`` is the row key's name then.
-        absences: Columns that not all of the batch's records have.
-        fills: Columns that this batch adds to the lake's table, with the default that the rows have
-            which are there already.
-        source: What the source's table looks like (``evolution.SourceSchema.to_json``); empty: the
-            batch does not tell.
-        encodings: The connector's settings with the table's own policies; null: the pipeline's.
+        keyless: What identifies a row if the source has no key; ``key`` is then the row key's name.
+        absences: Columns that only some of the batch's records have.
+        fills: Columns that this batch adds to the lake's table, with the default for the rows that
+            the table has already.
+        source: Schema of the source's table (``evolution.SourceSchema.to_json``); empty: the batch
+            does not show it.
+        encodings: The connector's settings with the table's own policies; None: the pipeline's.
     """
 
     collection: str
@@ -107,32 +107,32 @@ class TableSpec:
     encodings: Encodings | None = None
 
     def encodings_in(self, spec: PipelineSpec) -> Encodings:
-        """Return the settings by which its values are read."""
+        """Return the settings that the table's values are read with."""
         return self.encodings or spec.encodings
 
     @property
     def partial(self) -> bool:
-        """Whether some records of the batch may leave a column out because they do not have it."""
+        """Whether some records of the batch may lack a column that the source dropped."""
         return bool(self.absences.dropped)
 
     def names(self) -> tuple[str, ...]:
-        """Names of the columns, a row key that is ours behind them."""
-        ours = self.key if self.keyless is not None else ()
-        return (*(column.name for column in self.columns), *ours)
+        """Return the names of the columns; the row key of a keyless table comes last."""
+        row_key = self.key if self.keyless is not None else ()
+        return (*(column.name for column in self.columns), *row_key)
 
     def key_columns(self) -> tuple[SourceColumn, ...]:
-        """The key columns, in key order."""
+        """Return the key columns, in key order."""
         by_name = {column.name: column for column in self.columns}
         return tuple(by_name[name] for name in self.key)
 
     def doubtful(self, encodings: Encodings) -> bool:
-        """Whether some NULL may stand for an unchanged value, and the policy minds it."""
+        """Return whether a NULL may stand for an unchanged value; False if the policy is null."""
         if self.reader.cells:
             return False
         return any(ambiguous(column, encodings) for column in self.columns)
 
     def fillable(self, encodings: Encodings) -> tuple[str, ...]:
-        """Names of the columns that a change can leave out; a key never is."""
+        """Return the names of the columns that a change can leave out; never a key column."""
         if self.keyless is not None:
             return ()
         return tuple(

@@ -1,10 +1,10 @@
-"""The changes of one table and batch to merge payloads: stages two and five, joined.
+"""Turn the changes of one table and batch into merge payloads: stages two and five, joined.
 
-A key that a user declares need not be the record's key, so Debezium sends no pair when its value
-changes, but one update. It is taken apart here, as keyless rows are: else the row would stay under
-its old key, too. What the key was, only ``before`` says; an update without it may or may not have
-changed the key, so it stops the run. To believe that declared keys never change would be wrong in
-silence for whoever declares one that does.
+A declared key need not be the record's key. When its value changes, Debezium then sends one update
+instead of a delete and a create. This module splits such an update in two, as for keyless tables;
+otherwise the row would also stay under its old key. Only ``before`` holds the old key. An update
+without ``before`` may or may not have changed the key, so it stops the run. Rejected: assume that
+declared keys never change. A key that does change would give a wrong table without an error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lakeingest.plan.spec import PipelineSpec, TableSpec
 
 
 def rows_above(changes: DataFrame, floor: str) -> DataFrame:
-    """Keep the row changes that no truncate has swept away."""
+    """Keep the row changes that no truncate sweeps away."""
     rows = changes.where(F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT))
     return rows.where(F.col("position") > F.lit(floor)) if floor else rows
 
@@ -39,21 +39,21 @@ def record_latest(changes: DataFrame, collections: Collection[str]) -> DataFrame
 
 
 def payload_of_latest(latest: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
-    """Merge payloads of one table's ``record_winners``."""
-    keyed = with_key(latest, table.key_columns(), "key_row", table.reader)
-    return _payload(keyed, table, spec)
+    """Return the merge payloads of one table's part of ``record_latest``."""
+    with_keys = with_key(latest, table.key_columns(), "key_row", table.reader)
+    return _payload(with_keys, table, spec)
 
 
 def payload_of_whole_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
-    """Merge payloads where no change leaves a column out: fold the records, decode the winners.
+    """Return merge payloads where no change omits a column: fold, then decode the latest per key.
 
-    Octets of the same key may differ where they carry or name a schema; then a key is read before
-    the fold, else afterwards.
+    Octets of the same key may differ if they carry or name a schema. Then the key is decoded before
+    the fold; otherwise after it.
     """
     if table.reader.bare_keys:
         return payload_of_latest(fold.fold_records(rows), table, spec)
-    keyed = with_key(rows, table.key_columns(), "key_row", table.reader)
-    latest = fold.fold_records(keyed.drop("key").withColumnRenamed("key_row", "key"))
+    with_keys = with_key(rows, table.key_columns(), "key_row", table.reader)
+    latest = fold.fold_records(with_keys.drop("key").withColumnRenamed("key_row", "key"))
     return _payload(latest.withColumnRenamed("key", "key_row"), table, spec)
 
 
@@ -70,10 +70,10 @@ def _payload(latest: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFra
 
 
 def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
-    """Decode every change, with its mask of unavailable columns and the key it moved from.
+    """Decode every change, with its mask of unavailable columns and the old key of a key change.
 
     Returns:
-        ``fold.fold_rows``'s columns and ``passing.WITHIN``.
+        The columns of ``fold.fold_rows`` and ``deferred_key_order.WITHIN``.
     """
     if table.keyless is not None:
         return keyless_rows(rows, table, spec)
@@ -91,7 +91,7 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     else:
         decoded = with_key(decoded, table.key_columns(), "key_row", table.reader)
         decoded = with_moved_from(decoded, table.key_columns(), "moved_from_row", table.reader)
-    moved = F.coalesce(F.col("moved_from"), F.lit("")) != ""
+    has_old_key = F.coalesce(F.col("moved_from"), F.lit("")) != ""
     return decoded.select(
         "key_row",
         "op",
@@ -101,58 +101,62 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
         "moved_from_row",
         F.col("position").alias("below"),
         deferred_key_order.within().alias(deferred_key_order.WITHIN),
-        (moved | F.col("moved_from_row").isNotNull() | _unnamed(rows)).alias("moved"),
+        (
+            has_old_key | F.col("moved_from_row").isNotNull() | _key_change_without_header(rows)
+        ).alias("moved"),
         *fold.carried_event(rows),
     )
 
 
 def old_keys_told(table: TableSpec) -> bool:
-    """Tell whether ``decoded_rows`` says of each key change what the old key was."""
+    """Return whether ``decoded_rows`` gives the old key of each key change."""
     return not table.key_in_value and header_tells(table.key_columns(), table.reader)
 
 
 def keys_passed(rows: DataFrame) -> DataFrame:
-    """Find the record keys that rows may have passed one another at; see ``passing.passed``."""
+    """Find the record keys with a deferred key order; see ``deferred_key_order.passed``."""
     changes = rows.withColumn(deferred_key_order.WITHIN, deferred_key_order.within())
-    moved = F.col("moved_from").isNotNull() | _unnamed(rows)
-    return deferred_key_order.passed(changes, "key", moved)
+    key_change = F.col("moved_from").isNotNull() | _key_change_without_header(rows)
+    return deferred_key_order.passed(changes, "key", key_change)
 
 
-def _unnamed(rows: DataFrame) -> Column:
-    """Condition: a key change made the row, though no header says so."""
+def _key_change_without_header(rows: DataFrame) -> Column:
+    """Return a condition: a key change created the row, and no header says so."""
     return F.col(MOVED_UNNAMED) if MOVED_UNNAMED in rows.columns else F.lit(False)
 
 
 def _with_declared_key(decoded: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
-    """Read the key from the row, and take an update that changes it apart in two changes."""
-    key = F.struct(*(_there(name).alias(name) for name in table.key))
-    keyed = decoded.withColumn("key_row", key).withColumnsRenamed(_SET_ASIDE)
+    """Read the key from the row; split an update that changes it into two changes."""
+    key = F.struct(*(_key_column(name).alias(name) for name in table.key))
+    with_keys = decoded.withColumn("key_row", key).withColumnsRenamed(_AFTER_COLUMNS)
     before = with_row(
-        keyed,
+        with_keys,
         table.key_columns(),
         table.encodings_in(spec),
         table.reader,
         masked=True,
         sides=("before",),
     )
-    old = F.when(F.col("op") == "u", F.struct(*(_before(name).alias(name) for name in table.key)))
-    unkeyed = F.lit(None).cast(keyed.schema["key_row"].dataType)
-    parts = before.withColumn("_old", F.coalesce(old, unkeyed)).withColumn(
+    old = F.when(
+        F.col("op") == "u", F.struct(*(_old_key_column(name).alias(name) for name in table.key))
+    )
+    no_key = F.lit(None).cast(with_keys.schema["key_row"].dataType)
+    parts = before.withColumn("_old", F.coalesce(old, no_key)).withColumn(
         "_part",
         F.explode(
             F.when(
                 (F.col("op") == "u") & ~F.col("_old").eqNullSafe(F.col("key_row")),
-                F.array(_part("d", "_old", unkeyed), _part("c", "key_row", F.col("_old"))),
-            ).otherwise(F.array(_part(F.col("op"), "key_row", unkeyed)))
+                F.array(_part("d", "_old", no_key), _part("c", "key_row", F.col("_old"))),
+            ).otherwise(F.array(_part(F.col("op"), "key_row", no_key)))
         ),
     )
-    gone = F.col("_part.op") == "d"
+    deleted = F.col("_part.op") == "d"
     return (
         parts.withColumn("op", F.col("_part.op"))
         .withColumn("key_row", F.col("_part.key_row"))
         .withColumn("moved_from_row", F.col("_part.moved_from_row"))
-        .withColumn("row", F.when(~gone, F.col("_row")))
-        .withColumn("unavailable", F.when(~gone, F.col("_unavailable")))
+        .withColumn("row", F.when(~deleted, F.col("_row")))
+        .withColumn("unavailable", F.when(~deleted, F.col("_unavailable")))
     )
 
 
@@ -161,37 +165,39 @@ def _part(op: Column | str, key: str, moved_from: Column) -> Column:
     return F.struct(op.alias("op"), F.col(key).alias("key_row"), moved_from.alias("moved_from_row"))
 
 
-_SET_ASIDE = {"row": "_row", "unavailable": "_unavailable"}
+_AFTER_COLUMNS = {"row": "_row", "unavailable": "_unavailable"}
 _WHOLE = "declare the record key's columns as its key, or set REPLICA IDENTITY FULL"
 _WITHOUT_NULL = "declare columns as its key that are NOT NULL"
 
 
-def _there(name: str) -> Column:
-    """Return a key column of ``row``; one that is left out fails the job."""
+def _key_column(name: str) -> Column:
+    """Return a key column of ``row``; fail the job if the change leaves it out."""
     missing = F.coalesce(F.array_contains("unavailable", name), F.lit(False))
-    failed = Site(name).failed("an update leaves this column of the key out", _WHOLE)
+    omitted_error = Site(name).failed("an update leaves this column of the key out", _WHOLE)
     value = F.col("row").getField(name)
-    # Without REPLICA IDENTITY FULL a delete has the record's key, and NULL for all else.
-    unsaid = Site(name).failed("a delete does not say what this column of the key was", _WHOLE)
-    unkeyed = Site(name).failed("NULL in a column of the key finds no row", _WITHOUT_NULL)
+    # Without REPLICA IDENTITY FULL, a delete has the record's key, and NULL in all other columns.
+    old_key_error = Site(name).failed(
+        "a delete does not say what this column of the key was", _WHOLE
+    )
+    null_error = Site(name).failed("NULL in a column of the key finds no row", _WITHOUT_NULL)
     return (
-        F.when(missing, failed)
-        .when((F.col("op") == "d") & value.isNull(), unsaid)
-        .when(value.isNull(), unkeyed)
+        F.when(missing, omitted_error)
+        .when((F.col("op") == "d") & value.isNull(), old_key_error)
+        .when(value.isNull(), null_error)
         .otherwise(value)
     )
 
 
-def _before(name: str) -> Column:
-    """Return a key column of an update's row before it; one that is not told fails the job."""
-    told = F.col("row").isNotNull() & ~F.coalesce(
+def _old_key_column(name: str) -> Column:
+    """Return a key column of ``before`` of an update; fail the job if ``before`` lacks it."""
+    available = F.col("row").isNotNull() & ~F.coalesce(
         F.array_contains("unavailable", name), F.lit(False)
     )
-    failed = Site(name).failed("an update does not say what this column of the key was", _WHOLE)
-    return F.when(told, F.col("row").getField(name)).otherwise(failed)
+    error = Site(name).failed("an update does not say what this column of the key was", _WHOLE)
+    return F.when(available, F.col("row").getField(name)).otherwise(error)
 
 
 def payload_of_partial_rows(decoded: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
-    """Merge payloads where some change leaves a column out; see ``fold.fold_rows``."""
+    """Return merge payloads where some change leaves a column out; see ``fold.fold_rows``."""
     fillable = table.fillable(table.encodings_in(spec))
     return fold.fold_rows(decoded, table.names(), table.key, fillable, spec.names)

@@ -1,7 +1,7 @@
-"""Records of a window to changes, boundaries and batches: stages one to four, joined.
+"""Turn the records of a window into changes, boundaries and batches: stages one to four, joined.
 
-A window is what one reading of the log brings; a batch is a run of whole transactions in it. The
-window is decoded once however many batches are cut from it.
+A window is the result of one read of the log. A batch is a run of whole transactions in it. The
+window is decoded once, however many batches are cut from it.
 """
 
 from __future__ import annotations
@@ -63,31 +63,31 @@ def window_boundaries(metadata: DataFrame, spec: PipelineSpec) -> DataFrame:
         end_position = F.lit(_UNPLACED)
     else:
         end_position = family.end_position(end_epoch(family, spec.epoch, spec.epochs, id_), id_)
-    # Whether a BEGIN is of a later transaction the numbers of two tags do not tell.
+    # In file order a BEGIN implies no END: the numbers of two tags do not say which is later.
     implied_end = family.implied_end and not _in_file_order(spec)
-    found = boundaries(metadata, family.transaction_key(id_), end_position, implied_end)
+    transactions = boundaries(metadata, family.transaction_key(id_), end_position, implied_end)
     if family.end_collection is not None:
-        found = found.withColumn("collections", _renamed(family.end_collection))
+        transactions = transactions.withColumn("collections", _with_names(family.end_collection))
     domain = family.domains.domain(id_) if family.domains else F.lit("")
-    return found.withColumn("domain", domain)
+    return transactions.withColumn("domain", domain)
 
 
-def _renamed(named: Callable[[Column], Column]) -> Column:
+def _with_names(rename: Callable[[Column], Column]) -> Column:
     return F.transform(
         "collections",
         lambda item: F.struct(
-            named(item["data_collection"]).alias("data_collection"), item["event_count"]
+            rename(item["data_collection"]).alias("data_collection"), item["event_count"]
         ),
     )
 
 
 def all_placed_by_rows(spec: PipelineSpec) -> bool:
-    """Tell whether the place of every END is told by the rows of its transaction."""
+    """Return whether the rows of its transaction give every END its position."""
     return FAMILIES[spec.connector].end_position is None
 
 
 def placed_by_rows(spec: PipelineSpec) -> bool:
-    """Tell whether the place of some END is told by the rows of its transaction (``placed``)."""
+    """Return whether the rows of its transaction give some END its position (``placed``)."""
     return all_placed_by_rows(spec) or bool(_in_file_order(spec))
 
 
@@ -96,20 +96,20 @@ def _in_file_order(spec: PipelineSpec) -> list[int]:
 
 
 def placed(ends: DataFrame, window: DataFrame, spec: PipelineSpec, frontier: str) -> DataFrame:
-    """Give ENDs their place by the rows of their transactions, where ids do not tell.
+    """Give ENDs their position from the rows of their transactions, where ids do not give it.
 
-    The rows of a transaction share the leading component, its commit; in file order, it is that of
-    its last row. An END lies above all with it; those that share it are kept apart by their offset,
-    which ends the position. One without rows is where the END before it is: it has none that count,
-    or it waits for them.
+    The positions of a transaction's rows share the leading component: its commit. In file order,
+    the commit is that of the last row. An END lies above all positions with its commit. The offset
+    of END ends its position, so ENDs with the same commit differ. An END without rows gets the
+    commit of the END before it: it has no rows that count, or it waits for them.
 
     Args:
-        ends: ``window_boundaries``; open ones have no place.
-        window: ``CHANGE``, all that the transactions have so far.
+        ends: As from ``window_boundaries``; open transactions have no position.
+        window: ``CHANGE``: all rows of the transactions so far.
         spec: Pipeline settings.
         frontier: Position of the last END that was released; empty: none was.
     """
-    reached = (
+    last_rows = (
         completeness.transactional(window)
         .groupBy("transaction_key")
         .agg(F.max("position").alias("_reached"))
@@ -122,33 +122,33 @@ def placed(ends: DataFrame, window: DataFrame, spec: PipelineSpec, frontier: str
         ).over(before),
         F.lit(lowest),
     )
-    mine, commit = _placed_here(spec, commit)
+    by_rows, commit = _ends_by_rows(spec, commit)
     place = F.concat(commit, F.lit(_ABOVE_ROWS), component(F.col("end_offset")))
     readable = (F.col("end_position") != "") & ~F.col("open")
     return (
-        ends.join(reached, "transaction_key", "left")
+        ends.join(last_rows, "transaction_key", "left")
         .withColumn(
             "end_position",
-            F.when(readable & mine, place).otherwise(F.col("end_position")),
+            F.when(readable & by_rows, place).otherwise(F.col("end_position")),
         )
         .select(*ends.columns)
     )
 
 
-def _placed_here(spec: PipelineSpec, commit: Column) -> tuple[Column, Column]:
-    """Return which ENDs stand where their rows do, and the commit of those.
+def _ends_by_rows(spec: PipelineSpec, commit: Column) -> tuple[Column, Column]:
+    """Return which ENDs get their position from rows, and the commit of these ENDs.
 
-    In file order one without rows is not below its epoch, though the END before it may be.
+    In file order, an END without rows is not below its epoch, though the END before it may be.
     """
     if all_placed_by_rows(spec):
         return F.lit(True), commit
-    mine, place = F.lit(False), commit
+    by_rows, commit_of_end = F.lit(False), commit
     for number in _in_file_order(spec):
         first = after(number, 0)
         inside = F.startswith(F.col("end_position"), F.lit(first[: EPOCH_WIDTH + 1]))
-        mine = mine | inside
-        place = F.when(inside, F.greatest(commit, F.lit(first))).otherwise(place)
-    return mine, place
+        by_rows = by_rows | inside
+        commit_of_end = F.when(inside, F.greatest(commit, F.lit(first))).otherwise(commit_of_end)
+    return by_rows, commit_of_end
 
 
 def over(boundaries: DataFrame) -> DataFrame:
@@ -157,7 +157,7 @@ def over(boundaries: DataFrame) -> DataFrame:
 
 
 def told_apart(end_position: str) -> str:
-    """Return what of an END's position is the same when END comes again."""
+    """Return the part of an END's position that is the same when the END is redelivered."""
     return end_position[:-COMPONENT_WIDTH] if _is_placed(end_position) else end_position
 
 
@@ -165,7 +165,7 @@ def released_below(frontier: str) -> str:
     """Return the position below which every row's transaction was released.
 
     Args:
-        frontier: Position of the last END that was released; where rows told its place, another
+        frontier: Position of the last END that was released. If rows gave this position, another
             transaction with the same commit may follow.
     """
     return frontier[:_COMMIT_WIDTH] if _is_placed(frontier) else frontier
@@ -176,26 +176,26 @@ def _is_placed(end_position: str) -> bool:
 
 
 _COMMIT_WIDTH = EPOCH_WIDTH + 1 + COMPONENT_WIDTH
-"""Of a position, epoch, rank and leading component."""
+"""Width of a position's epoch, rank and leading component."""
 
 _PLACE_WIDTH = EPOCH_WIDTH + 1 + 2 * COMPONENT_WIDTH
-"""Of a snapshot row's position, epoch, rank and the place of the whole snapshot."""
+"""Width of a snapshot row's epoch, rank and place of the whole snapshot."""
 
 _SNAPSHOT_RANK = "0"
 
 _UNPLACED = "?"
 _ABOVE_ROWS = "G"
-"""Above every digit."""
+"""Sorts above every digit."""
 
 
 def is_counted(selected: Column | None, uncounted: Sequence[str]) -> Column:
-    """Condition over ``data_collection``: its rows are read here, so END's count must be met.
+    """Return a condition over ``data_collection``: END's count of its rows must be met here.
 
     PostgreSQL counts logical messages under names like ``…MessageId@50a5e486``: not rows.
 
     Args:
-        selected: Whether the configuration selects the collection's topic; null: all are.
-        uncounted: Collections whose rows are known to be dropped on the way.
+        selected: Whether the configuration selects the collection's topic; None: it selects all.
+        uncounted: Collections whose rows a transform drops after Debezium counted them.
     """
     name = F.col("data_collection")
     message = name.rlike(r"^io\.debezium\..*@[0-9a-f]+$")
@@ -204,9 +204,9 @@ def is_counted(selected: Column | None, uncounted: Sequence[str]) -> Column:
 
 
 def snapshot_place() -> Column:
-    """Return the place in the log that the rows of one snapshot share, as a position begins.
+    """Return the place in the log that the rows of one snapshot share: a prefix of a position.
 
-    Null where its rows have places of their own (user-named ordering columns, YugabyteDB's gRPC).
+    NULL where each row has its own place (user-named ordering columns, YugabyteDB's gRPC).
     """
     position = F.col("position")
     shared = F.substring(position, EPOCH_WIDTH + 1, 1) == _SNAPSHOT_RANK
@@ -214,37 +214,39 @@ def snapshot_place() -> Column:
 
 
 def without_attempts(window: DataFrame, attempts: Iterable[tuple[str | None, str]]) -> DataFrame:
-    """Make the rows of these attempts at a snapshot ``Kind.SUPERSEDED``.
+    """Mark the rows of these snapshot attempts as ``Kind.SUPERSEDED``.
 
     Args:
         window: ``CHANGE``.
-        attempts: ``incarnation`` and ``snapshot_place`` (empty: null) of each.
+        attempts: ``incarnation`` and ``snapshot_place`` (empty: NULL) of each attempt.
     """
-    theirs = F.lit(False)
+    of_attempts = F.lit(False)
     place = F.coalesce(snapshot_place(), F.lit(""))
-    for run, shared in attempts:
-        theirs = theirs | (F.col("incarnation").eqNullSafe(F.lit(run)) & (place == F.lit(shared)))
-    dropped = (F.col("kind") == Kind.SNAPSHOT) & theirs
+    for run, snapshot in attempts:
+        of_attempts = of_attempts | (
+            F.col("incarnation").eqNullSafe(F.lit(run)) & (place == F.lit(snapshot))
+        )
+    dropped = (F.col("kind") == Kind.SNAPSHOT) & of_attempts
     return window.withColumn(
         "kind", F.when(dropped, F.lit(Kind.SUPERSEDED)).otherwise(F.col("kind"))
     )
 
 
 def assigned(window: DataFrame, ends: DataFrame) -> DataFrame:
-    """Give each change its transaction's ``end_offset``, unless it has it already."""
+    """Give each change its transaction's ``end_offset``, unless the window has that column."""
     if "end_offset" in window.columns:
         return window
     return completeness.assigned(window, ends)
 
 
 def shortfalls(window: DataFrame, ends: DataFrame, counted: Column) -> DataFrame:
-    """Find the transactions of the window that lack rows; see ``completeness``."""
+    """Find the incomplete transactions of the window: rows are missing; see ``completeness``."""
     rows = completeness.transactional(assigned(window, ends))
     return completeness.shortfalls(rows, ends, counted)
 
 
 def shortfalls_by_incarnation(window: DataFrame, ends: DataFrame, counted: Column) -> DataFrame:
-    """Count rows without a key, which share places of the log, by incarnation."""
+    """Find incomplete transactions: count rows without a key by place and incarnation."""
     rows = completeness.transactional(assigned(window, ends))
     return completeness.shortfalls_by_incarnation(rows, ends, counted)
 
@@ -256,7 +258,7 @@ def interrupted(window: DataFrame, ends: DataFrame, counted: Column) -> DataFram
 
 
 def sent_once(window: DataFrame, ends: DataFrame) -> DataFrame:
-    """Let what unnamed incarnations of the connector sent again be one row; see there."""
+    """Make one row of the copies that unnamed incarnations sent; see ``completeness``."""
     return completeness.sent_once(assigned(window, ends), ends)
 
 
@@ -268,18 +270,18 @@ def in_batches(
     *,
     snapshot: bool,
 ) -> DataFrame:
-    """Give each change of the window the index of its batch (``batch``, null: stays pending).
+    """Give each change of the window the index of its batch (``batch``; NULL: it stays pending).
 
-    Rows of a transaction go with their END. Rows without one (incremental snapshots, MySQL's
-    TRUNCATE) go with the first cut above their position. Rows of transactions that were released
-    before have come again: they go with the first batch, where they change nothing. So do rows of
-    an initial snapshot that was published before.
+    Rows of a transaction go with their END. Rows without a transaction (incremental snapshots,
+    MySQL's TRUNCATE) go with the first cut above their position. Rows of transactions that were
+    released before are redelivered: they go with the first batch, where they change nothing. So do
+    rows of an initial snapshot that was published before.
 
     Args:
         window: ``CHANGE``.
         ends: The window's boundaries.
         cuts: Its batches, in commit order.
-        frontier_position: Position above everything released before.
+        frontier_position: Position above everything that was released before.
         snapshot: Whether the initial snapshot is complete and forms batch 0.
     """
     offsets = F.array(*(F.lit(cut.last_offset) for cut in cuts)).cast("array<bigint>")
@@ -290,43 +292,47 @@ def in_batches(
         F.when(F.lit(snapshot) & (F.col("kind") == Kind.SNAPSHOT), F.lit(SNAPSHOT_BATCH))
         .when(~F.col("kind").isin(Kind.ROW, Kind.TRUNCATE, Kind.SNAPSHOT), F.lit(None))
         .when(F.col("end_offset").isNotNull(), by_end)
-        .when(_again(frontier_position), F.lit(1))
+        .when(_released_before(frontier_position), F.lit(1))
         .when(F.col("transaction_key").isNull(), by_position)
     )
     rows = assigned(window, ends)
     return rows.withColumn("batch", F.when(index <= len(cuts), index))
 
 
-def _again(frontier_position: str) -> Column:
-    """Condition: the row's transaction was released before."""
+def _released_before(frontier_position: str) -> Column:
+    """Return a condition: the row's transaction was released before."""
     return F.col("position") < F.lit(frontier_position)
 
 
 def of_batch(
     window: DataFrame, cuts: Sequence[Cut], index: int, frontier_position: str, *, snapshot: bool
 ) -> DataFrame:
-    """Keep the changes of one batch: what ``in_batches`` numbers ``index``, without numbering.
+    """Keep the changes of one batch: those that ``in_batches`` gives ``index``.
 
-    A plain range condition; the numbering would compare every row with every cut, per table.
+    This is a plain range condition. ``in_batches`` compares every row with every cut, per table.
 
     Args:
         window: ``CHANGE`` with ``end_offset``.
         cuts: The window's batches, in commit order.
-        index: Which batch.
-        frontier_position: Position above everything released before the window.
+        index: Index of the batch.
+        frontier_position: Position above everything that was released before the window.
         snapshot: Whether the initial snapshot forms batch 0.
     """
     if index == SNAPSHOT_BATCH:
         return window.where(F.col("kind") == Kind.SNAPSHOT)
     cut = cuts[index - 1]
-    mine = F.col("end_offset").between(cut.first_offset, cut.last_offset)
+    # Start behind the last END of the batch before it, not at the batch's own first END: so no END
+    # lies between two batches.
+    mine = F.col("end_offset") <= cut.last_offset
+    if index > 1:
+        mine &= F.col("end_offset") > cuts[index - 2].last_offset
     lower = F.lit(cuts[index - 2].position if index > 1 else frontier_position)
     position = F.col("position")
     loose = (
         F.col("transaction_key").isNull() & (position >= lower) & (position < F.lit(cut.position))
     )
-    without = loose | _again(frontier_position) if index == 1 else loose
+    without = loose | _released_before(frontier_position) if index == 1 else loose
     ours = F.when(F.col("end_offset").isNotNull(), mine).otherwise(without)
     kinds = (Kind.ROW, Kind.TRUNCATE) if snapshot else (Kind.ROW, Kind.TRUNCATE, Kind.SNAPSHOT)
-    # The numbers first: they turn most of the window away before a text is compared.
+    # Compare the numbers first: they filter most of the window before Spark compares a text.
     return window.where(ours & F.col("kind").isin(*kinds))

@@ -1,7 +1,7 @@
 """Positions: the one total order of events in a source's log (vocabulary for every stage).
 
-Stages work with the encoded form (``encoding.py``, ``epochs.py``); ``tests/position`` holds it
-against the same places as exact values.
+Stages work with the encoded form (``encoding.py``, ``epochs.py``). ``tests/position`` compares it
+with the same places as exact values.
 """
 
 from lakeingest.position.encoding import (

@@ -1,20 +1,19 @@
 """A position as one fixed-width string that sorts byte by byte in source-log order.
 
-The rejected way is a struct or an array of numbers: Delta MERGE conditions, Hudi ordering fields,
-``max_by`` and file statistics all take a string as it is, while arrays have no ``<`` in Spark and
-structs no file statistics. The other rejected way is the source's own text: the LSN ``"9"`` sorts
-after ``"10"``, binlog file ``999999`` after ``1000000``.
+Rejected: a struct or an array of numbers. Delta MERGE conditions, Hudi ordering fields, ``max_by``
+and file statistics all take a string as it is, while arrays have no ``<`` in Spark and structs no
+file statistics. Also rejected: the source's own text. The LSN ``"9"`` sorts after ``"10"``, binlog
+file ``999999`` after ``1000000``.
 
 Layout: ``eeee r c…c`` without blanks: four hexadecimal digits of epoch, one digit of rank (``0``
 snapshot, ``1`` stream), then 16 hexadecimal digits (unsigned 64 bit, upper case) per component.
 
-Two kinds of strings extend a position and still sort right against plain ones:
+Two kinds of strings extend a position and still sort correctly against plain positions:
 
-* ``position + position`` (``inherited``): a column value that a primary-key change carried over at
-  the first position and that was written at the second one.
-* ``position + "!"`` (``missing_below``): a column of which no value is known above a delete at
-  that position. ``!`` sorts below every digit, so a bare ``!`` (nothing known at all) is the
-  lowest of all.
+* ``position + position`` (``inherited``): a column value that was written at the second position
+  and that a primary-key change at the first position carried over.
+* ``position + "!"`` (``missing_below``): a column without a known value above a delete at that
+  position. ``!`` sorts below every digit, so a bare ``!`` (nothing is known) is the lowest of all.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ def component(value: Column) -> Column:
 
 
 def position(epoch: Column, streaming: Column, *components: Column) -> Column:
-    """Encode a position; null where any component is null.
+    """Encode a position; NULL where any component is NULL.
 
     Args:
-        epoch: Number of times the log's positions have started over (int, 0 to 65535).
+        epoch: How often the log's positions have started over (int, 0 to 65535).
         streaming: True for streamed changes, false for rows of an initial snapshot.
         *components: Strings of ``component``, most significant first.
     """
@@ -53,23 +52,23 @@ def after(epoch: int, *components: int) -> str:
 
 
 def inherited(moved_at: Column, written_at: Column) -> Column:
-    """Position of a column value that a key change at ``moved_at`` carried to its new key."""
+    """Return the position of a value that a key change at ``moved_at`` carried over."""
     return F.concat(moved_at, written_at)
 
 
 def missing_below(deleted_at: Column | None = None) -> Column:
-    """Mark a column of which no value is known (above a delete, or at all)."""
+    """Mark a column without a known value: above a delete, or at all (None)."""
     if deleted_at is None:
         return F.lit(_MISSING)
     return F.concat(deleted_at, F.lit(_MISSING))
 
 
 def is_missing(column_position: Column) -> Column:
-    """Tell whether a column position is a mark of ``missing_below``."""
+    """Return whether a column position is a mark of ``missing_below``."""
     return F.endswith(column_position, F.lit(_MISSING))
 
 
 def present_entries(entries: Sequence[Column]) -> Column:
-    """Make a map of the structs (key, value) whose value is not null; empty without any."""
+    """Make a map of the structs (key, value) whose value is not NULL; it may be empty."""
     typed = F.array(*entries).cast("array<struct<key:string,value:string>>")
     return F.map_from_entries(F.filter(typed, lambda entry: entry["value"].isNotNull()))

@@ -1,17 +1,17 @@
 """An epoch: the stretch of a source's log in which its positions can be compared.
 
-A source's numbers start over where another server takes over: another uuid numbers from 1 again, a
-renamed binlog begins with file 1. Which epoch a transaction is in follows from its own coordinates
-(domain and number), not from when or where it was read. So a transaction that is delivered again,
-by a connector that went back over the seam, has the position that it had, and changes nothing. The
-rejected way is an offset per partition from which the new epoch holds: topics keep no order between
-one another, and what is delivered again behind that offset would look new.
+A source's numbers start over when another server takes over: another uuid counts from 1 again, a
+renamed binlog begins with file 1. A transaction's own coordinates (domain and number) give its
+epoch, not when or where it was read. So a redelivered transaction, from a connector that went back
+across the start of an epoch, has the same position as before, and changes nothing. Rejected: an
+offset per partition from which the new epoch holds. Topics have no order between one another, and a
+redelivery behind that offset would look new.
 
-MySQL counts the transactions of one server once for each tag (``uuid:n``, ``uuid:tag:n``), and
-nothing in the numbers says how those stand to one another. The server writes them into one binlog,
-so from the first tag on its epoch is *in file order*: positions are made of file and offset. An
-epoch for each run of one tag is rejected: a server that uses a tag in every other transaction opens
-one with each, and every row is compared with all of them.
+MySQL counts the transactions of one server separately for each tag (``uuid:n``, ``uuid:tag:n``),
+and the numbers do not say how two tags compare. The server writes all of them into one binlog, so
+from the first tag on, its epoch is *in file order*: file and offset make the positions. Rejected:
+an epoch for each run of one tag. A server that uses a tag in every other transaction opens an epoch
+with each, and every row is compared with all epochs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from lakeingest.position.encoding import COMPONENT_WIDTH, EPOCH_WIDTH
 
 IN_FILE_ORDER = ":*"
-"""End of a domain that is a server's whole binlog, whatever its transactions are counted by."""
+"""End of a domain that is a server's whole binlog, with or without tags."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,12 @@ class Epoch:
     """Transactions of one domain with ``lowest <= number <= highest``.
 
     Attributes:
-        number: Leads the positions of the epoch.
-        domain: What numbers are compared within: server uuid, GTID domain, binlog base name.
-        lowest: Lowest number that is in it.
-        highest: Highest number that is in it; null while it is the newest epoch.
-        end_offset: Offset on the transaction topic from which it holds.
+        number: Number of the epoch; its positions begin with it.
+        domain: The scope in which numbers can be compared: server uuid, GTID domain, binlog base
+            name.
+        lowest: Lowest transaction number in the epoch.
+        highest: Highest transaction number in the epoch; None while it is the newest epoch.
+        end_offset: Offset on the transaction topic from which the epoch holds.
     """
 
     number: int
@@ -44,14 +45,14 @@ class Epoch:
 
     @property
     def in_file_order(self) -> bool:
-        """Whether its positions are places in a binlog, and not numbers of transactions.
+        """Return whether its positions are places in a binlog, not numbers of transactions.
 
-        It holds all transactions of its server that no earlier epoch has.
+        Such an epoch holds all transactions of its server that no earlier epoch holds.
         """
         return self.domain.endswith(IN_FILE_ORDER)
 
     def holds(self, domain: str, number: int) -> bool:
-        """Tell whether a transaction is in it."""
+        """Return whether the epoch contains a transaction."""
         return (
             self.domain == domain
             and self.lowest <= number
@@ -71,5 +72,5 @@ def leading_component(position: str) -> int:
 
 
 def snapshot_floor(epoch: int) -> str:
-    """Return what lies above every position of earlier epochs and below the epoch's snapshot."""
+    """Return a bound above all positions of earlier epochs, below the epoch's snapshot."""
     return f"{epoch:0{EPOCH_WIDTH}X}0"

@@ -1,4 +1,4 @@
-"""Publications to consistent DataFrames and views."""
+"""Read publications as consistent DataFrames and views."""
 
 from lakeingest.reader.lake import Lake, Snapshot, open_lake
 

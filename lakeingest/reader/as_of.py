@@ -1,10 +1,10 @@
-"""What a caller means by ``as_of``: a batch, a time, or a source transaction.
+"""Parse a caller's ``as_of``: a batch, a time, or a source transaction.
 
 The type decides: a number is a batch, a ``datetime`` is a time, text is the id of a transaction.
-Rejected: to take a text of digits for a batch. PostgreSQL's transaction ids are such texts, and a
-batch of the same number would be shown in silence. One exception is made, for people who type: text
-that begins as ISO writes dates is a time. Where an id looks like that (MariaDB's GTID
-``2026-10-11``), ``tx:`` before it says what it is.
+Rejected: read a text of digits as a batch. PostgreSQL's transaction ids are such texts, and the
+reader would show the batch of that number without an error. One exception helps people who type:
+text that begins with an ISO date is a time. If an id looks like a date (MariaDB's GTID
+``2026-10-11``), put ``tx:`` before it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class SourceTransaction:
 
 
 def understood(as_of: int | str | datetime) -> int | datetime | SourceTransaction:
-    """Return what is asked for; a time without a zone is in UTC.
+    """Parse ``as_of`` to a batch, a time or a transaction; a time without a zone is in UTC.
 
     Raises:
-        UsageError: The text begins like a date and is no ISO time.
+        UsageError: The text begins like a date but is not an ISO time.
     """
     if isinstance(as_of, int):
         return as_of
@@ -44,7 +44,7 @@ def understood(as_of: int | str | datetime) -> int | datetime | SourceTransactio
     if not _DATE.match(text):
         return SourceTransaction(text)
     try:
-        # Python 3.10 does not read the `Z`.
+        # Python 3.10 does not parse the `Z`.
         return _with_zone(datetime.fromisoformat(text.replace("Z", "+00:00")))
     except ValueError:
         message = f"'{text}' is no ISO time; for a transaction id write {TRANSACTION}{text}"

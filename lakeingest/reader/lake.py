@@ -1,8 +1,8 @@
 """Read a lake at a published snapshot: every table at the same source commit.
 
-A snapshot is resolved once, from one ledger row, to a version per table; frames and views are bound
-to those versions, so what is read does not move while batches are published. Reading the tables'
-heads instead would see one table a batch ahead of another.
+A snapshot is resolved once, from one ledger row, to a version per table. Frames and views are bound
+to these versions, so their rows do not change while batches are published. Rejected: read the heads
+of the tables. One table could be a batch ahead of another.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class Snapshot:
 
     def key(self, name: str) -> tuple[str, ...]:
         """Return the key columns of a table, from its newest commit."""
-        return tuple(self._noted(name, "key") or ())
+        return tuple(self._note_field(name, "key") or ())
 
     def table(self, name: str, metadata: bool = False) -> DataFrame:
         """Return a table's rows as the source had them.
 
         Args:
             name: Collection, such as ``public.orders``.
-            metadata: Give tombstones and the metadata columns, too.
+            metadata: Whether to return tombstones and the metadata columns, too.
 
         Raises:
             UsageError: The snapshot has no such table.
@@ -88,17 +88,17 @@ class Snapshot:
             return self._spark.read.format("delta").option("versionAsOf", version).load(path)
         names = self._names
         frame = hudi_table.rows_of(self._spark, path, version, names.names, names.record_key)
-        adopted_at = self._noted(name, "adopted_at")
+        adopted_at = self._note_field(name, "adopted_at")
         if not adopted_at:
             return frame
         return with_positions(frame, names.position, names.deleted, adopted_at)
 
-    def _noted(self, name: str, what: str) -> Any:
-        """Return what the table's newest commit of ours says of this; null: nothing."""
+    def _note_field(self, name: str, field: str) -> Any:
+        """Return a field of the note in the table's newest commit of lakeingest; None: no field."""
         for commit in self._commits(name):
-            noted = json.loads(commit.metadata) if commit.metadata else None
-            if isinstance(noted, dict) and "key" in noted:
-                return noted.get(what)
+            note = json.loads(commit.metadata) if commit.metadata else None
+            if isinstance(note, dict) and "key" in note:
+                return note.get(field)
         return None
 
     def _commits(self, name: str) -> Iterator[Commit]:
@@ -108,16 +108,16 @@ class Snapshot:
         return commits(self._spark, path)
 
     def _is_hudi(self, name: str) -> bool:
-        found = hudi_table.is_hudi_table(self._spark, self._folders.table(name))
-        if found:
+        is_hudi = hudi_table.is_hudi_table(self._spark, self._folders.table(name))
+        if is_hudi:
             require_hudi(self._spark, write=False)
-        return found
+        return is_hudi
 
     def create_views(self, prefix: str = "") -> Views:
-        """Make a temporary view per table; see ``view_names``.
+        """Create a temporary view per table; see ``view_names``.
 
         Returns:
-            The views' names, and which table each one shows (``tables``).
+            The views' names, and the table that each one shows (``tables``).
         """
         views = Views(view_names(self.versions, prefix))
         for view, name in views.tables.items():
@@ -133,15 +133,15 @@ class Lake:
 
         Raises:
             ConfigError: There is no ledger at ``path``, or no file system for it in Spark.
-            AccessError, UnavailableError: The storage refuses access or is away.
+            AccessError, UnavailableError: The storage refuses access or is unavailable.
         """
         self._spark = spark
         self._root = path.rstrip("/")
         self._names = MetadataColumns(metadata_prefix)
         self._ledger = f"{self._root}/{LEDGER_FOLDER}"
         with storage(self._root):
-            found = is_delta_table(spark, self._ledger)
-        if not found:
+            exists = is_delta_table(spark, self._ledger)
+        if not exists:
             message = (
                 f"There is no lake at '{path}' (looked for {LEDGER_FOLDER} below it). Run the "
                 "pipeline first, or correct lakeingest.target.path."
@@ -151,18 +151,19 @@ class Lake:
     def _rows(self, kind: str) -> DataFrame:
         ledger = self._spark.read.format("delta").load(self._ledger)
         for name in ("paths", "schemas"):
-            if name not in ledger.columns:  # Made by an older version, which knew none.
+            if name not in ledger.columns:  # An older version made the ledger without it.
                 ledger = ledger.withColumn(name, F.lit(None).cast(LEDGER[name].dataType))
         return ledger.where(F.col("kind") == kind)
 
     def _folders(self, *publications: Row | None) -> LakeFolders:
-        """Return where the tables lie now, by the newest publication that names each.
+        """Return the current folders of the tables, from the newest publication that names each.
 
-        An older one says where they lay: a table that was moved took its versions along. One that
-        names no folder means that of the table's name, whatever is in it.
+        An older publication names the folder of its time. A table that was moved took its versions
+        along. A publication without a folder means the folder of the table's name, whatever is in
+        it.
 
         Args:
-            publications: Older ones before newer ones.
+            publications: Rows of publications, older ones first.
         """
         paths: dict[str, str] = {}
         for row in publications:
@@ -210,78 +211,79 @@ class Lake:
         )
 
     def schemas(self, name: str | None = None) -> DataFrame:
-        """Return what the source's tables looked like, newest first: a row where one changed.
+        """Return the schemas of the source's tables, newest first: one row per change of a table.
 
         Args:
-            name: A collection; null: all.
+            name: A collection; None: all.
 
-        Columns: ``batch`` (bigint: the first publication with it), ``published_at`` (timestamp),
-        ``collection`` (string), ``columns`` (string: as SQL would declare them, with ``NOT NULL``
-        and, in JSON, ``DEFAULT`` where the records tell).
+        Columns: ``batch`` (bigint: the first publication with the schema), ``published_at``
+        (timestamp), ``collection`` (string), ``columns`` (string: as SQL would declare them, with
+        ``NOT NULL`` and, in JSON, ``DEFAULT`` where the records have them).
         """
-        shown = self._rows("publication").select(
+        schemas = self._rows("publication").select(
             "batch",
             F.col("at").alias("published_at"),
             F.explode("schemas").alias("collection", "columns"),
         )
-        chosen = shown if name is None else shown.where(F.col("collection") == name)
-        return chosen.orderBy(F.col("batch").desc(), "collection")
+        selection = schemas if name is None else schemas.where(F.col("collection") == name)
+        return selection.orderBy(F.col("batch").desc(), "collection")
 
     def snapshot(self, as_of: AsOf = None) -> Snapshot:
-        """Fix a snapshot.
+        """Return a snapshot of one publication.
 
         Args:
-            as_of: Null: the newest. A number: that batch. A ``datetime``, or text that begins with
-                an ISO date: the newest publication up to then, in UTC unless it names a zone. Other
-                text: the publication that holds the source transaction of that id; ``tx:`` before
-                it says so where it could be taken for a time. PostgreSQL's id is ``xid:lsn``; the
-                xid alone will do, and of several transactions that had it the newest counts.
+            as_of: None: the newest publication. A number: that batch. A ``datetime``, or text that
+                begins with an ISO date: the newest publication up to that time, in UTC unless it
+                names a zone. Other text: the publication that holds the source transaction of that
+                id. Put ``tx:`` before an id that looks like a time. PostgreSQL's id is ``xid:lsn``;
+                the xid alone is enough, and if several transactions had it, the newest counts.
 
         Raises:
-            AccessError, UnavailableError: The lake's storage refuses access or is away.
+            AccessError, UnavailableError: The lake's storage refuses access or is unavailable.
             UsageError: There is no such publication.
         """
-        wanted = None if as_of is None else understood(as_of)
+        target = None if as_of is None else understood(as_of)
         with storage(self._root):
             newest = self._newest()
             row = newest
-            if wanted is not None:
-                chosen = self._chosen(self._rows("publication"), wanted)
-                ordered = chosen.orderBy(F.col("batch").desc())
-                row = ordered.select("batch", "tables", "paths").first()
+            if target is not None:
+                matches = self._matching(self._rows("publication"), target)
+                newest_first = matches.orderBy(F.col("batch").desc())
+                row = newest_first.select("batch", "tables", "paths").first()
             if row is None:
-                raise UsageError(_unknown(wanted))
+                raise UsageError(_no_publication(target))
         return Snapshot(self._spark, self._folders(row, newest), row, self._names)
 
     def _newest(self) -> Row | None:
-        """Return the newest publication, read from the one file that it is in.
+        """Return the newest publication; read only the file that holds it.
 
-        Its number is the highest of all rows, which Delta knows from its files' statistics.
+        Its number is the highest of all rows; Delta has it in the statistics of its files.
         """
         ledger = self._spark.read.format("delta").load(self._ledger)
         last = ledger.agg(F.max("batch").alias("batch")).first()
         number = F.lit(last["batch"] if last else None)
-        found = self._rows("publication").where(F.col("batch") == number)
-        return found.select("batch", "tables", "paths").first()
+        publications = self._rows("publication").where(F.col("batch") == number)
+        return publications.select("batch", "tables", "paths").first()
 
-    def _chosen(
-        self, publications: DataFrame, wanted: int | datetime | SourceTransaction
+    def _matching(
+        self, publications: DataFrame, target: int | datetime | SourceTransaction
     ) -> DataFrame:
-        """Return the publications of which the newest one is meant."""
-        if isinstance(wanted, int):
-            return publications.where(F.col("batch") == wanted)
-        if isinstance(wanted, datetime):
-            return publications.where(F.col("at") <= F.lit(wanted))
-        holding = self._rows("transaction").where(_is_transaction(wanted.id))
-        return publications.join(holding.select("batch").distinct(), "batch")
+        """Return the publications that match ``target``; the newest of them counts."""
+        if isinstance(target, int):
+            return publications.where(F.col("batch") == target)
+        if isinstance(target, datetime):
+            return publications.where(F.col("at") <= F.lit(target))
+        transactions = self._rows("transaction").where(_is_transaction(target.id))
+        return publications.join(transactions.select("batch").distinct(), "batch")
 
     def snapshots(self) -> list[Snapshot]:
-        """Return all publications, oldest first: for audits.
+        """Return all publications, oldest first, for audits.
 
-        One look at the ledger brings a summary row per publication to the driver, none of a table.
+        One read of the ledger brings a summary row per publication to the driver, and no row of a
+        table.
         """
-        found = self._rows("publication").orderBy("batch").select("batch", "tables", "paths")
-        rows = found.collect()
+        publications = self._rows("publication").orderBy("batch").select("batch", "tables", "paths")
+        rows = publications.collect()
         folders = self._folders(*rows)
         return [Snapshot(self._spark, folders, row, self._names) for row in rows]
 
@@ -299,24 +301,24 @@ class Lake:
 
 
 def _is_transaction(id_: str) -> Column:
-    """Condition over the ledger's transactions: this one, or one of this xid."""
-    own = F.col("transaction_id")
+    """Return a condition over the ledger's transactions: this id, or an id with this xid."""
+    transaction_id = F.col("transaction_id")
     if re.fullmatch("[0-9]+", id_) is None:
-        return own == id_
-    return (own == id_) | own.rlike(f"^{id_}:[0-9]+$")
+        return transaction_id == id_
+    return (transaction_id == id_) | transaction_id.rlike(f"^{id_}:[0-9]+$")
 
 
-def _unknown(wanted: int | datetime | SourceTransaction | None) -> str:
-    listed = "lake.history() (`lakeingest history`) lists the publications"
-    if wanted is None:
+def _no_publication(target: int | datetime | SourceTransaction | None) -> str:
+    listing = "lake.history() (`lakeingest history`) lists the publications"
+    if target is None:
         return "Nothing is published yet: run the pipeline first."
-    if isinstance(wanted, int):
-        return f"There is no publication {wanted}; {listed}."
-    if isinstance(wanted, datetime):
-        return f"Nothing was published up to {wanted.isoformat()}; {listed}."
+    if isinstance(target, int):
+        return f"There is no publication {target}; {listing}."
+    if isinstance(target, datetime):
+        return f"Nothing was published up to {target.isoformat()}; {listing}."
     return (
-        f"No publication holds a source transaction '{wanted.id}'; lake.transactions() lists those "
-        f"there are.{_hint(wanted.id)}"
+        f"No publication holds a source transaction '{target.id}'; lake.transactions() lists those "
+        f"there are.{_hint(target.id)}"
     )
 
 
@@ -333,6 +335,6 @@ def open_lake(spark: SparkSession, path: str, metadata_prefix: str = "_") -> Lak
     """Open the lake at ``path``.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: There is no lake.
     """
     return Lake(spark, path, metadata_prefix)

@@ -1,10 +1,10 @@
-"""Names of the temporary views over a snapshot's tables.
+"""Name the temporary views over a snapshot's tables.
 
-Dots become underscores, so ``app.log_x`` and ``app_log.x`` would be one view, and so would
-``orders`` and ``Orders``, for Spark does not tell case apart. Each of such tables gets a view whose
-name ends in eight digits made from the table's own name: it is the same in each snapshot, whatever
-tables there are besides. None keeps the plain name; a query must not show another table's rows once
-a second one arrives.
+Dots become underscores, so ``app.log_x`` and ``app_log.x`` would be one view. So would ``orders``
+and ``Orders``, because Spark ignores case. Each of these tables gets a view whose name ends in
+eight digits made from the table's own name. The name is the same in each snapshot, whatever other
+tables exist. None of them keeps the plain name: a query must not show another table's rows once a
+second table arrives.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ def view_names(tables: Iterable[str], prefix: str = "") -> dict[str, str]:
 
     Args:
         tables: Their names.
-        prefix: What each view's name begins with.
+        prefix: Prefix of each view's name.
     """
     names = list(tables)
-    alike: dict[str, list[str]] = defaultdict(list)
+    names_by_view: dict[str, list[str]] = defaultdict(list)
     for name in names:
-        alike[_plain(name).casefold()].append(name)
-    taken = {key for key, found in alike.items() if len(found) == 1}
+        names_by_view[_plain(name).casefold()].append(name)
+    view_keys = {key for key, group in names_by_view.items() if len(group) == 1}
     views = {}
     for name in names:
         view = _plain(name)
-        if len(alike[view.casefold()]) > 1:
-            view = _apart(name, taken)
+        if len(names_by_view[view.casefold()]) > 1:
+            view = _unique_view(name, view_keys)
         views[f"{prefix}{view}"] = name
     return views
 
@@ -54,12 +54,12 @@ def _plain(name: str) -> str:
     return name.replace(".", "_")
 
 
-def _apart(name: str, taken: set[str]) -> str:
-    """Return a name of a table's own that no view has; add it to ``taken``."""
+def _unique_view(name: str, names: set[str]) -> str:
+    """Return a view name that only this table can have; add it to ``names``."""
     digits = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
     view, end = f"{_plain(name)}_{digits[:_DIGITS]}", _DIGITS
-    while view.casefold() in taken:
+    while view.casefold() in names:
         end += 1
         view = f"{_plain(name)}_{digits[:end]}"
-    taken.add(view.casefold())
+    names.add(view.casefold())
     return view

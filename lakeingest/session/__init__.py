@@ -1,12 +1,12 @@
-"""The Spark session: the platform's own where there is one, else a local one with our jars.
+"""Return the platform's Spark session if there is one, else a local one with the pinned jars.
 
-On Databricks, EMR or in a notebook the session belongs to the platform; it is used as it is, after
-a look whether Delta is in it. Building a second one there, or changing the settings of the first,
-is the rejected way: a running session ignores half of what it is told and applies the rest to
-other people's work. Only where there is no Spark is one started.
+On Databricks, EMR or in a notebook the session belongs to the platform. lakeingest checks that the
+session has Delta, and uses it unchanged. Rejected: to build a second session there, or to change
+the settings of the first. A running session ignores half of new settings and applies the other half
+to other people's work. lakeingest starts a session only if there is none.
 
-Spark is imported inside the function, so that ``import lakeingest`` and ``lakeingest --help``
-neither need pyspark nor wait for it.
+The functions import Spark inside, so that ``import lakeingest`` and ``lakeingest --help`` neither
+need pyspark nor wait for it.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ def session(
 ) -> SparkSession:
     """Return the Spark session to work with.
 
-    An active session, and one that a platform or ``spark-submit`` provides, is returned as it is:
-    the arguments then change nothing. Otherwise a session is started on this machine.
+    Return an active session, or the session of a platform or ``spark-submit``, unchanged; the
+    arguments then have no effect. Otherwise start a session on this machine.
 
     Args:
-        app_name: Name that the new session shows.
+        app_name: Name of the new session.
         master: Spark master of the new session; default ``local[cores]``.
         cores: Tasks at the same time, and shuffle partitions; default all cores, at least 2.
-        extra: Settings of the new session that come before our own.
+        extra: Settings of the new session that override lakeingest's own.
         kafka: Whether the new session can read Kafka.
         hudi: Whether the new session can read and write Hudi tables.
-        brief: Whether the new session lives for seconds only; its code is then compiled quickly.
+        brief: Whether the new session lives only for seconds; Java then compiles its code quickly.
 
     Returns:
-        A session that has Delta, and Hudi where it is asked for.
+        A session with Delta, and with Hudi if ``hudi`` is true.
 
     Raises:
         ConfigError: pyspark is not installed, or the provided session lacks Delta (or Hudi).
@@ -73,7 +73,7 @@ def session(
 
 
 def _with_delta(spark: SparkSession) -> SparkSession:
-    """Refuse a session without Delta now, where its first MERGE would fail in mid-batch."""
+    """Refuse a session without Delta now; otherwise its first MERGE would fail within a batch."""
     # Databricks builds Delta into its runtime and names no extension for it.
     if _DATABRICKS in os.environ:
         return spark
@@ -94,10 +94,11 @@ def require_hudi(spark: SparkSession, *, write: bool) -> None:
 
     Args:
         spark: The session.
-        write: Whether it is to write; Hudi's jar alone is enough to read (measured, Hudi 1.2).
+        write: Whether the session must write. To read, it needs only Hudi's jar (measured, Hudi
+            1.2).
 
     Raises:
-        ConfigError: Names each setting that is missing, and the jar if it is.
+        ConfigError: A setting or the jar is missing. The message names each missing one.
     """
     from lakeingest.session.settings import HUDI
 
@@ -118,7 +119,7 @@ def require_hudi(spark: SparkSession, *, write: bool) -> None:
 
 
 def _has_class(spark: SparkSession, name: str) -> bool:
-    """Tell whether the driver knows a class; yes where it cannot be asked (Spark Connect)."""
+    """Return whether the driver can load a class; true without a JVM to ask (Spark Connect)."""
     jvm = getattr(spark, "_jvm", None)
     if jvm is None:
         return True
@@ -141,23 +142,27 @@ def _start(
     from lakeingest.session.java import ensure_java
     from lakeingest.session.settings import settings
 
-    width = cores or max(2, os.cpu_count() or 2)
-    master = master or f"local[{width}]"
-    wanted = {"delta": True, "avro": True, "kafka": kafka, "hudi": hudi}
-    jars = ensure_jars([group for group, needed in wanted.items() if needed])
+    core_count = cores or max(2, os.cpu_count() or 2)
+    master = master or f"local[{core_count}]"
+    jar_groups = {"delta": True, "avro": True, "kafka": kafka, "hudi": hudi}
+    jars = ensure_jars([group for group, is_needed in jar_groups.items() if is_needed])
     ensure_java()
     if master.startswith("local"):
         # Spark's Python workers run on this machine and must be of the driver's version.
         os.environ["PYSPARK_PYTHON"] = sys.executable
-    chosen = {
-        setting.key: setting.value for setting in settings(master, width, hudi=hudi, brief=brief)
+    configuration = {
+        setting.key: setting.value
+        for setting in settings(master, core_count, hudi=hudi, brief=brief)
     }
-    chosen["spark.jars"] = ",".join(str(path) for path in jars)
+    configuration["spark.jars"] = ",".join(str(path) for path in jars)
     if hudi and master.startswith("local"):
-        # Behind Spark's own loader Hudi cannot reach what of Parquet is private to its package: an
-        # array of timestamps without zone would be written and could not be read.
-        chosen["spark.driver.extraClassPath"] = str(next(p for p in jars if "hudi" in p.name))
-    for key, value in {**chosen, **extra}.items():
+        # Spark's own class loader would load Hudi apart from Parquet. Hudi then has no access to
+        # Parquet's package-private members: it would write an array of timestamps without zone
+        # that nobody can read.
+        configuration["spark.driver.extraClassPath"] = str(
+            next(p for p in jars if "hudi" in p.name)
+        )
+    for key, value in {**configuration, **extra}.items():
         builder = builder.config(key, value)
     spark = builder.master(master).getOrCreate()
     if hudi and master.startswith("local"):
@@ -166,10 +171,11 @@ def _start(
 
 
 def _let_jol_speak(spark: SparkSession) -> None:
-    """Have Hudi's measure of objects print now, to nowhere, what it prints when it is first used.
+    """Make JOL, with which Hudi measures objects, print its first message now, to nowhere.
 
-    It tells Java's stdout, which is ours, that it cannot attach, in the middle of a table's rows.
-    Rejected: to close Java's stdout for good, for a console sink in a notebook writes there.
+    On its first use JOL prints to Java's stdout that it cannot attach. Java's stdout is also the
+    command's stdout, so the message would stand in the middle of a table's rows. Rejected: to close
+    Java's stdout for good, because a console sink in a notebook writes to it.
     """
     from py4j.protocol import Py4JError
 
@@ -180,6 +186,6 @@ def _let_jol_speak(spark: SparkSession) -> None:
     try:
         jvm.org.apache.hudi.org.openjdk.jol.vm.VM.current()
     except Py4JError:
-        pass  # Another Java than OpenJDK's: what it prints then is not this.
+        pass  # On a Java other than OpenJDK, JOL does not print this message.
     finally:
         system.setOut(out)

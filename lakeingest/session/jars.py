@@ -1,11 +1,11 @@
-"""The pinned jars as local files: found, or resolved once and checked.
+"""Return the pinned jars as local files; resolve missing ones once, and check all of them.
 
-A session start must not depend on a network, so jars are fetched here, apart from it, and only
-when one is missing. Every file is compared with the lock each time it is handed out, and not only
-after its download: anything can write to the cache, and its 17 MB hash in about 30 ms.
+A session start must not depend on a network. So this module fetches jars before the start, and only
+if one is missing. It compares every file with the lock at each call, not only after its download:
+any program can write to the cache, and hashing its 17 MB takes about 30 ms.
 
-``python -m lakeingest.session.jars`` resolves now and prints the paths; with ``--update-lock`` it
-rewrites the sums of the lock after someone changed a version in it.
+``python -m lakeingest.session.jars`` resolves the jars now and prints their paths. After a change
+of a version in the lock, ``--update-lock`` rewrites the lock's checksums.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _SHIPPED_WITH_SPARK = (
     "org.slf4j:*",
     "org.xerial.snappy:*",
 )
-"""What the pinned jars depend on and pyspark has already: 50 MB that need not be fetched."""
+"""Dependencies of the pinned jars that pyspark already has: 50 MB that need no download."""
 
 
 def cache_folder(lock: Sequence[Jar] | None = None) -> Path:
-    """Return where the jars lie: ``LAKEINGEST_JARS``, else a folder per lock in the user's cache.
+    """Return the jars' folder: ``LAKEINGEST_JARS``, else one folder per lock in the user's cache.
 
-    A machine without network is served by filling the folder by hand.
+    On a machine without network, a user fills the folder by hand.
     """
     configured = os.environ.get("LAKEINGEST_JARS")
     if configured:
@@ -66,44 +66,44 @@ def ensure_jars(groups: Collection[str]) -> list[Path]:
         One path per pinned jar, in the order of the lock.
 
     Raises:
-        ConfigError: A group that the lock does not know.
-        UnavailableError: A file differs from the lock, or a missing one could not be resolved.
+        ConfigError: A group is not in ``GROUPS``.
+        UnavailableError: A file differs from the lock, or a missing one cannot be resolved.
     """
     unknown = sorted(set(groups) - set(GROUPS))
     if unknown:
         message = f"unknown jar group {', '.join(unknown)}; known are {', '.join(GROUPS)}"
         raise ConfigError(message)
     lock = read_lock()
-    wanted = [jar for jar in lock if jar.group in groups]
+    jars = [jar for jar in lock if jar.group in groups]
     folder = cache_folder(lock)
-    missing = [jar for jar in wanted if not (folder / jar.file).is_file()]
+    missing = [jar for jar in jars if not (folder / jar.file).is_file()]
     if missing:
-        _place(missing, folder)
-    for jar in wanted:
+        _fetch(missing, folder)
+    for jar in jars:
         jar.check(folder / jar.file)
-    return [folder / jar.file for jar in wanted]
+    return [folder / jar.file for jar in jars]
 
 
 def update_lock(path: Path) -> None:
-    """Resolve the versions that a lock names and write their file names, sizes and sums into it.
+    """Resolve the versions in a lock and write their file names, sizes and checksums into it.
 
     Raises:
-        UnavailableError: A version could not be resolved; the lock is left as it was.
+        UnavailableError: A version cannot be resolved; the lock stays unchanged.
     """
     lock = read_lock(path)
     with tempfile.TemporaryDirectory() as work:
         resolve_packages([jar.package for jar in lock], Path(work), _SHIPPED_WITH_SPARK)
         updated = []
         for jar in lock:
-            source = _resolved(jar, Path(work))
+            source = _resolved_path(jar, Path(work))
             name = f"{jar.coordinate.split(':')[1]}-{jar.version}.jar"
             size = source.stat().st_size
             updated.append(replace(jar, file=name, bytes=size, sha256=checksum(source)))
     write_lock(path, updated)
 
 
-def _place(missing: Sequence[Jar], folder: Path) -> None:
-    """Resolve jars, check them, and only then let them appear in the folder."""
+def _fetch(missing: Sequence[Jar], folder: Path) -> None:
+    """Resolve jars in a temporary folder, check them, and only then move them to ``folder``."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         temporary = tempfile.TemporaryDirectory(prefix=".resolving-", dir=folder)
@@ -114,12 +114,12 @@ def _place(missing: Sequence[Jar], folder: Path) -> None:
     with temporary as work:
         resolve_packages([jar.package for jar in missing], Path(work), _SHIPPED_WITH_SPARK)
         for jar in missing:
-            source = _resolved(jar, Path(work))
+            source = _resolved_path(jar, Path(work))
             jar.check(source)
             source.replace(folder / jar.file)
 
 
-def _resolved(jar: Jar, folder: Path) -> Path:
+def _resolved_path(jar: Jar, folder: Path) -> Path:
     path = folder / f"{jar.coordinate.replace(':', '_')}-{jar.version}.jar"
     if not path.is_file():
         message = f"the resolver chose another version than {jar.package}: pin what it depends on"
@@ -128,7 +128,7 @@ def _resolved(jar: Jar, folder: Path) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Resolve all jars and print one path a line; return the exit code."""
+    """Resolve all jars, print one path a line, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m lakeingest.session.jars")
     parser.add_argument("--update-lock", action="store_true", help="rewrite the sums of the lock")
     options = parser.parse_args(arguments)

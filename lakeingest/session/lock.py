@@ -1,9 +1,9 @@
-"""The jars that lakeingest runs with, each pinned by its checksum in ``jars/lock.json``.
+"""Read and write ``jars/lock.json``, the lock that pins each jar of lakeingest by its checksum.
 
-The rejected way is ``spark.jars.packages`` at session start, as most examples do: each start asks
-a repository, what comes is whatever the repository serves that day, and a machine without network
-cannot start at all. A lock makes the same bytes run everywhere and gives reviewers one file whose
-change is a change of engine.
+The rejected way is ``spark.jars.packages`` at session start, as in most examples. Then each start
+queries a repository, gets whatever the repository serves that day, and fails on a machine without
+network. With a lock the same bytes run everywhere, and reviewers see each change of the engine in
+one file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from lakeingest.errors import InvariantError, UnavailableError
 
 GROUPS = ("delta", "kafka", "avro", "hudi")
-"""What a session can ask for: a table format, a source or a record format, with all its jars."""
+"""The groups of jars that a session can need: a table format, a source or a record format each."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Jar:
     """One pinned jar.
 
     Attributes:
-        group: The entry of ``GROUPS`` that needs it.
+        group: The entry of ``GROUPS`` that needs the jar.
         coordinate: Maven group and artifact, such as ``io.delta:delta-storage``.
         version: Maven version.
         file: File name, without folder.
         bytes: Size in bytes.
         sha256: Checksum in lower-case hexadecimal.
-        why: What fails without it, or why this version.
+        why: What fails without the jar, or the reason for this version.
     """
 
     group: str
@@ -51,15 +51,15 @@ class Jar:
         """Compare a file with the pinned size and checksum.
 
         Raises:
-            UnavailableError: It differs. The file is left where it is, and must not be used.
+            UnavailableError: The file differs. It stays in its place; do not use it.
         """
         size = path.stat().st_size
         if size != self.bytes:
             message = f"{path} has {size} bytes where the lock pins {self.bytes}: {_REMEDY}"
             raise UnavailableError(message)
-        found = checksum(path)
-        if found != self.sha256:
-            message = f"{path} has sha256 {found} where the lock pins {self.sha256}: {_REMEDY}"
+        digest = checksum(path)
+        if digest != self.sha256:
+            message = f"{path} has sha256 {digest} where the lock pins {self.sha256}: {_REMEDY}"
             raise UnavailableError(message)
 
 
@@ -76,10 +76,10 @@ def checksum(path: Path) -> str:
 
 
 def lock_path() -> Path:
-    """Return where the lock lies: inside an installed package, else at the top of the repository.
+    """Return the lock's path: inside an installed package, else at the top of the repository.
 
     Raises:
-        InvariantError: It is in neither place; the package was built without it.
+        InvariantError: Neither place has the lock; the build of the package left it out.
     """
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "_jars", package.parent / "jars"):
@@ -96,12 +96,12 @@ def read_lock(path: Path | None = None) -> tuple[Jar, ...]:
 
 
 def write_lock(path: Path, jars: Iterable[Jar]) -> None:
-    """Write a lock that ``read_lock`` reads back equal."""
+    """Write a lock that ``read_lock`` reads back unchanged."""
     text = json.dumps([asdict(jar) for jar in jars], indent=2) + "\n"
     path.write_text(text, encoding="utf-8")
 
 
 def fingerprint(jars: Sequence[Jar]) -> str:
-    """Return a short hash of what is pinned, so that each lock has a cache folder of its own."""
+    """Return a short hash of the pinned jars, so that each lock has its own cache folder."""
     pins = "\n".join(sorted(f"{jar.file} {jar.sha256}" for jar in jars))
     return hashlib.sha256(pins.encode()).hexdigest()[:12]

@@ -1,14 +1,14 @@
-"""Maven packages to local files, by Spark's own package resolver.
+"""Download Maven packages as local files with Spark's own package resolver.
 
-``spark-submit --packages`` comes with every pyspark, knows the user's mirrors, proxies and local
-repositories (``SPARK_SUBMIT_OPTS``, ``DEFAULT_ARTIFACT_REPOSITORY``, ``~/.m2``), checks what it
-receives and resolves transitively. The rejected ways: a download of our own by URL, which would
-need all of that again and name a host in our code; Maven, which is one more program to install;
-and ``spark.jars.packages`` in the session, which ties every start to the network.
+``spark-submit --packages`` comes with every pyspark. It knows the user's mirrors, proxies and local
+repositories (``SPARK_SUBMIT_OPTS``, ``DEFAULT_ARTIFACT_REPOSITORY``, ``~/.m2``), checks its
+downloads and resolves transitively. The rejected ways: an own download by URL, which would need all
+of that again and name a host in lakeingest's code; Maven, which is one more program to install; and
+``spark.jars.packages`` in the session, which ties every start to the network.
 
-Each resolution works in a fresh folder beside its destination and moves finished files with one
-atomic rename each. Two processes that resolve the same at once both succeed, the work being done
-twice; a lock file would save that work and add the case of a lock left by a killed process.
+Each resolution works in a new folder beside its destination and moves each finished file with one
+atomic rename. If two processes resolve the same packages at once, both succeed and the work happens
+twice. A lock file would save that work, but a killed process could leave the lock behind.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lakeingest.errors import ConfigError, UnavailableError
 from lakeingest.session.java import ensure_java
 
 _RESOLVE_SECONDS = 1200.0
-"""A hundred megabytes over a slow line; a resolver that hangs is ended."""
+"""Enough for a hundred megabytes over a slow line; after it, ``_submit`` ends the resolver."""
 
 _MANIFEST = "resolved.json"
 
@@ -35,28 +35,29 @@ _MANIFEST = "resolved.json"
 def resolve_packages(
     coordinates: Sequence[str], folder: Path, excludes: Sequence[str] = ()
 ) -> list[Path]:
-    """Bring Maven packages and all they depend on into a folder.
+    """Download Maven packages and all their dependencies into a folder.
 
-    What was resolved is remembered in the folder, so a second call with the same arguments
-    downloads nothing. Safe to call from several processes at once. Spark's resolver leaves out
-    what every Spark has: its own modules and any ``scala-library``.
+    A manifest in the folder records the result, so a second call with the same arguments downloads
+    nothing. Safe to call from several processes at once. Spark's resolver leaves out the packages
+    of every Spark: its own modules and any ``scala-library``.
 
     Args:
         coordinates: Full coordinates, ``group:artifact:version``.
-        folder: Where the jars go; made if missing. One folder holds one set of packages.
-        excludes: ``group:artifact`` patterns (``*`` matches) to leave out with what they bring.
+        folder: The jars' folder; created if missing. One folder holds one set of packages.
+        excludes: ``group:artifact`` patterns (``*`` matches) of packages to leave out, together
+            with their dependencies.
 
     Returns:
         The jars, named ``group_artifact-version.jar``, sorted.
 
     Raises:
-        UnavailableError: A package was not found or no repository answered.
+        UnavailableError: A package does not exist or no repository answers.
         ConfigError: pyspark is not installed.
     """
-    wanted = {"coordinates": sorted(coordinates), "excludes": sorted(excludes)}
-    remembered = _remembered(folder, wanted)
-    if remembered is not None:
-        return remembered
+    request = {"coordinates": sorted(coordinates), "excludes": sorted(excludes)}
+    cached = _cached_jars(folder, request)
+    if cached is not None:
+        return cached
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".resolving-", dir=folder) as work:
         sizes: dict[str, int] = {}
@@ -64,32 +65,32 @@ def resolve_packages(
             sizes[jar.name] = jar.stat().st_size
             jar.replace(folder / jar.name)
         manifest = Path(work) / _MANIFEST
-        manifest.write_text(json.dumps({**wanted, "bytes": sizes}, indent=2), encoding="utf-8")
-        # Last, so that a manifest never speaks of a file that is not there yet.
+        manifest.write_text(json.dumps({**request, "bytes": sizes}, indent=2), encoding="utf-8")
+        # Move the manifest last, so that it never names a file that is not there yet.
         manifest.replace(folder / _MANIFEST)
     return sorted(folder / name for name in sizes)
 
 
-def _remembered(folder: Path, wanted: dict[str, list[str]]) -> list[Path] | None:
+def _cached_jars(folder: Path, request: dict[str, list[str]]) -> list[Path] | None:
     try:
         manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
         sizes = {folder / name: size for name, size in manifest.pop("bytes").items()}
         complete = all(path.stat().st_size == size for path, size in sizes.items())
     except (OSError, ValueError, KeyError):
         return None
-    return sorted(sizes) if manifest == wanted and complete else None
+    return sorted(sizes) if manifest == request and complete else None
 
 
 def _submit(coordinates: Sequence[str], work: Path, excludes: Sequence[str]) -> list[Path]:
-    """Run the resolver with an Ivy folder of its own and return the jars that it retrieved."""
+    """Run the resolver with its own Ivy folder and return the downloaded jars."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         message = "pyspark is not installed: pip install 'lakeingest[local]'"
         raise ConfigError(message)
-    home = Path(spec.origin).parent
-    program = home / "bin" / ("spark-submit.cmd" if os.name == "nt" else "spark-submit")
-    nothing = work / "nothing.py"
-    nothing.write_text("", encoding="utf-8")
+    spark_home = Path(spec.origin).parent
+    program = spark_home / "bin" / ("spark-submit.cmd" if os.name == "nt" else "spark-submit")
+    empty_script = work / "nothing.py"
+    empty_script.write_text("", encoding="utf-8")
     command = [str(program), "--master", "local[1]", "--conf", f"spark.jars.ivy={work / 'ivy'}"]
     command += ["--conf", "spark.ui.enabled=false", "--packages", ",".join(coordinates)]
     if excludes:
@@ -97,14 +98,14 @@ def _submit(coordinates: Sequence[str], work: Path, excludes: Sequence[str]) -> 
     environment = {
         **os.environ,
         "JAVA_HOME": str(ensure_java()),
-        "SPARK_HOME": str(home),
+        "SPARK_HOME": str(spark_home),
         "PYSPARK_PYTHON": sys.executable,
     }
-    # Set where spark-submit started us; its resolver must not take that JVM for its own.
+    # Set if spark-submit started this process; the resolver must not connect to that JVM.
     environment.pop("PYSPARK_GATEWAY_PORT", None)
     try:
         run = subprocess.run(
-            [*command, str(nothing)],
+            [*command, str(empty_script)],
             env=environment,
             capture_output=True,
             text=True,
@@ -122,7 +123,7 @@ def _submit(coordinates: Sequence[str], work: Path, excludes: Sequence[str]) -> 
 
 
 def _failure(coordinates: Sequence[str], log: str) -> str:
-    """Say what the resolver complained about, and what to do."""
+    """Return a message with the resolver's error and the remedy."""
     message = f"Spark's package resolver could not bring {', '.join(coordinates)}"
     cause = re.search(r"\[(unresolved dependency: .*)\]", log)
     if cause:

@@ -1,10 +1,10 @@
-"""The Spark settings of a local session, each with its reason.
+"""Define the Spark settings of a local session, each with its reason.
 
-One frozen table and not a chain of ``.config(…)`` calls: a setting without a reason cannot be
-added, the README's reference can print it, and a test can compare what a session really has with
-what is written here. What Spark's own start script sets (the module openings of Java 17) and what
-lost nothing when it was left at its default is not in it; settings of a single write (idempotence,
-commit metadata) belong to the sink that makes it, on a session of its own.
+The settings are one frozen table. Rejected: a chain of ``.config(…)`` calls. In the table no
+setting lacks a reason, the README's reference can print it, and a test can compare it with the
+settings of a real session. The table omits what Spark's own start script sets (the module openings
+of Java 17), and every setting whose default cost nothing. Settings of a single write (idempotence,
+commit metadata) belong to the sink that writes, in its own session.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
-"""Errors only and on stderr, so that stdout carries data alone."""
+"""Logs only fatal errors, and to stderr, so that stdout carries only data."""
 
 DRIVER_MEMORY = "4g"
 """Default heap of the driver, which in local mode also does the executors' work."""
@@ -25,9 +25,9 @@ class Setting:
     """One Spark setting.
 
     Attributes:
-        key: Spark's name of it.
-        value: As Spark takes it.
-        reason: What goes wrong, or slow, without it.
+        key: Spark's name of the setting.
+        value: The value, as text.
+        reason: What fails, or is slow, without the setting.
     """
 
     key: str
@@ -113,13 +113,13 @@ LOOPBACK = (
 
 
 QUICKLY_COMPILED = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-"""Without the optimising compiler Java would keep room for a fifth of the code: a driver fills that
-within a minute, then nothing is compiled any more, and some calls fail."""
+"""Without the optimising compiler, Java reserves room for only a fifth of the code. A driver fills
+it within a minute; then Java compiles nothing any more, and some calls fail. So the size is set."""
 
 
 QUIET_HUDI = "-Djol.skipDynamicAttach=true -Djol.skipHotspotSAAttach=true"
-"""Hudi measures objects with JOL, which need not try to attach for that; it tells stdout, too, that
-it did not (see ``_let_jol_speak``)."""
+"""Hudi measures objects with JOL, which need not attach to the JVM for that. JOL also prints to
+stdout that it did not attach (see ``_let_jol_speak``)."""
 
 
 def settings(
@@ -129,12 +129,12 @@ def settings(
 
     Args:
         master: Spark master, such as ``local[2]``.
-        cores: Tasks that run at the same time.
+        cores: Number of tasks that run at the same time.
         hudi: Whether the session can read and write Hudi tables.
-        brief: Whether the session lives for seconds, so that optimised code would come too late.
+        brief: Whether the session lives only for seconds: optimised code would come too late.
     """
     heap = os.environ.get("LAKEINGEST_DRIVER_MEMORY", DRIVER_MEMORY)
-    sized = (
+    dependent = (
         Setting(
             "spark.sql.shuffle.partitions",
             str(cores),
@@ -155,7 +155,7 @@ def settings(
             "JVM does in its first half minute",
         ),
     )
-    formats = HUDI if hudi else ()
-    replaced = {setting.key for setting in formats}
-    common = tuple(setting for setting in ANY_MASTER if setting.key not in replaced)
-    return common + sized + formats + (LOOPBACK if master.startswith("local") else ())
+    hudi_settings = HUDI if hudi else ()
+    overridden = {setting.key for setting in hudi_settings}
+    common = tuple(setting for setting in ANY_MASTER if setting.key not in overridden)
+    return common + dependent + hudi_settings + (LOOPBACK if master.startswith("local") else ())

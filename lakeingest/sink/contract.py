@@ -1,9 +1,9 @@
-"""What every sink promises: one fenced commit per changeset, with progress inside it.
+"""Define the contract of every sink: one fenced commit per changeset, with the progress inside it.
 
-``apply`` lands a changeset in exactly one commit or not at all; a changeset that comes again, in
-whole or in part, changes nothing (the law of ``payload/fold.py``); a writer with an older token
-changes nothing. Progress travels in the commit itself as a ``CommitNote``, so that table and
-progress cannot disagree after a crash. The rejected way is a checkpoint beside the table.
+``apply`` writes a changeset in exactly one commit or not at all. A redelivered changeset, whole or
+in part, changes nothing (the law of ``payload/fold.py``). A writer with an older token changes
+nothing. The commit itself stores the progress, as a ``CommitNote``, so that table and progress
+cannot disagree after a crash. Rejected: a checkpoint beside the table.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _FENCES = 10
 def token(writer: int, batch: int) -> int:
     """Combine the writer's number and the batch: a later writer's token is always higher.
 
-    The lowest tokens of a writer are left to ``fence_token``.
+    The lowest tokens of a writer are reserved for ``fence_token``.
     """
     return writer * _TOKEN_BATCHES + _FENCES + 2 * batch + 1
 
 
 def schema_token(batch_token: int) -> int:
-    """Token of the schema change that goes before a batch's commit."""
+    """Return the token of the schema change that is committed before a batch's commit."""
     return batch_token - 1
 
 
 def fence_token(writer: int, attempt: int) -> int:
-    """Token of a writer's empty commit, below all its batches (``attempt``: 0 to 9)."""
+    """Return the token of a writer's empty commit, below all its batches (``attempt``: 0 to 9)."""
     return writer * _TOKEN_BATCHES + attempt
 
 
@@ -46,21 +46,22 @@ class CommitNote:
         collection: The source table.
         run: Identifier of the run that wrote the commit.
         token: ``token(writer, batch)``; the fence compares it.
-        batch: The publication that this commit is part of, once published.
+        batch: Number of the publication that will contain this commit.
         end_offset: Offset of the last END in the batch; -1 for the initial snapshot.
         end_position: Position above every row up to that END.
-        floor: Position of the newest truncate; everything below it is gone. Empty: none.
+        floor: Position of the newest truncate, which removes all rows below it. Empty: no truncate.
         high: Highest position ever applied to the table.
-        partial_rows: Whether a row may have columns older than itself.
-        tombstones: Whether the side table of a ``hard`` sink may hold tombstones.
+        partial_rows: Whether a row may have column values older than the row's position.
+        tombstones: Whether the side table of a ``hard`` sink may contain tombstones.
         key: Key columns of the table.
-        layout: What decides in which file a row lies, where that is fixed; empty: nothing does.
+        layout: Settings that assign each row to a file, where they must not change (a Hudi
+            table's buckets); empty: no such settings.
         event: Whether the table has RFC-39's columns.
         partition: Columns that the table is partitioned by.
-        adopted_at: Position of the rows that have none, because another writer left them in a
-            table that was adopted; everything below it is in the table. Empty: there are none.
-        schema: What the source's table looked like, as the batch's records tell it
-            (``plan.evolution.SourceSchema``, JSON). Empty: nothing told yet.
+        adopted_at: Position of rows that another writer wrote without one, before this pipeline
+            adopted the table. The table contains every change below it. Empty: no such rows.
+        schema: Schema of the source's table in the batch's records
+            (``plan.evolution.SourceSchema``, JSON). Empty: no record has shown it yet.
     """
 
     pipeline: str
@@ -82,36 +83,37 @@ class CommitNote:
     schema: str = ""
 
     def to_json(self) -> str:
-        """Serialise for the commit's metadata."""
+        """Serialise the note for the commit's metadata."""
         return json.dumps({"lakeingest": 1, **asdict(self)}, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str | None) -> CommitNote | None:
-        """Read a commit's metadata; null when the commit is not one of ours."""
+        """Parse a commit's metadata; return None when lakeingest did not write the commit."""
         try:
             fields: Mapping[str, Any] = json.loads(text or "")
         except ValueError:
             return None
         if not isinstance(fields, dict) or fields.get("lakeingest") != 1:
             return None
-        known = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
-        lists = {name: tuple(known.get(name, ())) for name in ("key", "partition")}
-        return cls(**{**known, **lists})
+        values = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
+        lists = {name: tuple(values.get(name, ())) for name in ("key", "partition")}
+        return cls(**{**values, **lists})
 
     @property
     def fences(self) -> bool:
-        """Whether the commit only shuts out older writers.
+        """Return whether the commit only fences older writers.
 
-        Its progress is what its writer knew of; an older one may have committed just before.
+        A fence copies the progress that its writer had read; an older writer may have committed
+        since.
         """
         return self.token % _TOKEN_BATCHES < _FENCES
 
     def same_progress(self, other: CommitNote) -> bool:
-        """Tell whether two notes differ in nothing but who wrote them."""
+        """Return whether two notes differ in their run and token at most."""
         return replace(self, run=other.run, token=other.token) == other
 
     def fenced(self, writer: int, run: str, attempt: int) -> CommitNote:
-        """Return the note of an empty commit that shuts out writers before ``writer``."""
+        """Return the note of an empty commit that fences the writers before ``writer``."""
         return replace(self, token=fence_token(writer, attempt), run=run)
 
 
@@ -120,26 +122,27 @@ class Changeset:
     """The merge payloads of one table and batch.
 
     Attributes:
-        frame: The table's columns, RFC-39's where it has them, the metadata columns and
-            ``FIRST_OP``; one row per key. Not held: a sink that reads it more than once
-            holds it.
+        frame: One row per key, with the table's columns, RFC-39's columns where the table has
+            them, the metadata columns and ``FIRST_OP``. Not checkpointed: a sink that reads it
+            more than once makes a local checkpoint.
         columns: Source columns in the order of the source table.
         key: Names of the key columns.
-        fillable: Columns that can be unavailable.
-        floor: Position of the batch's newest truncate; empty: none.
+        fillable: Columns whose values can be unavailable.
+        floor: Position of the batch's newest truncate; empty: no truncate.
         low: Lowest position in the batch.
         high: Highest position in the batch.
-        rows: Number of payloads at most.
-        inserts_only: Every key's first change is an insert, so none should exist yet.
-        masked: Some payload leaves a column out.
-        deletes: Some payload is a tombstone.
-        size: Bytes of its rows' text at most; tells a sink which join is cheap.
-        floor_event: RFC-39's columns of the rows that the truncate at ``floor`` sweeps away.
+        rows: Upper bound of the number of payloads.
+        inserts_only: Whether every key's first change is an insert, so that no key should exist in
+            the table.
+        masked: Whether some payload lacks a column's value.
+        deletes: Whether some payload is a tombstone.
+        size: Upper bound of the bytes of its rows' text; a sink chooses a join by it.
+        floor_event: Values of RFC-39's columns for the rows that the truncate at ``floor`` deletes.
         partition: Columns that the table is partitioned by.
-        forgiven: Columns that some event did not have because the source has them no more: one
-            without any known value is NULL, and not missing.
-        fills: Columns that no event had a word on before this batch, with the value that rows have
-            which are in the table already.
+        forgiven: Columns that some event lacks because the source has dropped them. Such a column
+            without any known value is NULL and not missing.
+        fills: Columns that this batch adds, with the default to backfill in the table's present
+            rows.
     """
 
     frame: DataFrame
@@ -162,11 +165,11 @@ class Changeset:
 
 @dataclass(frozen=True)
 class TableState:
-    """What a sink knows of one of its tables.
+    """State of one table of a sink.
 
     Attributes:
         version: Newest version of the table.
-        note: Progress in the newest commit of ours.
+        note: Progress in the newest commit that lakeingest wrote.
     """
 
     version: int
@@ -177,54 +180,61 @@ class Sink(Protocol):
     """A lake format."""
 
     def state(self, collection: str, since: int | None = None) -> TableState | None:
-        """Return the table's state; null when it does not exist.
+        """Return the table's state; None: the table does not exist.
 
         Args:
             collection: The source table.
-            since: Version up to which its commits are known; null: none is looked at.
+            since: Version up to which the commits are known; the sink checks the later ones for
+                changes of other writers. None: no check.
 
         Raises:
             ConfigError: The path holds a table that is not this pipeline's.
-            DataError: Somebody else changed its rows after ``since``.
+            DataError: Another writer changed its rows after ``since``.
         """
 
     def refuse_foreign_files(self, collection: str) -> None:
-        """Check, before the first claim of a lake, that nobody else's files lie there.
+        """Check, before the first claim of a lake, that the table's path has no foreign files.
+
+        Args:
+            collection: The source table.
 
         Raises:
-            ConfigError: They do.
+            ConfigError: There are files that lakeingest did not write.
         """
 
     def apply(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
     ) -> TableState:
-        """Land ``changeset`` in one commit that carries ``note``.
+        """Write ``changeset`` in one commit that carries ``note``.
 
         Args:
-            changeset: What to merge.
-            note: Progress; floor, high and the like are carried over from ``previous``.
-            previous: The table's state as this writer knows it; null creates the table.
+            changeset: Payloads to merge.
+            note: Progress. The sink takes floor, high and similar values over from ``previous``.
+            previous: The table's state that this writer knows; None: create the table.
+
+        Returns:
+            The table's state with this commit.
 
         Raises:
-            FencedError: A later writer has this table.
-            DataError: The changeset does not fit the table; or somebody else changed its rows after
-                ``previous``, which then is found behind the commit.
+            FencedError: A later writer has claimed this table.
+            DataError: The changeset does not fit the table; or another writer changed its rows
+                after ``previous``, which the sink detects after its commit.
         """
 
     def fence(self, state: TableState, writer: int, run: str) -> TableState:
-        """Commit the table's progress again under ``writer``, so that older writers are shut out.
+        """Commit the table's progress again under ``writer``, to fence older writers.
 
         Returns:
-            The state that holds now; its note may be ahead of ``state``'s if an older writer
+            The table's state now. Its note may be ahead of ``state``'s note if an older writer has
             committed meanwhile.
 
         Raises:
-            FencedError: Others keep writing to the table.
-            DataError: Somebody else changed its rows after ``state``.
+            FencedError: Other writers keep writing to the table.
+            DataError: Another writer changed its rows after ``state``.
         """
 
     def read(self, collection: str, version: int) -> DataFrame:
         """Read the table as of ``version``, with tombstones and metadata columns."""
 
     def path(self, collection: str) -> str:
-        """Return where the table lies."""
+        """Return the table's path."""

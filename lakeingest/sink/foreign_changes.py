@@ -1,11 +1,11 @@
-"""Commits by which somebody else changed the rows of a table of ours.
+"""Find commits in which another writer changed the rows of a lakeingest table.
 
-A restore, an UPDATE or an append of others goes unnoticed in a table that is only merged into: the
-rows never equal the source's again. So the commits behind the newest one that is known are looked
-at wherever a table is about to be written, and those behind it once it was. Maintenance passes:
-what changes no row is told by the log's actions, not by a list of names.
+A sink that only merges does not notice another writer's restore, UPDATE or append, and the rows
+never equal the source's again. So a sink checks the commits after the newest known one before each
+write of a table, and checks them again after the write. Maintenance is allowed: the log's actions,
+and not a list of names, show that a commit changes no row.
 
-Rejected: to take the change back ourselves. Whoever made it may have meant it, and a lake that
+Rejected: to revert the change automatically. Its author may have intended it, and a lake that
 repairs itself hides it.
 """
 
@@ -18,54 +18,57 @@ from lakeingest.errors import DataError
 from lakeingest.sink.contract import CommitNote
 
 
-def standing(found: Iterable[Commit]) -> Iterator[Commit]:
-    """Yield the commits that a table stands on, newest first: not those that a restore took back.
+def standing(commits: Iterable[Commit]) -> Iterator[Commit]:
+    """Yield the commits in a table's present state, newest first; skip those a restore reverted.
 
     Args:
-        found: The table's commits, newest first.
+        commits: The table's commits, newest first.
     """
     top: int | None = None
-    for commit in found:
+    for commit in commits:
         if top is None or commit.version <= top:
             yield commit
             top = commit.restored if commit.restored is not None else top
 
 
-def foreign_change(found: Iterable[Commit], since: int) -> Commit | None:
-    """Return the newest commit behind ``since`` by which somebody else changed rows.
+def foreign_change(commits: Iterable[Commit], since: int) -> Commit | None:
+    """Return the newest commit after ``since`` in which another writer changed rows.
 
-    Commits that log retention has removed cannot be told.
+    Commits that log retention has removed cannot be checked.
 
     Args:
-        found: The table's commits, newest first; read as far as needed.
+        commits: The table's commits, newest first; read as far as needed.
         since: Version up to which the commits are known.
+
+    Returns:
+        The commit; None: there is none.
     """
-    for commit in standing(found):
+    for commit in standing(commits):
         if commit.version <= since:
             return None
         if CommitNote.from_json(commit.metadata) is not None:
             continue
-        back = commit.restored
-        if back < since if back is not None else commit.changes_rows:
+        restored = commit.restored
+        if restored < since if restored is not None else commit.changes_rows:
             return commit
     return None
 
 
 def refuse_foreign_change(
-    collection: str, found: Iterable[Commit], since: int, repair: str
+    collection: str, commits: Iterable[Commit], since: int, repair: str
 ) -> None:
-    """Stop where somebody else changed the table's rows.
+    """Raise an error if another writer changed the table's rows.
 
     Args:
         collection: The source table.
-        found: The table's commits, newest first; read as far as needed.
+        commits: The table's commits, newest first; read as far as needed.
         since: Version up to which the commits are known.
-        repair: What takes the change back, as a sentence.
+        repair: Sentence that says how to revert the change.
 
     Raises:
-        DataError: Somebody did.
+        DataError: Another writer changed the rows.
     """
-    commit = foreign_change(found, since)
+    commit = foreign_change(commits, since)
     if commit is None:
         return
     message = (

@@ -1,4 +1,4 @@
-"""Files in a table's folder, or beside it, that no table of the lake explains."""
+"""Refuse files in a table's folder, or beside it, that belong to no table of the lake."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from lakeingest.sink.tombstones import SUFFIX
 
 
 def refuse_files(spark: SparkSession, path: str, kind: str) -> None:
-    """Stop at a folder that holds any file, and where tombstones of a table that is gone lie.
+    """Raise an error if a folder contains any file, or if it has tombstones of a deleted table.
 
-    Tombstones lie beside the table's folder, so they stay when that folder is deleted. They carry
-    the tokens of the runs that wrote them: to the new lake's first writers each of its own would
-    seem an older one's, and older changes of rows that were deleted once would be dropped.
+    Tombstones lie in a folder beside the table's folder, so they stay when a user deletes the
+    table's folder. They carry the tokens of the earlier lake's runs. The first writers of the new
+    lake would take their own writes for those of an older writer, and would drop changes that are
+    older than a tombstone.
 
     Args:
-        spark: Session to look with.
-        path: The table's folder, which is no table of the format; it need not exist.
-        kind: The format's name, for people.
+        spark: Session that lists the files.
+        path: The table's folder, which contains no table of the format; it need not exist.
+        kind: Display name of the format.
 
     Raises:
         ConfigError: There is a file.
@@ -37,10 +38,14 @@ def refuse_files(spark: SparkSession, path: str, kind: str) -> None:
 
 
 def refuse_tombstones(spark: SparkSession, path: str) -> None:
-    """Stop where tombstones lie beside a table that cannot have any.
+    """Raise an error if there are tombstones beside a table that cannot have any.
+
+    Args:
+        spark: Session that lists the files.
+        path: The table's folder.
 
     Raises:
-        ConfigError: They do.
+        ConfigError: There are tombstones.
     """
     if _holds_files(spark, f"{path}{SUFFIX}"):
         message = (

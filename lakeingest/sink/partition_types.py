@@ -1,9 +1,9 @@
-"""Which columns can be a partition: those whose values the names of folders keep.
+"""Decide which columns can be partition columns: folder names must preserve their values.
 
-Whole numbers, dates and booleans are kept, and text but for two values. The empty text comes back
-as NULL, on Delta and on Hudi alike (measured), and a key that holds it would not be found again; so
-would the name that stands for no value. A row with one of them stops the batch: kept by halves it
-would be another row than the source's.
+Folder names preserve integers, dates and booleans, and text except two values. The empty text is
+read back as NULL, on Delta and on Hudi alike (measured), and so is the name that stands for NULL. A
+later batch would not find a key with such a value. A row with one of these values stops the batch,
+because the stored row would differ from the source's row.
 """
 
 from __future__ import annotations
@@ -19,17 +19,22 @@ from lakeingest.named import named
 from lakeingest.sink.contract import Changeset
 
 NO_FOLDER = "LAKEINGEST_NO_FOLDER"
-"""Start of the message of a write that met a partition value which no folder keeps."""
+"""Start of a write's error message when no folder name can preserve a partition value."""
 
-_NOT_KEPT = ("", "__HIVE_DEFAULT_PARTITION__")
+_LOST_VALUES = ("", "__HIVE_DEFAULT_PARTITION__")
 _TYPES = (BooleanType, DateType, IntegralType, StringType)
 
 
 def refuse_types(collection: str, schema: StructType, partition: Sequence[str]) -> None:
-    """Stop at a partition column whose values are not names of folders.
+    """Raise an error for a partition column of a type that folder names do not preserve.
+
+    Args:
+        collection: The source table.
+        schema: Schema with the partition columns.
+        partition: Names of the partition columns.
 
     Raises:
-        ConfigError: There is one.
+        ConfigError: There is such a column.
     """
     for name in partition:
         kind = schema[name].dataType
@@ -43,11 +48,11 @@ def refuse_types(collection: str, schema: StructType, partition: Sequence[str]) 
 
 
 def kept_by_folders(changeset: Changeset) -> Changeset:
-    """Let the write fail at a partition value that would not come back."""
+    """Return the changeset; its write fails on a partition value that no folder name preserves."""
     frame = changeset.frame
     guards = {}
     for name in changeset.partition:
         if isinstance(frame.schema[name].dataType, StringType):
             failure = F.raise_error(F.lit(NO_FOLDER)).cast("string")
-            guards[name] = F.when(named(name).isin(*_NOT_KEPT), failure).otherwise(named(name))
+            guards[name] = F.when(named(name).isin(*_LOST_VALUES), failure).otherwise(named(name))
     return replace(changeset, frame=frame.withColumns(guards)) if guards else changeset

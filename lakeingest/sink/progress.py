@@ -1,4 +1,4 @@
-"""How far a table is, by the notes in its commits; the same for every format."""
+"""Determine a table's progress from the notes in its commits; the same for every format."""
 
 from __future__ import annotations
 
@@ -12,49 +12,55 @@ from lakeingest.sink.contract import Changeset, CommitNote, TableState
 from lakeingest.sink.foreign_changes import standing
 
 
-def newest_note(found: Iterable[Commit]) -> tuple[int, CommitNote | None]:
-    """Return the table's newest version and how far it is, with the newest run and token.
+def newest_note(commits: Iterable[Commit]) -> tuple[int, CommitNote | None]:
+    """Return the table's newest version and its progress, with the newest run and token.
 
-    Foreign commits on top (OPTIMIZE, VACUUM) are passed over. So are fences: only a commit of rows
-    says how far the table is, for a fence may have been made by somebody who had read too little.
-    Nor does what a restore took back, though its token counts.
+    It skips newer commits of other writers (OPTIMIZE, VACUUM). It also skips fences: only a commit
+    of rows shows the progress, because the writer of a fence may have read too little. It skips the
+    progress of commits that a restore reverted, but their tokens count.
 
     Args:
-        found: The table's commits, newest first; read as far as needed.
+        commits: The table's commits, newest first; read as far as needed.
+
+    Returns:
+        The newest version (-1: no commit), and the note; None: no commit has a note.
     """
     version = -1
     newest: CommitNote | None = None
 
-    def noted(commit: Commit) -> Commit:
+    def record(commit: Commit) -> Commit:
         nonlocal version, newest
         version = max(version, commit.version)
         newest = newest or CommitNote.from_json(commit.metadata)
         return commit
 
-    for commit in standing(map(noted, found)):
+    for commit in standing(map(record, commits)):
         note = CommitNote.from_json(commit.metadata)
         if note is not None and not note.fences:
             newest = newest or note
             return version, replace(note, run=newest.run, token=newest.token)
-    # The log does not reach back to a commit of rows: what fences repeat is the best there is.
+    # No data commit remains in the log; use the progress that the newest fence copied.
     return version, newest
 
 
 def recalled(note: CommitNote | None, notes: Sequence[str]) -> CommitNote | None:
-    """Return the progress that the ledger has of a table whose own log has lost it.
+    """Return a table's progress from the ledger when the table's own log has lost it.
 
     Args:
-        note: What the log has: that of a fence, with the newest run and token; or nothing.
-        notes: Of the table's publications: the newest one, and the newest with a schema.
+        note: Note of a fence in the log, with the newest run and token; None: the log has none.
+        notes: Notes of the table's publications: the newest note, and the newest with a schema.
+
+    Returns:
+        The progress; None: neither log nor ledger has any.
     """
-    known = [found for found in map(CommitNote.from_json, notes) if found is not None]
-    if not known:
+    ledger_notes = [parsed for parsed in map(CommitNote.from_json, notes) if parsed is not None]
+    if not ledger_notes:
         return note
-    newest = replace(known[0], schema=known[0].schema or known[-1].schema)
+    newest = replace(ledger_notes[0], schema=ledger_notes[0].schema or ledger_notes[-1].schema)
     if note is None:
         return newest
     if note.batch > newest.batch:
-        # The table is ahead of the ledger, so only the fence tells what is in it.
+        # The table is ahead of the ledger, so only the fence has the table's progress.
         return note
     return replace(newest, run=note.run, token=max(note.token, newest.token))
 
@@ -62,13 +68,13 @@ def recalled(note: CommitNote | None, notes: Sequence[str]) -> CommitNote | None
 def carried(
     note: CommitNote, changeset: Changeset, previous: TableState | None, *, hard: bool
 ) -> CommitNote:
-    """Return the note of a changeset's commit with what it takes over from the commit before.
+    """Return the note of a changeset's commit, completed from the table's previous note.
 
     Args:
         note: Progress and identity.
-        changeset: What the commit lands.
-        previous: The table before it.
-        hard: Whether a deleted row is removed, and its position kept in the side table.
+        changeset: Changeset that the commit writes.
+        previous: The table's state before the commit; None: the commit creates the table.
+        hard: Whether a delete removes the row and stores its position in the side table.
     """
     old = previous.note if previous else None
     return replace(
@@ -86,17 +92,17 @@ def carried(
 def owned(
     note: CommitNote | None, pipeline: str, collection: str, path: str, kind: str
 ) -> CommitNote:
-    """Return the note of a table, if the table is this pipeline's and of this collection.
+    """Return a table's note after a check that the table belongs to this pipeline and collection.
 
     Args:
-        note: Of its newest commit.
+        note: Note of the table's newest commit; None: no commit has a note.
         pipeline: Name of the pipeline.
-        collection: The source table whose changes it is to hold.
-        path: Where the table lies.
-        kind: The format's name, for people.
+        collection: The source table whose changes the table is for.
+        path: Path of the table.
+        kind: Display name of the format.
 
     Raises:
-        ConfigError: It is another's, or nobody's.
+        ConfigError: The table belongs to another pipeline or collection, or to no pipeline.
     """
     if note is not None and note.pipeline == pipeline:
         if note.collection == collection:
@@ -121,7 +127,7 @@ def owned(
 
 
 def overtaken(note: CommitNote) -> FencedError:
-    """Return the error of a writer that finds a later one's token in the log."""
+    """Return the error of a writer that finds a later writer's token in the log."""
     return FencedError(
         f"Table '{note.collection}' belongs to a later run of pipeline '{note.pipeline}' now; "
         "this run stopped before it published anything more."
@@ -129,7 +135,7 @@ def overtaken(note: CommitNote) -> FencedError:
 
 
 def created_by_another(collection: str) -> FencedError:
-    """Return the error of a writer whose new table is there already."""
+    """Return the error of a writer whose new table exists already."""
     return FencedError(
         f"Another run created table '{collection}' at the same time. Nothing of this batch was "
         "published; run again."

@@ -1,7 +1,7 @@
-"""Tables of several formats in one lake: each collection goes to the sink of its format.
+"""Keep tables of several formats in one lake: each collection has the sink of its format.
 
-A table's format is what the configuration says of it. A folder that holds a table of another format
-is refused: the rows would be in the one, and readers would find the other.
+The configuration sets a table's format. The sink refuses a folder that holds a table of another
+format: lakeingest would write one table, and readers would read the other.
 """
 
 from __future__ import annotations
@@ -15,31 +15,32 @@ from lakeingest.sink.contract import Changeset, CommitNote, Sink, TableState
 
 
 class RoutedSink:
-    """Sinks by format; a sink itself."""
+    """A sink that forwards each call to the sink of the table's format."""
 
     def __init__(self, sinks: Mapping[str, Sink], format_of: Callable[[str], str]) -> None:
         """Bind to sinks.
 
         Args:
-            sinks: By the format's name; every one that ``format_of`` returns.
-            format_of: Tells a collection's format.
+            sinks: Sinks by format name, one for every name that ``format_of`` returns.
+            format_of: Returns a collection's format.
         """
         self._sinks = sinks
         self._format_of = format_of
 
     def path(self, collection: str) -> str:
-        """Return where the table lies."""
+        """Return the table's path."""
         return self._sink(collection).path(collection)
 
     def state(self, collection: str, since: int | None = None) -> TableState | None:
-        """Return the table's state; null when it does not exist; see the contract.
+        """Return the table's state; None: the table does not exist; see the contract.
 
         Raises:
-            ConfigError: The path holds a table that is not this pipeline's, or of another format.
+            ConfigError: The path holds a table of another pipeline or of another format.
+            DataError: Another writer changed its rows after ``since``.
         """
-        found = self._sink(collection).state(collection, since)
-        if found is not None:
-            return found
+        table_state = self._sink(collection).state(collection, since)
+        if table_state is not None:
+            return table_state
         wanted = self._format_of(collection)
         for name, sink in self._sinks.items():
             if name != wanted and sink.state(collection) is not None:
@@ -52,17 +53,17 @@ class RoutedSink:
         return None
 
     def refuse_foreign_files(self, collection: str) -> None:
-        """Check that nobody else's files lie at the table's path; see the contract."""
+        """Check that the table's path has no foreign files; see the contract."""
         self._sink(collection).refuse_foreign_files(collection)
 
     def apply(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
     ) -> TableState:
-        """Land a changeset; see the contract."""
+        """Write a changeset in one commit; see the contract."""
         return self._sink(note.collection).apply(changeset, note, previous)
 
     def fence(self, state: TableState, writer: int, run: str) -> TableState:
-        """Shut older writers out; see the contract."""
+        """Fence older writers; see the contract."""
         return self._sink(state.note.collection).fence(state, writer, run)
 
     def read(self, collection: str, version: int) -> DataFrame:

@@ -1,9 +1,9 @@
-"""What a new source schema means for a table: nothing, new columns, wider types, or no fit.
+"""Compute the schema change of a table: none, new columns, wider types, or a conflict.
 
-Only widenings that keep every value are made: int to long, float to double, a decimal with at
-least as many digits on both sides. Anything else stops the run before anything is published; the
-rejected way, casting with NULL for what does not fit, loses data in silence. What a user may decide
-about a change (``plan/evolution.py``) is decided before; here is the last look at what is written.
+Only widenings that preserve every value are applied: int to long, float to double, a decimal with
+at least as many digits on both sides. Any other change of a type stops the run before anything is
+published. Rejected: a cast that gives NULL for values that do not fit; it loses data silently. The
+user's schema policies (``plan/evolution.py``) apply earlier; this is the last check before a write.
 """
 
 from __future__ import annotations
@@ -23,21 +23,34 @@ from lakeingest.widening import widens
 
 @dataclass(frozen=True)
 class SchemaChange:
-    """Columns to add and columns to widen."""
+    """A change of a table's schema.
+
+    Attributes:
+        added: Columns to add.
+        widened: Columns to widen, with their new types.
+    """
 
     added: tuple[StructField, ...]
     widened: tuple[StructField, ...]
 
 
-def schema_change(collection: str, table: StructType, wanted: StructType) -> SchemaChange:
-    """Compare the table with what the source sends now.
+def schema_change(collection: str, table: StructType, batch: StructType) -> SchemaChange:
+    """Compare the table's schema with the batch's.
+
+    Args:
+        collection: The source table.
+        table: Schema of the table.
+        batch: Schema of the batch's rows.
+
+    Returns:
+        The columns to add and to widen. A column whose type fits into the table's is in neither.
 
     Raises:
         DataError: A column's type neither fits nor widens.
     """
     present = {item.name: item for item in table}
     added, widened = [], []
-    for item in wanted:
+    for item in batch:
         old = present.get(item.name)
         if old is None:
             added.append(item)
@@ -70,11 +83,11 @@ def evolved_schema(table: StructType, change: SchemaChange, names: MetadataColum
 
 
 def in_schema(table: DataFrame, schema: StructType, changeset: Changeset) -> DataFrame:
-    """Return a table's rows in its new schema, with the defaults of columns that are new to it."""
+    """Return a table's rows in its new schema, with the defaults of its new columns."""
 
     def value(item: StructField) -> Column:
         fill = changeset.fills.get(item.name, F.lit(None))
-        # No event had a word on a column that is new: what is NULL was never told.
+        # No earlier event supplied a new column, so a NULL in it is not a value of the source.
         return F.coalesce(named(item.name), fill) if item.name in table.columns else fill
 
     return table.select(*(value(item).cast(item.dataType).alias(item.name) for item in schema))

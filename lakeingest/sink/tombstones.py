@@ -1,7 +1,8 @@
-"""Positions of deleted rows in a side table, for sinks that remove the rows (``hard`` deletes).
+"""Keep the positions of deleted rows in a side table, for sinks that remove rows (``hard``).
 
-The side table is committed **before** the table: a crash between the two leaves a tombstone whose
-delete comes again, while the other order would leave a delete that an older change could undo.
+The sink commits the side table **before** the table. A crash between the two commits leaves a
+tombstone whose delete is redelivered. In the other order it would leave a delete that an older
+change could undo.
 """
 
 from __future__ import annotations
@@ -16,11 +17,15 @@ from lakeingest.named import all_named
 from lakeingest.sink.contract import Changeset, TableState
 
 SUFFIX = "__tombstones"
-"""Behind the folder of the table, so beside the table wherever it lies."""
+"""Suffix of the table's folder name: the side table always lies beside the table."""
 
 
 def buried_matters(changeset: Changeset, previous: TableState | None) -> bool:
-    """Tell whether a payload may be older than a tombstone: only a late batch can hold one."""
+    """Return whether a payload may be older than a tombstone.
+
+    Only a batch whose lowest position is at or below the table's highest one can have such a
+    payload.
+    """
     if previous is None or not previous.note.tombstones:
         return False
     return changeset.low <= previous.note.high
@@ -28,24 +33,26 @@ def buried_matters(changeset: Changeset, previous: TableState | None) -> bool:
 
 def buried(changeset: Changeset, names: MetadataColumns) -> DataFrame:
     """Return the tombstones of a changeset: key columns and position."""
-    dead = changeset.frame.where(F.col(names.deleted))
-    return dead.select(*all_named(changeset.key), names.position)
+    deletes = changeset.frame.where(F.col(names.deleted))
+    return deletes.select(*all_named(changeset.key), names.position)
 
 
-def without_buried(changeset: Changeset, graves: DataFrame, names: MetadataColumns) -> Changeset:
+def without_buried(
+    changeset: Changeset, tombstones: DataFrame, names: MetadataColumns
+) -> Changeset:
     """Drop payloads that are older than a tombstone.
 
     Args:
         changeset: The payloads.
-        graves: The side table.
+        tombstones: Rows of the side table.
         names: Names of the metadata columns.
     """
-    newest = graves.groupBy(*all_named(changeset.key)).agg(
+    newest = tombstones.groupBy(*all_named(changeset.key)).agg(
         F.max(names.position).alias("_buried_at")
     )
     position, buried_at = F.col(names.position), F.col("_buried_at")
-    # The delete itself comes again after a crash between its tombstone and the table.
-    same = F.col(names.deleted) & (position == buried_at)
-    alive = buried_at.isNull() | (position > buried_at) | same
-    frame = changeset.frame.join(newest, list(changeset.key), "left").where(alive)
+    # After a crash between the two commits, the tombstone's own delete is redelivered.
+    same_delete = F.col(names.deleted) & (position == buried_at)
+    applies = buried_at.isNull() | (position > buried_at) | same_delete
+    frame = changeset.frame.join(newest, list(changeset.key), "left").where(applies)
     return replace(changeset, frame=frame.select(*all_named(changeset.frame.columns)))

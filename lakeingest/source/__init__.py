@@ -1,9 +1,9 @@
-"""Where records come from: a Kafka cluster or a recorded folder, behind one contract.
+"""Read records from a Kafka cluster or a recorded folder, behind one contract.
 
-``open_registry`` does the same for the schemas of records in Avro.
+``open_registry`` does the same for the schemas of Avro records.
 
-``open_source`` takes what it needs of the configuration as a protocol, so that this package does
-not import ``config/`` and the tests need no whole pipeline to open a source.
+``open_source`` receives its part of the configuration as a protocol. So this package does not
+import ``config/``, and a test can open a source without a whole pipeline.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class _Secret(Protocol):
 
 
 class SourceSettings(Protocol):
-    """The part of a source's configuration that says where its records lie.
+    """The part of a source's configuration that says where its records are.
 
-    ``config.model.SourceConfig`` fits it; what each field means is written there.
+    ``config.model.SourceConfig`` satisfies this protocol and documents each field.
     """
 
     @property
@@ -76,25 +76,26 @@ class SourceSettings(Protocol):
 
     @property
     def retired_topics(self) -> tuple[str, ...]:
-        """Topics that are not read any more."""
+        """Topics that lakeingest no longer reads."""
 
     @property
     def kafka_options(self) -> Mapping[str, _Secret]:
-        """Settings of the Kafka client by its own names."""
+        """Settings of the Kafka client, by the client's own names."""
 
 
 def open_source(spark: SparkSession, config: SourceSettings) -> Source:
-    """Open the source that a configuration describes; nothing is read yet.
+    """Open the source that a configuration describes, without reading anything yet.
 
     Args:
         spark: Session that reads the records.
-        config: Where they lie.
+        config: The part of the configuration that says where the records are.
 
     Raises:
-        ConfigError: The kind is unknown, or a setting is missing or has no equal in a client.
+        ConfigError: The kind is unknown, a setting is missing, or a client has no equivalent of a
+            setting.
         UnavailableError: The package that reads Kafka is not installed.
     """
-    rule = (
+    topic_settings = (
         config.topic_prefix,
         config.topics,
         config.topic_pattern,
@@ -103,11 +104,11 @@ def open_source(spark: SparkSession, config: SourceSettings) -> Source:
     )
     if config.kind == "kafka":
         options = {key: value.get_secret_value() for key, value in config.kafka_options.items()}
-        return KafkaSource(spark, options, *rule)
+        return KafkaSource(spark, options, *topic_settings)
     if config.kind != "recorded":
         message = f"Unknown kind of source {config.kind!r}: use 'kafka' or 'recorded'."
         raise ConfigError(message)
     if config.path is None:
         message = "A recorded source needs the path of its folder."
         raise ConfigError(message)
-    return RecordedSource(spark, config.path, *rule)
+    return RecordedSource(spark, config.path, *topic_settings)

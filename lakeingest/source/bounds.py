@@ -1,9 +1,10 @@
-"""Are the records of a range still there? One answer, and one message, for every source.
+"""Check that the log still holds the records of a range, with the same message for every source.
 
-The rejected way is Spark's ``failOnDataLoss=false``, which skips what retention removed: the lake
-would differ from the source for ever and nobody would know. The other rejected way is to leave it
-to Spark's own error: it comes late, out of a task, names no remedy, and for a range that *ends*
-behind the log (a topic deleted and made again) it only comes after a poll of two minutes.
+The rejected way is Spark's ``failOnDataLoss=false``, which skips the records that retention
+removed: the lake would differ from the source for ever and nobody would know. The other rejected
+way is to rely on Spark's own error. It comes late, from a task, and names no remedy. For a range
+that *ends* beyond the log (someone deleted the topic and created it again) it comes only after a
+poll of two minutes.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from lakeingest.errors import (
 from lakeingest.source.contract import OffsetRange, Source, TopicPartition, Watermarks
 from lakeingest.source.topics import MissingTopicError
 
-# How Spark's consumer (``KafkaDataConsumer.reportDataLoss``) and the Kafka client name the place
-# that is gone. Everything else they report may be another fault.
+# The messages in which Spark's consumer (``KafkaDataConsumer.reportDataLoss``) and the Kafka client
+# name a missing offset. Their other messages may be about another fault.
 _LOSS = (
     re.compile(
         r"Cannot fetch offset (?P<offset>\d+) \(GroupId: [^,]*, TopicPartition: "
@@ -45,24 +46,24 @@ _SHOWN = 3
 
 
 def wanted_ranges(ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
-    """Return the ranges that hold an offset, in order of topic and partition.
+    """Return the non-empty ranges, in order of topic and partition.
 
     Raises:
         InvariantError: A range ends before it starts, or a partition has two ranges.
     """
-    wanted: dict[TopicPartition, OffsetRange] = {}
+    by_partition: dict[TopicPartition, OffsetRange] = {}
     for span in ranges:
         if span.start > span.end or span.start < 0:
             message = f"{span} is no range of offsets."
             raise InvariantError(message)
         if span.start == span.end:
             continue
-        place = TopicPartition(span.topic, span.partition)
-        if place in wanted:
-            message = f"{wanted[place]} and {span} are of one partition."
+        partition = TopicPartition(span.topic, span.partition)
+        if partition in by_partition:
+            message = f"{by_partition[partition]} and {span} are of one partition."
             raise InvariantError(message)
-        wanted[place] = span
-    return [wanted[place] for place in sorted(wanted)]
+        by_partition[partition] = span
+    return [by_partition[partition] for partition in sorted(by_partition)]
 
 
 def check_retained(
@@ -71,8 +72,9 @@ def check_retained(
     """Check that the log still holds every offset of ``ranges``.
 
     Raises:
-        DataError: A range starts below the earliest offset or ends behind the log; the message
-            names topic, partition, the wanted and the existing offsets, and the remedy.
+        DataError: A range starts below the earliest offset or ends beyond the log, or its
+            partition no longer exists. The message names topic, partition, the requested offset,
+            the existing one, and the remedy.
     """
     for span in ranges:
         bounds = marks.get(TopicPartition(span.topic, span.partition))
@@ -89,11 +91,11 @@ def check_retained(
 
 
 def made_again(topics: Sequence[str]) -> DataError:
-    """Return the error for topics that have another id than when they were last read."""
+    """Return the error for topics whose id differs from the id at the last read."""
     more = f" and {len(topics) - _SHOWN} more" if len(topics) > _SHOWN else ""
-    named = ", ".join(map(repr, topics[:_SHOWN]))
+    shown = ", ".join(map(repr, topics[:_SHOWN]))
     return DataError(
-        f"Kafka's id of topic {named}{more} is another one than when it was last read: the topic "
+        f"Kafka's id of topic {shown}{more} is another one than when it was last read: the topic "
         "was deleted and made again, or this is another cluster, and its offsets mean other "
         f"records now. {_LOAD_ANEW} Only if it is a copy with the same offsets (a linked cluster), "
         "set lakeingest.source.new.topic.id=accept."
@@ -104,49 +106,51 @@ def data_loss_error(error: BaseException, source: Source) -> LakeingestError | N
     """Translate a failure of Spark's Kafka reader about offsets that do not exist.
 
     Args:
-        error: What an action on a frame of ``source.read`` raised.
-        source: Asked for the bounds as they are now.
+        error: The exception of an action on a frame of ``source.read``.
+        source: The source, which returns the current bounds.
 
     Returns:
-        The error to raise from ``error``, or None if ``error`` is about something else. It is no
-        ``DataError`` where the offset is there, or where no broker says whether it is: a replica
-        that has just become the leader may lag for a moment.
+        The error to raise from ``error``, or ``None`` if ``error`` is about something else. It is
+        no ``DataError`` if the offset exists now, or if no broker says whether it exists: a
+        replica that has just become the leader may lag for a moment.
     """
     text = str(error)
-    found = next((match for match in (loss.search(text) for loss in _LOSS) if match), None)
-    if found is None:
+    match = next(
+        (candidate for candidate in (loss.search(text) for loss in _LOSS) if candidate), None
+    )
+    if match is None:
         return None
-    topic, partition, wanted = found["topic"], int(found["partition"]), int(found["offset"])
+    topic, partition, offset = match["topic"], int(match["partition"]), int(match["offset"])
     try:
         bounds = source.watermarks([topic]).get(TopicPartition(topic, partition))
     except MissingTopicError:
-        # The topic itself is gone; the loss is still the thing to report.
+        # The whole topic is gone. Report the lost offset all the same.
         bounds = None
     except UnavailableError as away:
         return away
-    if bounds is not None and bounds.earliest <= wanted <= bounds.high:
+    if bounds is not None and bounds.earliest <= offset <= bounds.high:
         return TransientError(
-            f"Topic {topic!r}, partition {partition}: a broker did not have offset {wanted}, which "
+            f"Topic {topic!r}, partition {partition}: a broker did not have offset {offset}, which "
             "is there now. Nothing of this window was published; run again."
         )
-    if bounds is not None and wanted > bounds.high:
-        return _behind_the_log(topic, partition, wanted, bounds.high)
-    return _removed(topic, partition, wanted, bounds.earliest if bounds else None)
+    if bounds is not None and offset > bounds.high:
+        return _behind_the_log(topic, partition, offset, bounds.high)
+    return _removed(topic, partition, offset, bounds.earliest if bounds else None)
 
 
-def _removed(topic: str, partition: int, wanted: int, earliest: int | None) -> DataError:
-    """Return the error for offsets that retention or an operator removed."""
-    first = "is gone" if earliest is None else f"is gone: the earliest there is {earliest}"
+def _removed(topic: str, partition: int, offset: int, earliest: int | None) -> DataError:
+    """Return the error for an offset that retention or an operator removed."""
+    state = "is gone" if earliest is None else f"is gone: the earliest there is {earliest}"
     return DataError(
-        f"Topic {topic!r}, partition {partition}: offset {wanted} is wanted but {first}. Retention "
-        "(or delete-records) removed changes that were never applied, and they cannot be read "
-        f"again from Kafka. {_LOAD_ANEW} Raise retention.ms (or retention.bytes) above the longest "
-        "pause of the pipeline."
+        f"Topic {topic!r}, partition {partition}: offset {offset} is wanted but {state}. "
+        "Retention (or delete-records) removed changes that were never applied, and they cannot "
+        f"be read again from Kafka. {_LOAD_ANEW} Raise retention.ms (or retention.bytes) above the "
+        "longest pause of the pipeline."
     )
 
 
-def _behind_the_log(topic: str, partition: int, wanted: int, high: int) -> DataError:
+def _behind_the_log(topic: str, partition: int, offset: int, high: int) -> DataError:
     return DataError(
-        f"Topic {topic!r}, partition {partition}: offsets up to {wanted} are wanted, but the log "
+        f"Topic {topic!r}, partition {partition}: offsets up to {offset} are wanted, but the log "
         f"ends at {high}. {_MADE_AGAIN}"
     )

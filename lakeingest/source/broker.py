@@ -1,17 +1,18 @@
-"""Questions to a Kafka broker, asked on the driver: which topics, which offsets.
+"""Query a Kafka broker from the driver: which topics exist, and which offsets they hold.
 
-Rejected: Spark's reader with ``endingOffsets=latest``, which fixes no range and starts a job for
-each look; and a consumer per partition with ``get_watermark_offsets``, whose upper bound is the
-high watermark: a range that ends behind the last stable offset makes a ``read_committed`` reader
-wait two minutes for records that an open Kafka transaction still hides. ``list_offsets`` takes the
-isolation level and answers for all partitions with one request per broker. Partitions and ids of
-topics come with one answer, so that ids cost no request; it never makes the broker create a topic.
+Rejected: Spark's reader with ``endingOffsets=latest``. It fixes no range and starts a job for each
+query. Also rejected: a consumer per partition with ``get_watermark_offsets``. Its upper bound is
+the high watermark. If a range ends beyond the last stable offset, a ``read_committed`` reader waits
+two minutes for records that an open Kafka transaction still hides. ``list_offsets`` accepts the
+isolation level and answers for all partitions with one request per broker. One response holds both
+partitions and topic ids, so the ids cost no extra request. That request never makes the broker
+create a topic.
 
-A topic just created answers NOT_LEADER_FOR_PARTITION for a moment, and a broker that restarts is
-away for some seconds: such answers are asked again within the patience of the options.
+A new topic answers NOT_LEADER_FOR_PARTITION for a moment, and a broker that restarts is away for
+some seconds. ``Broker`` repeats such a query until it has waited ``patience_seconds``.
 
-This module imports ``confluent_kafka`` at the top and is itself imported only when a Kafka source
-is opened, so that everything else works without that package.
+This module imports ``confluent_kafka`` at the top. Other modules import this one only to open a
+Kafka source, so that everything else works without that package.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ _LONGEST_PAUSE_SECONDS = 1.0
 
 _UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PART"
 _HIDDEN_TOPIC = "TOPIC_AUTHORIZATION_FAILED"
-"""A topic that the user may not describe, also one that is not there (since Kafka 1.0)."""
+"""The user may not describe the topic. Since Kafka 1.0 also the answer for a missing topic."""
 
-# By name: the codes that librdkafka itself sets are private attributes of ``KafkaError``.
+# Error names, not codes: the codes of librdkafka's own errors are private in ``KafkaError``.
 _REFUSED = frozenset(
     {
         "_AUTHENTICATION",
@@ -72,22 +73,23 @@ _TRANSIENT = frozenset(
     }
 )
 _NO_ID = str(Uuid(0, 0))
-"""What a broker before 2.8 says. An ``Uuid`` equals none but itself."""
+"""The topic id that a broker before 2.8 returns. It is compared as text, because two ``Uuid``
+objects are never equal."""
 _NO_LEADER = KafkaError(KafkaError.LEADER_NOT_AVAILABLE)
-# confluent_kafka exports this class, but does not say so to a type checker.
+# confluent_kafka exports this class, but its type hints do not declare it.
 _OFFSET_SPEC: Any = vars(admin)["OffsetSpec"]
 
 
 @dataclass(frozen=True)
 class _Topic:
-    """Partitions of a topic, and its id; ``None``: the broker is too old to give it one."""
+    """Partitions and id of a topic; id ``None``: the broker is too old for topic ids."""
 
     partitions: Sequence[int]
     id: str | None
 
 
 class Broker:
-    """A Kafka cluster as the driver sees it.
+    """A Kafka cluster, queried from the driver.
 
     Args:
         options: Settings of both clients.
@@ -104,7 +106,7 @@ class Broker:
 
     @property
     def where(self) -> str:
-        """The cluster as it stands in a message."""
+        """The cluster's name for messages."""
         return f"the Kafka cluster at bootstrap.servers={self._options.servers}"
 
     def topics(self) -> frozenset[str]:
@@ -112,40 +114,46 @@ class Broker:
 
         Raises:
             UnavailableError: No broker answers.
-            AccessError: The broker refuses the login or the question.
+            AccessError: The broker refuses the login or the request.
         """
 
         def ask() -> frozenset[str]:
-            # All topics: asking for one by name would make the broker create it where
-            # auto.create.topics.enable is left on.
+            # List all topics: a request for one by name would make the broker create the topic if
+            # auto.create.topics.enable is on.
             return frozenset(self._client().list_topics(timeout=self._ask_seconds).topics)
 
-        return self._patiently("list topics", ask)
+        return self._retry("list topics", ask)
 
     def watermarks(self, topics: Sequence[str]) -> dict[TopicPartition, Watermarks]:
-        """Return the bounds of every partition of ``topics`` as they are now.
+        """Return the current bounds of every partition of ``topics``.
 
-        The upper bound is the last stable offset where ``isolation.level`` is read_committed, else
-        the high watermark.
+        The upper bound is the last stable offset if ``isolation.level`` is read_committed, else the
+        high watermark.
 
         Raises:
             UnavailableError: A topic does not exist or no broker answers.
-            AccessError: The broker refuses the login or the question.
+            AccessError: The broker refuses the login or the request.
         """
-        found = self._described(list(dict.fromkeys(topics)))
-        places = [TopicPartition(t, part) for t, told in found.items() for part in told.partitions]
-        # The lower bound first: a range between an older low and a newer high is safe to read,
-        # the other way round it could end before it starts.
-        earliest = self._offsets(places, _OFFSET_SPEC.earliest())
-        high = self._offsets(places, _OFFSET_SPEC.latest())
+        topics_by_name = self._describe(list(dict.fromkeys(topics)))
+        partitions = [
+            TopicPartition(t, part)
+            for t, topic in topics_by_name.items()
+            for part in topic.partitions
+        ]
+        # Read the lower bound first: an older low with a newer high is a range that is safe to
+        # read. In the other order a range could end before it starts.
+        earliest = self._offsets(partitions, _OFFSET_SPEC.earliest())
+        high = self._offsets(partitions, _OFFSET_SPEC.latest())
         return {
-            place: Watermarks(earliest[place], high[place], topic_id=found[place.topic].id)
-            for place in places
+            partition: Watermarks(
+                earliest[partition], high[partition], topic_id=topics_by_name[partition.topic].id
+            )
+            for partition in partitions
         }
 
     def close(self) -> None:
         """Release the client. Safe to call twice."""
-        # librdkafka closes its connections when the object goes; it has no call for it.
+        # librdkafka has no close call: it closes its connections when Python frees the object.
         self._admin = None
 
     def _client(self) -> admin.AdminClient:
@@ -153,7 +161,7 @@ class Broker:
             settings: dict[str, Any] = {
                 **self._options.driver,
                 "error_cb": self._note_trouble,
-                # Every attempt to connect would be a line; what matters stands in our error.
+                # librdkafka would log every failed connection; our error holds the cause.
                 "log_level": _CRITICAL,
             }
             try:
@@ -165,23 +173,23 @@ class Broker:
         return self._admin
 
     def _note_trouble(self, error: KafkaError) -> None:
-        # A refused login only shows here; the question itself just times out.
+        # Only this callback receives a refused login; the request itself just times out.
         if self._last_trouble is None or self._last_trouble.name() not in _REFUSED:
             self._last_trouble = error
 
-    def _described(self, wanted: Sequence[str]) -> dict[str, _Topic]:
-        """Return what the broker says of topics; each has a partition."""
-        if not wanted:
+    def _describe(self, topics: Sequence[str]) -> dict[str, _Topic]:
+        """Return partitions and id of each topic; every topic has a partition."""
+        if not topics:
             return {}
 
         def ask() -> dict[str, _Topic]:
-            asked = self._client().describe_topics(
-                TopicCollection(list(wanted)), request_timeout=self._ask_seconds
+            futures = self._client().describe_topics(
+                TopicCollection(list(topics)), request_timeout=self._ask_seconds
             )
-            found: dict[str, _Topic] = {}
-            for topic in wanted:
+            topics_by_name: dict[str, _Topic] = {}
+            for topic in topics:
                 try:
-                    told = asked[topic].result(2 * self._ask_seconds)
+                    description = futures[topic].result(2 * self._ask_seconds)
                 except KafkaException as error:
                     if error.args[0].name() == _HIDDEN_TOPIC:
                         raise self._hidden(topic) from None
@@ -191,15 +199,15 @@ class Broker:
                     if topic not in existing:
                         raise missing_topic(topic, existing, self.where) from None
                     raise
-                id_ = str(told.topic_id)
-                parts = sorted(part.id for part in told.partitions)
-                found[topic] = _Topic(parts, None if id_ == _NO_ID else id_)
-            if not all(told.partitions for told in found.values()):
-                # A broker that has just started names a topic before it knows of its partitions.
+                id_ = str(description.topic_id)
+                parts = sorted(part.id for part in description.partitions)
+                topics_by_name[topic] = _Topic(parts, None if id_ == _NO_ID else id_)
+            if not all(description.partitions for description in topics_by_name.values()):
+                # A broker that has just started names a topic before it knows the partitions.
                 raise KafkaException(_NO_LEADER)
-            return found
+            return topics_by_name
 
-        return self._patiently("describe topics", ask)
+        return self._retry("describe topics", ask)
 
     def _hidden(self, topic: str) -> AccessError:
         return AccessError(
@@ -207,8 +215,10 @@ class Broker:
             "it exists. Grant the user READ and DESCRIBE on it."
         )
 
-    def _offsets(self, places: Sequence[TopicPartition], wanted: Any) -> dict[TopicPartition, int]:
-        if not places:
+    def _offsets(
+        self, partitions: Sequence[TopicPartition], spec: Any
+    ) -> dict[TopicPartition, int]:
+        if not partitions:
             return {}
         level = (
             IsolationLevel.READ_COMMITTED
@@ -218,22 +228,25 @@ class Broker:
 
         def ask() -> dict[TopicPartition, int]:
             answers = self._client().list_offsets(
-                {ClientPartition(place.topic, place.partition): wanted for place in places},
+                {
+                    ClientPartition(partition.topic, partition.partition): spec
+                    for partition in partitions
+                },
                 isolation_level=level,
                 request_timeout=self._ask_seconds,
             )
             return {
-                TopicPartition(place.topic, place.partition): answer.result(
+                TopicPartition(partition.topic, partition.partition): answer.result(
                     2 * self._ask_seconds
                 ).offset
-                for place, answer in answers.items()
+                for partition, answer in answers.items()
             }
 
-        return self._patiently("ask for offsets", ask)
+        return self._retry("ask for offsets", ask)
 
-    def _patiently(self, what: str, ask: Callable[[], _Answer]) -> _Answer:
+    def _retry(self, action: str, ask: Callable[[], _Answer]) -> _Answer:
         deadline = time.monotonic() + self._options.patience_seconds
-        # What an earlier question met, and got over, explains nothing about this one.
+        # Forget the errors of an earlier request: they do not explain a failure of this one.
         self._last_trouble = None
         pause = _PAUSE_SECONDS
         while True:
@@ -241,24 +254,24 @@ class Broker:
                 return ask()
             except (KafkaException, NoAnswerInTime) as error:
                 failure = error.args[0] if isinstance(error, KafkaException) else None
-                # Lets the client hand over what it noted in its own thread.
+                # Let the client deliver the errors that its own thread received.
                 self._client().poll(0)
-                if not self._may_pass(failure) or time.monotonic() + pause > deadline:
-                    raise self._explained(what, failure) from None
-                # A new client: the old one goes on with the leaders and epochs it knew before.
+                if not self._is_transient(failure) or time.monotonic() + pause > deadline:
+                    raise self._error(action, failure) from None
+                # Use a new client: the old one would keep its cached leaders and epochs.
                 self.close()
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
-    def _may_pass(self, failure: KafkaError | None) -> bool:
+    def _is_transient(self, failure: KafkaError | None) -> bool:
         if self._last_trouble is not None and self._last_trouble.name() in _REFUSED:
             return False
         return failure is None or failure.retriable() or failure.name() in _TRANSIENT
 
-    def _explained(self, what: str, failure: KafkaError | None) -> LakeingestError:
+    def _error(self, action: str, failure: KafkaError | None) -> LakeingestError:
         causes = [cause for cause in (self._last_trouble, failure) if cause is not None]
-        said = "; ".join(dict.fromkeys(cause.str() for cause in causes)) or "no answer"
-        reason = f"Cannot {what} of {self.where}: {self._options.redact(said)}."
+        details = "; ".join(dict.fromkeys(cause.str() for cause in causes)) or "no answer"
+        reason = f"Cannot {action} of {self.where}: {self._options.redact(details)}."
         if any(cause.name() in _REFUSED for cause in causes):
             return AccessError(f"{reason} Check the login settings and the rights of its user.")
         return UnavailableError(

@@ -1,14 +1,15 @@
-"""One set of Kafka client settings for two clients: Java's in Spark, librdkafka's on the driver.
+"""Derive the settings of two Kafka clients from one set: Java in Spark, librdkafka on the driver.
 
-A user writes the settings once, by the names of the Java client, as every Spark or Hudi job does.
-Rejected: two sets of settings, which drift apart until the plan sees another cluster than the read;
-and to let librdkafka fail by itself on a name it does not know, which says nothing of the way out.
-Where the clients differ in words only, the words are translated, in both directions; where
-librdkafka has no equal, the error says so and how to go on. Settings that tune how records are
-fetched concern Spark alone.
+A user writes the settings once, by the names of the Java client, as for every Spark or Hudi job.
+Rejected: two sets of settings; they drift apart until the plan uses another cluster than the read.
+Also rejected: to let librdkafka fail on a name that it does not know; its error names no remedy. If
+the clients differ only in names, this module translates the names in both directions. If librdkafka
+has no equivalent, the error says so and names the remedy. Settings that tune how a client fetches
+records go to Spark only.
 
-Positions, deserialisers and commits are ours: progress lives in the lake. Such keys often stand in
-files taken over from other tools, so they are left out with a line in the log, not refused.
+lakeingest alone decides positions, deserialisers and commits: progress lives in the lake. Files
+from other tools often contain such keys. lakeingest ignores them with a line in the log; it does
+not refuse them.
 """
 
 from __future__ import annotations
@@ -34,20 +35,20 @@ NOT_THE_USERS = frozenset(
         "value.deserializer",
     }
 )
-"""Keys that Spark's reader refuses or that would mean another position than the ledger's."""
+"""Keys that Spark's reader refuses, or that would start at another position than the ledger's."""
 
 READER_DEFAULTS = {
-    # Records of a source transaction that the connector aborted must not be seen.
+    # Hide the records of a Kafka transaction that the connector aborted.
     "isolation.level": "read_committed",
-    # The default, 500, costs half a second per partition: the consumer is closed while its last
-    # fetch waits for records that do not come (measured; 5 brings 2.3 s down to 0.4 s).
+    # The default, 500, costs half a second per partition: Spark closes the consumer while its last
+    # fetch still waits for records that never come (measured; 5 brings 2.3 s down to 0.4 s).
     "fetch.max.wait.ms": "5",
-    # Nothing is written to the source cluster, not even a topic by a misspelt name.
+    # Write nothing to the source cluster, not even a topic with a misspelt name.
     "allow.auto.create.topics": "false",
 }
-"""What Spark's reader gets unless the user says otherwise (names of the Java client)."""
+"""Defaults for Spark's reader; the user's settings override them (names of the Java client)."""
 
-# Connection settings that both clients know by one name and with one meaning.
+# Connection settings with the same name and meaning in both clients.
 _SHARED = frozenset(
     {
         "bootstrap.servers",
@@ -64,18 +65,18 @@ _SHARED = frozenset(
 )
 
 DEFAULT_PATIENCE_SECONDS = 30.0
-"""How long a question to the broker is asked again; ``default.api.timeout.ms`` overrides it."""
+"""How long to retry a request to the broker; ``default.api.timeout.ms`` overrides it."""
 
 
 @dataclass(frozen=True)
 class ClientOptions:
-    """The settings of both clients; their values are kept out of ``repr`` and messages.
+    """The settings of both clients; ``repr`` and messages do not show their values.
 
     Attributes:
-        reader: For Spark's reader, names of the Java client without ``kafka.``.
-        driver: For librdkafka.
-        read_committed: Whether records of aborted and open Kafka transactions are hidden.
-        patience_seconds: How long a question to the broker may be asked again.
+        reader: Settings for Spark's reader: names of the Java client without ``kafka.``.
+        driver: Settings for librdkafka.
+        read_committed: Whether both clients hide records of aborted and open Kafka transactions.
+        patience_seconds: How long to retry a request to the broker, in seconds.
     """
 
     reader: Mapping[str, str] = field(repr=False)
@@ -100,22 +101,22 @@ def client_options(options: Mapping[str, str]) -> ClientOptions:
         options: The user's settings, by the client's own names (no ``kafka.`` before them).
 
     Raises:
-        ConfigError: ``bootstrap.servers`` is missing, a value cannot be right, or a setting of the
-            Java client has no equal in librdkafka.
+        ConfigError: ``bootstrap.servers`` is missing, a value is invalid, or librdkafka has no
+            equivalent of a setting of the Java client.
     """
-    given = {key: value.strip() for key, value in options.items()}
-    ignored = sorted(NOT_THE_USERS & given.keys())
+    settings = {key: value.strip() for key, value in options.items()}
+    ignored = sorted(NOT_THE_USERS & settings.keys())
     if ignored:
         _LOG.info("Kafka settings without effect, progress lives in the lake: %s", ignored)
-    given = {key: value for key, value in given.items() if key not in NOT_THE_USERS}
-    if not given.get("bootstrap.servers"):
+    settings = {key: value for key, value in settings.items() if key not in NOT_THE_USERS}
+    if not settings.get("bootstrap.servers"):
         message = "The Kafka setting 'bootstrap.servers' is missing (host:port, host:port, …)."
         raise ConfigError(message)
-    security = client_security.translate(given)
-    plain = {k: v for k, v in given.items() if not client_security.is_security(k)}
-    reader = {**READER_DEFAULTS, **plain, **security.reader}
-    driver = {**{k: v for k, v in plain.items() if k in _SHARED}, **security.driver}
-    return ClientOptions(reader, driver, _read_committed(reader), _patience(given))
+    security = client_security.translate(settings)
+    other_settings = {k: v for k, v in settings.items() if not client_security.is_security(k)}
+    reader = {**READER_DEFAULTS, **other_settings, **security.reader}
+    driver = {**{k: v for k, v in other_settings.items() if k in _SHARED}, **security.driver}
+    return ClientOptions(reader, driver, _read_committed(reader), _patience(settings))
 
 
 def _read_committed(reader: Mapping[str, str]) -> bool:
@@ -126,8 +127,8 @@ def _read_committed(reader: Mapping[str, str]) -> bool:
     return level == "read_committed"
 
 
-def _patience(given: Mapping[str, str]) -> float:
-    timeout_ms = given.get("default.api.timeout.ms")
+def _patience(settings: Mapping[str, str]) -> float:
+    timeout_ms = settings.get("default.api.timeout.ms")
     if timeout_ms is None:
         return DEFAULT_PATIENCE_SECONDS
     if not timeout_ms.isdecimal():

@@ -1,12 +1,12 @@
-"""Encryption and login, between the names of Kafka's Java client and those of librdkafka.
+"""Translate encryption and login settings between Kafka's Java client and librdkafka.
 
-The Java client takes a login as a line of JAAS and certificates as a key store; librdkafka takes
-user, password and PEM files. Both ways of writing are accepted, the other client's is derived, and
-what a user gives for one client explicitly is never overwritten. Sources: Kafka's documentation of
+The Java client expects a login as a JAAS line and certificates as a key store; librdkafka expects
+user, password and PEM files. A user may write either form. This module derives the settings of the
+other client, and never overwrites a setting that the user wrote. Sources: Kafka's documentation of
 ``SslConfigs`` and ``SaslConfigs`` (PEM stores since 2.7), librdkafka's ``CONFIGURATION.md``.
 
-Rejected: to convert a JKS store on the driver. It needs a Java or a crypto library for one call,
-and would put private keys into a temporary file.
+Rejected: to convert a JKS store on the driver. That needs Java or a crypto library for one call,
+and would write private keys to a temporary file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lakeingest.errors import ConfigError
 from lakeingest.jaas import jaas_options, unquoted
 
 _SECRET = re.compile(r"password|secret|jaas|token$|\.pem$|\.key$|keystore\.key|certificate")
-# Known to librdkafka only; Java's client would warn about each of them.
+# Only librdkafka knows these settings; Java's client would warn about each of them.
 _DRIVER_ONLY = frozenset(
     {
         "broker.address.family",
@@ -58,7 +58,7 @@ _LOGIN_MODULES = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 _JAAS = re.compile(r"\s*(?P<module>[\w.$]+)\s+\w+\s*(?P<options>.*?);?\s*", re.DOTALL)
-# Which option of which login module is which setting of librdkafka.
+# librdkafka's setting for each option of each login module.
 _JAAS_TO_DRIVER = {
     "PlainLoginModule": {"username": "sasl.username", "password": "sasl.password"},
     "ScramLoginModule": {"username": "sasl.username", "password": "sasl.password"},
@@ -83,51 +83,54 @@ class Security:
 
 
 def is_security(key: str) -> bool:
-    """Return whether ``key`` is about encryption or login (or known to librdkafka only)."""
+    """Return whether ``key`` is about encryption or login (or only librdkafka knows it)."""
     return key.startswith(("ssl.", "sasl.")) or key in _DRIVER_ONLY
 
 
 def redact(text: str, settings: Iterable[Mapping[str, str]]) -> str:
     """Return ``text`` with the values of secret settings replaced by ``***``."""
-    secrets = {v for some in settings for k, v in some.items() if v and _SECRET.search(k)}
-    # Longest first: one secret may contain another, as a JAAS line contains its password.
+    secrets = {v for mapping in settings for k, v in mapping.items() if v and _SECRET.search(k)}
+    # Replace the longest first: one secret may contain another, as a JAAS line contains a password.
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
     return text
 
 
-def translate(given: Mapping[str, str]) -> Security:
-    """Return the security settings of both clients out of the user's.
+def translate(settings: Mapping[str, str]) -> Security:
+    """Return the security settings of both clients, derived from the user's settings.
 
     Raises:
-        ConfigError: A setting has no equal for the other client; says which and the way out.
+        ConfigError: A setting has no equivalent for the other client. The message names the setting
+            and the remedy.
     """
-    own = {key: value for key, value in given.items() if is_security(key)}
-    reader = {key: value for key, value in own.items() if key not in _DRIVER_ONLY}
-    driver = {key: value for key, value in own.items() if key in _DRIVER_ONLY | _SHARED}
+    security_settings = {key: value for key, value in settings.items() if is_security(key)}
+    reader = {key: value for key, value in security_settings.items() if key not in _DRIVER_ONLY}
+    driver = {
+        key: value for key, value in security_settings.items() if key in _DRIVER_ONLY | _SHARED
+    }
     if driver.get("ssl.endpoint.identification.algorithm") == "":
         # The Java client writes "do not compare host names" as an empty value.
         driver["ssl.endpoint.identification.algorithm"] = "none"
-    mechanism = own.get("sasl.mechanism") or own.get("sasl.mechanisms")
+    mechanism = security_settings.get("sasl.mechanism") or security_settings.get("sasl.mechanisms")
     if mechanism:
         driver.pop("sasl.mechanisms", None)
         reader["sasl.mechanism"] = driver["sasl.mechanism"] = mechanism
-    _login(own, mechanism or "", reader, driver)
-    _trust(own, reader, driver)
-    _identity(own, reader, driver)
+    _login(security_settings, mechanism or "", reader, driver)
+    _trust(security_settings, reader, driver)
+    _identity(security_settings, reader, driver)
     return Security(reader, driver)
 
 
 def _login(
-    own: Mapping[str, str],
+    settings: Mapping[str, str],
     mechanism: str,
     reader: MutableMapping[str, str],
     driver: MutableMapping[str, str],
 ) -> None:
-    jaas = own.get("sasl.jaas.config")
+    jaas = settings.get("sasl.jaas.config")
     if jaas is not None:
-        _read_jaas(jaas, own, driver)
-    elif "sasl.username" in own:
+        _read_jaas(jaas, settings, driver)
+    elif "sasl.username" in settings:
         module = _LOGIN_MODULES.get(mechanism)
         if module is None:
             message = (
@@ -135,12 +138,15 @@ def _login(
                 f"{', '.join(_LOGIN_MODULES)}, it is {mechanism!r}."
             )
             raise ConfigError(message)
-        user, password = _quoted(own["sasl.username"]), _quoted(own.get("sasl.password", ""))
+        user, password = (
+            _quoted(settings["sasl.username"]),
+            _quoted(settings.get("sasl.password", "")),
+        )
         reader["sasl.jaas.config"] = f"{module} required username={user} password={password};"
 
 
-def _read_jaas(jaas: str, own: Mapping[str, str], driver: MutableMapping[str, str]) -> None:
-    if any(key in own for key in ("sasl.username", "sasl.oauthbearer.method")):
+def _read_jaas(jaas: str, settings: Mapping[str, str], driver: MutableMapping[str, str]) -> None:
+    if any(key in settings for key in ("sasl.username", "sasl.oauthbearer.method")):
         return
     parsed = _JAAS.fullmatch(jaas)
     module = parsed["module"].rpartition(".")[2] if parsed else "unreadable text"
@@ -160,51 +166,51 @@ def _read_jaas(jaas: str, own: Mapping[str, str], driver: MutableMapping[str, st
 
 
 def _trust(
-    own: Mapping[str, str], reader: MutableMapping[str, str], driver: MutableMapping[str, str]
+    settings: Mapping[str, str], reader: MutableMapping[str, str], driver: MutableMapping[str, str]
 ) -> None:
-    """Which authorities sign the broker's certificate."""
-    if "ssl.truststore.certificates" in own:
-        driver.setdefault("ssl.ca.pem", own["ssl.truststore.certificates"])
-    elif _TRUST_STORE in own:
-        kind = own.get("ssl.truststore.type", "JKS")
+    """Translate the authorities that sign the broker's certificate."""
+    if "ssl.truststore.certificates" in settings:
+        driver.setdefault("ssl.ca.pem", settings["ssl.truststore.certificates"])
+    elif _TRUST_STORE in settings:
+        kind = settings.get("ssl.truststore.type", "JKS")
         if kind.upper() == "PEM":
-            driver.setdefault("ssl.ca.location", own[_TRUST_STORE])
-        elif not {"ssl.ca.location", "ssl.ca.pem"} & own.keys():
+            driver.setdefault("ssl.ca.location", settings[_TRUST_STORE])
+        elif not {"ssl.ca.location", "ssl.ca.pem"} & settings.keys():
             raise _no_equal(_TRUST_STORE, kind, "ssl.ca.location")
-    elif "ssl.ca.location" in own:
+    elif "ssl.ca.location" in settings:
         reader["ssl.truststore.type"] = "PEM"
-        reader[_TRUST_STORE] = own["ssl.ca.location"]
-    elif "ssl.ca.pem" in own:
+        reader[_TRUST_STORE] = settings["ssl.ca.location"]
+    elif "ssl.ca.pem" in settings:
         reader["ssl.truststore.type"] = "PEM"
-        reader["ssl.truststore.certificates"] = own["ssl.ca.pem"]
+        reader["ssl.truststore.certificates"] = settings["ssl.ca.pem"]
 
 
 def _identity(
-    own: Mapping[str, str], reader: MutableMapping[str, str], driver: MutableMapping[str, str]
+    settings: Mapping[str, str], reader: MutableMapping[str, str], driver: MutableMapping[str, str]
 ) -> None:
-    """The certificate that the client shows to the broker."""
-    if "ssl.keystore.key" in own:
-        driver.setdefault("ssl.key.pem", own["ssl.keystore.key"])
-        driver.setdefault("ssl.certificate.pem", own.get("ssl.keystore.certificate.chain", ""))
-    elif _KEY_STORE in own:
-        path, kind = own[_KEY_STORE], own.get("ssl.keystore.type", "JKS")
-        if {"ssl.key.location", "ssl.key.pem"} & own.keys():
+    """Translate the certificate that the client shows to the broker."""
+    if "ssl.keystore.key" in settings:
+        driver.setdefault("ssl.key.pem", settings["ssl.keystore.key"])
+        driver.setdefault("ssl.certificate.pem", settings.get("ssl.keystore.certificate.chain", ""))
+    elif _KEY_STORE in settings:
+        path, kind = settings[_KEY_STORE], settings.get("ssl.keystore.type", "JKS")
+        if {"ssl.key.location", "ssl.key.pem"} & settings.keys():
             return
         if kind.upper() == "PEM":
-            # Java's PEM store is one file with key and chain; librdkafka reads each out of it.
+            # Java's PEM store is one file with key and chain; librdkafka reads both from it.
             driver.setdefault("ssl.key.location", path)
             driver.setdefault("ssl.certificate.location", path)
         elif kind.upper() == "PKCS12":
             driver[_KEY_STORE] = path
-            driver["ssl.keystore.password"] = own.get("ssl.keystore.password", "")
+            driver["ssl.keystore.password"] = settings.get("ssl.keystore.password", "")
         else:
             raise _no_equal(_KEY_STORE, kind, "ssl.key.location")
-    elif "ssl.key.pem" in own:
+    elif "ssl.key.pem" in settings:
         reader["ssl.keystore.type"] = "PEM"
-        reader["ssl.keystore.key"] = own["ssl.key.pem"]
-        reader["ssl.keystore.certificate.chain"] = own.get("ssl.certificate.pem", "")
-    elif "ssl.key.location" in own:
-        if own.get("ssl.certificate.location") != own["ssl.key.location"]:
+        reader["ssl.keystore.key"] = settings["ssl.key.pem"]
+        reader["ssl.keystore.certificate.chain"] = settings.get("ssl.certificate.pem", "")
+    elif "ssl.key.location" in settings:
+        if settings.get("ssl.certificate.location") != settings["ssl.key.location"]:
             message = (
                 "'ssl.key.location' and 'ssl.certificate.location' are two files; Spark's client "
                 "reads one. Put key and certificate chain into one PEM file, and name it by "
@@ -212,7 +218,7 @@ def _identity(
             )
             raise ConfigError(message)
         reader["ssl.keystore.type"] = "PEM"
-        reader[_KEY_STORE] = own["ssl.key.location"]
+        reader[_KEY_STORE] = settings["ssl.key.location"]
 
 
 def _no_equal(key: str, kind: str, instead: str) -> ConfigError:

@@ -1,8 +1,8 @@
-"""What every source of records offers: topics, watermarks and explicit offset ranges.
+"""Define the contract of a source of records: topics, watermarks and explicit offset ranges.
 
-The rejected way is Spark Structured Streaming with its checkpoint: progress would live beside the
-lake instead of in it, a batch could not be bounded by whole source transactions, and a run could
-not read an old range again after a crash. Explicit half-open ranges make every read repeatable.
+The rejected way is Spark Structured Streaming with its checkpoint. Progress would live beside the
+lake instead of in it, a batch could not end at a transaction boundary, and a run could not read an
+old range again after a crash. Explicit half-open ranges make every read repeatable.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Watermarks:
 
     Attributes:
         earliest: Offset at which the log begins.
-        high: Offset behind its last record.
-        observed: Whether they are those of the records alone: the log may begin before its first
-            record, and its topic may have more partitions, without a record.
-        topic_id: Kafka's id of the topic, which one that is deleted and made again does not keep;
-            ``None``: the source has no ids.
+        high: Offset after its last record.
+        observed: Whether the bounds come only from the existing records. Then the log may begin
+            before its first record, and the topic may have more partitions, without a record.
+        topic_id: Kafka's id of the topic; a deleted and recreated topic has a new one. ``None``:
+            the source has no ids.
     """
 
     earliest: int
@@ -52,26 +52,26 @@ class OffsetRange:
 
 
 class Source(Protocol):
-    """Records as they lie in the log."""
+    """Access to the records of a log."""
 
     def topics(self) -> tuple[str, ...]:
         """Return the data topics that exist now and match the configuration, sorted.
 
-        The transaction topic is not among them.
+        The result never contains the transaction topic.
         """
 
     def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
-        """Return the bounds of every partition of ``topics`` as they are now.
+        """Return the current bounds of every partition of ``topics``.
 
         Raises:
-            UnavailableError: A topic does not exist or the broker cannot be reached.
+            UnavailableError: A topic does not exist or the broker does not answer.
         """
 
     def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
         """Return the records of ``ranges`` with the columns of ``RECORD``, lazily.
 
-        An empty ``ranges`` gives an empty frame. Records that transactions aborted or compaction
-        removed leave gaps in the offsets; a range below the earliest offset fails when it is read.
+        An empty ``ranges`` gives an empty frame. Aborted transactions and compaction leave gaps in
+        the offsets. A range below the earliest offset fails when an action reads it.
         """
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
-"""Records out of Kafka, in explicit ranges of offsets, by Spark's batch reader.
+"""Read explicit offset ranges from Kafka with Spark's batch reader.
 
-The driver asks the broker which offsets there are (``broker.py``), the planner fixes ranges, and
-Spark's executors fetch exactly these. Rejected: ``subscribe`` or ``subscribePattern``, which would
-settle the partitions a second time, at another moment; Structured Streaming (see ``contract.py``);
-and a Python consumer, which would bring every record through the driver.
+The driver queries the broker for the existing offsets (``broker.py``), the planner fixes ranges,
+and Spark's executors fetch exactly these ranges. Rejected: ``subscribe`` or ``subscribePattern``,
+which would list the partitions a second time, at another moment; Structured Streaming (see
+``contract.py``); and a Python consumer, which would send every record through the driver.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class KafkaSource:
         options: Settings of the Kafka client by the client's own names (no ``kafka.`` before them);
             ``bootstrap.servers`` is required.
         topic_prefix: Debezium's ``topic.prefix``.
-        topics: Data topics that must exist; empty for those that pattern or prefix select.
-        topic_pattern: Regular expression over whole topic names, or None.
-        transaction_topic: The topic of BEGIN and END, or None.
-        retired: Topics that are not read any more.
+        topics: Data topics that must exist; empty: pattern or prefix select the topics.
+        topic_pattern: Regular expression over whole topic names, or ``None``.
+        transaction_topic: The topic of BEGIN and END, or ``None``.
+        retired: Topics that lakeingest no longer reads.
 
     Raises:
-        ConfigError: A setting is missing, cannot be right, or has no equal in one of the clients.
+        ConfigError: A setting is missing or invalid, or one of the clients has no equivalent of it.
         UnavailableError: The package ``confluent-kafka`` is not installed.
     """
 
@@ -65,38 +65,39 @@ class KafkaSource:
 
         Raises:
             UnavailableError: No broker answers, or a listed topic does not exist.
-            AccessError: The broker refuses the login or the question.
+            AccessError: The broker refuses the login or the request.
         """
         return self._rule.select(self._broker.topics(), self._broker.where)
 
     def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
-        """Return the bounds of every partition of ``topics``; up to the last stable offset.
+        """Return the bounds of every partition of ``topics``, see ``Broker.watermarks``.
 
         Raises:
             UnavailableError: No broker answers, or a topic does not exist.
-            AccessError: The broker refuses the login or the question.
+            AccessError: The broker refuses the login or the request.
         """
         return self._broker.watermarks(topics)
 
     def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
         """Return the records of ``ranges`` as ``RECORD``, lazily.
 
-        The bounds are asked for once more, now; what retention removes between now and the action
-        fails in the action (translate it with ``bounds.data_loss_error``).
+        Query the broker for the bounds once more. If retention removes records of a range between
+        this call and the action, the action fails (translate its error with
+        ``bounds.data_loss_error``).
 
         Raises:
-            DataError: The log does not hold a range any more.
+            DataError: The log no longer holds a range.
             UnavailableError: No broker answers, a topic is gone, or Spark has no Kafka connector.
         """
-        wanted = wanted_ranges(ranges)
-        if not wanted:
+        spans = wanted_ranges(ranges)
+        if not spans:
             return self._spark.createDataFrame([], frame_schemas.RECORD)
-        check_retained(wanted, self.watermarks(sorted({span.topic for span in wanted})))
+        check_retained(spans, self.watermarks(sorted({span.topic for span in spans})))
         settings = {f"kafka.{key}": value for key, value in self._options.reader.items()}
         settings |= {
-            "assign": _by_topic(wanted, None),
-            "startingOffsets": _by_topic(wanted, "start"),
-            "endingOffsets": _by_topic(wanted, "end"),
+            "assign": _by_topic(spans, None),
+            "startingOffsets": _by_topic(spans, "start"),
+            "endingOffsets": _by_topic(spans, "end"),
             "includeHeaders": "true",
             "failOnDataLoss": "true",
         }
@@ -128,15 +129,15 @@ def _open_broker(options: ClientOptions) -> Broker:
     return Broker(options)
 
 
-def _by_topic(wanted: Sequence[OffsetRange], bound: str | None) -> str:
-    """Return the JSON that Spark's reader wants: partitions per topic, or offsets per partition."""
+def _by_topic(spans: Sequence[OffsetRange], bound: str | None) -> str:
+    """Return the JSON for Spark's reader: partitions per topic, or offsets per partition."""
     if bound is None:
-        listed: dict[str, list[int]] = {}
-        for span in wanted:
-            listed.setdefault(span.topic, []).append(span.partition)
-        return json.dumps(listed)
+        partitions: dict[str, list[int]] = {}
+        for span in spans:
+            partitions.setdefault(span.topic, []).append(span.partition)
+        return json.dumps(partitions)
     offsets: dict[str, dict[str, int]] = {}
-    for span in wanted:
+    for span in spans:
         offset = span.start if bound == "start" else span.end
         offsets.setdefault(span.topic, {})[str(span.partition)] = offset
     return json.dumps(offsets)

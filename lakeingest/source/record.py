@@ -1,9 +1,10 @@
-"""The one place where a source's frame takes on the exact shape that ``decode/`` is promised.
+"""Give a source's frame the exact schema that ``decode/`` expects.
 
-Spark's readers declare every column nullable. Rejected: to rebuild the frame with the wanted
-schema, which goes through an RDD and so not through Spark Connect; and to leave it nullable, so
-that the stages' input and output types could no longer be compared. ``coalesce`` with a value that
-never occurs tells the analyser that a column is never null, and costs nothing that can be measured.
+Spark's readers declare every column nullable. Rejected: to rebuild the frame with the required
+schema; that needs an RDD, which Spark Connect does not have. Also rejected: to leave the columns
+nullable; a test could then no longer compare the output type of one stage with the input type of
+the next. ``coalesce`` with a value that never occurs makes the analyser treat a column as NOT NULL.
+It has no measurable cost.
 """
 
 from __future__ import annotations

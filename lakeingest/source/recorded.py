@@ -1,19 +1,19 @@
-"""Records out of a folder: the same contract as Kafka, without a broker.
+"""Read records from a folder: the same contract as Kafka, without a broker.
 
-A recorded log makes the quickstart, the tests and a report of a fault run anywhere. Format: one
-gzip file of JSON lines per topic, ``topics/<topic>.jsonl.gz``; ``p`` partition, ``o`` offset,
-``ts`` milliseconds, ``k`` key, ``v`` value, ``h`` headers as ``[name, value]``. Keys and values are
-text, ``null``, or ``{"b64": "…"}`` for bytes that are no UTF-8; a text that itself has exactly this
-shape must be written as bytes, too. ``manifest.json`` may name partitions and first and last
-offsets, so that nothing need be scanned to know the bounds.
+With a recorded log the quickstart, the tests and a fault report run anywhere. Format: one gzip file
+of JSON lines per topic, ``topics/<topic>.jsonl.gz``; ``p`` partition, ``o`` offset, ``ts``
+milliseconds, ``k`` key, ``v`` value, ``h`` headers as ``[name, value]``. Keys and values are text,
+JSON's ``null``, or ``{"b64": "…"}`` for bytes that are no UTF-8. A text of exactly this form must
+also be written as bytes. ``manifest.json`` may name partitions and first and last offsets, so that
+the bounds need no scan.
 
-Rejected: parsing each line with ``from_json`` over a text source, which would tell a text of the
-``b64`` shape from bytes, took 3.1 s instead of 1.5 s for 240,000 records (pg-bench, two cores).
-Rejected: one frame per topic and a union, where every small topic costs a task; one scan lets Spark
-pack small files together. A gzip file cannot be split: one topic is read by one task.
+Rejected: to parse each line with ``from_json`` over a text source. It would distinguish a text of
+the ``b64`` form from bytes, but took 3.1 s instead of 1.5 s for 240,000 records (pg-bench, two
+cores). Rejected: one frame per topic and a union. Every small topic then costs a task; one scan
+lets Spark pack small files together. Spark cannot split a gzip file: one task reads one topic.
 
-Rejected: listing with ``pathlib``, which would know local folders only; Spark lists whatever it can
-read, and never opens the files for it.
+Rejected: to list the files with ``pathlib``, which knows only local folders. Spark lists whatever
+it can read, and does not open the files to list them.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ _BYTES = r'^\{\s*"b64"\s*:\s*"[A-Za-z0-9+/=]*"\s*\}$'
 class RecordedSource:
     """A folder in the recordings format as a ``contract.Source``.
 
-    A recording is finished: the folder is looked at once per instance, and open a new one to see
-    a changed folder.
+    A recording does not change: an instance lists the folder only once. To see a changed folder,
+    open a new instance.
 
     Args:
         spark: Session that lists and reads the folder.
-        path: The folder that holds ``topics/``; anything that Spark can read.
+        path: The folder that holds ``topics/``; any path that Spark can read.
         topic_prefix: Debezium's ``topic.prefix``.
-        topics: Data topics that must exist; empty for those that pattern or prefix select.
-        topic_pattern: Regular expression over whole topic names, or None.
-        transaction_topic: The topic of BEGIN and END, or None.
-        retired: Topics that are not read any more.
+        topics: Data topics that must exist; empty: pattern or prefix select the topics.
+        topic_pattern: Regular expression over whole topic names, or ``None``.
+        transaction_topic: The topic of BEGIN and END, or ``None``.
+        retired: Topics that lakeingest no longer reads.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class RecordedSource:
         transaction_topic: str | None = None,
         retired: tuple[str, ...] = (),
     ) -> None:
-        """Remember the folder; nothing is read yet."""
+        """Store the folder's path without reading anything yet."""
         self._spark = spark
         self._path = path.rstrip("/")
         self._rule = TopicRule(topic_prefix, topics, topic_pattern, transaction_topic, retired)
@@ -77,28 +77,28 @@ class RecordedSource:
         """Return the data topics of the folder, sorted.
 
         Raises:
-            ConfigError: The path stands for more than one recording.
-            UnavailableError: The folder is not there, or a listed topic is not in it.
+            ConfigError: The path matches more than one recording.
+            UnavailableError: The folder does not exist, or a listed topic is not in it.
         """
         return self._rule.select(self._files.keys(), self._where)
 
     def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
         """Return the bounds of every partition of ``topics``.
 
-        They come from ``manifest.json`` where it describes the file as it lies there (its size in
-        bytes is the same), else from one pass over the partition and offset of each line
+        They come from ``manifest.json`` if it describes the present file (the size in bytes is the
+        same). Otherwise one pass over the partition and offset of each line finds them
         (``Watermarks.observed``).
 
         Raises:
-            UnavailableError: The folder or a topic is not there.
+            UnavailableError: The folder or a topic does not exist.
         """
         for topic in topics:
             if topic not in self._files:
                 raise missing_topic(topic, self._files, self._where)
-        self._scan([topic for topic in topics if topic not in self._known])
+        self._scan([topic for topic in topics if topic not in self._manifest_bounds])
         bounds: dict[TopicPartition, Watermarks] = {}
         for topic in topics:
-            bounds |= self._known.get(topic) or self._scanned[topic]
+            bounds |= self._manifest_bounds.get(topic) or self._scanned[topic]
         return bounds
 
     def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
@@ -106,16 +106,16 @@ class RecordedSource:
 
         Raises:
             DataError: A range is not within the recorded offsets.
-            UnavailableError: The folder or a topic is not there.
+            UnavailableError: The folder or a topic does not exist.
         """
-        wanted = wanted_ranges(ranges)
-        if not wanted:
+        spans = wanted_ranges(ranges)
+        if not spans:
             return self._spark.createDataFrame([], frame_schemas.RECORD)
-        topics = sorted({span.topic for span in wanted})
-        check_retained(wanted, self.watermarks(topics))
+        topics = sorted({span.topic for span in spans})
+        check_retained(spans, self.watermarks(topics))
         return as_record(
             self._lines(topics)
-            .where(_selected(wanted))
+            .where(_in_spans(spans))
             .select(
                 "topic",
                 F.col("p").alias("partition"),
@@ -132,10 +132,10 @@ class RecordedSource:
 
     @cached_property
     def _files(self) -> dict[str, tuple[str, int]]:
-        """Topic -> path as Spark names it and size in bytes."""
+        """Map from topic to the file's path, as Spark names it, and its size in bytes."""
         try:
             # A binaryFile scan that selects neither content nor time only lists the folder.
-            found = (
+            rows = (
                 self._spark.read.format("binaryFile")
                 .option("pathGlobFilter", f"*{_ENDING}")
                 .load(f"{self._path}/topics")
@@ -149,7 +149,7 @@ class RecordedSource:
             )
             raise UnavailableError(message) from error
         files: dict[str, tuple[str, int]] = {}
-        for path, length in sorted(found):
+        for path, length in sorted(rows):
             topic = path.rpartition("/")[2].removesuffix(_ENDING)
             if topic in files:
                 message = (
@@ -162,27 +162,27 @@ class RecordedSource:
         return files
 
     @cached_property
-    def _known(self) -> dict[str, dict[TopicPartition, Watermarks]]:
-        """Bounds by topic as far as the manifest describes the files that lie there."""
+    def _manifest_bounds(self) -> dict[str, dict[TopicPartition, Watermarks]]:
+        """Bounds by topic, for the topics whose present file the manifest describes."""
         try:
             text = self._spark.read.text(f"{self._path}/manifest.json", wholetext=True).first()
-            described = json.loads(text[0])["topics"] if text else {}
+            entries = json.loads(text[0])["topics"] if text else {}
         except (AnalysisException, ValueError, KeyError, TypeError):
-            # The manifest is a short cut; without one the files themselves are asked.
+            # The manifest only saves time; without one, ``watermarks`` scans the files.
             return {}
         return {
             topic: bounds
             for topic, (_, size) in self._files.items()
-            if (bounds := _described(topic, described.get(topic), size))
+            if (bounds := _entry_bounds(topic, entries.get(topic), size))
         }
 
     def _lines(self, topics: Sequence[str]) -> DataFrame:
         lines = (
             self._spark.read.schema(_LINE)
-            # A line that cannot be read must stop the run; the default would make it nulls.
+            # An unreadable line must stop the run; Spark's default would turn it into NULLs.
             .option("mode", "FAILFAST")
             .option("lineSep", "\n")
-            # Jackson's bound of 20,000,000 characters is below what a column may hold.
+            # Jackson's limit of 20,000,000 characters is smaller than the largest column value.
             .option("maxStringLen", 2**31 - 1)
             .json([self._files[topic][0] for topic in topics])
         )
@@ -192,23 +192,23 @@ class RecordedSource:
         )
 
     def _scan(self, topics: Sequence[str]) -> None:
-        missing = [topic for topic in topics if topic not in self._scanned]
-        if not missing:
+        unscanned = [topic for topic in topics if topic not in self._scanned]
+        if not unscanned:
             return
-        bounds: dict[str, dict[TopicPartition, Watermarks]] = {topic: {} for topic in missing}
-        summary = self._lines(missing).groupBy("topic", "p").agg(F.min("o"), F.max("o"))
+        bounds: dict[str, dict[TopicPartition, Watermarks]] = {topic: {} for topic in unscanned}
+        summary = self._lines(unscanned).groupBy("topic", "p").agg(F.min("o"), F.max("o"))
         for topic, partition, first, last in summary.collect():
             if partition is None or first is None or last is None:
                 message = f"{self._files[topic][0]} has lines without partition (p) or offset (o)."
                 raise DataError(message)
             bounds[topic][TopicPartition(topic, partition)] = Watermarks(first, last + 1, True)
-        for topic, found in bounds.items():
-            # An empty file still is a topic, and a topic has at least one partition.
-            self._scanned[topic] = found or {TopicPartition(topic, 0): Watermarks(0, 0, True)}
+        for topic, watermarks in bounds.items():
+            # An empty file is still a topic, and a topic has at least one partition.
+            self._scanned[topic] = watermarks or {TopicPartition(topic, 0): Watermarks(0, 0, True)}
 
 
-def _described(topic: str, entry: Any, size: int) -> dict[TopicPartition, Watermarks]:
-    """Return the bounds in a manifest's entry, nothing if it is of another file or unreadable."""
+def _entry_bounds(topic: str, entry: Any, size: int) -> dict[TopicPartition, Watermarks]:
+    """Return the bounds in a manifest's entry; empty if it describes another file or is invalid."""
     try:
         if entry["gz_bytes"] != size:
             return {}
@@ -222,23 +222,23 @@ def _described(topic: str, entry: Any, size: int) -> dict[TopicPartition, Waterm
         return {}
 
 
-def _selected(wanted: Sequence[OffsetRange]) -> Column:
-    topics = sorted({span.topic for span in wanted})
-    inside = reduce(or_, (_within(topic, wanted) for topic in topics))
-    # A null comparison would drop the line in silence.
-    placed = F.col("p").isNotNull() & F.col("o").isNotNull()
+def _in_spans(spans: Sequence[OffsetRange]) -> Column:
+    topics = sorted({span.topic for span in spans})
+    in_span = reduce(or_, (_in_topic_spans(topic, spans) for topic in topics))
+    # A comparison with NULL would silently drop the line.
+    has_place = F.col("p").isNotNull() & F.col("o").isNotNull()
     text = "A line without partition (p) or offset (o) in the recorded topic "
-    unplaced = F.raise_error(F.concat(F.lit(text), "topic")).cast("boolean")
-    return F.when(placed, inside).otherwise(unplaced)
+    no_place = F.raise_error(F.concat(F.lit(text), "topic")).cast("boolean")
+    return F.when(has_place, in_span).otherwise(no_place)
 
 
-def _within(topic: str, wanted: Sequence[OffsetRange]) -> Column:
-    spans = (
+def _in_topic_spans(topic: str, spans: Sequence[OffsetRange]) -> Column:
+    conditions = (
         (F.col("p") == span.partition) & (F.col("o") >= span.start) & (F.col("o") < span.end)
-        for span in wanted
+        for span in spans
         if span.topic == topic
     )
-    return (F.col("topic") == topic) & reduce(or_, spans)
+    return (F.col("topic") == topic) & reduce(or_, conditions)
 
 
 def _as_bytes(text: Column) -> Column:

@@ -1,15 +1,15 @@
-"""Which of the existing topics carry row changes of the pipeline.
+"""Select the existing topics that carry row changes of the pipeline.
 
-The rejected way is to hand the prefix or the pattern to Spark's ``subscribePattern``: it would also
-take in the transaction topic, the schema-change topic and heartbeats, whose records are no changes
-of rows, and a listed topic with a typing error would be an empty frame instead of an error. Here
-the names are settled once, before a range is planned, by the same rule for every kind of source.
+The rejected way is to pass the prefix or the pattern to Spark's ``subscribePattern``. It would also
+read the transaction topic, the schema-change topic and heartbeats, whose records are no changes of
+rows. A misspelt topic in the list would give an empty frame instead of an error. This module
+selects the names once, before a range is planned, by the same rule for every kind of source.
 
-Topics that do not begin with the prefix are refused, listed or matched by a pattern: which tables a
-transaction touched, and which a lake holds, is told by the topics' names without the prefix, so
-that a topic renamed on its way would switch counting off without a word.
+A topic that does not begin with the prefix is refused, whether the list or the pattern selects it.
+The topic's name without the prefix says which tables a transaction touched and which tables a lake
+holds. So a topic that a router renamed would silently switch counting off.
 
-What is never a data topic: the transaction topic; the bare ``<prefix>`` (the schema changes of
+These are never data topics: the transaction topic; the bare ``<prefix>`` (the schema changes of
 MySQL, MariaDB, SQL Server and Oracle connectors); names that start with ``__`` (Kafka's own and
 Debezium's heartbeats, ``__debezium-heartbeat.<prefix>``).
 """
@@ -24,10 +24,10 @@ from difflib import get_close_matches
 from lakeingest.errors import ConfigError, UnavailableError
 
 INTERNAL = "__"
-"""Start of the names of topics that Kafka and Debezium keep for themselves."""
+"""Prefix of the names that Kafka and Debezium use for internal topics."""
 
 _SHOWN = 3
-"""Names of topics that a message shows."""
+"""How many topic names a message shows at most."""
 
 
 class MissingTopicError(UnavailableError):
@@ -35,24 +35,26 @@ class MissingTopicError(UnavailableError):
 
 
 def nearest(name: str, existing: Iterable[str]) -> str:
-    """Return a clause that names the existing topics most like ``name``, or that there are none."""
+    """Return a clause that names the existing topics nearest to ``name``, or says none exists."""
     names = sorted(topic for topic in existing if not topic.startswith(INTERNAL))
     if not names:
         return "no topic exists there"
-    close = get_close_matches(name, names, n=_SHOWN, cutoff=0.5)
-    shown = close or names[:_SHOWN]
-    more = "" if close or len(names) <= len(shown) else f" and {len(names) - len(shown)} more"
-    listed = ", ".join(repr(topic) for topic in shown)
-    return f"{'nearest' if close else 'existing'}: {listed}{more}"
+    matches = get_close_matches(name, names, n=_SHOWN, cutoff=0.5)
+    examples = matches or names[:_SHOWN]
+    more = (
+        "" if matches or len(names) <= len(examples) else f" and {len(names) - len(examples)} more"
+    )
+    text = ", ".join(repr(topic) for topic in examples)
+    return f"{'nearest' if matches else 'existing'}: {text}{more}"
 
 
 @dataclass(frozen=True)
 class TopicRule:
-    """What the configuration says about topics.
+    """The settings that select topics.
 
     Attributes:
-        prefix: Debezium's ``topic.prefix``; every data topic begins with it. May be empty when
-            topics or a pattern are given.
+        prefix: Debezium's ``topic.prefix``; every data topic begins with it. May be empty if
+            ``listed`` or ``pattern`` is set.
         listed: Topics that must exist. With them or a pattern the prefix selects nothing.
         pattern: Regular expression that must match the whole name of a topic.
         transaction_topic: The topic of BEGIN and END; never a data topic.
@@ -70,33 +72,34 @@ class TopicRule:
 
         Args:
             existing: Names of all topics of the source.
-            where: The source as it stands in a message, such as ``broker kafka:9092``.
+            where: The source's name for messages, such as ``broker kafka:9092``.
 
         Raises:
             ConfigError: The pattern is no regular expression, nothing selects topics, or one of
                 them does not begin with the prefix.
-            UnavailableError: A listed topic does not exist, or no topic is selected at all.
+            UnavailableError: A listed topic does not exist, or the rule selects no topic.
         """
         listed = [name for name in self.listed if name not in self.retired]
         for name in listed:
             if name not in existing:
                 raise missing_topic(name, existing, where)
-        never = {self.transaction_topic, *self.retired}
-        chosen = {*listed, *filter(self._selected, existing)} - never
-        if not chosen:
-            wanted = (
+        excluded = {self.transaction_topic, *self.retired}
+        selected = {*listed, *filter(self._matches, existing)} - excluded
+        if not selected:
+            criterion = (
                 f"matches {self.pattern!r}" if self.pattern else f"starts with '{self.prefix}.'"
             )
             message = (
-                f"No data topic of {where} {wanted}; {nearest(self.prefix, existing)}. Check the "
-                "topic prefix, list or pattern, and that the connector has written its first event."
+                f"No data topic of {where} {criterion}; {nearest(self.prefix, existing)}. Check "
+                "the topic prefix, list or pattern, and that the connector has written its first "
+                "event."
             )
             raise UnavailableError(message)
-        self._refuse_outside(sorted(chosen))
-        return tuple(sorted(chosen))
+        self._refuse_outside(sorted(selected))
+        return tuple(sorted(selected))
 
-    def _refuse_outside(self, chosen: Sequence[str]) -> None:
-        outside = [topic for topic in chosen if not topic.startswith(f"{self.prefix}.")]
+    def _refuse_outside(self, topics: Sequence[str]) -> None:
+        outside = [topic for topic in topics if not topic.startswith(f"{self.prefix}.")]
         if self.prefix and outside:
             more = f" and {len(outside) - _SHOWN} more" if len(outside) > _SHOWN else ""
             message = (
@@ -107,7 +110,7 @@ class TopicRule:
             )
             raise ConfigError(message)
 
-    def _selected(self, topic: str) -> bool:
+    def _matches(self, topic: str) -> bool:
         if topic.startswith(INTERNAL) or topic == self.prefix:
             return False
         if self.pattern is not None:
@@ -125,7 +128,7 @@ class TopicRule:
 
 
 def missing_topic(name: str, existing: Iterable[str], where: str) -> MissingTopicError:
-    """Return the error for a topic that does not exist; it names the nearest one that does."""
+    """Return the error for a missing topic; it names the nearest existing topic."""
     return MissingTopicError(
         f"Topic {name!r} does not exist in {where}; {nearest(name, existing)}. Debezium creates "
         "the topic of a table with its first event: check the name, or that the connector runs."

@@ -1,25 +1,26 @@
-"""Transactions whose rows share one place of the log, though a place is one rows event.
+"""Detect compressed transactions: several rows events at one place of the log.
 
-A rows event of a binlog has a ``pos`` and numbers its rows from 0; two of one transaction never
-have the same ``pos``, unless the server compressed the transaction (``envelope/compressed.py``
-argues why its rows then cannot be ordered). What one rows event may hold is little: inserts, or
-deletes, or updates, a change of the key among these being a delete and a create of one number. So
-all rows of a table at one place are of one rows event, or tell that they are not:
+A place in a binlog belongs to one rows event. The event has a ``pos`` and numbers its rows from 0;
+two rows events of one transaction never have the same ``pos``, unless the server compressed the
+transaction (``envelope/compressed.py`` argues why its rows then have no order). One rows event
+holds only inserts, or only deletes, or only updates; an update that changes the key is a delete and
+a create with one number. So the rows of a table at one place come from several rows events if
 
-* more events, a key change counted once, than the highest number has room for;
-* creates and deletes, but not as many of one as of the other;
-* as many, of the same keys: a key is not changed into itself.
+* there are more events, a key change counted once, than the highest number allows;
+* there are creates and deletes, but not as many of one as of the other;
+* there are as many, of the same keys: no row's key changes into itself.
 
-Only whole transactions are judged, of which END has counted every row: with fewer rows any of this
-may be because the rest is under way. A transaction that a connector sent in two parts is left
-alone; the next one tells. And one row that one incarnation counted twice, always.
+Only whole transactions are judged, whose rows END has all counted: with fewer rows, each of these
+signs may come from the rows that are still missing. A transaction that a connector sent in two
+parts is skipped; the next transaction will show it. A row that one incarnation counted twice is
+always a sign.
 
-What is found is a sign, not every compressed transaction. One rows event per transaction is in
-order, compressed or not, and where statements follow one another in a transaction the first
-transactions show it. With ``skip.messages.without.change`` a gap in the numbers may hide it.
+The check does not find every compressed transaction. If a transaction has one rows event, it is in
+order, compressed or not. If transactions have several statements, the first of them show it. With
+``skip.messages.without.change`` a gap in the numbers may hide the sign.
 
-The rejected way is to look at each key where changes are folded: it finds what does harm and
-nothing else, and compares every change of every pipeline once more.
+Rejected: to check each key where changes are folded. That finds only the harmful transactions, but
+compares every change of every pipeline once more.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SHARED_PLACE = "several statements at one place of the log"
 
 
 def judged(rows: DataFrame, counts: DataFrame, too_few: str) -> DataFrame:
-    """Count as ``completeness.shortfalls`` does, and look at how the rows lie.
+    """Count as ``completeness.shortfalls`` does, and check the places of the rows.
 
     Args:
         rows: ``assigned(transactional(changes))`` with ``INSIDE``.
@@ -41,11 +42,12 @@ def judged(rows: DataFrame, counts: DataFrame, too_few: str) -> DataFrame:
         too_few: The reason of a transaction that lacks rows.
 
     Returns:
-        ``end_offset``, ``collection``, ``expected``, ``found``, ``reason`` of those in the way.
+        ``end_offset``, ``collection``, ``expected``, ``found``, ``reason`` of the transactions that
+        lack rows or are compressed.
     """
     number = F.lit(None).cast("bigint")
     side = F.when(F.col("op") == "c", 1).when(F.col("op") == "d", -1).otherwise(0)
-    there = rows.where(F.col("end_offset").isNotNull()).select(
+    row_columns = rows.where(F.col("end_offset").isNotNull()).select(
         "end_offset",
         "collection",
         "identity",
@@ -56,7 +58,7 @@ def judged(rows: DataFrame, counts: DataFrame, too_few: str) -> DataFrame:
         F.hash("key").cast("bigint").alias("key"),
         F.when(F.col("incarnation").isNotNull(), F.xxhash64("incarnation")).alias("run"),
     )
-    counted = counts.select(
+    end_counts = counts.select(
         "end_offset",
         "collection",
         number.alias("identity"),
@@ -65,8 +67,8 @@ def judged(rows: DataFrame, counts: DataFrame, too_few: str) -> DataFrame:
         *(number.alias(name) for name in ("place", "row", "nth", "side", "key", "run")),
     )
     of_row = (
-        # A row counts once however often it came; by transaction, so that one exchange serves all.
-        there.unionAll(counted)
+        # Count a repeated row once. Partition by transaction, so that one exchange is enough.
+        row_columns.unionAll(end_counts)
         .repartition("end_offset")
         .groupBy("end_offset", "collection", "identity")
         .agg(
@@ -77,14 +79,14 @@ def judged(rows: DataFrame, counts: DataFrame, too_few: str) -> DataFrame:
             F.max("row").alias("row"),
             F.max("side").alias("side"),
             F.max("key").alias("key"),
-            _twice().alias("twice"),
+            _is_two_rows().alias("twice"),
         )
     )
-    seen = of_row.groupBy("end_offset", "collection").agg(
+    by_collection = of_row.groupBy("end_offset", "collection").agg(
         F.count("identity").alias("found"),
         F.sum("expected").alias("expected"),
         F.max("begins").alias("begins"),
-        # All of them told: of a transaction that two versions of Debezium sent, some are not.
+        # Every row must have a place: if two versions of Debezium sent a transaction, some lack it.
         ((F.min("place") == F.max("other")) & (F.count("place") == F.count("identity"))).alias(
             "one_place"
         ),
@@ -94,18 +96,20 @@ def judged(rows: DataFrame, counts: DataFrame, too_few: str) -> DataFrame:
         F.sum(F.col("side") * F.col("key")).alias("keys"),
         F.max("twice").alias("twice"),
     )
-    short = F.col("found") < F.col("expected")
-    whole = (F.col("begins") == 1) & ~short
-    crowded = F.col("twice") | (whole & F.col("one_place") & _not_one_event())
+    is_incomplete = F.col("found") < F.col("expected")
+    is_complete = (F.col("begins") == 1) & ~is_incomplete
+    is_compressed = F.col("twice") | (is_complete & F.col("one_place") & _not_one_event())
     return (
-        seen.withColumn("reason", F.when(crowded, SHARED_PLACE).when(short, too_few))
+        by_collection.withColumn(
+            "reason", F.when(is_compressed, SHARED_PLACE).when(is_incomplete, too_few)
+        )
         .where(F.col("reason").isNotNull())
         .select("end_offset", "collection", "expected", "found", "reason")
     )
 
 
-def _twice() -> Column:
-    """Condition: one incarnation counted the row twice; so it is two rows."""
+def _is_two_rows() -> Column:
+    """Return whether one incarnation counted the row twice: then it is two rows."""
     one_run = F.min("run") == F.max("run")
     whole_run = F.count("run") == F.count("nth")
     return one_run & whole_run & (F.min("nth") != F.max("nth"))
@@ -113,7 +117,7 @@ def _twice() -> Column:
 
 def _not_one_event() -> Column:
     creates, deletes = F.col("creates"), F.col("deletes")
-    changed = F.least(creates, deletes)
-    no_room = F.greatest("expected", "found") - changed > F.col("row") + 1
-    mixed = changed > 0
+    key_changes = F.least(creates, deletes)
+    no_room = F.greatest("expected", "found") - key_changes > F.col("row") + 1
+    mixed = key_changes > 0
     return no_room | (mixed & (creates != deletes)) | (mixed & (F.col("keys") == 0))

@@ -1,8 +1,8 @@
 """Cut the complete transactions into batches: whole transactions, in commit order, at least one.
 
-Plain Python over the END summaries (offset and count), because a greedy cut is sequential: the
-rejected way, a running sum in Spark divided by the batch size, makes batches that overshoot by up
-to one transaction or split one that is larger than a batch.
+Plain Python over the END summaries (offset and count), because a greedy cut is sequential.
+Rejected: a running sum in Spark, divided by the batch size. Its batches overshoot by up to one
+transaction, or split a transaction that is larger than a batch.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ class End:
     """Summary of one END.
 
     Attributes:
-        offset: Its offset.
-        events: The rows it counts.
-        position: The position above its rows.
-        begun: Offset of the first BEGIN of its transaction; None: it was read before, or lost.
+        offset: Offset of the END.
+        events: Number of rows that it counts.
+        position: A position above its rows.
+        begun: Offset of the first BEGIN of its transaction; None: an earlier window read it, or it
+            is lost.
     """
 
     offset: int
@@ -45,12 +46,12 @@ class Cut:
 
 
 def read_past(ends: Sequence[AnyEnd], passed: str | None) -> list[AnyEnd]:
-    """Return the transactions before the first one that some partition was not read past.
+    """Return the transactions before the first one that a partition is not read past.
 
     Args:
         ends: Transactions in commit order.
-        passed: Lowest of the partitions' highest positions among those not read to their high
-            watermark; null when all were.
+        passed: Over the partitions that are not read to their high watermark: the lowest of their
+            highest positions. None: all partitions are read to it.
     """
     if passed is None:
         return list(ends)
@@ -60,15 +61,15 @@ def read_past(ends: Sequence[AnyEnd], passed: str | None) -> list[AnyEnd]:
 def first_passing(
     ends: Sequence[AnyEnd], begun: int | None = None, row: str | None = None
 ) -> AnyEnd | None:
-    """Return the first END that passes a transaction without one; null: none does.
+    """Return the first END that passes a transaction without END; None: no END does.
 
-    Connectors send one transaction after another, so an END behind the BEGIN of an open one, or
-    above a row that has no END, is a later transaction's.
+    Connectors send one transaction after another. So an END behind the BEGIN of an open
+    transaction, or above a row without END, belongs to a later transaction.
 
     Args:
-        ends: Transactions in commit order, none of which was released before.
-        begun: Offset of the BEGIN of the transaction without END; null: none was read.
-        row: Position of its first row, compared with ``End.position``; null: none was read.
+        ends: Transactions in commit order, none of them released before.
+        begun: Offset of the BEGIN of the transaction without END; None: no BEGIN was read.
+        row: Position of its first row, to compare with ``End.position``; None: no row was read.
     """
     passing = (
         end
@@ -79,10 +80,11 @@ def first_passing(
 
 
 def first_overtaking(ends: Sequence[AnyEnd]) -> tuple[AnyEnd, AnyEnd] | None:
-    """Return the first END that passes one written later, with that one; None: none does.
+    """Return an END and the later END that it overtakes; None: no END overtakes another.
 
-    The connector was made to send a transaction again whose END was lost. One that begins behind
-    all higher ENDs is of a log that started over instead.
+    The END has the higher position and stands between the other transaction's BEGIN and END. This
+    happens where somebody makes a connector send a transaction again whose END was lost. If a
+    transaction begins behind all higher ENDs, the log started over instead.
 
     Args:
         ends: In the order of their offsets, each transaction once.
@@ -107,34 +109,34 @@ def cut(
 
     Args:
         ends: Complete transactions in commit order.
-        max_events: Rows that a batch may hold; a transaction with more is a batch of its own.
-        max_transactions: Transactions that a batch may hold, unbounded when null.
-        through: Offset of an END that must close the first batch whatever the bounds: a crashed
-            run committed some tables up to there, so nothing in between can be published any more.
+        max_events: Most rows of a batch; a transaction with more is a batch of its own.
+        max_transactions: Most transactions of a batch; None: no bound.
+        through: Offset of an END that must close the first batch, whatever the bounds. A crashed
+            run committed some tables up to this END, so a publication in between is impossible.
     """
-    taken: list[End] = []
+    batch: list[End] = []
     events = 0
     for end in ends:
         forced = through is not None and end.offset <= through
-        full = bool(taken) and (
+        full = bool(batch) and (
             events + end.events > max_events
-            or (max_transactions is not None and len(taken) >= max_transactions)
+            or (max_transactions is not None and len(batch) >= max_transactions)
         )
-        crossed = bool(taken) and through is not None and taken[-1].offset <= through < end.offset
+        crossed = bool(batch) and through is not None and batch[-1].offset <= through < end.offset
         if crossed or (full and not forced):
-            yield _closed(taken, events)
-            taken, events = [], 0
-        taken.append(end)
+            yield _closed(batch, events)
+            batch, events = [], 0
+        batch.append(end)
         events += end.events
-    if taken:
-        yield _closed(taken, events)
+    if batch:
+        yield _closed(batch, events)
 
 
-def _closed(taken: Sequence[End], events: int) -> Cut:
+def _closed(batch: Sequence[End], events: int) -> Cut:
     return Cut(
-        taken[0].offset,
-        taken[-1].offset,
-        max(end.position for end in taken),
-        len(taken),
+        batch[0].offset,
+        batch[-1].offset,
+        max(end.position for end in batch),
+        len(batch),
         events,
     )

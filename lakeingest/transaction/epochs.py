@@ -1,16 +1,16 @@
-"""Which epochs the ENDs of a window belong to, and where a new one is opened.
+"""Assign the ENDs of a window to epochs, and open new epochs.
 
-The transaction topic has one partition, so the order of ENDs tells which domain came after which. A
-run of ENDs of another domain opens an epoch, unless it holds nothing but transactions that are in
-one already: then a connector went back and sends them again (recorded: ``mariadb-kill-replay``
-within a domain). Domains may return; their higher numbers are an epoch of their own then.
+The transaction topic has one partition, so the order of ENDs gives the order of domains. A run of
+ENDs of another domain opens an epoch, unless an earlier epoch already holds all its transactions:
+then a connector went back and sends them again (recorded: ``mariadb-kill-replay``, within a
+domain). A domain may return; its higher numbers are then an epoch of their own.
 
-A server's epoch in file order (``position/epochs.py``) is its last one. If another server takes
-over and the first one returns, its new transactions look like ones that come again: they lie below
-the frontier and the ledger does not know them, which stops the run.
+An epoch in file order (``position/epochs.py``) is the last epoch of its server. If another server
+takes over and the first one returns, the first one's new transactions look like redeliveries: they
+are below the frontier and the ledger does not have them, which stops the run.
 
-Plain Python over runs, of which there is one per seam: the rejected way, a running decision per END
-in Spark, is sequential anyway.
+Plain Python over runs, one run per change of the domain. Rejected: a running decision per END in
+Spark, which is sequential anyway.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Run:
     """Transactions of one domain that follow one another on the transaction topic.
 
     Attributes:
-        domain: Theirs.
+        domain: Domain of the transactions.
         lowest: Lowest of their numbers.
         highest: Highest of their numbers.
-        end_offset: Offset of the first BEGIN or END.
+        end_offset: Offset of their first BEGIN or END.
     """
 
     domain: str
@@ -39,17 +39,17 @@ class Run:
 
 
 def epochs_after(
-    known: Sequence[Epoch], runs: Iterable[Run], base: int, applied: int
+    frontier_epochs: Sequence[Epoch], runs: Iterable[Run], base: int, applied: int
 ) -> tuple[Epoch, ...]:
-    """Return the epochs that hold the ENDs of ``known`` and of ``runs``.
+    """Return the epochs that hold the ENDs of the frontier's epochs and of ``runs``.
 
     Args:
-        known: Epochs up to the frontier, by number; the last one is open.
-        runs: What a window holds, in the order of offsets.
-        base: Number of the first epoch where none is known.
-        applied: Highest number applied in the newest known epoch; 0: none.
+        frontier_epochs: Epochs up to the frontier, by number; the last one is open.
+        runs: The runs of a window, in the order of offsets.
+        base: Number of the first epoch if there is none yet.
+        applied: Highest number applied in the newest of ``frontier_epochs``; 0: none.
     """
-    epochs = list(known)
+    epochs = list(frontier_epochs)
     highest = applied
     for run in runs:
         if not epochs:
@@ -61,8 +61,8 @@ def epochs_after(
         if run.domain == newest.domain:
             highest = max(highest, run.highest)
             continue
-        ended = [epoch.highest or 0 for epoch in epochs if epoch.domain == run.domain]
-        first = max(ended) + 1 if ended else 0
+        highest_of_domain = [epoch.highest or 0 for epoch in epochs if epoch.domain == run.domain]
+        first = max(highest_of_domain) + 1 if highest_of_domain else 0
         if run.highest < first:
             continue
         epochs[-1] = newest if newest.in_file_order else replace(newest, highest=highest)
@@ -72,6 +72,6 @@ def epochs_after(
 
 
 def held_until(epochs: Sequence[Epoch], end_offset: int) -> tuple[Epoch, ...]:
-    """Return the epochs that hold up to an END, as they were known there."""
+    """Return the epochs that begin at or before an END; the last of them is open."""
     opened = [epoch for epoch in epochs if epoch.end_offset <= end_offset]
     return (*opened[:-1], replace(opened[-1], highest=None)) if opened else ()

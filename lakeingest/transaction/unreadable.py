@@ -1,22 +1,22 @@
-"""Which unreadable records hold the log back, and which were sent again.
+"""Find the unreadable records that hold the log back: those that no later record replaces.
 
-A record that cannot be read may be any change. Its neighbours in the partition say where in the
-source's log it lies: behind all rows before it, and at or before the next row that goes further.
-So its partition counts as read up to the last row before it, no further (``cut.read_past``). The
-rejected way is to wait for the transaction that lacks a row: nobody counts rows of a snapshot, and
-a count may be too low.
+An unreadable record may be any change. Its neighbours in the partition say where it lies in the
+source's log: behind all rows before it, and at or before the next row that goes further. So its
+partition counts as read up to the last row before it, no further (``cut.read_past``). Rejected: to
+wait for the transaction that lacks a row. No transaction counts the rows of a snapshot, and a count
+may be too low.
 
-The record was sent again where a later record of its partition closes the gap:
+A later record of its partition shows that the record was sent again:
 
-* a row that is there for the first time, lies in the gap, and arrived behind rows of later
-  transactions: nothing but a record sent again comes so late;
-* the next row that goes further, if it has the same record key. That may also be the key's next
-  change. The transaction of a row that is then missing lacks it by END's count; a row that no
-  transaction counts is replaced by a change that leaves no column out;
-* while the initial snapshot is read and no streamed row lies before the record, it may be a
-  snapshot row: a later snapshot row with the same record key.
+* a row that appears for the first time, lies in the gap, and arrives behind rows of later
+  transactions: only a record that is sent again comes so late;
+* the next row that goes further, if it has the same record key. It may also be the next change of
+  the key. If that leaves a row missing, END's count shows that its transaction lacks it; a row that
+  no transaction counts is replaced by a change that omits no column;
+* a later snapshot row with the same record key, while the initial snapshot is read and no streamed
+  row lies before the record: the record may be a snapshot row.
 
-Records without a key are recognised by the first way only.
+Only the first way recognises records without a key.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNREADABLE = (Kind.MALFORMED, Kind.UNKNOWN)
 """Kinds of records that may be changes and cannot be applied."""
 
 _PLACE = ("topic", "partition")
-_SEEN = (Kind.ROW, Kind.TRUNCATE, Kind.SNAPSHOT, *UNREADABLE)
+_KINDS = (Kind.ROW, Kind.TRUNCATE, Kind.SNAPSHOT, *UNREADABLE)
 
 
 def holding(changes: DataFrame, released: str, *, initial: bool) -> DataFrame:
@@ -38,18 +38,18 @@ def holding(changes: DataFrame, released: str, *, initial: bool) -> DataFrame:
 
     Args:
         changes: ``CHANGE`` of whole partitions of a window.
-        released: Position below which every transaction was released; empty: nothing tells.
-        initial: Whether the initial snapshot was not released yet.
+        released: Position below which every transaction is released; empty: not known.
+        initial: Whether the initial snapshot is not released yet.
 
     Returns:
-        One row per partition: ``topic``, ``partition``, ``records`` (how many), and of the first
-        one ``first`` (struct of ``offset``, ``reached``: highest position of a streamed row before
-        it, empty if there is none, ``kind``, ``op``).
+        One row per partition: ``topic``, ``partition``, ``records`` (their number), and ``first``,
+        the first of them (struct of ``offset``, ``reached``: highest position of a streamed row
+        before it, empty if there is none, ``kind``, ``op``).
     """
-    rows = _with_neighbours(changes.where(F.col("kind").isin(*_SEEN)))
+    rows = _with_neighbours(changes.where(F.col("kind").isin(*_KINDS)))
     unreadable = F.col("kind").isin(*UNREADABLE)
-    bad = rows.where(unreadable).withColumn("replaced", _replaced(initial=initial))
-    late = rows.where(
+    bad = rows.where(unreadable).withColumn("replaced", _is_replaced(initial=initial))
+    late_rows = rows.where(
         (F.col("nth") == 1)
         & (F.col("position") < F.col("reached"))
         & (F.col("position") >= F.lit(released))
@@ -61,19 +61,21 @@ def holding(changes: DataFrame, released: str, *, initial: bool) -> DataFrame:
         F.col("hash").alias("_hash"),
     )
     gap = (*_PLACE, "reached", "following")
-    same = (F.col("_topic") == F.col("topic")) & (F.col("_partition") == F.col("partition"))
-    inside = F.col("_place").between(F.col("reached"), F.col("following"))
+    same_partition = (F.col("_topic") == F.col("topic")) & (
+        F.col("_partition") == F.col("partition")
+    )
+    in_gap = F.col("_place").between(F.col("reached"), F.col("following"))
     if not (initial or released):
-        # Where the window begins with the record, an old row that comes again lies in the gap, too.
-        inside = inside & ((F.col("reached") != "") | (F.col("_hash") == F.col("hash")))
-    closed = (
-        bad.join(late, same & (F.col("_at") > F.col("offset")) & inside, "left")
+        # If the window begins with the record, a redelivered old row lies in the gap, too.
+        in_gap = in_gap & ((F.col("reached") != "") | (F.col("_hash") == F.col("hash")))
+    with_late = (
+        bad.join(late_rows, same_partition & (F.col("_at") > F.col("offset")) & in_gap, "left")
         .groupBy(*gap, "offset", "kind", "op", "replaced")
         .agg(F.count("_at").alias("late"))
     )
     open_ones = F.count_if(~F.col("replaced")).over(Window.partitionBy(*gap))
     return (
-        closed.withColumn("open", open_ones)
+        with_late.withColumn("open", open_ones)
         .where(~F.col("replaced") & (F.col("late") < F.col("open")))
         .groupBy(*_PLACE)
         .agg(
@@ -84,12 +86,13 @@ def holding(changes: DataFrame, released: str, *, initial: bool) -> DataFrame:
 
 
 def _with_neighbours(rows: DataFrame) -> DataFrame:
-    """Add what lies before and behind each record of its partition.
+    """Add the neighbours before and behind each record of its partition.
 
-    ``reached``: highest position of a streamed row before it; ``following``: position of the next
-    row that goes further, and ``following_key``: a hash of its key where it is one (null else);
-    ``again_at``: offset of the last snapshot row with its key; ``nth``: 1 where no record before it
-    is the same row of the source's log.
+    ``reached``: highest position of a streamed row before it. ``following``: position of the next
+    row that goes further. ``following_key``: hash of that row's key, if the row can replace the
+    record: it omits no column, or it has a transaction (else NULL). ``again_at``: offset of the
+    last snapshot row with the record's key. ``nth``: 1 for the first record of a row of the
+    source's log.
     """
     here = Window.partitionBy(*_PLACE).orderBy("offset")
     before = here.rowsBetween(Window.unboundedPreceding, -1)
@@ -97,14 +100,16 @@ def _with_neighbours(rows: DataFrame) -> DataFrame:
     of_key = Window.partitionBy(*_PLACE, "hash")
     streamed = F.when(F.col("kind").isin(Kind.ROW, Kind.TRUNCATE), F.col("position"))
     snapshot = F.when(F.col("kind") == Kind.SNAPSHOT, F.col("offset"))
-    further = F.col("streamed") > F.col("reached")
-    whole = ~F.coalesce(F.col("may_be_masked"), F.lit(False))
-    stands_for = F.when(whole | F.col("transaction_key").isNotNull(), F.col("hash"))
+    goes_further = F.col("streamed") > F.col("reached")
+    omits_nothing = ~F.coalesce(F.col("may_be_masked"), F.lit(False))
+    replacing_hash = F.when(omits_nothing | F.col("transaction_key").isNotNull(), F.col("hash"))
     return (
         rows.withColumn("hash", F.when(F.col("key").isNotNull(), F.xxhash64("key")))
         .withColumn("streamed", streamed)
         .withColumn("reached", F.coalesce(F.max("streamed").over(before), F.lit("")))
-        .withColumn("next", F.when(further, F.struct("streamed", stands_for.alias("hash"))))
+        .withColumn(
+            "next", F.when(goes_further, F.struct("streamed", replacing_hash.alias("hash")))
+        )
         .withColumn("next", F.first("next", ignorenulls=True).over(behind))
         .withColumn("again_at", F.max(snapshot).over(of_key))
         .withColumn(
@@ -127,10 +132,10 @@ def _with_neighbours(rows: DataFrame) -> DataFrame:
     )
 
 
-def _replaced(*, initial: bool) -> Column:
-    """Condition: a record with the same key stands for it."""
+def _is_replaced(*, initial: bool) -> Column:
+    """Return whether a record with the same key replaces it."""
     by_row = F.col("following_key") == F.col("hash")
     by_snapshot_row = F.col("hash").isNotNull() & (F.col("again_at") > F.col("offset"))
     may_be_snapshot = (F.col("reached") == "") & F.lit(initial)
-    found = F.when(may_be_snapshot, by_snapshot_row).otherwise(by_row)
-    return F.coalesce(found, F.lit(False))
+    is_replaced = F.when(may_be_snapshot, by_snapshot_row).otherwise(by_row)
+    return F.coalesce(is_replaced, F.lit(False))

@@ -16,6 +16,7 @@ from lakeingest.apply.batch import writer
 from lakeingest.apply.inspect import pipeline_status, validate_pipeline
 from lakeingest.apply.retire import Retirement
 from lakeingest.apply.summary import RunSummary
+from lakeingest.apply.window import progress
 from lakeingest.errors import (
     ConfigError,
     DataError,
@@ -75,10 +76,10 @@ class Shop:
 @pytest.fixture
 def shop(spark: SparkSession, tmp_path: Path) -> Shop:
     """Two transactions of two tables are published."""
-    return start_in_background(spark, tmp_path, "delta")
+    return begun_shop(spark, tmp_path, "delta")
 
 
-def start_in_background(spark: SparkSession, tmp_path: Path, format_: str) -> Shop:
+def begun_shop(spark: SparkSession, tmp_path: Path, format_: str) -> Shop:
     log = WrittenLog(tmp_path / "log", "postgresql")
     shop = Shop(spark, log, tmp_path / "lake", {"target_format": format_})
     shop.commit(a=10, b=11)
@@ -91,7 +92,7 @@ def start_in_background(spark: SparkSession, tmp_path: Path, format_: str) -> Sh
 def test_a_table_that_the_source_dropped_is_retired_and_older_snapshots_show_it(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:
-    shop = start_in_background(spark, tmp_path, format_)
+    shop = begun_shop(spark, tmp_path, format_)
     files = sorted((shop.lake / GONE).rglob("*"))
     shop.log.drop(GONE)
     shop.commit(a=30)
@@ -162,7 +163,7 @@ def test_a_transaction_that_waits_for_its_rows_becomes_whole_without_them(shop: 
 def test_it_is_taken_up_again_from_where_it_was_left(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:
-    shop = start_in_background(spark, tmp_path, format_)
+    shop = begun_shop(spark, tmp_path, format_)
     shop.retire()
     shop.commit(a=30, b=31)
     shop.commit(a=40)
@@ -177,6 +178,53 @@ def test_it_is_taken_up_again_from_where_it_was_left(
         KEPT: {1: 10, 2: 20, 3: 30, 4: 40, 5: 50},
         GONE: {1: 11, 2: 21, 3: 31, 5: 51},
     }
+
+
+def test_rows_of_one_that_is_taken_up_again_are_not_passed_over_while_the_source_is_at_rest(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PROGRESS_RECORDS", 1)
+    shop.retire()
+    shop.commit(a=30, b=31)
+    shop.run()
+    shop.retire(undo=True)
+    assert shop.run().batches == 1
+    assert shop.tables()[GONE] == {1: 11, 2: 21, 3: 31}
+    assert shop.run().batches == 0
+    shop.commit(b=41)
+    shop.run()
+    assert shop.tables()[GONE] == {1: 11, 2: 21, 3: 31, 4: 41}
+
+
+def test_a_run_killed_before_it_publishes_redelivered_rows_is_recovered(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PROGRESS_RECORDS", 1)
+    shop.retire()
+    shop.commit(a=30, b=31)
+    shop.run()
+    shop.retire(undo=True)
+
+    def crash(name: str) -> None:
+        if name == "3.after-last-commit":
+            raise RuntimeError(name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writer, "failpoint", crash)
+        with pytest.raises(RuntimeError):
+            shop.run()
+    assert shop.run().batches == 1
+    assert shop.tables()[GONE] == {1: 11, 2: 21, 3: 31}
+
+
+def test_a_published_table_whose_topic_is_not_read_any_more_stops_the_run(shop: Shop) -> None:
+    shop.commit(a=30, b=31)
+    with pytest.raises(ConfigError, match=r"'public\.b' is published .* lakeingest retire"):
+        shop.run(source_topics=topic_of(KEPT))
+    assert shop.tables() == {KEPT: {1: 10, 2: 20}, GONE: {1: 11, 2: 21}}
+    shop.retire()
+    shop.run(source_topics=topic_of(KEPT))
+    assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
 def test_one_that_had_no_rows_since_is_shown_again_at_once(shop: Shop) -> None:

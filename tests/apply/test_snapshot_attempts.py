@@ -163,6 +163,14 @@ def test_a_snapshot_after_streamed_changes_is_one_taken_anew() -> None:
     assert found.streamed_first([Stretch(where("a"), "two", 5, 9, snapshot=True)])
 
 
+def test_a_lone_snapshot_behind_what_an_earlier_connector_streamed_is_one_taken_anew() -> None:
+    found = verdict(streamed("a", 0, 3), rows(TWO, "a", 1, 4, *WHOLE, ms=9))
+    assert (found.superseded, found.anew) == (frozenset(), TWO)
+    assert not found.streamed_first([Stretch(where("a"), "two", 1, 4, snapshot=True)])
+    usual = verdict(rows(TWO, "a", 0, 4, *WHOLE), streamed("a", 5, 3))
+    assert usual == Verdict()
+
+
 def test_a_snapshot_after_streamed_changes_without_a_run_is_one_taken_anew_too() -> None:
     later = rows(OLD_TWO, "a", 6, 9, *WHOLE, ms=9)
     for earlier in (ONE, OLD_ONE):
@@ -178,6 +186,12 @@ def test_rows_of_a_replaced_attempt_that_come_after_the_snapshot_are_left_out() 
     assert late_rows(late, applied) == {ONE}
     assert not late_rows(Contents((rows(TWO, "a", 3, 4, "true"),)), applied)
     assert not has_new_snapshot(late, applied)
+
+
+def test_a_later_runs_snapshot_is_a_new_one_whatever_the_clocks_say() -> None:
+    applied = Frontier(streaming=True, committed_ms=7, snapshot_run="one", snapshot_place=ONE.place)
+    assert has_new_snapshot(Contents((rows(TWO, "a", 5, 9, *WHOLE),)), applied)
+    assert not has_new_snapshot(Contents((rows(ONE, "a", 5, 9, "true"),)), applied)
 
 
 def test_another_snapshot_right_behind_the_one_in_the_lake_is_a_new_one() -> None:

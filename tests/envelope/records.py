@@ -81,7 +81,7 @@ def postgresql_event(
     before: int | None = 100,
     lsn: int | None = 110,
     op: str = "c",
-    table: str = "a",
+    table: str | None = "a",
     nth: int = 1,
     **source: Any,
 ) -> dict[str, Any]:

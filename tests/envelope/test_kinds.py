@@ -218,3 +218,10 @@ def test_only_creates_and_updates_with_a_mark_may_be_masked(spark: SparkSession)
 def test_a_binlog_row_is_named_by_database_and_table(spark: SparkSession) -> None:
     (row,) = changed(spark, [Record("t", binlog_event("0-1-7"), {"id": 1})], "mariadb")
     assert (row["collection"], row["transaction_key"]) == ("shop.a", "0-1-7")
+
+
+def test_a_row_whose_source_block_lacks_the_table_is_no_row_of_another_table(
+    spark: SparkSession,
+) -> None:
+    (row,) = changed(spark, [Record("t", postgresql_event(table=None), {"id": 1})])
+    assert (row["kind"], row["collection"]) == (Kind.MALFORMED, "")

@@ -1,1 +1,1 @@
-"""Take over tables that another writer made, at a source commit."""
+"""Adopt tables that another writer made, at a source commit."""

@@ -1,18 +1,18 @@
-"""Adopt tables that another writer left, before a lake's first batch (``table.<name>.adopt``).
+"""Adopt tables that another writer made, before a lake's first batch (``table.<name>.adopt``).
 
-The word is not "take over": that is what a driver does with a lake that another driver of the same
-pipeline wrote (``lake.py``). The rule that a table of nobody is refused stays for all others: only
-who names a table means its rows to be gone on with.
+The word is not "take over": a driver takes over a lake that another driver of the same pipeline
+wrote (``lake.py``). Only tables named in the configuration are adopted. Every other table that
+lakeingest did not write is refused.
 
-Steps: read the checkpoints, find where they lie between transactions (``checkpoint_alignment.py``),
-claim the ledger with that as the frontier, then one commit for each table. Until the last table is
-adopted nothing is: a run that starts after a crash finds one pending and does all of it again, from
-the same checkpoints, which stay where they are in the tables' timelines. Afterwards the lake looks
-like one that crashed between its first commits and their publication, and the loop goes on from
-there.
+Steps: read the checkpoints; find their place between transactions (``checkpoint_alignment.py``);
+claim the ledger with that place as the frontier; make one commit for each table. The adoption is
+complete only when the last table is adopted. A run that starts after a crash finds a pending table
+and repeats all steps from the same checkpoints, which stay in the tables' timelines. Afterwards the
+lake looks like one that crashed between its first commits and their publication, and the pipeline
+continues from there.
 
-All collections of a pipeline are adopted together: one that is loaded from its topic's beginning
-would be at another commit than those that begin in the middle.
+All collections of a pipeline are adopted together. A table that is loaded from its topic's
+beginning would be at another commit than the tables that begin in the middle.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from lakeingest.source.contract import Source, TopicPartition
 
 @dataclass(frozen=True)
 class Begin:
-    """Where a pipeline goes on with the tables of another writer.
+    """Where a pipeline continues the tables of another writer.
 
     Attributes:
-        head: The ledger's, before it is claimed.
-        found: The place between two transactions.
-        versions: Newest version of each table from before its checkpoint was read.
+        head: Head of the ledger before the claim.
+        found: Place of the tables between two source transactions.
+        versions: Newest version of each table, read before its checkpoint.
     """
 
     head: Publication
@@ -59,11 +59,11 @@ class Adoption:
 
     Attributes:
         config: The pipeline.
-        source: Has the topics.
-        tables: Adopts one table.
-        ledger: Is claimed.
+        source: Reads the topics.
+        tables: Adopts one table at a time.
+        ledger: The ledger to claim.
         spec: Pipeline settings.
-        schemas: What is known of the records' schemas.
+        schemas: Schemas of the records.
         counted: See ``plan.window.is_counted``.
         run: Identifier of the run.
     """
@@ -78,15 +78,15 @@ class Adoption:
     run: str
 
     def adopt(self, topics: Sequence[str]) -> None:
-        """Adopt every table that is to be adopted and is not yet.
+        """Adopt every table that the configuration names and that is not adopted yet.
 
         Args:
             topics: All data topics of the pipeline.
 
         Raises:
-            ConfigError: Tables or settings do not allow it.
-            DataError: The log, or a table, does not hold what is needed any more.
-            TransientError: See ``handover``; or a table was written to meanwhile.
+            ConfigError: The tables or the settings do not allow it.
+            DataError: The log or a table no longer holds the data that the adoption needs.
+            TransientError: See ``handover``; or another writer wrote to a table meanwhile.
         """
         begin = self.begin(topics)
         if begin is None:
@@ -95,25 +95,25 @@ class Adoption:
         head = self.ledger.claim(replace(begin.head, frontier=begin.found.frontier))
         failpoint("0.frontier-claimed")
         note = self._note(head, begin.found)
-        wanted = adopted_collections(self.config)
-        side_by_side(partial(self._adopt_one, note, begin.versions), wanted)
+        collections = adopted_collections(self.config)
+        side_by_side(partial(self._adopt_one, note, begin.versions), collections)
         failpoint("0.adopted")
 
     def begin(self, topics: Sequence[str]) -> Begin | None:
-        """Find where the tables are gone on with, if they can be adopted; writes nothing.
+        """Find where the pipeline continues the tables, if it can adopt them; write nothing.
 
         Args:
             topics: All data topics of the pipeline.
 
         Returns:
-            Null where all are adopted.
+            None if all tables are adopted already.
 
         Raises:
-            LakeingestError: As ``adopt``.
+            LakeingestError: See ``adopt``.
         """
-        wanted = adopted_collections(self.config)
-        if not any(side_by_side(self.tables.pending, wanted)):
-            # The setting may stay: what is new in the source is then loaded as in any pipeline.
+        collections = adopted_collections(self.config)
+        if not any(side_by_side(self.tables.pending, collections)):
+            # The setting may stay: new tables of the source are then loaded as in any pipeline.
             return None
         refuse_settings(self.config, topics)
         head = self.ledger.head()
@@ -124,13 +124,17 @@ class Adoption:
                 "lakeingest.target.path of their own."
             )
             raise ConfigError(message)
-        versions = {name: self.tables.version(name) for name in wanted}
-        side_by_side(self.tables.check, wanted)
-        given = {name: self._offsets(name) for name in wanted}
-        found = handover(
+        versions = {name: self.tables.version(name) for name in collections}
+        side_by_side(self.tables.check, collections)
+        offsets_by_table = {name: self._offsets(name) for name in collections}
+        place_of_tables = handover(
             self.source,
             self.config.source.transaction_topic,
-            {place: offset for offsets in given.values() for place, offset in offsets.items()},
+            {
+                place: offset
+                for offsets in offsets_by_table.values()
+                for place, offset in offsets.items()
+            },
             self.spec,
             self.schemas,
             self.counted,
@@ -138,32 +142,32 @@ class Adoption:
             if self.config.source.kind == "recorded"
             else self.config.transaction_timeout_seconds,
         )
-        return Begin(head, found, versions)
+        return Begin(head, place_of_tables, versions)
 
     def _adopt_one(self, note: CommitNote, versions: Mapping[str, int], collection: str) -> None:
         self.tables.adopt(collection, note, versions[collection])
         failpoint("0.first-adopted")
 
-    def _note(self, head: Publication, found: Handover) -> CommitNote:
-        ahead = found.through is not None
+    def _note(self, head: Publication, place: Handover) -> CommitNote:
+        ahead = place.through is not None
         return CommitNote(
             pipeline=self.config.name,
             collection="",
             run=self.run,
-            # As a schema change goes before the first batch's commit: below it, and no fence.
+            # The token of a schema change of the first batch: below the batch's, and no fence.
             token=schema_token(token(head.writer, 1)),
             batch=1 if ahead else 0,
-            end_offset=-1 if found.through is None else found.through,
-            end_position=found.position,
-            high=found.position,
-            adopted_at=found.frontier.end_position,
+            end_offset=-1 if place.through is None else place.through,
+            end_position=place.position,
+            high=place.position,
+            adopted_at=place.frontier.end_position,
         )
 
     def _offsets(self, collection: str) -> Mapping[TopicPartition, int]:
         """Return the next offset of each partition of a table's topic.
 
         Raises:
-            ConfigError: There is no checkpoint, or it is another topic's.
+            ConfigError: There is no checkpoint, or it is of another topic.
         """
         text = self.config.table(collection).checkpoint or self.tables.checkpoint(collection)
         if not text:
@@ -174,25 +178,25 @@ class Adoption:
             )
             raise ConfigError(message)
         try:
-            found = Checkpoint.parse(text)
+            checkpoint = Checkpoint.parse(text)
         except ConfigError as error:
             message = f"Table '{collection}': {error} Set lakeingest.table.{collection}.checkpoint."
             raise ConfigError(message) from None
         topic = self.config.source.names.topic(collection)
-        if found.topic != topic:
+        if checkpoint.topic != topic:
             message = (
-                f"The checkpoint of table '{collection}' is of topic '{found.topic}', but its "
+                f"The checkpoint of table '{collection}' is of topic '{checkpoint.topic}', but its "
                 f"changes are read from '{topic}'. Correct lakeingest.source.topic.prefix or the "
                 f"collection's name."
             )
             raise ConfigError(message)
         marks = self.source.watermarks([topic])
-        # A partition that came later was not read at all: from its beginning.
-        return {place: found.offsets.get(place.partition, 0) for place in marks}
+        # The checkpoint lacks a partition that was added later: read it from its beginning.
+        return {place: checkpoint.offsets.get(place.partition, 0) for place in marks}
 
 
 def adopted_collections(config: PipelineConfig) -> list[str]:
-    """Return the collections that are to be adopted; a retired one was, and is not looked at."""
+    """Return the collections to adopt, without retired ones, which are adopted and not read."""
     names = config.source.names
     return sorted(
         name
@@ -202,21 +206,22 @@ def adopted_collections(config: PipelineConfig) -> list[str]:
 
 
 def refuse_settings(config: PipelineConfig, topics: Sequence[str]) -> None:
-    """Stop where tables are to be adopted by a pipeline that cannot.
+    """Raise an error if this pipeline cannot adopt the tables that its configuration names.
 
-    What the configuration alone says of it was checked when it was loaded.
+    The loader of the configuration has checked the settings already; this check needs the topics.
 
     Args:
         config: The pipeline.
         topics: The data topics that exist.
 
     Raises:
-        ConfigError: It cannot.
+        ConfigError: A table's topic is not read, or other tables would be loaded from the beginning
+            of their topics.
     """
-    wanted, names = adopted_collections(config), config.source.names
+    collections, names = adopted_collections(config), config.source.names
     fault = None
-    others = sorted(map(names.plain, names.without(topics, wanted)))
-    unread = [name for name in wanted if names.topic(name) not in topics]
+    others = sorted(map(names.plain, names.without(topics, collections)))
+    unread = [name for name in collections if names.topic(name) not in topics]
     if unread:
         fault = (
             f"no topic of {', '.join(unread)} is read, so it could not be gone on with. Correct "

@@ -1,22 +1,23 @@
-"""Between which source transactions the checkpoint of another writer lies: what a lake begins with.
+"""Find between which source transactions another writer's checkpoints lie: the lake's frontier.
 
-Hudi Streamer counts offsets, one topic at a time, so its checkpoints cut transactions: of one that
-was under way its tables hold a part. The tables are therefore taken to be *wholly* at the last END
-before any change that is behind a checkpoint, and to be *partly ahead* up to the last transaction
-of which they hold anything. That is what a crash between commits and publication leaves, too, so
-the protocol knows how to go on: everything behind that END is read again, and the first publication
-reaches at least as far as the tables do (``lake.py``). What is read again changes nothing.
+Hudi Streamer counts offsets, one topic at a time, so its checkpoints cut transactions: its tables
+may hold a part of one. So two places count. The tables are *wholly* at the last END before the
+first change behind a checkpoint. They are *partly ahead* up to the last transaction of which they
+hold any change. A crash between commits and publication makes the same state, and the protocol
+handles it: everything behind that END is read again, and the first publication includes at least
+all that the tables hold (``lake.py``). The changes that are read again have no effect.
 
-A partition is in commit order but where a connector sent transactions again. So it is read from
-behind the last change that is wholly in the tables, which the repetition has passed then, too.
+A partition is in commit order, except where a connector sent transactions again. So the pipeline
+reads it from behind the last change that is wholly in the tables; every repetition ends before.
 
-Where rows may still be on their way (a live source), ENDs of the last ``transaction.timeout`` are
-not believed to be whole: what is taken back costs a few minutes of events, once. Rejected: counting
-their rows, which needs every row back to the transaction of the least busy partition.
+A live source may still send rows of a transaction after its END. So ENDs of the last
+``transaction.timeout`` do not count as whole: a few minutes of events are read again, once.
+Rejected: count the rows of these ENDs. That needs every row back to the transaction of the least
+busy partition.
 
-Only the records around the checkpoints are looked at, more of them if these do not reach back far
-enough. A repetition of more records than ``DEPTH`` just before the checkpoint could hide that the
-tables are further ahead; then the first publication may show a part of what follows it.
+Only the records around the checkpoints are read; more of them if these do not go back far enough.
+Limit: a repetition of more than ``DEPTH`` records just before a checkpoint can hide that the tables
+are further ahead. Then the first publication may show a part of the transactions behind it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from lakeingest.source.bounds import check_retained
 from lakeingest.source.contract import OffsetRange, Source, TopicPartition, Watermarks
 
 DEPTH = 20_000
-"""Records of each partition that are looked at on either side of its checkpoint, at first."""
+"""Records of each partition that are read first, on either side of its checkpoint."""
 
 _GROWTH = 8
 _END_MARKS = frozenset({"last", "last_in_data_collection"})
@@ -54,13 +55,13 @@ _END_MARKS = frozenset({"last", "last_in_data_collection"})
 
 @dataclass(frozen=True)
 class Handover:
-    """Where another writer's tables stand between source transactions.
+    """Place of another writer's tables between source transactions.
 
     Attributes:
-        frontier: Everything up to it is wholly in the tables.
-        through: END of the last transaction of which they hold a change; null: of none above the
-            frontier.
-        position: Position above every change that they may hold.
+        frontier: Every transaction up to it is wholly in the tables.
+        through: END of the last transaction of which the tables hold a change; None: they hold no
+            change above the frontier.
+        position: Position above every change that the tables may hold.
     """
 
     frontier: Frontier
@@ -77,24 +78,26 @@ def handover(
     counted: Column,
     margin_seconds: int | None,
 ) -> Handover:
-    """Find where the tables of these checkpoints stand.
+    """Find the place of the tables with these checkpoints between source transactions.
 
     Args:
-        source: Has all their topics.
+        source: Reads all their topics.
         transaction_topic: The topic of BEGIN and END.
         checkpoints: The next offset of each partition of the tables' topics.
         spec: Pipeline settings.
-        schemas: What is known of the records' schemas; more may be learned.
+        schemas: Schemas of the records; the search may learn more of them.
         counted: See ``plan.window.is_counted``.
-        margin_seconds: For how long rows may be on their way after END; null: none are.
+        margin_seconds: How long rows may arrive after their END (seconds); None: none arrives late.
 
     Raises:
         ConfigError: The writer has not finished its initial snapshot.
-        DataError: The log does not hold what is needed any more.
-        TransientError: A transaction of which the tables hold a part is not over yet.
+        DataError: The log no longer holds the records that are needed.
+        TransientError: The tables hold a part of a transaction that is not over yet.
     """
-    (where, bounds), *_ = source.watermarks([transaction_topic]).items()
-    markers = OffsetRange(where.topic, where.partition, bounds.earliest, bounds.high)
+    (place_of_ends, bounds), *_ = source.watermarks([transaction_topic]).items()
+    markers = OffsetRange(
+        place_of_ends.topic, place_of_ends.partition, bounds.earliest, bounds.high
+    )
     marks = source.watermarks(sorted({place.topic for place in checkpoints}))
     for place, offset in checkpoints.items():
         check_retained([OffsetRange(place.topic, place.partition, offset, offset)], marks)
@@ -103,33 +106,33 @@ def handover(
     search = _Search(source, checkpoints, marks, spec, schemas, ends, margin_seconds)
     depth = DEPTH
     while True:
-        found = search.at(depth)
-        if not found.short:
+        result = search.at(depth)
+        if not result.short:
             break
         depth *= _GROWTH
-    frontier = found.frontier
+    frontier = result.frontier
     if frontier.end_offset < 0 < bounds.earliest:
-        raise _gone(transaction_topic, "the ENDs of")
-    unproven = [place for place, start in found.unproven.items() if start > 0]
-    if unproven and found.through is not None:
-        _refuse_incomplete(search, found, counted, unproven)
-    if found.unended:
+        raise _retention_error(transaction_topic, "the ENDs of")
+    unproven = [place for place, start in result.unproven.items() if start > 0]
+    if unproven and result.through is not None:
+        _refuse_incomplete(search, result, counted, unproven)
+    if result.unended:
         message = (
-            f"The tables hold changes of {found.unended} rows whose transaction has no END in "
+            f"The tables hold changes of {result.unended} rows whose transaction has no END in "
             f"'{transaction_topic}' yet. Nothing was written. Run again in a moment; if it does "
             "not go away, the connector has stopped or writes its ENDs to another topic "
             "(lakeingest.transaction.topic)."
         )
         raise (DataError if margin_seconds is None else TransientError)(message)
-    return Handover(frontier, found.through, found.position)
+    return Handover(frontier, result.through, result.position)
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What looking so deep has shown; ``short``: it was not deep enough.
+class _Result:
+    """Result of a search of one depth; ``short``: the depth is too small.
 
-    ``unproven``: first retained offset of the partitions of which nothing that is wholly in the
-    tables is retained.
+    ``unproven``: partitions that retain no change below the frontier, with the offset that the
+    search starts at.
     """
 
     frontier: Frontier
@@ -142,7 +145,7 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Search:
-    """Looks around the checkpoints."""
+    """Searches the records around the checkpoints."""
 
     source: Source
     checkpoints: Mapping[TopicPartition, int]
@@ -153,7 +156,7 @@ class _Search:
     margin_seconds: int | None
 
     def changes(self, begin: Callable[[TopicPartition], int], ahead: int | None) -> DataFrame:
-        """Read each partition from ``begin`` to so many records behind its checkpoint, or all."""
+        """Read each partition from ``begin`` to ``ahead`` records behind its checkpoint, or all."""
         ranges = []
         for place, offset in self.checkpoints.items():
             high = self.marks[place].high
@@ -161,23 +164,23 @@ class _Search:
             ranges.append(OffsetRange(place.topic, place.partition, begin(place), end))
         return window_changes(_read(self.source, ranges, self.schemas), self.spec)
 
-    def at(self, depth: int) -> _Found:
-        """Look so many records to either side."""
+    def at(self, depth: int) -> _Result:
+        """Search ``depth`` records on either side of each checkpoint."""
 
         def begin(place: TopicPartition) -> int:
             return max(self.marks[place].earliest, self.checkpoints[place] - depth)
 
         checkpoints = {(place.topic, place.partition): at for place, at in self.checkpoints.items()}
-        sided = local_checkpoint(plan.with_sides(self.changes(begin, depth), checkpoints))
-        first = self._first_behind(sided)
-        over = plan.last_over(self.ends, first, self.margin_seconds).first()
-        # Without an END everything that was streamed is above, and the initial snapshot below.
-        position = over["end_position"] if over else after(self.spec.epoch)
+        with_sides = local_checkpoint(plan.with_sides(self.changes(begin, depth), checkpoints))
+        first_behind = self._first_behind(with_sides)
+        last_end = plan.last_over(self.ends, first_behind, self.margin_seconds).first()
+        # Without an END, all streamed changes lie above, and the initial snapshot lies below.
+        position = last_end["end_position"] if last_end else after(self.spec.epoch)
         offsets: dict[str, dict[int, int]] = {}
         short, unproven = False, {}
         below = {
             TopicPartition(row["topic"], row["partition"]): row["offset"]
-            for row in plan.last_below(sided, position).collect()
+            for row in plan.last_below(with_sides, position).collect()
         }
         for place in self.checkpoints:
             last = below.get(place)
@@ -186,43 +189,45 @@ class _Search:
                 unproven[place] = begin(place)
             start = begin(place) if last is None else last + 1
             offsets.setdefault(place.topic, {})[place.partition] = start
-        shown = plan.shown_above(sided, self.ends, position).first()
-        committed = over["committed_at"] if over else None
-        return _Found(
+        partial_transactions = plan.shown_above(with_sides, self.ends, position).first()
+        committed = last_end["committed_at"] if last_end else None
+        return _Result(
             Frontier(
-                over["end_offset"] if over else -1,
+                last_end["end_offset"] if last_end else -1,
                 position,
                 offsets,
                 int(committed.timestamp() * 1000) if committed else 0,
                 streaming=True,
             ),
-            shown["through"] if shown else None,
-            (shown["end_position"] if shown else None) or position,
-            int(shown["unended"] or 0) if shown else 0,
+            partial_transactions["through"] if partial_transactions else None,
+            (partial_transactions["end_position"] if partial_transactions else None) or position,
+            int(partial_transactions["unended"] or 0) if partial_transactions else 0,
             short,
             unproven,
         )
 
     def _first_behind(self, sided: DataFrame) -> str | None:
-        """Return the lowest position behind the checkpoints.
+        """Return the lowest streamed position behind the checkpoints; None: there is none.
 
         Raises:
-            ConfigError: The initial snapshot is not wholly before them.
+            ConfigError: The initial snapshot is not wholly before the checkpoints.
         """
         parts = plan.what_is_behind(sided).collect()
-        loading = sorted({row["topic"] for row in parts if row["loading"]})
-        if not loading and not any(row["streamed"] for row in parts) and self.ends.isEmpty():
+        loading_topics = sorted({row["topic"] for row in parts if row["loading"]})
+        if not loading_topics and not any(row["streamed"] for row in parts) and self.ends.isEmpty():
             marks: dict[str, set[str]] = {}
             for row in parts:
                 marks.setdefault(row["topic"], set()).add(row["mark"] or "")
-            loading = sorted(
-                t for t, seen in marks.items() if seen != {""} and not seen & _END_MARKS
+            loading_topics = sorted(
+                t
+                for t, table_marks in marks.items()
+                if table_marks != {""} and not table_marks & _END_MARKS
             )
-        if loading:
+        if loading_topics:
             message = (
                 f"Hudi Streamer has not finished the initial snapshot: rows of it lie behind its "
-                f"checkpoint in {', '.join(loading)}. Nothing was written. Let it go on until it "
-                "has read them, then run again."
+                f"checkpoint in {', '.join(loading_topics)}. Nothing was written. Let it go on "
+                "until it has read them, then run again."
             )
             raise ConfigError(message)
         return min((row["first"] for row in parts if row["first"]), default=None)
@@ -236,26 +241,26 @@ def _read(source: Source, ranges: list[OffsetRange], schemas: Schemas) -> DataFr
 
 
 def _refuse_incomplete(
-    search: _Search, found: _Found, counted: Column, unproven: list[TopicPartition]
+    search: _Search, result: _Result, counted: Column, unproven: list[TopicPartition]
 ) -> None:
-    """Stop where rows that must be read again are not retained any more.
+    """Raise an error if the log no longer retains rows that must be read again.
 
     Raises:
-        DataError: They are not.
+        DataError: Some rows are missing.
     """
-    offsets = found.frontier.offsets
+    offsets = result.frontier.offsets
     rows = search.changes(lambda place: offsets[place.topic][place.partition], None)
     ends = search.ends.where(
-        (F.col("end_position") > F.lit(found.frontier.end_position))
-        & (F.col("end_offset") <= F.lit(found.through or -1))
+        (F.col("end_position") > F.lit(result.frontier.end_position))
+        & (F.col("end_offset") <= F.lit(result.through or -1))
     )
     if shortfalls(rows, ends, counted).isEmpty():
         return
     if not shortfalls_by_incarnation(rows, ends, counted).isEmpty():
-        raise _gone(", ".join(sorted({place.topic for place in unproven})), "rows of")
+        raise _retention_error(", ".join(sorted({place.topic for place in unproven})), "rows of")
 
 
-def _gone(topic: str, what: str) -> DataError:
+def _retention_error(topic: str, what: str) -> DataError:
     return DataError(
         f"Retention removed {what} transactions that lie around Hudi Streamer's checkpoint from "
         f"'{topic}': what its tables hold of them cannot be made whole. Nothing was written. Let "

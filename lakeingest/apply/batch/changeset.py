@@ -1,4 +1,4 @@
-"""One table's part of a batch: its merge payloads, with moved values filled in."""
+"""Build one table's merge payloads of a batch; fill the values that key changes leave out."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ from lakeingest.sink.contract import Changeset
 
 
 def folds_undecoded(batch_stats: Sequence[BatchStats], table: TableSpec, floor: str) -> bool:
-    """Tell whether the table's winners can be found without decoding a row.
+    """Return whether the table folds to its latest per key without decoding a row.
 
-    Not where a value is left out, where keys are not bare, or where a truncate sweeps rows away.
+    It does not where a change leaves a value out, where keys are not bare, or where a truncate
+    sweeps some of the rows away.
     """
     masked = table.partial or any(stats.masked for stats in batch_stats)
     swept = any(stats.low <= floor for stats in batch_stats if stats.low)
@@ -46,7 +47,7 @@ def rows_pass(rows: DataFrame, batch_stats: Sequence[BatchStats]) -> bool:
 
 
 def asks_lake(batch_stats: Sequence[BatchStats], table: TableSpec) -> bool:
-    """Tell whether a changeset that is not folded undecoded may have to ask the table."""
+    """Return whether a changeset whose rows are decoded may need a key look-up in the table."""
     if table.key_in_value:
         return table.keyless is not Keyless.APPEND
     return any(stats.moved or stats.relocated for stats in batch_stats)
@@ -60,20 +61,20 @@ def changeset(
     floor: str,
     lake: DataFrame | None,
     latest: LatestPerKey | None = None,
-    graves: str = "",
+    tombstones_to: str = "",
 ) -> tuple[Changeset, int]:
     """Fold a table's changes of one batch.
 
     Args:
         changes: The table's changes in the batch (``CHANGE``).
-        batch_stats: Their summaries.
+        batch_stats: Summaries of these changes.
         table: Columns and key.
         spec: Pipeline settings.
         floor: Position of the newest truncate so far, this batch's included; empty: none.
-        lake: The table as it is now, for rows that moved to another key; null if it is new, or
-            if ``asks_lake`` does not.
-        latest: The batch's winners, where ``folds_undecoded`` and they are known.
-        graves: See ``passing.in_order``.
+        lake: The table as it is now, for the key look-up; None if the table is new or if
+            ``asks_lake`` returns False.
+        latest: The batch's latest per key, if ``folds_undecoded`` returns True; else None.
+        tombstones_to: See ``deferred_key_order.in_order``.
 
     Returns:
         The changeset and the number of its payloads.
@@ -86,55 +87,61 @@ def changeset(
     masked = table.partial or any(stats.masked for stats in batch_stats)
     rows = rows_above(changes, floor)
     if masked or table.key_in_value or any(stats.relocated for stats in batch_stats):
-        payload = _partial(rows, batch_stats, table, spec, floor, lake, graves)
+        payload = _partial_payload(rows, batch_stats, table, spec, floor, lake, tombstones_to)
     else:
         payload = payload_of_whole_rows(rows, table, spec)
     frame = local_checkpoint(payload)
-    gone = F.count_if(F.col(spec.names.deleted)).alias("gone")
-    row = frame.agg(*key_counts(FIRST_OP), gone).first()
+    deleted_count = F.count_if(F.col(spec.names.deleted)).alias("gone")
+    row = frame.agg(*key_counts(FIRST_OP), deleted_count).first()
     keys, inserted = (int(row["keys"]), int(row["inserted"])) if row else (0, 0)
-    made = _changeset(frame, batch_stats, table, spec, keys, inserted)
-    # An update may have been taken apart into a delete and a create (``plan/table.py``).
-    return replace(made, deletes=made.deletes or bool(row and row["gone"])), keys
+    result = _changeset(frame, batch_stats, table, spec, keys, inserted)
+    # ``plan/table.py`` may split an update into a delete and a create.
+    return replace(result, deletes=result.deletes or bool(row and row["gone"])), keys
 
 
-def _partial(
+def _partial_payload(
     rows: DataFrame,
     batch_stats: Sequence[BatchStats],
     table: TableSpec,
     spec: PipelineSpec,
     floor: str,
     lake: DataFrame | None,
-    graves: str,
+    tombstones_to: str,
 ) -> DataFrame:
-    moved = any(stats.moved for stats in batch_stats)
+    has_key_changes = any(stats.moved for stats in batch_stats)
     decoded = decoded_rows(rows, table, spec)
-    if moved and (not old_keys_told(table) or any(stats.unpaired for stats in batch_stats)):
+    if has_key_changes and (
+        not old_keys_told(table) or any(stats.unpaired for stats in batch_stats)
+    ):
         decoded = key_changes.paired(decoded)
-    misplaced = table.keyless is Keyless.FULL_ROW or (spec.whole and asks_lake(batch_stats, table))
-    if moved or misplaced:
+    needs_order = table.keyless is Keyless.FULL_ROW or (
+        spec.whole and asks_lake(batch_stats, table)
+    )
+    if has_key_changes or needs_order:
         decoded = local_checkpoint(decoded)
-    placed = _in_place(decoded, table, spec, floor, lake, graves) if misplaced else decoded
-    if not moved:
-        return payload_of_partial_rows(placed, table, spec)
-    if placed is not decoded:
-        placed = local_checkpoint(placed)
-    payload = local_checkpoint(payload_of_partial_rows(placed, table, spec))
-    return _with_moved(payload, placed, table, spec, lake)
+    ordered = (
+        _in_row_order(decoded, table, spec, floor, lake, tombstones_to) if needs_order else decoded
+    )
+    if not has_key_changes:
+        return payload_of_partial_rows(ordered, table, spec)
+    if ordered is not decoded:
+        ordered = local_checkpoint(ordered)
+    payload = local_checkpoint(payload_of_partial_rows(ordered, table, spec))
+    return _with_old_values(payload, ordered, table, spec, lake)
 
 
-def _in_place(
+def _in_row_order(
     decoded: DataFrame,
     table: TableSpec,
     spec: PipelineSpec,
     floor: str,
     lake: DataFrame | None,
-    graves: str,
+    tombstones_to: str,
 ) -> DataFrame:
-    """Give changes of one row the order that their positions alone do not tell.
+    """Order the changes of one row where their positions alone do not give the order.
 
     Returns:
-        ``decoded`` itself, which is held, where their positions tell it.
+        ``decoded`` itself, which is checkpointed, where the positions give the order.
     """
     if table.keyless is Keyless.FULL_ROW:
         if kept_rows(decoded).isEmpty():
@@ -146,7 +153,9 @@ def _in_place(
         return decoded
     if lake is not None:
         lake = rows_of(lake, table.key, keys, F.col("key_row"), number)
-    return deferred_key_order.in_order(decoded, keys, lake, table.key, floor, graves, spec.names)
+    return deferred_key_order.in_order(
+        decoded, keys, lake, table.key, floor, tombstones_to, spec.names
+    )
 
 
 def _changeset(
@@ -184,40 +193,40 @@ def _changeset(
 
 
 def _floor_event(batch_stats: Sequence[BatchStats]) -> Mapping[str, object]:
-    """Return what RFC-39's columns say of the rows that the newest truncate sweeps away."""
+    """Return RFC-39's columns for the rows that the newest truncate sweeps away."""
     newest = max(batch_stats, key=lambda stats: stats.floor, default=None)
-    told = newest.floor_event if newest else {}
-    return {**told, OPERATION: GONE} if told else {}
+    event = newest.floor_event if newest else {}
+    return {**event, OPERATION: GONE} if event else {}
 
 
-def _with_moved(
+def _with_old_values(
     payload: DataFrame,
     decoded: DataFrame,
     table: TableSpec,
     spec: PipelineSpec,
     lake: DataFrame | None,
 ) -> DataFrame:
-    """Follow primary-key changes until nothing more of them is in the batch, then to the lake."""
+    """Fill values across key changes: follow the old keys through the batch, then read the lake."""
     fillable = table.fillable(table.encodings_in(spec))
-    pending = local_checkpoint(key_changes.links(payload, table.key, fillable))
-    number = pending.count()
+    open_links = local_checkpoint(key_changes.links(payload, table.key, fillable))
+    number = open_links.count()
     if not number:
         return payload
     if spec.whole and lake is not None:
-        asked = rows_of(lake, table.key, pending, F.col("new_key"), number)
-        pending = key_changes.not_stored(pending, asked, table.key, spec.names)
-    ended = pending.where(F.col("ended"))
+        table_rows = rows_of(lake, table.key, open_links, F.col("new_key"), number)
+        open_links = key_changes.not_stored(open_links, table_rows, table.key, spec.names)
+    finished_links = open_links.where(F.col("ended"))
     while True:
-        pending = local_checkpoint(key_changes.hop(pending, decoded, fillable))
-        ended = ended.unionByName(pending.where(F.col("ended")))
-        pending = pending.where(~F.col("ended"))
-        if pending.isEmpty():
+        open_links = local_checkpoint(key_changes.hop(open_links, decoded, fillable))
+        finished_links = finished_links.unionByName(open_links.where(F.col("ended")))
+        open_links = open_links.where(~F.col("ended"))
+        if open_links.isEmpty():
             break
-    on_the_way = ended.select(F.explode("way.at_key").alias("at_key"))
-    asked = (
+    way_keys = finished_links.select(F.explode("way.at_key").alias("at_key"))
+    table_rows = (
         payload.limit(0)
         if lake is None
-        else rows_of(lake, table.key, on_the_way, F.col("at_key"), number)
+        else rows_of(lake, table.key, way_keys, F.col("at_key"), number)
     )
-    resolved = key_changes.from_table(ended, asked, table.key, fillable, spec.names)
-    return key_changes.with_moved(payload, resolved, table.key, fillable, spec.names)
+    old_values = key_changes.from_table(finished_links, table_rows, table.key, fillable, spec.names)
+    return key_changes.with_moved(payload, old_values, table.key, fillable, spec.names)

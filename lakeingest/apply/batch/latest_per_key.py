@@ -1,10 +1,9 @@
-"""The last change of every key of a batch, for many tables in one job.
+"""Find the latest change per key of a batch, for many tables in one job.
 
-Most tables need nothing but the winner's record (no value left out, no truncate, a bare key), and
-the fold of one is the fold of all: group by table and key. One job and one pass over the window
-replace two jobs and a pass per table; with small batches the number of jobs is what a batch costs.
-The rejected way, the same for all batches of a window at once, makes every batch wait for the
-largest.
+Most tables need only the record of that change: no value is left out, no truncate, a bare key. The
+fold is then the same for all of them: group by table and key. One job and one pass over the window
+replace two jobs and a pass per table. With small batches, the number of jobs decides the cost of a
+batch. Rejected: one such job for all batches of a window. Every batch would wait for the largest.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ _INSERTS = ("c", "r")
 
 
 def key_counts(first_op: str) -> tuple[Column, Column]:
-    """Aggregates over folded changes: ``keys``, and ``inserted``, whose first change is one."""
+    """Aggregate folded changes: ``keys``, and ``inserted``: keys whose first change inserts."""
     inserted = F.count_if(F.col(first_op).isin(*_INSERTS))
     return F.count("*").alias("keys"), inserted.alias("inserted")
 
 
 @dataclass(frozen=True)
 class LatestPerKey:
-    """Folded changes of some tables of a batch.
+    """The latest change per key of some tables of a batch.
 
     Attributes:
-        frame: ``payload.fold.fold_records``'s columns with ``collection``, held.
-        keys: Keys per collection.
-        inserted: Of those, keys whose first change is an insert.
+        frame: The columns of ``payload.fold.fold_records`` with ``collection``, checkpointed.
+        keys: Number of keys per collection.
+        inserted: Number of these keys whose first change is an insert, per collection.
     """
 
     frame: DataFrame
@@ -42,12 +41,12 @@ class LatestPerKey:
     inserted: Mapping[str, int]
 
     def of(self, collection: str) -> DataFrame:
-        """Return the winners of one table."""
+        """Return the latest changes of one table."""
         return self.frame.where(F.col("collection") == collection).drop("collection")
 
 
 def latest(changes: DataFrame, collections: Collection[str]) -> LatestPerKey | None:
-    """Fold the changes of ``collections``; null when there are none."""
+    """Fold the changes of ``collections``; return None if ``collections`` is empty."""
     if not collections:
         return None
     frame = local_checkpoint(record_latest(changes, collections))

@@ -1,8 +1,8 @@
-"""What a batch has for each table, settled before anything of it is written.
+"""Prepare a batch: resolve each table's part of it before anything is written.
 
-A step of its own because it needs of the lake no more than what tables there are, with which
-columns and truncated when. Where the batch before does not change that, this one is prepared while
-that one is being written.
+Preparing is a step of its own. It needs three facts of the lake: which tables exist, their columns,
+and when each was truncated last. If the batch before does not change these facts in an unforeseen
+way, this batch is prepared while that one is written.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from lakeingest.source.contract import TopicPartition
 
 @dataclass(frozen=True)
 class TablePart:
-    """What a batch has for one table.
+    """One table's part of a batch.
 
     Attributes:
-        table: Its columns and key.
+        table: Columns and key of the table.
         batch_stats: Summaries of its changes.
         changes: Its changes in the batch.
         floor: Position of its newest truncate so far; empty: none.
-        undecoded: Whether its winners are found without decoding a row.
-        foreseen: Whether it is known what the table looks like afterwards.
+        undecoded: Whether its changes fold to the latest per key without decoding a row.
+        foreseen: Whether the table's columns after the batch are known before it is written.
     """
 
     table: TableSpec
@@ -58,10 +58,11 @@ class PreparedBatch:
     """A batch that is ready to be written.
 
     Attributes:
-        index: Its index in the window.
+        index: Index of the batch in the window.
         batch_stats: Summaries of all its changes.
-        parts: Its tables, the largest first: with few workers the long ones must not start last.
-        latest: Folded changes of the tables that fold undecoded.
+        parts: One part per table, the largest first: with few workers a long one must not start
+            last.
+        latest: Latest change per key of the tables that fold undecoded; None: no table does.
     """
 
     index: int
@@ -71,13 +72,13 @@ class PreparedBatch:
 
     @property
     def foreseen(self) -> bool:
-        """Whether it is known what all its tables look like afterwards."""
+        """Whether the columns of all its tables after the batch are known in advance."""
         return all(part.foreseen for part in self.parts)
 
     def expected(self, state: LakeState) -> LakeState:
-        """Return ``state`` as a foreseen batch leaves it, as far as preparing asks for it.
+        """Return ``state`` after a foreseen batch, as far as ``prepare`` needs it.
 
-        That is which tables there are, their keys and floors; versions and progress are not right.
+        The tables, their keys and their floors are right; versions and progress are not.
         """
         tables = dict(state.tables)
         for part in self.parts:
@@ -99,27 +100,27 @@ _CREATED = TableState(0, CommitNote("", "", "", 0, 0, -1, ""))
 
 
 def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> PreparedBatch:
-    """Settle columns and winners of batch ``index`` on top of ``state``; writes nothing.
+    """Resolve columns and latest changes of batch ``index`` on top of ``state``; write nothing.
 
     Raises:
-        ConfigError: A table's columns or key cannot be settled.
+        ConfigError: A table's columns or key cannot be resolved.
         DataError: A value cannot be read.
     """
-    mine = tuple(stats for stats in window.batch_stats if stats.batch == index)
+    own_stats = tuple(stats for stats in window.batch_stats if stats.batch == index)
     if index == SNAPSHOT_BATCH and state.head.frontier.epoch:
-        mine += _swept(state, book)
+        own_stats += _truncates_of_replaced(state, book)
     elif not state.head.frontier.streaming and (index == SNAPSHOT_BATCH or not window.whole):
-        mine += _left_behind(window.contents, index, state, book)
+        own_stats += _truncates_of_unpublished(window.contents, index, state, book)
     by_table: dict[str, list[BatchStats]] = {}
-    for stats in mine:
+    for stats in own_stats:
         by_table.setdefault(stats.collection, []).append(stats)
-    # A truncate of a table that has no rows yet, here or in the lake: nothing to sweep away.
-    touched = [
+    # Leave out a table that has a truncate but no row, here or in the lake: nothing to sweep away.
+    collections = [
         name
-        for name, found in by_table.items()
-        if name in state.tables or any(stats.rows for stats in found)
+        for name, table_stats in by_table.items()
+        if name in state.tables or any(stats.rows for stats in table_stats)
     ]
-    touched.sort(key=lambda name: -sum(stats.rows for stats in by_table[name]))
+    collections.sort(key=lambda name: -sum(stats.rows for stats in by_table[name]))
     changes = of_batch(
         window.changes, window.cuts, index, window.frontier_position, snapshot=window.snapshot
     )
@@ -128,17 +129,17 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
         with explained(collection):
             return _part(changes, collection, by_table[collection], state, book, window.whole)
 
-    parts = tuple(side_by_side(part, touched))
-    text = [part.table.collection for part in parts if part.undecoded]
-    with explained(", ".join(text)):
-        folded = latest(changes, text)
-    return PreparedBatch(index, mine, parts, folded)
+    parts = tuple(side_by_side(part, collections))
+    undecoded = [part.table.collection for part in parts if part.undecoded]
+    with explained(", ".join(undecoded)):
+        latest_changes = latest(changes, undecoded)
+    return PreparedBatch(index, own_stats, parts, latest_changes)
 
 
-def _swept(state: LakeState, book: TableBook) -> tuple[BatchStats, ...]:
-    """Truncate every table below a snapshot that replaces them: what it lacks is gone.
+def _truncates_of_replaced(state: LakeState, book: TableBook) -> tuple[BatchStats, ...]:
+    """Truncate every table below the new snapshot that replaces it; rows that it lacks are gone.
 
-    An empty table has no row in a snapshot, so this is about those, too, that it does not name.
+    This includes tables that the snapshot does not name: an empty table has no row in a snapshot.
     """
     floor = snapshot_floor(state.head.frontier.epoch)
     nowhere = TopicPartition("", 0)
@@ -149,12 +150,12 @@ def _swept(state: LakeState, book: TableBook) -> tuple[BatchStats, ...]:
     )
 
 
-def _left_behind(
-    found: Contents, index: int, state: LakeState, book: TableBook
+def _truncates_of_unpublished(
+    contents: Contents, index: int, state: LakeState, book: TableBook
 ) -> tuple[BatchStats, ...]:
-    """Truncate what a killed run wrote of an attempt at the snapshot that was replaced since.
+    """Truncate the rows that a killed run wrote of a snapshot attempt, if a later one replaced it.
 
-    Such a table is in no publication. Where an epoch begins, every table is truncated anyhow.
+    Such a table is in no publication. Where an epoch begins, every table is truncated in any case.
     """
     nowhere = TopicPartition("", 0)
     unpublished = (
@@ -162,7 +163,7 @@ def _left_behind(
         for name, table in state.tables.items()
         if name not in state.head.tables and not table.note.adopted_at and book.is_read(name)
     )
-    floors = {name: swept_below(found, name, note.high) for name, note in unpublished}
+    floors = {name: swept_below(contents, name, note.high) for name, note in unpublished}
     return tuple(
         BatchStats(index, nowhere, name, 0, 0, "", "", floor)
         for name, floor in floors.items()
@@ -179,24 +180,24 @@ def _part(
     whole: bool,
 ) -> TablePart:
     previous = state.tables.get(collection)
-    mine = changes.where(F.col("collection") == collection)
-    table = book.spec(collection, batch_stats, mine, previous)
+    own_changes = changes.where(F.col("collection") == collection)
+    table = book.spec(collection, batch_stats, own_changes, previous)
     if table.doubtful(book.encodings(collection)):
         batch_stats = [stats.doubted() for stats in batch_stats]
     if table.key_in_value and table.keyless is None:
         batch_stats = [stats.any_moved() for stats in batch_stats]
     if whole and table.keyless is None and may_move_without_header(batch_stats):
-        marked = with_moves(mine)
-        if not keys_passed(marked).isEmpty():
-            mine, batch_stats = (
-                marked,
+        with_key_changes = with_moves(own_changes)
+        if not keys_passed(with_key_changes).isEmpty():
+            own_changes, batch_stats = (
+                with_key_changes,
                 [replace(stats, relocated=stats.rows) for stats in batch_stats],
             )
     floor = max(
         [stats.floor for stats in batch_stats] + ([previous.note.floor] if previous else [])
     )
     undecoded = folds_undecoded(batch_stats, table, floor) and not (
-        whole and rows_pass(mine, batch_stats)
+        whole and rows_pass(own_changes, batch_stats)
     )
     foreseen = book.foreseen(table, previous)
-    return TablePart(table, tuple(batch_stats), mine, floor, undecoded, foreseen)
+    return TablePart(table, tuple(batch_stats), own_changes, floor, undecoded, foreseen)

@@ -1,8 +1,8 @@
-"""Step 4 of the commit protocol: make batches visible, in order, beside the writing of the next.
+"""Step 4 of the commit protocol: publish batches in order while the next one is written.
 
-A publication is one append and leaves cores idle, so it has a thread of its own. Whoever leaves the
-block waits for the last one: it writes, and it must be through before a run reports anything, also
-when the next batch has failed.
+A publication is one append and leaves cores idle, so it runs in a thread of its own. The end of the
+``with`` block waits for the last publication. A publication writes, so it must be complete before
+the run reports anything, also when the next batch has failed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Publisher:
     def __init__(
         self, ledger: DeltaLedger, window: Window, published: Callable[[BatchSummary], None]
     ) -> None:
-        """Bind to a ledger; ``published`` is told of each publication, in another thread."""
+        """Bind to a ledger; ``published`` is called after each publication, in another thread."""
         self._ledger = ledger
         self._window = window
         self._published = published
@@ -35,7 +35,7 @@ class Publisher:
         self._last: Future[None] | None = None
 
     def __enter__(self) -> Publisher:
-        """Begin."""
+        """Return the publisher itself."""
         return self
 
     def __exit__(
@@ -48,16 +48,16 @@ class Publisher:
         self._pool.shutdown(wait=True)
 
     def begin(self, index: int, publication: Publication, summary: BatchSummary) -> None:
-        """Publish batch ``index`` of the window, once the one before it is through.
+        """Start to publish batch ``index`` of the window after the batch before it is published.
 
         Raises:
-            FencedError: The one before it met another driver; this one is not begun.
+            FencedError: The publication before it met another driver; this one does not start.
         """
         self.wait()
         self._last = self._pool.submit(self._publish, index, publication, summary)
 
     def wait(self) -> None:
-        """Wait until what was begun is visible.
+        """Wait until the publication that ``begin`` started is visible.
 
         Raises:
             FencedError: Another driver has claimed the ledger.

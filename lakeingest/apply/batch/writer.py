@@ -1,6 +1,7 @@
-"""Step 3 of the commit protocol: every table's part of a batch in one commit each, side by side.
+"""Step 3 of the commit protocol: commit each table's part of a batch, the tables in parallel.
 
-Nothing of it is visible to readers of published snapshots before step 4 (``publish.py``).
+Each part is one commit. Readers of published snapshots see nothing of it before step 4
+(``publish.py``).
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ class BatchWriter:
     """Applies the batches of a run.
 
     Attributes:
-        sink: Where tables are.
-        ledger: Where publications are.
+        sink: Writes the tables.
+        ledger: Stores the publications.
         book: Columns and keys of the tables.
         spec: Pipeline settings.
-        pipeline: Its name.
+        pipeline: Name of the pipeline.
         run: Identifier of the run.
-        folders: Where the tables lie.
-        in_turn: Whether a batch is written only when the one before it is published: two would
-            share a publication after a crash, which ``commit.max.transactions`` forbids.
+        folders: Folders of the tables.
+        in_turn: Whether a batch waits until the one before it is published. Without it two batches
+            would share a publication after a crash, which ``commit.max.transactions`` forbids.
     """
 
     sink: Sink
@@ -67,37 +68,41 @@ class BatchWriter:
     ) -> LakeState:
         """Apply and publish batches of ``window`` one after another, on top of ``state``.
 
-        While one is being written the next one is prepared, and while one is being published the
-        next one is written: each leaves cores idle when nothing else is done. Where a batch changes
-        what a table looks like, the next one is prepared after it.
+        The next batch is prepared while one is written, and written while one is published: each
+        step alone leaves cores idle. After a batch that changes a table's columns in an unforeseen
+        way, the next batch is prepared only when that batch is written.
 
-        A crash then finds tables two batches ahead of the ledger at most, and the next publication
-        reaches to where they are (``lake.py``). Not so for an initial snapshot, which is a
-        publication of its own, nor if ``in_turn``: then each publication is awaited.
+        After a crash, tables are at most two batches ahead of the ledger. The next publication then
+        includes everything that they hold (``lake.py``). Two cases wait for each publication: an
+        initial snapshot, which is a publication of its own, and ``in_turn``.
 
         Args:
-            window: Where the batches are from.
-            indexes: Which of its batches; at least one.
-            state: The lake.
-            first: The first of them, prepared.
-            published: Told of each publication.
+            window: The window that the batches are cut from.
+            indexes: Indexes of the batches; at least one.
+            state: State of the lake.
+            first: The first of the batches, prepared.
+            published: Called after each publication.
         """
         batch = first
         with Publisher(self.ledger, window, published) as publisher:
-            for following in [*indexes[1:], None]:
-                began = time.monotonic()
-                early = batch.expected(state) if batch.foreseen else None
-                with perhaps_in_background(self._preparing(window, following, early)) as ahead:
+            for next_index in [*indexes[1:], None]:
+                start = time.monotonic()
+                next_state = batch.expected(state) if batch.foreseen else None
+                with perhaps_in_background(
+                    self._preparation(window, next_index, next_state)
+                ) as preparation:
                     publication, changed, rows = self._apply(window, batch, state)
                     state = state.published(publication, changed)
                     self._note_versions(batch, changed)
-                    summary = _summary(publication, rows, time.monotonic() - began)
+                    summary = _summary(publication, rows, time.monotonic() - start)
                     publisher.begin(batch.index, publication, summary)
                     if self.in_turn or batch.index == SNAPSHOT_BATCH:
                         publisher.wait()
-                    if following is not None:
-                        prepared = ahead or partial(prepare, window, following, state, self.book)
-                        batch = prepared()
+                    if next_index is not None:
+                        prepare_next = preparation or partial(
+                            prepare, window, next_index, state, self.book
+                        )
+                        batch = prepare_next()
             publisher.wait()
         return state
 
@@ -107,10 +112,10 @@ class BatchWriter:
                 collection = part.table.collection
                 self.book.unchanged(collection, changed[collection].version)
 
-    def _preparing(
+    def _preparation(
         self, window: Window, index: int | None, state: LakeState | None
     ) -> Callable[[], PreparedBatch] | None:
-        """Return what prepares batch ``index`` on top of ``state``; null where one is missing."""
+        """Return a function that prepares batch ``index`` on ``state``; None if either is None."""
         if index is None or state is None:
             return None
         return partial(prepare, window, index, state, self.book)
@@ -118,7 +123,7 @@ class BatchWriter:
     def _apply(
         self, window: Window, batch: PreparedBatch, state: LakeState
     ) -> tuple[Publication, dict[str, TableState], dict[str, int]]:
-        """Commit every table's part; what is returned is not published yet."""
+        """Commit every table's part; return the publication, which is not published yet."""
         frontier = frontier_after(window, batch.index, state.head.frontier)
         number = state.head.batch + 1
         note = CommitNote(
@@ -149,7 +154,7 @@ class BatchWriter:
             paths=self.folders.named(tables),
             transactions=cut.transactions if cut else 0,
             events=sum(stats.rows for stats in batch.batch_stats),
-            opened=_opened(state.head.frontier, frontier),
+            opened=_new_epochs(state.head.frontier, frontier),
             frontier=frontier,
             schemas=_new_schemas(state, changed),
             notes=_notes(state, changed),
@@ -161,10 +166,10 @@ class BatchWriter:
     def _commit(
         self, batch: PreparedBatch, note: CommitNote, state: LakeState, part: TablePart
     ) -> tuple[TableState, int]:
-        """Commit one table's part; returns its state and the number of its merge payloads."""
+        """Commit one table's part; return its state and the number of its merge payloads."""
         collection = part.table.collection
         previous = state.tables.get(collection)
-        asks = not part.undecoded and asks_lake(part.batch_stats, part.table)
+        needs_lookup = not part.undecoded and asks_lake(part.batch_stats, part.table)
         with explained(collection):
             payloads, count = changeset(
                 part.changes,
@@ -172,7 +177,7 @@ class BatchWriter:
                 part.table,
                 self.spec,
                 part.floor,
-                self.sink.read(collection, previous.version) if previous and asks else None,
+                self.sink.read(collection, previous.version) if previous and needs_lookup else None,
                 batch.latest if part.undecoded else None,
                 previous.note.high if previous and previous.note.tombstones else "",
             )
@@ -184,39 +189,39 @@ class BatchWriter:
 
 
 def _new_schemas(state: LakeState, changed: Mapping[str, TableState]) -> dict[str, str]:
-    """Return the source's tables that no publication has shown like this.
+    """Return the DDL of each changed table whose source schema no publication has shown yet.
 
     A table that is ahead of the ledger may have changed in a batch that was never published.
     """
-    shown = {}
+    schemas = {}
     for name, table in changed.items():
-        known = state.tables.get(name)
-        published = known is not None and known.note.batch <= state.head.batch
-        if not published or (known is not None and known.note.schema != table.note.schema):
+        previous = state.tables.get(name)
+        published = previous is not None and previous.note.batch <= state.head.batch
+        if not published or (previous is not None and previous.note.schema != table.note.schema):
             schema = SourceSchema.from_json(table.note.schema)
             if schema is not None:
-                shown[name] = schema.ddl()
-    return shown
+                schemas[name] = schema.ddl()
+    return schemas
 
 
 def _notes(state: LakeState, changed: Mapping[str, TableState]) -> dict[str, str]:
-    """Return what the tables' commits say; a schema only where no publication has shown it."""
+    """Return the notes of the tables' commits; keep a schema if no publication has shown it."""
     notes = {}
     for name, table in changed.items():
-        known = state.tables.get(name)
-        published = known is not None and known.note.batch <= state.head.batch
-        same = published and known is not None and known.note.schema == table.note.schema
-        notes[name] = replace(table.note, schema="" if same else table.note.schema).to_json()
+        previous = state.tables.get(name)
+        published = previous is not None and previous.note.batch <= state.head.batch
+        unchanged = published and previous is not None and previous.note.schema == table.note.schema
+        notes[name] = replace(table.note, schema="" if unchanged else table.note.schema).to_json()
     return notes
 
 
-def _opened(before: Frontier, after: Frontier) -> tuple[Epoch, ...]:
-    """Return the epochs that begin between two frontiers; the first one opens nothing."""
-    known = max((epoch.number for epoch in before.epochs), default=after.epoch)
-    return tuple(epoch for epoch in after.epochs if epoch.number > known)
+def _new_epochs(before: Frontier, after: Frontier) -> tuple[Epoch, ...]:
+    """Return the epochs that begin between two frontiers; the first epoch does not count."""
+    newest_number = max((epoch.number for epoch in before.epochs), default=after.epoch)
+    return tuple(epoch for epoch in after.epochs if epoch.number > newest_number)
 
 
-def _summary(publication: Publication, rows: Mapping[str, int], took: float) -> BatchSummary:
+def _summary(publication: Publication, rows: Mapping[str, int], seconds: float) -> BatchSummary:
     return BatchSummary(
-        publication.batch, publication.transactions, publication.events, took, dict(rows)
+        publication.batch, publication.transactions, publication.events, seconds, dict(rows)
     )

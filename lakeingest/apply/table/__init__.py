@@ -1,1 +1,1 @@
-"""What a table is: its columns, its key, and the schemas its records were written with."""
+"""Resolve a table: its columns, its key, and the schemas its records were written with."""

@@ -1,4 +1,4 @@
-"""The tables' columns and keys, remembered for a run and renewed as the events change."""
+"""Keep the columns and keys of a run's tables; resolve them again as the events change."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ class Warnings:
     def __init__(self) -> None:
         """Start empty."""
         self._lock = Lock()
-        self._seen: dict[str, None] = {}
+        self._texts: dict[str, None] = {}
 
     def add(self, text: str) -> None:
-        """Note a warning unless it was noted before."""
+        """Add a warning unless it is there already."""
         with self._lock:
-            self._seen.setdefault(text)
+            self._texts.setdefault(text)
 
     def all(self) -> tuple[str, ...]:
         """Return the warnings so far."""
         with self._lock:
-            return tuple(self._seen)
+            return tuple(self._texts)
 
 
 class TableBook:
-    """Settles what a table looks like in a batch."""
+    """Resolves the columns and the key of a table for each batch."""
 
     def __init__(
         self,
@@ -67,23 +67,23 @@ class TableBook:
         self._warn = warn
         self._lake: dict[str, tuple[int, StructType]] = {}
         self._ddl = {
-            name: self._parsed(spark, name, table.ddl)
+            name: self._parse_ddl(spark, name, table.ddl)
             for name, table in config.tables.items()
             if table.ddl is not None
         }
 
     def encodings(self, collection: str) -> Encodings:
-        """Wire settings of the connector, and what becomes of values that they leave open."""
-        shared, chosen = self._spec.encodings, self._config.value_policies(collection)
-        # Where the connector leaves nothing out, no NULL is in doubt (``pipeline_spec``).
-        doubts = self._spec.connector == "postgresql"
+        """Return the connector's wire settings with the table's policies for ambiguous values."""
+        shared, policies = self._spec.encodings, self._config.value_policies(collection)
+        # Only on PostgreSQL can a NULL stand for an unchanged value (``pipeline_spec``).
+        has_ambiguous_nulls = self._spec.connector == "postgresql"
         return replace(
             shared,
-            infinite=chosen["infinite_times"],
-            ambiguous=chosen["ambiguous_nulls"] if doubts else shared.ambiguous,
+            infinite=policies["infinite_times"],
+            ambiguous=policies["ambiguous_nulls"] if has_ambiguous_nulls else shared.ambiguous,
         )
 
-    def _parsed(self, spark: SparkSession, collection: str, ddl: str) -> StructType:
+    def _parse_ddl(self, spark: SparkSession, collection: str, ddl: str) -> StructType:
         try:
             return spark.createDataFrame([], ddl).schema
         except Exception as error:
@@ -95,7 +95,7 @@ class TableBook:
             raise ConfigError(message) from error
 
     def is_read(self, collection: str) -> bool:
-        """Tell whether the configuration selects the table's topic."""
+        """Return whether the configuration selects the table's topic."""
         return self._config.source.selects(collection)
 
     def spec(
@@ -107,26 +107,26 @@ class TableBook:
     ) -> TableSpec:
         """Return columns and key of a table for one batch; see ``table_spec``."""
         if state and state.note.event and not self._spec.names.event:
-            raise _turned_off(collection)
-        declared = self._config.table(collection)
+            raise _event_columns_turned_off(collection)
+        settings = self._config.table(collection)
         tags = frozenset(tag for stats in batch_stats for tag in stats.value_tags)
-        defaulted = self._spec.format.defaulted(tags)
-        if defaulted:
-            self._warn(replaced_nulls_warning(collection, defaulted))
+        nullable_defaults = self._spec.format.defaulted(tags)
+        if nullable_defaults:
+            self._warn(replaced_nulls_warning(collection, nullable_defaults))
         table = table_spec(
             collection,
             batch_stats,
-            self._ddl.get(collection) or self._as_adopted(collection, state),
-            declared.key or (state.note.key if state else ()),
+            self._ddl.get(collection) or self._adopted_columns(collection, state),
+            settings.key or (state.note.key if state else ()),
             self._schema(collection, state),
             self._spec,
-            lambda names, cells: _inferred(changes, names, cells),
+            lambda names, cells: _infer_types(changes, names, cells),
             self._warn,
             before=SourceSchema.from_json(state.note.schema) if state else None,
             policies=self._policies(collection),
             partition=state.note.partition if state else (),
-            keyless=None if declared.keyless == "stop" else Keyless(declared.keyless),
-            too_large=declared.decimal_too_large,
+            keyless=None if settings.keyless == "stop" else Keyless(settings.keyless),
+            too_large=settings.decimal_too_large,
         )
         if state and state.note.key and tuple(sorted(table.key)) != tuple(sorted(state.note.key)):
             message = (
@@ -136,20 +136,20 @@ class TableBook:
             )
             raise ConfigError(message)
         if state and state.note.key:
-            # In the order that the table was made with: Hudi's record key is made in it.
+            # Keep the column order that the table was made with: Hudi builds its record key in it.
             table = replace(table, key=state.note.key)
         return replace(
             table,
-            partition=resolve_partition(table, declared.partition, state),
+            partition=resolve_partition(table, settings.partition, state),
             encodings=self.encodings(collection),
         )
 
     def _policies(self, collection: str) -> Policies:
-        chosen = self._config.schema_policies(collection)
-        return {Kind(kind): Policy(policy) for kind, policy in chosen.items()}
+        policies = self._config.schema_policies(collection)
+        return {Kind(kind): Policy(policy) for kind, policy in policies.items()}
 
-    def _as_adopted(self, collection: str, state: TableState | None) -> StructType | None:
-        """Return the columns that an adopted table has: its first writer chose their types."""
+    def _adopted_columns(self, collection: str, state: TableState | None) -> StructType | None:
+        """Return the columns of an adopted table, whose types its first writer chose; else None."""
         if state is None or not state.note.adopted_at:
             return None
         lake = self._schema(collection, state)
@@ -157,10 +157,11 @@ class TableBook:
         return StructType([item for item in lake or () if item.name not in others])
 
     def foreseen(self, table: TableSpec, state: TableState | None) -> bool:
-        """Tell whether it is known before a batch is written what the table looks like after it.
+        """Return whether the table's columns after the batch are known before it is written.
 
-        Yes where the batch creates it, and where it has these columns already, in types that hold
-        these: a format may keep a wider one than it was given (Hudi has no TINYINT).
+        They are if the batch creates the table. They are also if the table has a key and all these
+        columns, in types that hold this batch's types, and no default fills its old rows. A format
+        may keep a wider type than it was given (Hudi has no TINYINT).
         """
         collection = table.collection
         if state is None:
@@ -168,40 +169,40 @@ class TableBook:
             self._lake[collection] = (_CREATED, StructType(fields))
             return True
         lake = self._schema(collection, state)
-        kinds = {item.name: item.dataType for item in lake or ()}
+        lake_types = {item.name: item.dataType for item in lake or ()}
         return (
             bool(state.note.key)
             and not table.fills
             and all(
-                column.name in kinds and widens(column.type.spark, kinds[column.name])
+                column.name in lake_types and widens(column.type.spark, lake_types[column.name])
                 for column in table.columns
             )
         )
 
     def forget(self) -> None:
-        """Forget what tables look like: a batch failed, and what it did to them is not known."""
+        """Forget the tables' columns: a batch failed, and its changes to them are unknown."""
         self._lake.clear()
 
     def unchanged(self, collection: str, version: int) -> None:
-        """Take note that the table looks at ``version`` as it did when it was last read."""
-        known = self._lake.get(collection)
-        if known is not None:
-            self._lake[collection] = (version, known[1])
+        """Note that the table's columns at ``version`` are those of the last read."""
+        entry = self._lake.get(collection)
+        if entry is not None:
+            self._lake[collection] = (version, entry[1])
 
     def _schema(self, collection: str, state: TableState | None) -> StructType | None:
-        """Schema of the lake's table, read again only where it may have changed."""
+        """Return the schema of the lake's table; read it again only if it may have changed."""
         if state is None:
             return None
-        known = self._lake.get(collection)
-        if known is not None and known[0] >= state.version:
-            return known[1]
+        entry = self._lake.get(collection)
+        if entry is not None and entry[0] >= state.version:
+            return entry[1]
         schema = self._sink.read(collection, state.version).schema
         self._lake[collection] = (state.version, schema)
         return schema
 
 
-def _turned_off(collection: str) -> ConfigError:
-    """Old values would stay in rows that newer events have changed: rather stop than tell that."""
+def _event_columns_turned_off(collection: str) -> ConfigError:
+    """Return the error for turned-off RFC-39 columns: changed rows would keep old values there."""
     return ConfigError(
         f"Table '{collection}' has RFC-39's columns (_change_operation_type and others), but the "
         "configuration does not keep them. Set lakeingest.metadata.columns=hudi; to be rid of "
@@ -209,7 +210,7 @@ def _turned_off(collection: str) -> ConfigError:
     )
 
 
-def _inferred(changes: DataFrame, names: Sequence[str], cells: bool) -> Mapping[str, str]:
+def _infer_types(changes: DataFrame, names: Sequence[str], cells: bool) -> Mapping[str, str]:
     row = readable_counts(changes, names, cells=cells).first()
     counts = row.asDict() if row else {}
     return {name: narrowest(counts, index) for index, name in enumerate(names)}

@@ -1,8 +1,8 @@
 """Refuse cells of ``value`` and ``set`` that cannot be read (``decode/cell.py``).
 
-A table's records are read in one way. Where some come in cells and some do not, the connector's
-plugin was changed over topics that hold the old records still. With another connector nobody looks
-for cells that are left out, and an update would make NULL of what it does not name.
+All records of a table are read in one way. If some come in cells and some do not, the connector's
+plugin was changed while the topics still hold the old records. If the configured connector sends no
+cells, no code looks for cells that an update leaves out, and the update would write NULL there.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from lakeingest.errors import ConfigError
 
 
 def refuse_cells(collection: str, shown: Shown, connector: str) -> None:
-    """Stop at a table whose cells cannot be read.
+    """Raise an error for a table whose cells cannot be read.
 
     Args:
         collection: The source table.
-        shown: What its records show.
+        shown: Columns and format of the table, from its records.
         connector: One of ``FAMILIES``.
 
     Raises:
-        ConfigError: Only some of the records come in cells, or the connector sends none.
+        ConfigError: Only some of the records come in cells, or the connector sends no cells.
     """
     if shown.mixed:
         message = (

@@ -1,11 +1,11 @@
-"""Tables that a window names for the first time: what must hold before anything is written.
+"""Check the tables that a window names for the first time, before anything is written.
 
-A topic does not tell its tables (``topic_names.py``), so which tables there are is known for
-certain only from the rows of a window. A table that a killed run made and did not publish is found
-here, and how far it is counts for the next batch. Rejected: to list the lake's folders, which holds
-folders of anybody, and to publish a table's name before the table: a commit more for each new one.
+A topic's name does not say its tables for certain (``topic_names.py``); only the rows of a window
+do. The check also finds a table that a killed run made and did not publish. The progress of such a
+table counts for the next batch. Rejected: list the lake's folders, because anybody's folders lie
+there. Rejected: publish a table's name before the table; each new table would cost one commit more.
 
-A table that was looked at is not looked at again.
+The state of a table is read once.
 """
 
 from __future__ import annotations
@@ -25,53 +25,53 @@ from lakeingest.sink.contract import Sink
 
 
 def likely_tables(config: PipelineConfig, topics: Iterable[str]) -> list[str]:
-    """Return the tables that these topics hold, as far as the configuration and their names tell.
+    """Return the tables of these topics, as far as the configuration and the topic names say.
 
     Args:
         config: The pipeline.
-        topics: The data topics that are read.
+        topics: The data topics that the pipeline reads.
     """
-    names, read = config.source.names, list(topics)
-    set_up = [name for name in config.tables if names.topic(name) in read]
-    return sorted({*set_up, *map(names.plain, names.without(read, set_up))})
+    names, data_topics = config.source.names, list(topics)
+    config_tables = [name for name in config.tables if names.topic(name) in data_topics]
+    return sorted({*config_tables, *map(names.plain, names.without(data_topics, config_tables))})
 
 
 class FirstSeen:
-    """Checks the tables of a window when its rows name them."""
+    """Checks the tables that the rows of a window name."""
 
     def __init__(self, config: PipelineConfig, sink: Sink):
         """Bind to a pipeline.
 
         Args:
             config: The pipeline.
-            sink: Where the tables are.
+            sink: Has the tables.
         """
         self._config = config
         self._sink = sink
 
     def states(self, window: Window, state: LakeState) -> LakeState:
-        """Return the lake's state with that of the window's tables.
+        """Return the lake's state with the states of the window's tables.
 
         Raises:
-            ConfigError: A row's table is retired, or not the one of its topic, settings mean
-                another table, or two tables would share a folder, or somebody else's files lie
-                where a table would; or see ``lake.with_tables``.
-            DataError, FencedError: See there.
+            ConfigError: A row's table is retired; a topic's rows would not be counted for their
+                table; settings name a topic instead of its table; two tables would share a folder;
+                somebody else's files lie in the folder of a table; or see ``lake.with_tables``.
+            DataError, FencedError: See ``lake.with_tables``.
         """
         rows = list(window.contents.of(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
         places = sorted({(row.collection, row.where.topic) for row in rows})
         names = sorted({name for name, _ in places})
         self._refuse_retired(places, state.head)
         self._refuse_renamed(places)
-        self._refuse_other_settings(names)
+        self._refuse_other_settings({*names, *state.head.tables}, names)
         self._refuse_one_folder({*names, *state.tables, *state.head.tables})
-        # ENDs that came again may be of an adopted table's first writer; a new snapshot sweeps all.
+        # Redelivered ENDs may be from an adopted table's first writer; a new snapshot sweeps all.
         if window.again or (window.snapshot and state.head.frontier.epoch):
             names += state.head.tables
         return with_tables(state, self._sink, names)
 
     def _refuse_retired(self, places: Sequence[tuple[str, str]], head: Publication) -> None:
-        """Stop before new rows are mixed into a retired table: its own topic is not read."""
+        """Raise an error before new rows are mixed into a retired table, which is not read."""
         for name, topic in places:
             if name in head.retired:
                 message = (
@@ -83,24 +83,24 @@ class FirstSeen:
                 raise ConfigError(message)
 
     def _refuse_renamed(self, places: Sequence[tuple[str, str]]) -> None:
-        """Stop where rows are not counted because their topic has another name than Debezium's."""
+        """Raise an error where rows would not count: their topic does not have Debezium's name."""
         source = self._config.source
         if source.ends_topic is None or not (source.topics or source.topic_pattern):
             return
         for name, topic in places:
-            wanted = source.names.topic(name)
-            if topic != wanted and not source.names.reads(name):
+            debezium_topic = source.names.topic(name)
+            if topic != debezium_topic and not source.names.reads(name):
                 message = (
                     f"Topic '{topic}' holds rows of table '{name}', whose topic Debezium names "
-                    f"'{wanted}': a router or another topic.naming.strategy renamed it. END counts "
-                    "rows by table, so with lakeingest.source.topics set these would not be "
-                    "counted. Take the router out, or remove lakeingest.source.topics. Nothing of "
-                    "this window was written."
+                    f"'{debezium_topic}': a router or another topic.naming.strategy renamed it. "
+                    "END counts rows by table, so with lakeingest.source.topics set these would "
+                    "not be counted. Take the router out, or remove lakeingest.source.topics. "
+                    "Nothing of this window was written."
                 )
                 raise ConfigError(message)
 
     def _refuse_one_folder(self, names: Collection[str]) -> None:
-        """Stop before two tables share a folder, as they do where case does not count."""
+        """Raise an error before two tables share a folder, as where the storage ignores case."""
         by_folder: dict[str, str] = {}
         for name in sorted(names):
             folder = self._sink.path(name)
@@ -115,20 +115,25 @@ class FirstSeen:
                 )
                 raise ConfigError(message)
 
-    def _refuse_other_settings(self, names: Sequence[str]) -> None:
-        """Stop where the settings of a table are written under the name of its topic."""
-        tables, by = self._config.tables, self._config.source.names
+    def _refuse_other_settings(self, present: Collection[str], names: Sequence[str]) -> None:
+        """Raise an error where a table's settings are written under the name of its topic.
+
+        Args:
+            present: Tables of the window and of the lake.
+            names: Tables of the window.
+        """
+        tables, topic_names = self._config.tables, self._config.source.names
         for name in names:
-            as_topic = by.plain(by.topic(name))
-            if name not in tables and as_topic in tables and as_topic not in names:
+            as_topic = topic_names.plain(topic_names.topic(name))
+            if name not in tables and as_topic in tables and as_topic not in present:
                 message = (
-                    f"{TABLE}{as_topic}.*: the rows of topic '{by.topic(name)}' are of table "
-                    f"'{name}', whose name a topic cannot hold. Settings go by the table's name: "
-                    f"write {TABLE}{_in_a_file(name)}.* instead. Nothing was written."
+                    f"{TABLE}{as_topic}.*: the rows of topic '{topic_names.topic(name)}' are of "
+                    f"table '{name}', whose name a topic cannot hold. Settings go by the table's "
+                    f"name: write {TABLE}{_in_a_file(name)}.* instead. Nothing was written."
                 )
                 raise ConfigError(message)
 
 
 def _in_a_file(name: str) -> str:
-    """Return a table's name as it stands in a key of a ``.properties`` file."""
+    """Return a table's name as a key of a ``.properties`` file escapes it."""
     return re.sub(r"([\\ \t:=#!])", r"\\\1", name)

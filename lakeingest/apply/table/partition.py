@@ -1,4 +1,4 @@
-"""The partition columns of a table: as declared when it is made, its own from then on."""
+"""Resolve a table's partition columns: declared when the table is made, fixed from then on."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from lakeingest.sink.contract import TableState
 def resolve_partition(
     table: TableSpec, declared: tuple[str, ...], state: TableState | None
 ) -> tuple[str, ...]:
-    """Return the partition columns: the table's own, or, of a new one, those declared.
+    """Return the partition columns: those of the existing table, or the declared ones of a new one.
 
     Raises:
-        ConfigError: They differ, or are none of the table's columns.
+        ConfigError: The two differ, or a declared column is not a column of the table.
     """
     collection, setting = table.collection, f"lakeingest.table.{table.collection}.partition"
-    kept = state.note.partition if state and state.note.key else None
-    if kept is not None and declared and declared != kept:
+    stored = state.note.partition if state and state.note.key else None
+    if stored is not None and declared and declared != stored:
         message = (
-            f"Table '{collection}' is partitioned by ({', '.join(kept)}) in the lake, but "
+            f"Table '{collection}' is partitioned by ({', '.join(stored)}) in the lake, but "
             f"{setting} says ({', '.join(declared)}). Partitions cannot change in place: load the "
             "table anew."
         )
@@ -31,4 +31,4 @@ def resolve_partition(
             f"columns ({', '.join(sorted(table.names()))}). Correct {setting}."
         )
         raise ConfigError(message)
-    return declared if kept is None else kept
+    return declared if stored is None else stored

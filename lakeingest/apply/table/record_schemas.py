@@ -1,11 +1,11 @@
-"""The schemas that a run's records were written with, learned as they appear, each once.
+"""Learn the schemas of a run's records as they appear, each schema once.
 
-Which they are, only the records say. An Avro record of a schema that is not known yet comes out of
-decoding as malformed (``decode/avro_format.py``); then, and before the first window, the ids of the
-window's records are looked at and the registry is asked for the new ones, and the window is read
-again. A JSON record can be read without its schema, which it carries: only the types of its columns
-are in it, and those are asked for after reading. A schema never changes under its id or hash, so
-nothing is asked twice.
+Only the records say which schemas they have. Decoding marks an Avro record of an unknown schema as
+malformed (``decode/avro_format.py``). Then, and before the first window, the run collects the
+schema ids of the window's records, requests the new ones, and reads the window again. A JSON record
+carries its schema and can be read without it: only the types of its columns need it. So JSON
+schemas are collected after the window is read. A schema never changes under its id or hash, so each
+is requested once.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from lakeingest.source.registry.factory import open_registry
 
 
 class Schemas(Protocol):
-    """What is known of the records' schemas."""
+    """The schemas of the records that a run has learned so far."""
 
     @property
     def format(self) -> WireFormat:
-        """Reads records as far as their schemas are known."""
+        """Format that reads the records whose schemas are known."""
 
     @property
     def needed(self) -> bool:
@@ -53,101 +53,101 @@ class Schemas(Protocol):
 
     @property
     def readable(self) -> bool:
-        """Whether a record of the source may be readable by what is known so far."""
+        """Whether some record of the source may be readable with the schemas known so far."""
 
     def lacks(self, tags: Collection[bytes]) -> bool:
-        """Tell whether there is something to learn of schemas with these names."""
+        """Return whether one of these tags names a schema that is not known yet."""
 
     def learn(self, records: DataFrame) -> bool:
-        """Look for schemas that are not known; tell whether there were any.
+        """Learn the unknown schemas of these records; return whether there were any.
 
         Args:
             records: ``topic``, ``timestamp``, ``key`` and ``value``.
 
         Raises:
-            LakeingestError: The registry has none of that id, or cannot be asked.
+            LakeingestError: The registry has no schema of an id, or cannot be reached.
         """
 
     def check(self) -> None:
-        """See that a run could learn; same errors as ``learn``."""
+        """Check that a run can learn schemas; raise the same errors as ``learn``."""
 
     def close(self) -> None:
         """Release the registry's client. Safe to call twice."""
 
 
 class CarriedSchemas:
-    """Schemas that JSON records carry, or do not: each is parsed once, when it is met first."""
+    """Schemas that JSON records may carry; each is parsed once, when it first appears."""
 
     needed = False
     readable = True
 
     def __init__(self, form: Form = JSON, *, flattened: bool = False) -> None:
-        """Start with none known.
+        """Start without any schema.
 
         Args:
-            form: How values look, and what becomes of those that are too large.
+            form: Wire form of values, and the policy for decimals that are too large.
             flattened: Whether rows come without their envelopes.
         """
         self._form = form
-        self._known: dict[bytes, CarriedSchema] = {}
+        self._schemas_by_tag: dict[bytes, CarriedSchema] = {}
         self._columns = flattened_columns if flattened else envelope_columns
-        self._defaulted = nullable_defaults_in_row if flattened else nullable_defaults
-        known = self._known
-        self.format: WireFormat = FlattenedFormat(known) if flattened else JsonFormat(known)
+        self._nullable_defaults = nullable_defaults_in_row if flattened else nullable_defaults
+        schemas = self._schemas_by_tag
+        self.format: WireFormat = FlattenedFormat(schemas) if flattened else JsonFormat(schemas)
 
     def lacks(self, tags: Collection[bytes]) -> bool:
         """See ``Schemas``."""
-        return any(tag not in self._known for tag in tags)
+        return any(tag not in self._schemas_by_tag for tag in tags)
 
     def learn(self, records: DataFrame) -> bool:
         """See ``Schemas``."""
-        known = len(self._known)
+        count_before = len(self._schemas_by_tag)
         for row in carried_schemas(records).collect():
             tag = bytes(row["tag"])
-            if tag not in self._known:
+            if tag not in self._schemas_by_tag:
                 text = row["schema"]
-                # A table may have another policy than the pipeline.
+                # A table's policy may differ from the pipeline's.
                 by_policy = {
                     policy: self._columns(text, self._form.with_policy(policy))
                     for policy in get_args(TooLarge)
                 }
                 columns = by_policy[self._form.too_large]
-                self._known[tag] = CarriedSchema(
+                self._schemas_by_tag[tag] = CarriedSchema(
                     row["since"],
                     columns,
-                    self._defaulted(text),
+                    self._nullable_defaults(text),
                     cells=come_in_cells(text),
                     by_policy=by_policy,
                 )
-        return len(self._known) > known
+        return len(self._schemas_by_tag) > count_before
 
     def check(self) -> None:
-        """Nothing can be wrong."""
+        """Do nothing: JSON records carry their schemas."""
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: no client is open."""
 
 
 class RegistrySchemas:
-    """Schemas of Confluent's wire format, by the registry."""
+    """Schemas of records in Confluent's wire format, from a registry."""
 
     needed = True
 
     def __init__(self, registry: Registry, form: Form = AVRO, *, flattened: bool = False) -> None:
-        """Start with none known; ``form`` is that of ``AvroFormat``, see ``CarriedSchemas``."""
+        """Start without any schema; ``form`` is ``AvroFormat``'s, see ``CarriedSchemas``."""
         self._registry = registry
-        self._known: dict[bytes, AvroSchema] = {}
+        self._schemas_by_tag: dict[bytes, AvroSchema] = {}
         format_ = FlattenedAvroFormat if flattened else AvroFormat
-        self.format: WireFormat = format_(self._known, form)
+        self.format: WireFormat = format_(self._schemas_by_tag, form)
 
     @property
     def readable(self) -> bool:
         """See ``Schemas``."""
-        return bool(self._known)
+        return bool(self._schemas_by_tag)
 
     def lacks(self, tags: Collection[bytes]) -> bool:
         """See ``Schemas``."""
-        return any(_is_tag(tag) and tag not in self._known for tag in tags)
+        return any(_is_tag(tag) and tag not in self._schemas_by_tag for tag in tags)
 
     def learn(self, records: DataFrame) -> bool:
         """See ``Schemas``."""
@@ -156,9 +156,9 @@ class RegistrySchemas:
         for row in records.select("topic", tags.alias("tag")).distinct().collect():
             if row["tag"] is not None:
                 topics[bytes(row["tag"])] = row["topic"]
-        new = [tag for tag in topics if tag not in self._known and _is_tag(tag)]
+        new = [tag for tag in topics if tag not in self._schemas_by_tag and _is_tag(tag)]
         for tag in sorted(new):
-            self._known[tag] = self._asked(int.from_bytes(tag[1:], "big"), topics[tag])
+            self._schemas_by_tag[tag] = self._request(int.from_bytes(tag[1:], "big"), topics[tag])
         return bool(new)
 
     def check(self) -> None:
@@ -169,7 +169,7 @@ class RegistrySchemas:
         """See ``Schemas``."""
         self._registry.close()
 
-    def _asked(self, schema_id: int, topic: str) -> AvroSchema:
+    def _request(self, schema_id: int, topic: str) -> AvroSchema:
         try:
             return AvroSchema.parse(self._registry.schema(schema_id))
         except (DataError, ValueError) as error:
@@ -185,18 +185,18 @@ def _is_tag(octets: bytes) -> bool:
 
 
 def open_schemas(spark: SparkSession, config: SourceConfig) -> Schemas:
-    """Return what reads the schemas of a source's records; nothing is asked yet.
+    """Return the schemas of a source's records, none learned yet; send the registry no request.
 
     Raises:
         ConfigError: A setting is missing, or the session cannot read Avro.
-        UnavailableError: The package that asks a registry is not installed.
+        UnavailableError: The package of the registry's client is not installed.
     """
     registry = open_registry(config, spark)
     flattened = config.envelope == "flattened"
     if registry is None:
         form = JSON_NUMERIC if config.decimal_format == "NUMERIC" else JSON
-        told = form.with_policy(config.decimal_too_large)
-        return CarriedSchemas(told, flattened=flattened)
+        json_form = form.with_policy(config.decimal_too_large)
+        return CarriedSchemas(json_form, flattened=flattened)
     try:
         from_avro(F.lit(None).cast("binary"), '"string"')
     except TypeError:

@@ -1,10 +1,10 @@
-"""The columns and the key of a table, from what is declared and what the newest rows show.
+"""Resolve the columns and the key of a table, from its declaration and from its newest rows.
 
-Order of authority: a declared DDL, else the schema of the records (in them or in the registry),
+Order of authority: a declared DDL; else the schema of the records (in them or in the registry);
 else the types that JSON itself shows (with a warning). A field that a declared table does not name
-is taken in too: a column that appears at the source must not be dropped in silence (P8). Columns
-that the lake has already keep their lake type. What a source changes meanwhile is told by
-``plan/evolution.py``, and what the settings say to it by ``schema_policy.py``.
+is added too: a column that appears at the source must not be dropped in silence (P8). Columns that
+the lake has already keep their lake type. ``plan/evolution.py`` finds the schema changes of a
+source, and ``schema_policy.py`` applies the settings to them.
 """
 
 from __future__ import annotations
@@ -32,12 +32,15 @@ from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.widening import widens
 
 _REFUSED_BY_DELTA = frozenset(" ,;{}()\n\t=")
-"""Without column mapping; source: Delta's ``DeltaColumnMapping`` and Parquet's own rule."""
+"""Characters that Delta refuses in a column name without column mapping.
+
+Source: Delta's ``DeltaColumnMapping`` and Parquet's own rule.
+"""
 
 Infer = Callable[[Sequence[str], bool], Mapping[str, str]]
-"""Fields of ``after`` to the Connect primitive that every value of the batch can be read as.
+"""Maps fields of ``after`` to the Connect primitive that reads every value of the batch.
 
-The second argument tells whether they come in cells (``decode/cell.py``).
+The second argument says whether the fields come in cells (``decode/cell.py``).
 """
 
 
@@ -57,56 +60,60 @@ def table_spec(
     keyless: Keyless | None = None,
     too_large: str | None = None,
 ) -> TableSpec:
-    """Settle columns and key of ``collection`` for one batch.
+    """Resolve columns and key of ``collection`` for one batch.
 
     Args:
         collection: The source table.
-        batch_stats: What the batch holds of it.
+        batch_stats: Batch statistics of the table.
         ddl: Declared schema, if any.
         key: Declared key columns; empty: the record key's fields.
         lake: Schema of the target table, if it exists.
         spec: Pipeline settings.
-        infer: Finds types of fields that nothing else tells; runs a job.
+        infer: Infers the types of fields that no schema gives; runs a job.
         warn: Takes a warning for the user.
-        before: The source's table after the last batch, where it is known.
-        policies: What to do about changes of its schema.
+        before: Schema of the source's table after the last batch; None: unknown.
+        policies: Policy for each kind of schema change.
         partition: Columns that the lake's table is partitioned by.
-        keyless: What a row is where there is no key; null: that is refused.
-        too_large: What becomes of its decimals that are too large; null: as the pipeline has it.
+        keyless: What identifies a row of a table without a key; None: such a table is refused.
+        too_large: Policy for the table's decimals that are too large; None: the pipeline's.
 
     Raises:
-        ConfigError: No key, a key column that is not there, a column with a reserved name, or
-            cells that cannot be read.
+        ConfigError: There is no key, a key column does not exist, a column has a reserved name, or
+            cells cannot be read.
         DataError: The schema changed in a way that the settings do not allow.
     """
     shown = spec.format.shown(_samples(batch_stats, too_large))
     refuse_cells(collection, shown, spec.connector)
-    stored = _stored(lake, spec)
-    known = _declared(collection, ddl, shown.columns, spec) if ddl is not None else ()
-    own = None if lake is None else {column.name: column.type.spark for column in stored}
-    evolution = Evolution(collection, own, before, policies, {column.name for column in known})
-    new = shown.columns
-    if not new:
-        have = {column.name for column in (*known, *stored)}
-        unknown = evolution.taken([name for name in shown.fields if name not in have])
-        # Before they are looked for: Spark could not tell which one is meant.
-        _refuse_alike(collection, {*have, *unknown})
-        new = _inferred(collection, unknown, shown.reader.cells, infer, warn)
-    columns = (*known, *_absent(new, known))
-    # The lake's columns that the source does not send (any more).
-    columns = (*columns, *_absent(stored, columns))
-    ours = set(key) & set(spec.names.keyless)
-    if keyless is None or shown.key or (key and not ours):
+    stored = _lake_columns(lake, spec)
+    declared_columns = (
+        _declared_columns(collection, ddl, shown.columns, spec) if ddl is not None else ()
+    )
+    lake_types = None if lake is None else {column.name: column.type.spark for column in stored}
+    evolution = Evolution(
+        collection, lake_types, before, policies, {column.name for column in declared_columns}
+    )
+    other_columns = shown.columns
+    if not other_columns:
+        names = {column.name for column in (*declared_columns, *stored)}
+        untyped = evolution.taken([name for name in shown.fields if name not in names])
+        # Check before ``infer`` reads them: Spark cannot tell columns apart that differ by case.
+        _refuse_alike(collection, {*names, *untyped})
+        other_columns = _infer_columns(collection, untyped, shown.reader.cells, infer, warn)
+    columns = (*declared_columns, *_missing_columns(other_columns, declared_columns))
+    # Add the lake's columns that the source does not send, or no longer sends.
+    columns = (*columns, *_missing_columns(stored, columns))
+    own_key = set(key) & set(spec.names.keyless)
+    if keyless is None or shown.key or (key and not own_key):
         keyless = None
-        chosen = tuple(key) or shown.key
+        key_columns = tuple(key) or shown.key
     else:
         by_place = keyless is Keyless.APPEND
-        chosen = (spec.names.row_place if by_place else spec.names.row_key,)
-    if ours and keyless is None:
-        raise _without_policy(collection)
-    in_keys = bool(shown.keys) and all(set(chosen) <= fields for fields in shown.keys)
+        key_columns = (spec.names.row_place if by_place else spec.names.row_key,)
+    if own_key and keyless is None:
+        raise _keyless_setting_removed(collection)
+    in_keys = bool(shown.keys) and all(set(key_columns) <= fields for fields in shown.keys)
     in_value = bool(keyless or key) and not in_keys
-    if not chosen or (not in_value and any(stats.keyless for stats in batch_stats)):
+    if not key_columns or (not in_value and any(stats.keyless for stats in batch_stats)):
         message = (
             f"Table '{collection}' has no key: its records come without one. Declare the columns "
             f"that identify a row with lakeingest.table.{collection}.key (the table then needs "
@@ -116,26 +123,26 @@ def table_spec(
         )
         raise ConfigError(message)
     if not (in_value or key):
-        _refuse_changed_key(collection, chosen, shown.keys)
-    now = _newest(shown, columns)
-    present = presence(shown, columns, own, before, {*chosen, *partition}, _zero(spec))
-    evolution.judge(now, present, warn, described=bool(shown.versions))
+        _refuse_changed_key(collection, key_columns, shown.keys)
+    source_columns = _newest_columns(shown, columns)
+    present = presence(shown, columns, lake_types, before, {*key_columns, *partition}, _zero(spec))
+    evolution.judge(source_columns, present, warn, described=bool(shown.versions))
     columns = evolution.columns(columns, present.left_out)
-    _refuse_alike(collection, {*(own or ()), *(column.name for column in columns)})
+    _refuse_alike(collection, {*(lake_types or ()), *(column.name for column in columns)})
     if keyless is None:
-        _check(collection, columns, chosen, spec.names)
+        _check(collection, columns, key_columns, spec.names)
     else:
         _check(collection, columns, (), spec.names, spec.names.keyless)
     return TableSpec(
         collection,
         columns,
-        chosen,
+        key_columns,
         in_value,
         shown.reader,
         keyless=keyless,
         absences=present.absences if keyless is None else NONE_ABSENT,
         fills=evolution.fills(present),
-        source=SourceSchema.of(now).to_json() if now else "",
+        source=SourceSchema.of(source_columns).to_json() if source_columns else "",
     )
 
 
@@ -145,39 +152,45 @@ def _zero(spec: PipelineSpec) -> Zero | None:
     return lambda column: implicit.implicit_value(column, spec.encodings)
 
 
-def _newest(shown: Shown, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
-    """Return the source's columns as its newest record shows them; none where none does."""
+def _newest_columns(shown: Shown, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
+    """Return the source's columns, as its newest record shows them; empty if no record does."""
     if not shown.rows:
         return ()
     by_name = {column.name: column for column in columns}
     if not shown.versions:
         return tuple(by_name[name] for name in shown.fields if name in by_name)
 
-    def settled(one: SourceColumn) -> SourceColumn:
-        known = by_name.get(one.name, one).type
-        # Not where the batch's versions have no type in common: that is to be seen.
-        return replace(one, type=known) if widens(one.type.spark, known.spark) else one
+    def with_table_type(shown_column: SourceColumn) -> SourceColumn:
+        table_type = by_name.get(shown_column.name, shown_column).type
+        # Keep the record's type if the batch's versions have no common type: it must be reported.
+        return (
+            replace(shown_column, type=table_type)
+            if widens(shown_column.type.spark, table_type.spark)
+            else shown_column
+        )
 
-    return tuple(settled(one) for one in list(shown.versions.values())[-1])
+    return tuple(
+        with_table_type(shown_column) for shown_column in list(shown.versions.values())[-1]
+    )
 
 
 def _refuse_changed_key(
-    collection: str, chosen: Sequence[str], keys: Iterable[frozenset[str]]
+    collection: str, key: Sequence[str], keys: Iterable[frozenset[str]]
 ) -> None:
-    """Stop where record keys have other fields: what one lacks would be NULL, another row's key."""
-    wanted = frozenset(chosen)
-    for found in sorted(keys, key=sorted):
-        if found and found != wanted:
+    """Raise an error for record keys of other fields: a missing one is NULL, another row's key."""
+    key_fields = frozenset(key)
+    for fields in sorted(keys, key=sorted):
+        if fields and fields != key_fields:
             message = (
                 f"The primary key of table '{collection}' changed in this batch: some records have "
-                f"the key ({', '.join(sorted(found))}), others ({', '.join(sorted(wanted))}). "
+                f"the key ({', '.join(sorted(fields))}), others ({', '.join(sorted(key_fields))}). "
                 "Nothing of it was published. Run with lakeingest.batch.max.events=1 until the "
                 "change is past: each transaction is a batch then, and has keys of one kind."
             )
             raise DataError(message)
 
 
-def _without_policy(collection: str) -> ConfigError:
+def _keyless_setting_removed(collection: str) -> ConfigError:
     return ConfigError(
         f"Table '{collection}' is kept by a row key of ours in the lake, because its source had no "
         f"key. Set lakeingest.table.{collection}.keyless as it was, or load the table anew. "
@@ -195,39 +208,39 @@ def _samples(batch_stats: Sequence[BatchStats], too_large: str | None) -> Sample
     )
 
 
-def _declared(
+def _declared_columns(
     collection: str, ddl: StructType, shown: Sequence[SourceColumn], spec: PipelineSpec
 ) -> tuple[SourceColumn, ...]:
-    """Declared columns, read as the records' own schema says where they carry one.
+    """Return the declared columns; read them by the records' own schema if the records carry one.
 
     Raises:
-        ConfigError: A declared type does not hold what the records carry.
+        ConfigError: A declared type does not hold the values of the records.
     """
-    carried = {column.name: column for column in shown}
+    record_columns = {column.name: column for column in shown}
     columns = []
     for column in declared(ddl, spec.encodings):
-        kind = carried.get(column.name, column).type
-        wanted = column.type.spark
-        special = logical.as_declared(kind, column.type)
-        beside = carried.get(column.name, column)
-        if special is not None:
-            columns.append(replace(beside, type=special))
-        elif widens(kind.spark, wanted):
-            columns.append(replace(beside, type=logical.as_type(kind, wanted)))
-        elif kind.wire == column.type.wire and not scales_differ(kind, column.type):
+        record_type = record_columns.get(column.name, column).type
+        declared_type = column.type.spark
+        special_type = logical.as_declared(record_type, column.type)
+        record_column = record_columns.get(column.name, column)
+        if special_type is not None:
+            columns.append(replace(record_column, type=special_type))
+        elif widens(record_type.spark, declared_type):
+            columns.append(replace(record_column, type=logical.as_type(record_type, declared_type)))
+        elif record_type.wire == column.type.wire and not scales_differ(record_type, column.type):
             columns.append(column)
         else:
             message = (
                 f"Column '{column.name}' of table '{collection}' is declared "
-                f"{wanted.simpleString()}, but its records carry {kind.spark.simpleString()} by "
-                f"their schema. Correct lakeingest.table.{collection}.schema, or leave the column "
-                "out of it."
+                f"{declared_type.simpleString()}, but its records carry "
+                f"{record_type.spark.simpleString()} by their schema. Correct "
+                f"lakeingest.table.{collection}.schema, or leave the column out of it."
             )
             raise ConfigError(message)
     return tuple(columns)
 
 
-def _inferred(
+def _infer_columns(
     collection: str,
     names: Sequence[str],
     cells: bool,
@@ -237,16 +250,16 @@ def _inferred(
     if not names:
         return ()
     columns = of_json(infer(names, cells))
-    listed = ", ".join(f"{c.name} {c.type.spark.simpleString()}" for c in columns)
+    types = ", ".join(f"{c.name} {c.type.spark.simpleString()}" for c in columns)
     warn(
-        f"Table '{collection}': types taken from the JSON for {listed}. Decimals, dates, times and "
+        f"Table '{collection}': types taken from the JSON for {types}. Decimals, dates, times and "
         "bytes cannot be told from numbers and text there; declare them with "
         f"lakeingest.table.{collection}.schema."
     )
     return columns
 
 
-def _stored(lake: StructType | None, spec: PipelineSpec) -> tuple[SourceColumn, ...]:
+def _lake_columns(lake: StructType | None, spec: PipelineSpec) -> tuple[SourceColumn, ...]:
     if lake is None:
         return ()
     others = {*spec.names.names, *spec.names.keyless, *spec.names.event}
@@ -254,12 +267,12 @@ def _stored(lake: StructType | None, spec: PipelineSpec) -> tuple[SourceColumn, 
     return declared(own, spec.encodings)
 
 
-def _absent(
+def _missing_columns(
     others: Sequence[SourceColumn], columns: Sequence[SourceColumn]
 ) -> tuple[SourceColumn, ...]:
-    """Those of ``others`` that are not among ``columns``."""
-    have = {column.name for column in columns}
-    return tuple(column for column in others if column.name not in have)
+    """Return the columns of ``others`` whose names are not among ``columns``."""
+    names = {column.name for column in columns}
+    return tuple(column for column in others if column.name not in names)
 
 
 def _check(
@@ -269,15 +282,16 @@ def _check(
     names: MetadataColumns,
     more: Sequence[str] = (),
 ) -> None:
-    have = {column.name for column in columns}
-    absent = [name for name in key if name not in have]
+    column_names = {column.name for column in columns}
+    absent = [name for name in key if name not in column_names]
     if absent:
         message = (
             f"Key column {', '.join(absent)} of table '{collection}' is not among its columns "
-            f"({', '.join(sorted(have))}). Correct lakeingest.table.{collection}.key or .schema."
+            f"({', '.join(sorted(column_names))}). Correct lakeingest.table.{collection}.key or "
+            ".schema."
         )
         raise ConfigError(message)
-    unusual = sorted(name for name in have if _REFUSED_BY_DELTA & set(name))
+    unusual = sorted(name for name in column_names if _REFUSED_BY_DELTA & set(name))
     if unusual:
         message = (
             f"Table '{collection}' has a column named '{unusual[0]}'; Delta takes no name with a "
@@ -285,31 +299,31 @@ def _check(
             "transform) or leave it out (the connector's column.exclude.list)."
         )
         raise ConfigError(message)
-    asked = _like(have, names.event)
-    if asked:
+    event_names = _clashes(column_names, names.event)
+    if event_names:
         message = (
-            f"Table '{collection}' has a column named {', '.join(asked)}, which "
+            f"Table '{collection}' has a column named {', '.join(event_names)}, which "
             "lakeingest.metadata.columns=hudi writes itself. Set lakeingest.metadata.columns=own, "
             "or rename the column on the way (Connect's ReplaceField transform)."
         )
         raise ConfigError(message)
-    taken = _like(have, (*names.names, *more))
-    if taken:
+    ours = _clashes(column_names, (*names.names, *more))
+    if ours:
         message = (
-            f"Table '{collection}' has a column named {', '.join(taken)}, which lakeingest uses "
+            f"Table '{collection}' has a column named {', '.join(ours)}, which lakeingest uses "
             "itself. Set lakeingest.metadata.prefix to another prefix."
         )
         raise ConfigError(message)
 
 
-def _like(have: Collection[str], reserved: Collection[str]) -> list[str]:
-    """Return those of ``have`` that Spark takes for one of ``reserved``."""
+def _clashes(names: Collection[str], reserved: Collection[str]) -> list[str]:
+    """Return the names that Spark cannot tell from a reserved name: it ignores case."""
     lower = {name.lower() for name in reserved}
-    return sorted(name for name in have if name.lower() in lower)
+    return sorted(name for name in names if name.lower() in lower)
 
 
 def _refuse_alike(collection: str, names: Collection[str]) -> None:
-    """Stop at columns, of the source or of the lake, that differ by case only."""
+    """Raise an error for columns, of the source or of the lake, that differ by case only."""
     alike = Counter(name.lower() for name in names)
     twice = sorted(name for name in names if alike[name.lower()] > 1)
     if twice:

@@ -1,9 +1,9 @@
-"""What a table's settings say to the changes of its schema: take them in, leave them, or stop.
+"""Apply a table's settings to the changes of its schema: evolve, ignore, or stop.
 
-A stop is a ``DataError``, before anything of the batch is written: whoever reads it can decide, set
-the policy for this kind and table, and run again. What is taken in or left although a user may
-want to know is said once, in a warning. Columns that the user declared are taken as declared: the
-declaration is his word on them.
+A stop is a ``DataError``, before anything of the batch is written. The user then decides, sets the
+policy for this kind and table, and runs again. A change that is evolved or ignored, and that a user
+may want to know of, is reported once, in a warning. No policy applies to columns that the user
+declared: the declaration is the user's decision.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _REPAIR = "To repair them, snapshot the table again (Debezium's incremental snap
 
 @dataclass(frozen=True)
 class Evolution:
-    """A table's columns by what its settings say to the changes of its schema.
+    """The schema policy of one table: its settings, applied to the changes of its schema.
 
     Attributes:
         collection: The table.
-        lake: Type of each of the source's columns in the lake; null: there is no table yet.
-        before: The source's table after the last batch, where it is known.
-        policies: What to do about changes.
+        lake: Type of each of the source's columns in the lake; None: there is no table yet.
+        before: Schema of the source's table after the last batch; None: unknown.
+        policies: Policy for each kind of change.
         declared: Columns that the user declared, to which no policy applies.
     """
 
@@ -44,7 +44,7 @@ class Evolution:
     declared: Collection[str]
 
     def taken(self, names: Sequence[str]) -> list[str]:
-        """Return those of ``names`` that may be columns of the lake."""
+        """Return the names that may be columns of the lake."""
         return [name for name in names if not self._ignores(name)]
 
     def _ignores(self, name: str) -> bool:
@@ -59,41 +59,41 @@ class Evolution:
         *,
         described: bool,
     ) -> None:
-        """Stop at what the source changed, or tell of it.
+        """Apply the policies to the source's schema changes: raise an error, or warn.
 
         Args:
-            now: The source's columns after this batch; empty: the batch does not tell.
-            present: Which columns its records have.
+            now: The source's columns after this batch; empty: no record shows them.
+            present: Presence of columns in the batch's records.
             warn: Takes a warning.
             described: Whether the records carry their schema.
 
         Raises:
-            DataError: The settings say so.
+            DataError: The policy of a change is ``stop``.
         """
-        for text in self._told_of_renamed(present):
+        for text in self._rename_warnings(present):
             warn(f"Table '{self.collection}': {text}")
         if self.lake is None or not now:
             return
-        found = changes(self.lake, self.before, now)
-        for change in found:
+        schema_changes = changes(self.lake, self.before, now)
+        for change in schema_changes:
             if self.policies[change.kind] is Policy.STOP and change.column not in self.declared:
-                raise self._stopped(change)
-        for text in self._told(found, present, described=described):
+                raise self._stop_error(change)
+        for text in self._warnings(schema_changes, present, described=described):
             warn(f"Table '{self.collection}': {text}")
 
     def columns(
         self, columns: Sequence[SourceColumn], left_out: Collection[str]
     ) -> tuple[SourceColumn, ...]:
-        """Return the columns that are decoded and merged, in types that the table shall have."""
-        kept = [c for c in columns if c.name not in left_out and not self._ignores(c.name)]
-        return tuple(self._typed(column) for column in kept)
+        """Return the columns to decode and merge, in the types that the table gets."""
+        lake_columns = [c for c in columns if c.name not in left_out and not self._ignores(c.name)]
+        return tuple(self._with_policy_type(column) for column in lake_columns)
 
     def fills(self, present: Presence) -> dict[str, Default]:
-        """Return the defaults that old rows get of columns that are taken in."""
+        """Return the defaults that old rows get in columns that this batch adds."""
         return {name: text for name, text in present.fills.items() if not self._ignores(name)}
 
-    def _typed(self, column: SourceColumn) -> SourceColumn:
-        """Keep the lake's type where a change of type is ignored."""
+    def _with_policy_type(self, column: SourceColumn) -> SourceColumn:
+        """Return the column; with the lake's type if the policy ignores its change of type."""
         stored = (self.lake or {}).get(column.name)
         if stored is None or column.name in self.declared or widens(column.type.spark, stored):
             return column
@@ -102,7 +102,7 @@ class Evolution:
             return column
         return replace(column, type=squeezed(column.type, stored))
 
-    def _stopped(self, change: Change) -> DataError:
+    def _stop_error(self, change: Change) -> DataError:
         name = change.kind.value
         ways = "ignore" if change.kind is Kind.RETYPED else "evolve or ignore"
         message = (
@@ -117,88 +117,90 @@ class Evolution:
             )
         return DataError(message)
 
-    def _told(self, found: Sequence[Change], present: Presence, *, described: bool) -> list[str]:
-        added = [change.column for change in found if change.kind is Kind.ADDED]
-        dropped = [change.column for change in found if change.kind is Kind.DROPPED]
-        told = []
+    def _warnings(
+        self, schema_changes: Sequence[Change], present: Presence, *, described: bool
+    ) -> list[str]:
+        added = [change.column for change in schema_changes if change.kind is Kind.ADDED]
+        dropped = [change.column for change in schema_changes if change.kind is Kind.DROPPED]
+        warnings = []
         if dropped and self.policies[Kind.DROPPED] is Policy.EVOLVE:
-            told.append(
-                f"the source no longer sends {_listed(dropped)}. The lake keeps what its rows have "
+            warnings.append(
+                f"the source no longer sends {_quote(dropped)}. The lake keeps what its rows have "
                 "there; rows that come later have NULL. (A renamed column is one that goes and "
                 "another one that comes.)"
             )
         ignored = [name for name in added if self._ignores(name)]
         if ignored:
-            told.append(
-                f"{_listed(ignored)} of the source is not taken in (schema.added=ignore). Taken in "
+            warnings.append(
+                f"{_quote(ignored)} of the source is not taken in (schema.added=ignore). Taken in "
                 "later, it will be NULL in rows that do not change after that."
             )
         back = [name for name in added if name in (self.lake or {}) and name not in self.declared]
         if back:
-            told.append(
-                f"{_listed(back)} is sent again. Rows that did not change since have what they had "
+            warnings.append(
+                f"{_quote(back)} is sent again. Rows that did not change since have what they had "
                 f"before it went, also if it was dropped and added anew. {_REPAIR}"
             )
         new = [name for name in added if name not in ignored and name not in back]
-        return [*told, *self._told_of_defaults(new, present, described=described)]
+        return [*warnings, *self._default_warnings(new, present, described=described)]
 
-    def _told_of_defaults(
+    def _default_warnings(
         self, new: Sequence[str], present: Presence, *, described: bool
     ) -> list[str]:
-        told = []
+        warnings = []
         if new and not described:
-            told.append(
-                f"{_listed(new)} is new. If it was added with a DEFAULT (or, in MySQL or MariaDB, "
+            warnings.append(
+                f"{_quote(new)} is new. If it was added with a DEFAULT (or, in MySQL or MariaDB, "
                 "NOT NULL), rows that did not change since have that value in the database and "
                 f"NULL in the lake: JSON without schemas does not tell it ({_SCHEMAS} does). "
                 f"{_REPAIR}"
             )
         if present.stand_ins:
-            told.append(
-                f"{_listed(present.stand_ins)} was added with a DEFAULT that is an expression, "
+            warnings.append(
+                f"{_quote(present.stand_ins)} was added with a DEFAULT that is an expression, "
                 "whose value no event tells. Rows that did not change since have NULL in the lake. "
                 f"{_REPAIR}"
             )
-        told += self._told_of_zeros(present)
-        known = self.before.by_name() if self.before else {}
-        late = [name for name in new if name in known]
+        warnings += self._zero_warnings(present)
+        columns_before = self.before.by_name() if self.before else {}
+        late = [name for name in new if name in columns_before]
         if late:
-            told.append(
-                f"{_listed(late)} is taken in now, but was there before: it is NULL in rows that "
+            warnings.append(
+                f"{_quote(late)} is taken in now, but was there before: it is NULL in rows that "
                 f"did not change since. {_REPAIR}"
             )
-        return told
+        return warnings
 
-    def _told_of_renamed(self, present: Presence) -> list[str]:
-        """Return what is said also of the batch that makes the table, if it has older rows."""
+    def _rename_warnings(self, present: Presence) -> list[str]:
+        """Return warnings that also the batch that makes the table gives, if it has older rows."""
         renamed = self.taken(present.renamed)
         if not renamed:
             return []
         return [
-            f"{_listed(renamed)} came when another column went, so it may have been renamed: rows "
+            f"{_quote(renamed)} came when another column went, so it may have been renamed: rows "
             "that did not change since then have the old column's value in the database, else the "
             "DEFAULT. No event tells which, and they have NULL in the lake. "
             f"{_REPAIR}"
         ]
 
-    def _told_of_zeros(self, present: Presence) -> list[str]:
+    def _zero_warnings(self, present: Presence) -> list[str]:
         zeros, unfilled = self.taken(present.zeros), self.taken(present.unfilled)
-        told = []
+        warnings = []
         if zeros:
-            told.append(
-                f"{_listed(zeros)} was added NOT NULL without a DEFAULT. Rows that did not change "
+            warnings.append(
+                f"{_quote(zeros)} was added NOT NULL without a DEFAULT. Rows that did not change "
                 "since have 0 or the empty text there, as the server gives them, unless it numbers "
                 f"or computes them (AUTO_INCREMENT, GENERATED), which no event tells. {_REPAIR}"
             )
         if unfilled:
-            told.append(
-                f"{_listed(unfilled)} was added NOT NULL without a DEFAULT. Rows that did not "
+            warnings.append(
+                f"{_quote(unfilled)} was added NOT NULL without a DEFAULT. Rows that did not "
                 "change since have a value in the database, which no event tells, and NULL in the "
                 f"lake. {_REPAIR}"
             )
-        return told
+        return warnings
 
 
-def _listed(names: Sequence[str]) -> str:
+def _quote(names: Sequence[str]) -> str:
     quoted = ", ".join(f"'{name}'" for name in names)
     return f"column {quoted}" if len(names) == 1 else f"columns {quoted}"

@@ -86,6 +86,11 @@ class Contents:
         """Return the portions of these kinds."""
         return (portion for portion in self.portions if portion.kind in kinds)
 
+    def has_redelivered(self) -> bool:
+        """Return whether rows belong to transactions that were released before."""
+        rows = self.of(Kind.ROW, Kind.TRUNCATE)
+        return any(row.first_new is None or row.first_new > row.first_offset for row in rows)
+
     def newest_attempt(self) -> Attempt:
         """Return which attempt at a snapshot the rows are of; where several count, the last."""
         attempts = {portion.attempt for portion in self.of(Kind.SNAPSHOT)}

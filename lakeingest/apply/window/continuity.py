@@ -157,7 +157,8 @@ def _refuse_vanished(
             message = (
                 f"Topic '{topic}' (table '{table}') was read before and does not exist any more: "
                 "changes that were not applied may have been lost with it. If the table was given "
-                f"up, lakeingest retire CONFIG '{table}' takes it out of the pipeline. Else let "
+                f"up, lakeingest retire CONFIG '{table}' takes it out of the pipeline; a topic of "
+                "which no table is published is left out by lakeingest.source.topics. Else let "
                 "the connector take a new snapshot of all tables into new topics (its topics and "
                 "offsets deleted) and load it into another lakeingest.target.path."
             )

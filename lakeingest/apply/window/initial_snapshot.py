@@ -146,8 +146,21 @@ def has_new_snapshot(found: Contents, frontier: Frontier) -> bool:
         return False
     if frontier.committed_ms > 0:
         newest = max((portion.source_ms for portion in found.of(Kind.SNAPSHOT)), default=0)
-        return newest > frontier.committed_ms
+        return newest > frontier.committed_ms or _is_of_a_later_run(found, frontier)
     return has_another_snapshot(found, frontier)
+
+
+def _is_of_a_later_run(found: Contents, frontier: Frontier) -> bool:
+    """Return whether another run of the connector took a snapshot at a later place of the log.
+
+    The clocks of the connector and of the database, which commit times come from, may differ.
+    """
+    attempts = (portion.attempt for portion in found.of(Kind.SNAPSHOT))
+    return any(
+        attempt.run not in (None, frontier.snapshot_run) and attempt.place > frontier.snapshot_place
+        for attempt in attempts
+        if frontier.snapshot_run and frontier.snapshot_place
+    )
 
 
 def has_another_snapshot(found: Contents, frontier: Frontier) -> bool:

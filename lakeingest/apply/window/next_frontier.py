@@ -59,7 +59,7 @@ def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
     return replace(
         old,
         end_offset=last,
-        read_offset=last + 1 if read is None else read,
+        read_offset=max(old.read_offset, last + 1 if read is None else read),
         end_position=max(old.end_position, *(cut.position for cut in window.cuts[:index])),
         committed_ms=max(old.committed_ms, committed),
         offsets=offsets,

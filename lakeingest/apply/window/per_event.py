@@ -175,12 +175,24 @@ def _closely_before(
 
 
 def _halves(changes: DataFrame) -> dict[TopicPartition, int]:
-    """Return the offset of each partition's last change where it lacks its other half."""
+    """Return the offset of each partition's last change where its other half is not read yet."""
     rows = changes.where(F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
-    last = rows.groupBy("topic", "partition").agg(F.max(F.struct("offset", MOVES_ON)).alias("last"))
-    return {
-        TopicPartition(row["topic"], row["partition"]): row["last"]["offset"]
+    change = F.struct("offset", MOVES_ON, "collection", "position")
+    last = rows.groupBy("topic", "partition").agg(F.max(change).alias("last"))
+    deletes = {
+        TopicPartition(row["topic"], row["partition"]): row["last"]
         for row in last.where(F.col(f"last.{MOVES_ON}")).collect()
+    }
+    if not deletes:
+        return {}
+    # The create may lie in another partition, at the same place of the source's log.
+    places = [delete["position"] for delete in deletes.values()]
+    creates = rows.where(F.col("moved_from").isNotNull() & F.col("position").isin(*places))
+    there = {tuple(row) for row in creates.select("collection", "position").collect()}
+    return {
+        where: delete["offset"]
+        for where, delete in deletes.items()
+        if (delete["collection"], delete["position"]) not in there
     }
 
 

@@ -12,9 +12,12 @@ A continuous run passes over what it has looked at because it remembers the wind
 
 Rejected: an entry per window (a run each minute would write 43,200 a month, to say nothing); and to
 look whether retention comes near, which a broker does not announce: it removes a whole segment at
-once, also the newest one. Rows of transactions that were released before, which a connector that
-was killed sends again, are passed over where their partition was read before. Elsewhere they are
-kept: rows of a table that is read for the first time look the same.
+once, also the newest one.
+
+Rows of transactions that were released before are in the log again when a connector was killed.
+Rows that no batch has applied look the same: a retired table that was taken up again has them, and
+so has a topic that was not read for a while. So they are never passed over. Where progress is due,
+a batch applies them (``Window.redelivered``); to a table that has them it changes nothing.
 """
 
 from __future__ import annotations
@@ -48,10 +51,8 @@ def frontier_behind(window: Window, old: Frontier) -> Frontier:
     offsets = window.ranges.behind(old)
     for portion in window.contents.of(*_WAITING):
         parts, number = offsets[portion.where.topic], portion.where.partition
-        was_read = old.low(portion.where.topic, number) is not None
-        first = portion.first_new if was_read else portion.first_offset
-        if first is not None:
-            parts[number] = min(parts[number], first)
+        if portion.first_new is not None:
+            parts[number] = min(parts[number], portion.first_new)
     for where, bad in window.unreadable.items():
         parts = offsets[where.topic]
         parts[where.partition] = min(parts[where.partition], bad.offset)

@@ -95,11 +95,14 @@ def judged(found: Contents, *, read_past: bool = True) -> Verdict:
         DataError: Nothing tells which attempt is the latest, or whether it replaces an earlier one.
     """
     seen = _attempts(found)
-    if len(seen) < 2:
+    if not seen:
         return Verdict()
     latest = _latest(seen)
     superseded: set[Attempt] = set()
     anew: Attempt | None = None
+    if latest.run and len(seen) == 1 and _streamed_before(latest, found, by_clock=False):
+        # The only one, behind what an earlier incarnation of the connector streamed.
+        anew = Attempt(latest.run, latest.place)
     for other in seen:
         if other is latest or not _both_begun(other, latest):
             continue

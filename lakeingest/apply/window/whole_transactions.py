@@ -154,7 +154,7 @@ def cut_whole_transactions(
     read_to = ranges.transactions.end if ranges.transactions and taken and not seen.opened else None
     if snapshot or cuts != expected_cuts:
         pending_stats = stats(cuts, snapshot=snapshot)
-    return Window(
+    window = Window(
         ranges,
         found,
         changes,
@@ -176,6 +176,17 @@ def cut_whole_transactions(
         awaited=awaited(found, ranges, phase) if loading else None,
         in_the_way=ends[len(complete)] if len(complete) < len(ends) else None,
     )
+    if cuts or snapshot or not (frontier.streaming and found.has_redelivered()):
+        return window
+    # No END is in it; every row below the frontier is.
+    repeat = Cut(frontier.end_offset + 1, frontier.end_offset, below, 0, 0)
+    return replace(window, redelivered=partial(_with_batch, window, repeat, stats))
+
+
+def _with_batch(
+    window: Window, batch: Cut, stats: Callable[..., Callable[[], Sequence[BatchStats]]]
+) -> Window:
+    return replace(window, cuts=(batch,), pending_stats=stats((batch,), snapshot=False))
 
 
 def _counting(
@@ -214,9 +225,14 @@ def _counting(
 
 def _is_new(frontier: Frontier) -> Column:
     """Condition: a row of a snapshot is of another one than that in the lake."""
-    if frontier.committed_ms:
-        return F.col("source_ms") > frontier.committed_ms
-    return ~F.col("incarnation").eqNullSafe(F.lit(frontier.snapshot_run))
+    other_run = ~F.col("incarnation").eqNullSafe(F.lit(frontier.snapshot_run))
+    if not frontier.committed_ms:
+        return other_run
+    later = F.col("source_ms") > frontier.committed_ms
+    if not (frontier.snapshot_run and frontier.snapshot_place):
+        return later
+    is_named = F.col("incarnation").isNotNull()
+    return later | (is_named & other_run & (plan.snapshot_place() > frontier.snapshot_place))
 
 
 def _superseded(frontier: Frontier) -> bool:

@@ -40,6 +40,8 @@ class Window:
         again: Positions of ENDs that were released before and came again.
         epochs: Epochs of its transactions and of all before.
         cut_over: Where a new snapshot follows; the window ends there.
+        redelivered: Gives this window with one batch of its rows below ``frontier_position``; None
+            where it has no such row, or another batch.
         whole: Whether its batches hold whole transactions; else it is one batch of single events.
         awaited: What an initial snapshot in it waits for, as a warning; null: for nothing.
         in_the_way: The first END whose transaction is not complete; None: there is none.
@@ -62,6 +64,7 @@ class Window:
     epochs: tuple[Epoch, ...] = ()
     cut_over: SnapshotCutOver | None = None
     whole: bool = True
+    redelivered: Callable[[], Window] | None = None
     ends_read_to: int | None = None
     unreadable: UnreadableRecords = field(default_factory=dict)
     awaited: str | None = None

@@ -1,14 +1,16 @@
-"""One Delta commit that carries a note, and the proof that it is ours.
+"""Make one Delta commit that carries a note, and prove from the log that it happened.
 
-Delta skips a write in silence when its ``txnAppId`` has already seen a version as high as
-``txnVersion``, and raises ``ConcurrentTransactionException`` when a rival commits the same id
-meanwhile. Both mean "fenced", so after every write the newest commits are read back: only when our
-own note is among them did the write happen. A conflict with another's commit, such as OPTIMIZE,
-fences nobody: the log tells, by a token as high as ours, and where there is none the batch is
-tried again. A MERGE takes these ids from session settings, which
-stay set and would make the next write vanish; each commit therefore runs in a session of its own,
-which is thrown away (sessions share jars and cache). Engine facts: Delta 3.3
-``DeltaCommand.hasBeenExecuted``, ``ConflictChecker``.
+Delta silently skips a write when the table has a version of its ``txnAppId`` that is at least
+``txnVersion``, and raises ``ConcurrentTransactionException`` when a rival commits under the same id
+meanwhile. Both mean "fenced". So after every write, the sink reads back the newest commits: the
+write happened only if its own note is among them.
+
+A conflict with another commit, such as OPTIMIZE, fences nobody. The log decides: a token at least
+as high as the write's own one means "fenced"; without such a token, the user runs the batch again.
+
+A MERGE takes these ids from session settings. The settings stay set and would make Delta skip the
+next write. So each commit has its own temporary session (sessions share jars and cache). Engine
+facts: Delta 3.3 ``DeltaCommand.hasBeenExecuted``, ``ConflictChecker``.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ _CONCURRENT = (
 
 
 def application(pipeline: str) -> str:
-    """Return the ``txnAppId`` of a pipeline: one id per table and pipeline is one fence."""
+    """Return a pipeline's ``txnAppId``: a table has one id, so one fence, per pipeline."""
     return f"{_APP}{pipeline}"
 
 
@@ -51,7 +53,7 @@ def merge_session(spark: SparkSession, note: CommitNote) -> SparkSession:
         "spark.databricks.delta.write.txnAppId": application(note.pipeline),
         "spark.databricks.delta.write.txnVersion": str(note.token),
         "spark.databricks.delta.commitInfo.userMetadata": note.to_json(),
-        # The sink holds the changeset; copying it once more costs a job.
+        # The sink has checkpointed the changeset; another copy would cost a job.
         "spark.databricks.delta.merge.materializeSource": "none",
     }
     return own_session(spark, settings)
@@ -68,24 +70,29 @@ def writer(frame: DataFrame, note: CommitNote) -> DataFrameWriter:
 
 
 def newest_note(spark: SparkSession, path: str) -> tuple[int, CommitNote | None]:
-    """Return the table's newest version and how far it is; see ``progress.newest_note``."""
+    """Return the table's newest version and progress; see ``progress.newest_note``."""
     return progress.newest_note(commits(spark, path))
 
 
 @contextmanager
 def rivals_fence(spark: SparkSession, path: str, note: CommitNote) -> Iterator[None]:
-    """Turn Delta's conflict exceptions into errors of ours.
+    """Turn Delta's conflict exceptions into errors of lakeingest.
+
+    Args:
+        spark: Session with Delta.
+        path: Path of the table.
+        note: Note of the commit in the block.
 
     Raises:
-        FencedError: Another driver of the pipeline has the table.
-        TransientError: Maintenance, or anybody else, changed the table.
+        FencedError: Another driver of the pipeline has claimed the table.
+        TransientError: Maintenance or another writer changed the table.
     """
     try:
         yield
     except Exception as error:
         if any(name in f"{type(error).__name__} {error}" for name in _CONCURRENT):
-            _, found = newest_note(spark, path)
-            if found is not None and found.token >= note.token and found.run != note.run:
+            _, newest = newest_note(spark, path)
+            if newest is not None and newest.token >= note.token and newest.run != note.run:
                 raise progress.overtaken(note) from error
             message = (
                 f"Table '{note.collection}' was changed by another writer (OPTIMIZE, ALTER TABLE) "
@@ -99,18 +106,27 @@ def rivals_fence(spark: SparkSession, path: str, note: CommitNote) -> Iterator[N
 def committed(
     spark: SparkSession, path: str, note: CommitNote, write: Callable[[], object]
 ) -> TableState:
-    """Run ``write`` and prove from the table's log that it landed with ``note``.
+    """Run ``write`` and prove from the table's log that it committed with ``note``.
+
+    Args:
+        spark: Session with Delta.
+        path: Path of the table.
+        note: Note that ``write`` puts into its commit.
+        write: Writes the table in one commit.
+
+    Returns:
+        The table's state with the commit.
 
     Raises:
-        FencedError: A later writer's token stands in the log.
-        TransientError: The commit is not there for another reason; see ``rivals_fence``.
+        FencedError: The log has a later writer's token.
+        TransientError: The log lacks the commit for another reason; see ``rivals_fence``.
     """
     with rivals_fence(spark, path, note):
         write()
-    version, found = newest_note(spark, path)
-    if found is not None and found.run == note.run and found.token == note.token:
-        return TableState(version, found)
-    if found is not None and found.token >= note.token:
+    version, newest = newest_note(spark, path)
+    if newest is not None and newest.run == note.run and newest.token == note.token:
+        return TableState(version, newest)
+    if newest is not None and newest.token >= note.token:
         raise progress.overtaken(note)
     message = f"The commit to table '{note.collection}' is not in its log; run again."
     raise TransientError(message)

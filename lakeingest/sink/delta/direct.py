@@ -1,7 +1,7 @@
-"""Small commits through a transaction of our own, where the table and the engine allow it.
+"""Make small commits through a Delta transaction, where table and engine allow it.
 
-Fencing is the contract's (``sink/contract.py``): the newest note must be older than ours when the
-transaction begins, and what a rival commits after that makes it fail.
+Fencing follows the contract (``sink/contract.py``): when the transaction begins, the newest note in
+the log must be older than the commit's note. A rival's later commit makes the transaction fail.
 """
 
 from __future__ import annotations
@@ -22,35 +22,47 @@ _Files = tuple[DataFile, ...]
 
 
 class DirectCommits:
-    """Commits of one sink; each table is written by one thread at a time."""
+    """Direct commits of one sink. Only one thread at a time may write a table."""
 
     def __init__(self, spark: SparkSession, *, wanted: bool) -> None:
         """Bind to a session.
 
         Args:
             spark: Session with Delta.
-            wanted: Whether to use them where they can be.
+            wanted: Whether to make direct commits where this is possible.
         """
         self._spark = spark
-        self._usable = wanted and available(spark)
+        self._available = wanted and available(spark)
 
     def nothing(self, path: str, note: CommitNote) -> TableState | None:
-        """Commit ``note`` alone; null where that cannot be done here.
+        """Commit ``note`` without any rows.
+
+        Returns:
+            The table's state; None: a direct commit is not possible.
 
         Raises:
-            FencedError: A later writer has the table.
+            FencedError: A later writer has claimed the table.
         """
         return self._commit(path, note, None, lambda _: ((), ()))
 
     def append(
         self, path: str, rows: DataFrame, note: CommitNote, previous: TableState
     ) -> TableState | None:
-        """Append rows that have the table's schema; null where that cannot be done here.
+        """Append rows that have the table's schema.
+
+        Args:
+            path: Path of the table.
+            rows: Rows to append.
+            note: Note of the commit.
+            previous: The table's state that this writer knows.
+
+        Returns:
+            The table's state; None: a direct commit is not possible.
 
         Raises:
-            FencedError: A later writer has the table, or commits meanwhile.
+            FencedError: A later writer has claimed the table, or commits meanwhile.
         """
-        return self._commit(path, note, previous, lambda opened: (opened.write(rows), ()))
+        return self._commit(path, note, previous, lambda transaction: (transaction.write(rows), ()))
 
     def apply(
         self,
@@ -61,18 +73,22 @@ class DirectCommits:
         law_of: Callable[[set[str]], MergeLaw],
         schema: StructType | None = None,
     ) -> TableState | None:
-        """Land a changeset without truncate; null where that cannot be done here.
+        """Write a changeset without truncate.
 
         Args:
-            path: The table.
-            changeset: What to merge; its columns fit the table, or ``schema``.
-            note: Goes with the commit.
-            previous: The table's state as far as it is known.
-            law_of: The merge law, given the table's columns.
-            schema: The table's schema with new columns, which it gets in the same commit.
+            path: Path of the table.
+            changeset: Payloads to merge; their columns fit the table, or ``schema``.
+            note: Note of the commit.
+            previous: The table's state that this writer knows.
+            law_of: Returns the merge law for the table's column names.
+            schema: The table's new schema, with new columns, to set in the same commit; None: the
+                schema stays.
+
+        Returns:
+            The table's state; None: a direct commit is not possible.
 
         Raises:
-            FencedError: A later writer has the table, or commits meanwhile.
+            FencedError: A later writer has claimed the table, or commits meanwhile.
         """
         if changeset.size > SMALL_BYTES or changeset.floor:
             return None
@@ -83,9 +99,9 @@ class DirectCommits:
                 return None
             if schema is not None:
                 transaction.evolve(schema)
-            shape = schema or transaction.schema
-            law = law_of(set(shape.fieldNames()))
-            rewrite = Rewrite(transaction, files, changeset, law, shape)
+            table_schema = schema or transaction.schema
+            law = law_of(set(table_schema.fieldNames()))
+            rewrite = Rewrite(transaction, files, changeset, law, table_schema)
             return rewrite.write(partial=note.partial_rows)
 
         return self._commit(path, note, previous, rewrite)
@@ -97,24 +113,24 @@ class DirectCommits:
         previous: TableState | None,
         write: Callable[[DeltaTransaction], tuple[_Files, _Files] | None],
     ) -> TableState | None:
-        if not self._usable:
+        if not self._available:
             return None
         transaction = DeltaTransaction(self._spark, path, application(note.pipeline))
         if not transaction.plain:
             return None
         if previous is None or previous.version != transaction.version:
-            version, found = newest_note(self._spark, path)
-            if found is None:
+            version, newest = newest_note(self._spark, path)
+            if newest is None:
                 return None
-            previous = TableState(version, found)
+            previous = TableState(version, newest)
         if previous.note.token >= note.token:
             if (previous.note.run, previous.note.token) == (note.run, note.token):
                 return previous
             raise overtaken(note)
         with rivals_fence(self._spark, path, note):
-            written = write(transaction)
-            if written is None:
+            files = write(transaction)
+            if files is None:
                 return None
-            added, removed = written
+            added, removed = files
             version = transaction.commit(note.token, note.to_json(), added, removed)
         return TableState(version, note)

@@ -1,7 +1,7 @@
-"""The merge law as one Delta MERGE: the way that every Delta table and every size allows.
+"""Apply the merge law as one Delta MERGE, which works for every Delta table and every size.
 
-Rejected: reading the touched rows first and writing them back with ``replaceWhere``; it is 20 to
-30 % cheaper (measured) but its read is outside Delta's conflict check.
+Rejected: to read the affected rows first and to write them back with ``replaceWhere``. It is 20 to
+30 % cheaper (measured), but its read is outside Delta's conflict check.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ def merge(
     """Return the MERGE, ready to execute.
 
     Args:
-        table: The target.
-        changeset: What is merged.
-        law: Its clauses.
-        partial: Whether columns are decided one by one.
+        table: Table to merge into.
+        changeset: Payloads to merge.
+        law: The merge law of the changeset.
+        partial: Whether each fillable column is decided by its own position.
     """
     payloads = small(changeset.frame, changeset)
     builder = table.alias("t").merge(payloads.alias("s"), law.same_key())

@@ -1,14 +1,16 @@
-"""The merge law as a rewrite of files: one to three jobs where the engine's MERGE takes eight.
+"""Apply the merge law as a rewrite of files: one to three jobs; the engine's MERGE takes eight.
 
-A small table is joined with its payloads and written anew, in one task. Of a larger one, and where
-all payloads may be new, one look at the keys tells which payloads have a row and in which files
-those are. None: the payloads are appended. Else those files are written anew with the law's clauses
-applied, beside the payloads that have no row. All in one transaction that read the whole table, so
-what a rival changes meanwhile makes it fail (``engine/delta_transaction.py``).
+A small table is joined with its payloads and rewritten in one task. For a larger table, and when
+all payloads may be new, one key look-up finds which payloads have a row, and in which files. If
+none has a row, the payloads are appended. Otherwise those files are rewritten with the law's
+clauses applied, together with the payloads that have no row. One transaction does all this. It has
+marked the whole table as read, so a rival's change meanwhile makes it fail
+(``engine/delta_transaction.py``).
 
-Whether every key is new is looked at, not concluded: inserts alone do not prove it (a re-delivered
-insert, a tombstone of a re-used key). Where one key column of all payloads lies beyond everything
-in the table's statistics, as numbers from a sequence do, that is proof and no row is read.
+The key look-up decides whether every key is new. Inserts alone do not prove it: an insert may be
+redelivered, and a reused key may have a tombstone. But when one key column of all payloads lies
+outside the range in the table's statistics, as numbers from a sequence do, this is proof, and no
+row is read.
 """
 
 from __future__ import annotations
@@ -30,14 +32,14 @@ _FILE = "_lakeingest_file"
 _HIT = "_lakeingest_hit"
 _ROW = "_lakeingest_row"
 WHOLE_BYTES = 8 * 1024 * 1024
-"""Bytes up to which a table is written anew without a look at which of its files are touched."""
+"""Largest table size in bytes that is rewritten whole, without a key look-up."""
 
 _FILE_BYTES = 32 * 1024 * 1024
-"""Touched bytes per task and file: what is rewritten together becomes one file."""
+"""Bytes of old files per task; each task writes one new file."""
 
 
 class Rewrite:
-    """One changeset on one version of one table."""
+    """The rewrite of one version of one table for one changeset."""
 
     def __init__(
         self,
@@ -47,9 +49,14 @@ class Rewrite:
         law: MergeLaw,
         schema: StructType,
     ) -> None:
-        """Bind to the files of the transaction's version, and to the schema that the table gets.
+        """Bind to a changeset and to a version of the table.
 
-        The changeset must be a small one.
+        Args:
+            transaction: Transaction on the version.
+            files: All data files of the version.
+            changeset: Payloads to merge; small enough to broadcast.
+            law: The merge law of the changeset.
+            schema: The schema that the table has after the transaction.
         """
         self._transaction = transaction
         self._files = files
@@ -58,47 +65,56 @@ class Rewrite:
         self._schema = schema
 
     def write(self, *, partial: bool) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
-        """Write the new files; return what to add and what to remove.
+        """Write the new files; return the files to add and the files to remove.
 
         Args:
-            partial: Whether columns are decided one by one.
+            partial: Whether each fillable column is decided by its own position.
         """
         if not self._files:
-            return self._appended()
+            return self._append()
         if self._changeset.inserts_only:
-            if self._lie_beyond():
-                return self._appended()
+            if self._keys_out_of_range():
+                return self._append()
         elif self._is_small():
-            return self._written(self._whole(partial=partial), self._files), tuple(self._files)
-        return self._touched(partial=partial)
+            return self._write_files(self._merged_table(partial=partial), self._files), tuple(
+                self._files
+            )
+        return self._rewrite_files(partial=partial)
 
-    def _touched(self, *, partial: bool) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
+    def _rewrite_files(self, *, partial: bool) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
         key = list(self._changeset.key)
-        known = self._known()
-        row = known.agg(F.count("*").alias("rows"), F.collect_set(_FILE).alias("files")).first()
+        keys_in_table = self._look_up_keys()
+        row = keys_in_table.agg(
+            F.count("*").alias("rows"), F.collect_set(_FILE).alias("files")
+        ).first()
         rows, names = (row["rows"], set(row["files"])) if row else (0, set())
-        touched = tuple(file for file in self._files if file.name in names)
-        if not touched:
-            return self._appended()
-        frame = self._rewritten(touched, partial=partial)
+        old_files = tuple(file for file in self._files if file.name in names)
+        if not old_files:
+            return self._append()
+        frame = self._merged_rows(old_files, partial=partial)
         if rows < self._changeset.rows:
-            missing = self._changeset.frame.join(F.broadcast(known), key, "left_anti")
+            missing = self._changeset.frame.join(F.broadcast(keys_in_table), key, "left_anti")
             frame = frame.unionByName(inserted_rows(missing, self._law, self._schema))
-        return self._written(frame, touched), touched
+        return self._write_files(frame, old_files), old_files
 
-    def _appended(self) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
-        return self._written(inserted_rows(self._changeset.frame, self._law, self._schema), ()), ()
+    def _append(self) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
+        return self._write_files(
+            inserted_rows(self._changeset.frame, self._law, self._schema), ()
+        ), ()
 
-    def _lie_beyond(self) -> bool:
-        """Tell whether statistics prove that no payload has a row in the table."""
+    def _keys_out_of_range(self) -> bool:
+        """Return whether statistics prove that no payload has a row in the table."""
         spans: dict[str, tuple[int, int]] = {}
         for name in self._changeset.key:
             if not isinstance(self._schema[name].dataType, IntegralType):
                 continue
-            found = [file.span(name) for file in self._files]
-            known = [span for span in found if span is not None]
-            if len(known) == len(found):
-                spans[name] = min(low for low, _ in known), max(high for _, high in known)
+            file_spans = [file.span(name) for file in self._files]
+            complete_spans = [span for span in file_spans if span is not None]
+            if len(complete_spans) == len(file_spans):
+                spans[name] = (
+                    min(low for low, _ in complete_spans),
+                    max(high for _, high in complete_spans),
+                )
         if not spans:
             return False
         ends = [
@@ -118,43 +134,45 @@ class Rewrite:
     def _is_small(self) -> bool:
         return sum(file.size for file in self._files) <= WHOLE_BYTES
 
-    def _whole(self, *, partial: bool) -> DataFrame:
-        """The table as it will be; in one task, where a full join needs no exchange."""
+    def _merged_table(self, *, partial: bool) -> DataFrame:
+        """Return the table after the merge, in one task, where a full join needs no exchange."""
         rows = self._read(self._files).withColumn(_ROW, F.lit(True)).coalesce(1)
         payloads = self._changeset.frame.withColumn(_HIT, F.lit(True)).coalesce(1)
         hinted = payloads.hint("shuffle_hash").alias("s")
         joined = rows.alias("t").join(hinted, self._law.same_key(), "full")
-        new = F.col(f"t.{_ROW}").isNull()
+        is_new = F.col(f"t.{_ROW}").isNull()
         inserted = self._law.inserted()
-        kept, decided = matched_decisions(
-            self._law, self._schema, F.col(f"s.{_HIT}").isNotNull() & ~new, partial=partial
+        stays, columns = matched_decisions(
+            self._law, self._schema, F.col(f"s.{_HIT}").isNotNull() & ~is_new, partial=partial
         )
-        values = zip(inserted_values(inserted, self._schema), decided, strict=True)
-        return joined.where(F.when(new, inserted.condition).otherwise(kept)).select(
+        values = zip(inserted_values(inserted, self._schema), columns, strict=True)
+        return joined.where(F.when(is_new, inserted.condition).otherwise(stays)).select(
             *(
-                F.when(new, value).otherwise(old).alias(name)
+                F.when(is_new, value).otherwise(old).alias(name)
                 for (value, old), name in zip(values, self._schema.fieldNames(), strict=True)
             )
         )
 
-    def _known(self) -> DataFrame:
-        """Keys of payloads that have a row, each with its file."""
+    def _look_up_keys(self) -> DataFrame:
+        """Return the keys of payloads that have a row, each with the row's file."""
         key = list(self._changeset.key)
         columns = all_named(key)
         keys = F.broadcast(self._changeset.frame.select(*columns))
         table = self._transaction.read(self._files)
-        found = table.select(*columns, F.col("_metadata.file_name").alias(_FILE)).join(keys, key)
-        return found.localCheckpoint(eager=False)
+        keys_in_table = table.select(*columns, F.col("_metadata.file_name").alias(_FILE)).join(
+            keys, key
+        )
+        return keys_in_table.localCheckpoint(eager=False)
 
-    def _rewritten(self, touched: Sequence[DataFile], *, partial: bool) -> DataFrame:
+    def _merged_rows(self, old_files: Sequence[DataFile], *, partial: bool) -> DataFrame:
         payloads = self._changeset.frame.withColumn(_HIT, F.lit(True))
-        rows = self._read(touched).alias("t")
+        rows = self._read(old_files).alias("t")
         joined = rows.join(F.broadcast(payloads).alias("s"), self._law.same_key(), "left")
-        kept, decided = matched_decisions(
+        stays, columns = matched_decisions(
             self._law, self._schema, F.col(f"s.{_HIT}").isNotNull(), partial=partial
         )
-        named = zip(decided, self._schema.fieldNames(), strict=True)
-        return joined.where(kept).select(*(value.alias(name) for value, name in named))
+        named_columns = zip(columns, self._schema.fieldNames(), strict=True)
+        return joined.where(stays).select(*(value.alias(name) for value, name in named_columns))
 
     def _read(self, files: Sequence[DataFile]) -> DataFrame:
         rows = self._transaction.read(files)
@@ -162,6 +180,6 @@ class Rewrite:
             return rows
         return in_schema(rows, self._schema, self._changeset)
 
-    def _written(self, frame: DataFrame, touched: Sequence[DataFile]) -> tuple[DataFile, ...]:
-        total = sum(file.size for file in touched)
+    def _write_files(self, frame: DataFrame, old_files: Sequence[DataFile]) -> tuple[DataFile, ...]:
+        total = sum(file.size for file in old_files)
         return self._transaction.write(frame.coalesce(1 + total // _FILE_BYTES))

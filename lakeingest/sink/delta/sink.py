@@ -1,11 +1,11 @@
-"""The Delta sink: append where every key is new, else rewrite or MERGE, always one commit.
+"""Write Delta tables: append when every key is new, else rewrite or MERGE, always in one commit.
 
-Small changesets go the short way (``delta_direct``). Where that is closed, by size, by a feature of
-the table or by an engine whose internals are not known, the public API does the same.
+Small changesets use direct commits (``delta_direct``). When these are not possible, because of the
+size, a feature of the table or an engine with unknown internals, the public API does the same.
 
-Whether every key is new is looked at, not concluded: inserts alone do not prove it (a re-delivered
-insert, a tombstone of a re-used key), so the keys are looked up in the table first, bounded by
-their range so that file statistics prune. The look-up costs a fraction of the MERGE that it saves
+A key look-up in the table decides whether every key is new. Inserts alone do not prove it: an
+insert may be redelivered, and a reused key may have a tombstone. The look-up is limited to the
+range of the keys, so that file statistics prune. It costs a fraction of the MERGE that it saves
 (append 0.13 s, MERGE 0.7 s, measured).
 
 ``hard`` deletes remove the row; ``tombstones.py`` keeps its position.
@@ -80,14 +80,15 @@ class DeltaSink:
 
         Args:
             spark: Session with Delta's extension.
-            folders: Where the tables lie.
-            pipeline: Name of the pipeline that owns them.
+            folders: Folders of the tables.
+            pipeline: Name of the pipeline that owns the tables.
             names: Names of the metadata columns.
             hard: Whether a delete removes its row.
-            null_missing: Whether a value that is nowhere to be found becomes NULL.
-            direct: Whether small commits may go through a transaction of our own.
+            null_missing: Whether a column without any known value becomes NULL.
+            direct: Whether small changesets may use direct commits.
             foreign: Whether other writers may change rows.
-            notes: Gives what the ledger has of a table's commits (``progress.recalled``).
+            notes: Returns the notes that the ledger has of a table's commits
+                (``progress.recalled``).
         """
         self._spark = spark
         self._folders = folders
@@ -104,32 +105,38 @@ class DeltaSink:
         return self._folders.table(collection)
 
     def state(self, collection: str, since: int | None = None) -> TableState | None:
-        """Return version and progress; null when there is no table; see the contract.
+        """Return version and progress; None: there is no table; see the contract.
 
         Raises:
             ConfigError: The folder holds a table or files that are not this pipeline's.
-            DataError: Somebody else changed rows after ``since``.
+            DataError: Another writer changed rows after ``since``.
         """
         path = self.path(collection)
         if not is_delta_table(self._spark, path):
             return None
         version, note = newest_note(self._spark, path)
-        if (note is None or note.fences) and not self._reaches_back(path):
+        if (note is None or note.fences) and not self._has_whole_log(path):
             note = recalled(note, self._notes(collection))
-        found = TableState(version, owned(note, self._pipeline, collection, path, "Delta"))
-        return found if since is None else self._ours(collection, found, since)
+        table_state = TableState(version, owned(note, self._pipeline, collection, path, "Delta"))
+        return (
+            table_state
+            if since is None
+            else self._check_foreign_changes(collection, table_state, since)
+        )
 
-    def _ours(self, collection: str, now: TableState, since: int, own: int = 0) -> TableState:
-        """Return ``now``, if nobody else changed rows after ``since``.
+    def _check_foreign_changes(
+        self, collection: str, now: TableState, since: int, own: int = 0
+    ) -> TableState:
+        """Return ``now`` after a check that no other writer changed rows after ``since``.
 
         Args:
             collection: The source table.
-            now: Its state.
-            since: Version up to which its commits are known.
-            own: Commits of this writer's since.
+            now: The table's state.
+            since: Version up to which the commits are known.
+            own: Number of this writer's own commits after ``since``.
 
         Raises:
-            DataError: Somebody did.
+            DataError: Another writer changed rows.
         """
         if not self._foreign and now.version > since + own:
             path = self.path(collection)
@@ -140,15 +147,15 @@ class DeltaSink:
             refuse_foreign_change(collection, commits(self._spark, path), since, repair)
         return now
 
-    def _reaches_back(self, path: str) -> bool:
-        """Return whether the table's log still has its first commit: then it has lost nothing."""
+    def _has_whole_log(self, path: str) -> bool:
+        """Return whether the table's log still has its first commit, so that no commit is lost."""
         return any(commit.version == 0 for commit in commits(self._spark, path))
 
     def refuse_foreign_files(self, collection: str) -> None:
-        """Stop at a folder with data that no Delta log explains (Parquet, Hudi, Iceberg).
+        """Raise an error for a folder with files but without a Delta log (Parquet, Hudi, Iceberg).
 
-        Only before the first claim: later such files, and tombstones beside them, are what a killed
-        first commit left behind.
+        Call it only before the first claim. Later, such files, and tombstones beside them, are
+        remains of a first commit whose run was killed.
         """
         path = self.path(collection)
         if is_delta_table(self._spark, path):
@@ -156,7 +163,7 @@ class DeltaSink:
         refuse_files(self._spark, path, "Delta")
 
     def read(self, collection: str, version: int | None = None) -> DataFrame:
-        """Read the table, as of ``version`` or its head."""
+        """Read the table as of ``version``; None: its newest version."""
         reader = self._spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
@@ -164,26 +171,28 @@ class DeltaSink:
 
     def fence(self, state: TableState, writer: int, run: str) -> TableState:
         """Commit the table's progress again under ``writer``; see the contract."""
-        known = state.version
+        since = state.version
         for attempt in range(_FENCE_ATTEMPTS):
             note = state.note.fenced(writer, run, attempt)
             if self._hard and note.tombstones:
                 self._commit_nothing(self._tombstones(note.collection), note)
             self._commit_nothing(self.path(note.collection), note)
-            version, found = newest_note(self._spark, self.path(note.collection))
-            if found is None or (found.run, found.token) != (note.run, note.token):
+            version, newest = newest_note(self._spark, self.path(note.collection))
+            if newest is None or (newest.run, newest.token) != (note.run, note.token):
                 continue
-            if found.same_progress(note):
-                return self._ours(note.collection, TableState(version, found), known, own=1)
-            state = TableState(version, found)
+            if newest.same_progress(note):
+                return self._check_foreign_changes(
+                    note.collection, TableState(version, newest), since, own=1
+                )
+            state = TableState(version, newest)
         message = f"Other runs keep writing to table '{state.note.collection}'; stop them first."
         raise FencedError(message)
 
     def _commit_nothing(self, path: str, note: CommitNote) -> TableState:
-        done = self._direct.nothing(path, note)
-        if done is not None:
-            return done
-        # Not ``load(path).limit(0)``: that would list the table's files to read none of them.
+        direct_commit = self._direct.nothing(path, note)
+        if direct_commit is not None:
+            return direct_commit
+        # Rejected: ``load(path).limit(0)``. It would list the table's files, and read none.
         schema = self._spark.read.format("delta").load(path).schema
         nothing = [F.lit(None).cast(item.dataType).alias(item.name) for item in schema]
         empty = self._spark.range(0).select(*nothing)
@@ -194,43 +203,49 @@ class DeltaSink:
     def apply(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
     ) -> TableState:
-        """Land the changeset in one commit (two tables for ``hard`` deletes, tombstones first)."""
+        """Write the changeset in one commit; ``hard`` deletes commit the tombstones before it."""
         note = carried(note, changeset, previous, hard=self._hard)
         changeset = kept_by_folders(changeset)
-        # Also where rows are only marked now: those that were removed before have no mark.
+        # Without ``hard``, too: rows that an earlier ``hard`` run removed are not in the table.
         changeset = self._without_buried(changeset, note, previous)
         if self._hard and changeset.deletes:
             changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
-            self._keep_tombstones(changeset, note)
+            self._append_tombstones(changeset, note)
         if previous is None:
             return self._create(changeset, note)
-        # Afterwards: whatever came between the look and the commit is behind ``previous``, too.
-        landed = self._applied(changeset, note, previous)
-        return self._ours(note.collection, landed, previous.version, own=1)
+        # Check after the commit: commits between an earlier check and this one count, too.
+        state = self._commit_changeset(changeset, note, previous)
+        return self._check_foreign_changes(note.collection, state, previous.version, own=1)
 
-    def _applied(self, changeset: Changeset, note: CommitNote, previous: TableState) -> TableState:
-        change = self._change(changeset, note)
-        self._support(change, note, previous)
+    def _commit_changeset(
+        self, changeset: Changeset, note: CommitNote, previous: TableState
+    ) -> TableState:
+        change = self._schema_change(changeset, note)
+        self._enable_local_time(change, note, previous)
         if rewrites(change, changeset):
             return self._rewrite(changeset, note, change)
         if change.added:
             schema = evolved_schema(self.read(note.collection).schema, change, self._names)
             law = partial(self._law, changeset)
             path = self.path(note.collection)
-            done = self._direct.apply(path, changeset, note, previous, law, schema)
-            if done is not None:
-                return done
-            self._add(change, note, previous)
+            direct_commit = self._direct.apply(path, changeset, note, previous, law, schema)
+            if direct_commit is not None:
+                return direct_commit
+            self._add_columns(change, note, previous)
         return self._land(changeset, note, previous)
 
     def _land(self, changeset: Changeset, note: CommitNote, previous: TableState) -> TableState:
         path = self.path(note.collection)
         law = partial(self._law, changeset)
-        done = self._direct.apply(path, changeset, note, previous, law)
-        if done is not None:
-            return done
+        direct_commit = self._direct.apply(path, changeset, note, previous, law)
+        if direct_commit is not None:
+            return direct_commit
         changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
-        if changeset.inserts_only and not changeset.floor and self._all_new(changeset, note):
+        if (
+            changeset.inserts_only
+            and not changeset.floor
+            and self._has_only_new_keys(changeset, note)
+        ):
             return self._append(changeset, note, previous)
         return self._merge(changeset, note, self.read(note.collection).schema)
 
@@ -280,23 +295,25 @@ class DeltaSink:
         builder = merge(table, changeset, law, partial=by_column)
         return committed(self._spark, self.path(note.collection), note, builder.execute)
 
-    def _all_new(self, changeset: Changeset, note: CommitNote) -> bool:
+    def _has_only_new_keys(self, changeset: Changeset, note: CommitNote) -> bool:
         keys = changeset.frame.select(*all_named(changeset.key))
         leading = named(changeset.key[0])
         span = keys.agg(F.min(leading).alias("low"), F.max(leading).alias("high")).first()
         in_range = self.read(note.collection)
         if span is not None and span["low"] is not None:
             in_range = in_range.where(leading.between(span["low"], span["high"]))
-        known = in_range.select(*all_named(changeset.key))
-        return known.join(small(keys, changeset), list(changeset.key), "left_semi").isEmpty()
+        keys_in_table = in_range.select(*all_named(changeset.key))
+        return keys_in_table.join(
+            small(keys, changeset), list(changeset.key), "left_semi"
+        ).isEmpty()
 
-    def _change(self, changeset: Changeset, note: CommitNote) -> SchemaChange:
-        """Compare the table with what the changeset brings; see ``schema_change``."""
-        wanted = StructType([item for item in changeset.frame.schema if item.name not in _INTERNAL])
-        return schema_change(note.collection, self.read(note.collection).schema, wanted)
+    def _schema_change(self, changeset: Changeset, note: CommitNote) -> SchemaChange:
+        """Compare the table's schema with the changeset's; see ``schema_change``."""
+        batch = StructType([item for item in changeset.frame.schema if item.name not in _INTERNAL])
+        return schema_change(note.collection, self.read(note.collection).schema, batch)
 
     def _rewrite(self, changeset: Changeset, note: CommitNote, change: SchemaChange) -> TableState:
-        """Give the table another schema and the changeset in one commit (``delta_evolution``)."""
+        """Change the table's schema and merge the changeset in one commit (``delta_evolution``)."""
         path = self.path(note.collection)
         table = self.read(note.collection)
         schema = evolved_schema(table.schema, change, self._names)
@@ -307,33 +324,35 @@ class DeltaSink:
             self._law(changeset, set(schema.fieldNames())),
             partial=note.partial_rows or bool(changeset.floor),
         )
-        # Partitions are part of what is overwritten.
+        # The overwrite replaces the partitioning, too.
         writer = delta_writer(rows, note).partitionBy(*note.partition)
         rewrite = writer.mode("overwrite").option("overwriteSchema", "true")
         return committed(self._spark, path, note, lambda: rewrite.save(path))
 
-    def _support(self, change: SchemaChange, note: CommitNote, previous: TableState) -> None:
-        """Let the table take the first timestamp without zone: a feature of Delta's protocol."""
+    def _enable_local_time(
+        self, change: SchemaChange, note: CommitNote, previous: TableState
+    ) -> None:
+        """Enable Delta's protocol feature for the table's first timestamp without time zone."""
         path = self.path(note.collection)
         if not _has_local_time(change.added) or _has_local_time(self.read(note.collection).schema):
             return
-        session = self._altering(note, previous)
+        session = self._alter_session(note, previous)
         feature = "'delta.feature.timestampNtz' = 'supported'"
         session.sql(f"ALTER TABLE delta.{quoted(path)} SET TBLPROPERTIES ({feature})")
 
-    def _altering(self, note: CommitNote, previous: TableState) -> SparkSession:
-        """Return a session whose ``ALTER TABLE`` repeats the last progress: no data moves."""
-        own = replace(previous.note, token=schema_token(note.token), run=note.run)
-        # ALTER TABLE knows no txnVersion: an empty commit before it finds an older writer out.
-        self._commit_nothing(self.path(note.collection), own)
-        metadata = {"spark.databricks.delta.commitInfo.userMetadata": own.to_json()}
+    def _alter_session(self, note: CommitNote, previous: TableState) -> SparkSession:
+        """Return a session whose ``ALTER TABLE`` repeats the last progress and writes no data."""
+        repeat = replace(previous.note, token=schema_token(note.token), run=note.run)
+        # ALTER TABLE has no txnVersion. The empty commit before it fails if this writer is fenced.
+        self._commit_nothing(self.path(note.collection), repeat)
+        metadata = {"spark.databricks.delta.commitInfo.userMetadata": repeat.to_json()}
         return own_session(self._spark, metadata)
 
-    def _add(self, change: SchemaChange, note: CommitNote, previous: TableState) -> None:
-        """Add columns of which no row that is there has a value."""
+    def _add_columns(self, change: SchemaChange, note: CommitNote, previous: TableState) -> None:
+        """Add columns that are NULL in all present rows."""
         collection = previous.note.collection
         path = self.path(collection)
-        session = self._altering(note, previous)
+        session = self._alter_session(note, previous)
         columns = self.read(collection).columns
         after = [name for name in columns if name not in self._names.names][-1]
         specs = []
@@ -347,11 +366,14 @@ class DeltaSink:
     def _tombstones(self, collection: str) -> str:
         return f"{self.path(collection)}{TOMBSTONES}"
 
-    def _keep_tombstones(self, changeset: Changeset, note: CommitNote) -> None:
+    def _append_tombstones(self, changeset: Changeset, note: CommitNote) -> None:
         path = self._tombstones(note.collection)
-        dead = buried(changeset, self._names)
+        tombstones = buried(changeset, self._names)
         committed(
-            self._spark, path, note, lambda: delta_writer(dead, note).mode("append").save(path)
+            self._spark,
+            path,
+            note,
+            lambda: delta_writer(tombstones, note).mode("append").save(path),
         )
 
     def _without_buried(
@@ -359,8 +381,8 @@ class DeltaSink:
     ) -> Changeset:
         if not buried_matters(changeset, previous):
             return changeset
-        graves = self._spark.read.format("delta").load(self._tombstones(note.collection))
-        return without_buried(changeset, graves, self._names)
+        tombstones = self._spark.read.format("delta").load(self._tombstones(note.collection))
+        return without_buried(changeset, tombstones, self._names)
 
 
 def _has_local_time(fields: Iterable[StructField]) -> bool:

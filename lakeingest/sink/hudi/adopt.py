@@ -1,13 +1,13 @@
-"""Make a table ours that Hudi Streamer wrote: one commit that says so, and not one row moved.
+"""Adopt a table that Hudi Streamer wrote: one commit marks it, without a copy of its rows.
 
-The commit adds the metadata columns, which are null in the rows that are there: what they stand
-for is in the commit's note (``CommitNote.adopted_at``). From then on the table is one of ours to
-everything but the way it is written (``adopted_table.py``).
+The commit adds the metadata columns, which are NULL in the present rows. The commit's note has the
+position of these rows (``CommitNote.adopted_at``). After that, only the writes to the table differ
+from those to other lakeingest tables (``adopted_table.py``).
 
-Where Hudi stored Debezium's placeholder for a value (table versions 6 and 8, merge-on-read: the
-fill is lost in compaction; and any version for a change without an earlier row), the value is not
-in the table any more. ``toast.missing`` says what becomes of it, as everywhere: stop, or NULL, and
-then this commit writes these rows.
+Hudi may have stored Debezium's placeholder instead of a value: in table versions 6 and 8 with
+merge-on-read, where compaction loses the filled value, and in any version for a change without an
+earlier row. The table then no longer has the value. ``toast.missing`` decides, as everywhere: stop,
+or NULL. For NULL, the adopting commit writes these rows.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from lakeingest.sink.progress import owned
 
 
 class HudiAdoption:
-    """Adopts tables for a sink.
+    """Adoption of tables for a sink.
 
     Args:
         spark: Session with Hudi's extension.
-        sink: Writes them afterwards.
+        sink: Sink that writes the tables after the adoption.
         pipeline: Name of the pipeline.
         names: Names of the metadata columns.
-        placeholder: What Debezium sends for a value that it leaves out.
-        null_missing: Whether a value that is nowhere to be found becomes NULL.
+        placeholder: Debezium's text for an unavailable value.
+        null_missing: Whether a column without any known value becomes NULL.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class HudiAdoption:
         self._null_missing = null_missing
 
     def pending(self, collection: str) -> bool:
-        """Tell whether a table is still to be adopted: it is there, and nobody's.
+        """Return whether a table still needs its adoption: it exists and belongs to no pipeline.
 
         Raises:
-            ConfigError: It is not there, or another pipeline's.
+            ConfigError: The table does not exist, or belongs to another pipeline or collection.
         """
         path = self._sink.path(collection)
         version, note = self._sink.table(collection).newest_note()
@@ -93,21 +93,25 @@ class HudiAdoption:
         return False
 
     def checkpoint(self, collection: str) -> str | None:
-        """Return Hudi Streamer's newest checkpoint; null where no commit has one."""
+        """Return Hudi Streamer's newest checkpoint; None: no commit has one."""
         return newest_checkpoint(self._spark, self._sink.path(collection))
 
     def version(self, collection: str) -> int:
-        """Return the table's newest version, by which ``adopt`` sees whether it changed."""
+        """Return the table's newest version; ``adopt`` takes it to detect later commits."""
         version, _ = self._sink.table(collection).newest_note()
         return version or 0
 
     def check(self, collection: str) -> None:
-        """See that the table can be adopted.
+        """Check that the table can be adopted.
+
+        Args:
+            collection: The source table.
 
         Raises:
-            ConfigError: It merges by other rules, has another index than the settings say, has not
-                the columns of Hudi Streamer, or tombstones of an earlier adoption lie beside it.
-            DataError: It holds placeholders, and they may not become NULL.
+            ConfigError: The table merges by other rules, has another index than the configured one,
+                lacks the columns of Hudi Streamer, or has tombstones of an earlier adoption beside
+                it.
+            DataError: The table has placeholders, and they may not become NULL.
         """
         path = self._sink.path(collection)
         properties = table_properties(self._spark, path)
@@ -121,7 +125,7 @@ class HudiAdoption:
             consistent=is_hashed_consistently(self._spark, path),
         )
         refuse_tombstones(self._spark, path)
-        present = self._unadopted(collection).read(None)
+        present = self._present_table(collection).read(None)
         absent = [name for name in (ORDERING, OPERATION) if name not in present.columns]
         if absent:
             message = (
@@ -131,11 +135,11 @@ class HudiAdoption:
             raise ConfigError(message)
         if self._null_missing:
             return
-        _, had = without_placeholders(present, self._placeholder)
-        spoilt = present.where(had).count()
-        if spoilt:
+        _, has_placeholder = without_placeholders(present, self._placeholder)
+        affected = present.where(has_placeholder).count()
+        if affected:
             message = (
-                f"{spoilt} rows of the Hudi table of '{collection}' hold Debezium's placeholder "
+                f"{affected} rows of the Hudi table of '{collection}' hold Debezium's placeholder "
                 "instead of a value: Hudi stored it where it had no earlier value, or lost one. "
                 "The table was not touched. Have the source send these rows whole (an update of "
                 "the columns), or set lakeingest.toast.missing=null, which makes them NULL."
@@ -143,23 +147,26 @@ class HudiAdoption:
             raise DataError(message)
 
     def adopt(self, collection: str, note: CommitNote, at: int) -> TableState:
-        """Make the table ours, in one commit.
+        """Adopt the table in one commit.
 
         Args:
             collection: The source table.
-            note: Its progress, with ``adopted_at``.
-            at: The table's version from before its checkpoint was read.
+            note: Progress of the table, with ``adopted_at``.
+            at: Version of the table before its checkpoint was read.
+
+        Returns:
+            The table's state with the commit.
 
         Raises:
-            FencedError: A later run has the table.
-            TransientError: Its first writer has committed since ``at``; ``note`` knows nothing of
-                that. Nothing was written.
+            FencedError: A later run has claimed the table.
+            TransientError: The table's first writer has committed after ``at``, and ``note`` does
+                not include that commit. Nothing was written.
         """
         path = self._sink.path(collection)
         key = key_fields(table_properties(self._spark, path))
-        table = self._unadopted(collection)
-        version, found = table.newest_note()
-        if (version or 0) != at and (found is None or found.token < note.token):
+        table = self._present_table(collection)
+        version, newest = table.newest_note()
+        if (version or 0) != at and (newest is None or newest.token < note.token):
             message = (
                 f"The Hudi table of '{collection}' was written to while it was about to be "
                 "adopted. It was not touched. Stop Hudi Streamer for good, and its table services, "
@@ -167,21 +174,21 @@ class HudiAdoption:
             )
             raise TransientError(message)
         note = replace(note, collection=collection, key=key)
-        previous = TableState(version or 0, found or note)
-        return table.write(self._with_metadata(self._mended(table)), note, previous)
+        previous = TableState(version or 0, newest or note)
+        return table.write(self._with_metadata(self._repaired_rows(table)), note, previous)
 
-    def _mended(self, table: HudiTable) -> DataFrame:
-        """Return the rows whose placeholders become NULL."""
+    def _repaired_rows(self, table: HudiTable) -> DataFrame:
+        """Return the rows with placeholders, with NULL in their place."""
         present = table.read(None)
-        _, had = without_placeholders(present, self._placeholder)
-        spoilt = present.where(had if self._null_missing else F.lit(False))
-        rows = local_checkpoint(without_placeholders(spoilt, self._placeholder)[0])
-        # Read before the write: it may begin with an upgrade, which moves the files away.
+        _, has_placeholder = without_placeholders(present, self._placeholder)
+        affected = present.where(has_placeholder if self._null_missing else F.lit(False))
+        rows = local_checkpoint(without_placeholders(affected, self._placeholder)[0])
+        # Read the rows before the write: it may begin with an upgrade, which moves the files.
         rows.count()
         return rows
 
-    def _unadopted(self, collection: str) -> HudiTable:
-        """Return the table as it is: perhaps without the metadata columns."""
+    def _present_table(self, collection: str) -> HudiTable:
+        """Return the table in its present form, which may lack the metadata columns."""
         return replace(self._sink.table(collection), last=(), adopted_at="")
 
     def _with_metadata(self, rows: DataFrame) -> DataFrame:

@@ -1,20 +1,22 @@
-"""How a table is written that Hudi Streamer made: with the table's own settings, not with ours.
+"""Write a table that Hudi Streamer created, with the table's own settings.
 
-Hudi fixes record key, key generator, ordering and merge mode when a table is made, and refuses
-others later. So rows of ours carry what such a table decides by: ``_event_lsn``, the log sequence
-number that our positions end with, and ``_change_operation_type``, whose ``d`` makes Hudi drop the
-row. Nothing else is asked of its merge: rows are decided before (``rows.py``), newer ones have
-no lower LSN because PostgreSQL locks a row until its transaction is over, and among equals Hudi
-takes the one that comes in (measured, 1.2.0: versions 6, 8 and 9, both table types; it upgrades the
-first two to 9 with the first commit, which older readers of Hudi cannot read).
+Hudi fixes record key, key generator, ordering and merge mode when a table is created, and refuses
+other settings later. So the rows carry the columns by which such a table merges. ``_event_lsn`` is
+the log sequence number (LSN) at the end of a position. ``_change_operation_type`` is ``d`` for a
+row that Hudi must drop. The sink needs nothing else of Hudi's merge: it merges rows before the
+write (``rows.py``). A newer row has no lower LSN, because PostgreSQL locks a row until its
+transaction ends. For equal LSNs, Hudi takes the incoming row (measured, 1.2.0: versions 6, 8 and 9,
+both table types). Hudi upgrades versions 6 and 8 to 9 with the first commit, and older readers of
+Hudi cannot read version 9.
 
-It is written as any table of ours but for its files (``hudi_options.WRITING``). The index is Hudi's
-default or the user's, never our buckets: the rows do not lie by them, so they
-would be written a second time. The metadata table is left as the user has it for the same reason:
-the table may have one, and switching it off would remove it.
+Other options are the same as for tables of lakeingest, except those for files
+(``hudi_options.WRITING``). The index is Hudi's default or the user's, never the buckets of
+lakeingest: the table's rows are not in these buckets, so Hudi would write them a second time. The
+metadata table stays as the user has configured it, because the table may have one, and turning it
+off would remove it.
 
-Rejected: a merge mode of our own on such a table (refused by Hudi for version 9), and making the
-table anew from its rows (a copy of all data, and the table's history is gone).
+Rejected: another merge mode on such a table; Hudi refuses it for version 9. Rejected: to create a
+new table from the rows; this copies all data and loses the table's history.
 """
 
 from __future__ import annotations
@@ -45,33 +47,36 @@ _MARK = "hoodie.record.merge.property.hoodie.payload.delete."
 _INDEX, _ENGINE = "hoodie.index.type", "hoodie.index.bucket.engine"
 _BUCKETS, _HASHED = "hoodie.bucket.index.num.buckets", "hoodie.bucket.index.hash.field"
 _BUCKET = re.compile("000[0-9]{5}-")
-"""How the file of a bucket is named: by its number, in eight digits. Others begin with eight random
-hexadecimal digits, of which one in forty thousand looks the same."""
+"""Start of a bucket file's name: the bucket's number in eight digits. Other files begin with eight
+random hexadecimal digits, and one in forty thousand of them looks the same."""
 
 _UNPARTITIONED = {"NON_PARTITION", "org.apache.hudi.keygen.NonpartitionedKeyGenerator"}
 
 
 def refuse_unlike(collection: str, properties: Mapping[str, str]) -> None:
-    """Stop at a table that does not merge as ``PostgresDebeziumAvroPayload`` does.
+    """Raise an error for a table that does not merge as ``PostgresDebeziumAvroPayload`` does.
 
     Args:
         collection: The source table.
         properties: The Hudi table's own settings.
 
     Raises:
-        ConfigError: It merges by other rules, or is partitioned.
+        ConfigError: The table merges by other rules, is partitioned, has another key generator, or
+            has no record key.
     """
     payload = next((properties[key] for key in _PAYLOAD_KEYS if key in properties), "")
-    like = (
+    merges_alike = (
         properties.get("hoodie.record.merge.mode") == "EVENT_TIME_ORDERING"
         and properties.get("hoodie.table.ordering.fields") == ORDERING
         and properties.get(f"{_MARK}field") == OPERATION
         and properties.get(f"{_MARK}marker") == "d"
     )
     fault = None
-    if payload.rpartition(".")[2] != _PAYLOAD and not like:
-        said = payload.rpartition(".")[2] or properties.get("hoodie.record.merge.mode", "nothing")
-        fault = f"its rows are merged by {said}, not by {_PAYLOAD}"
+    if payload.rpartition(".")[2] != _PAYLOAD and not merges_alike:
+        merge_rule = payload.rpartition(".")[2] or properties.get(
+            "hoodie.record.merge.mode", "nothing"
+        )
+        fault = f"its rows are merged by {merge_rule}, not by {_PAYLOAD}"
     elif properties.get("hoodie.table.partition.fields"):
         fault = f"it is partitioned by {properties['hoodie.table.partition.fields']}"
     elif _key_generator(properties) not in _UNPARTITIONED:
@@ -89,11 +94,11 @@ def refuse_unlike(collection: str, properties: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True)
 class Buckets:
-    """What the options of our writes say of an index by a fixed number of buckets.
+    """A bucket index with a fixed number of buckets, as the write options set it.
 
     Attributes:
-        fields: Key fields that are hashed, with commas between.
-        number: How many buckets there are.
+        fields: Key fields that Hudi hashes, separated by commas.
+        number: Number of buckets.
     """
 
     fields: str
@@ -101,7 +106,7 @@ class Buckets:
 
 
 def buckets_of(options: Mapping[str, str]) -> Buckets | None:
-    """Return the buckets that rows are written to; null: the index is another one."""
+    """Return the bucket index of write options; None: the options set another index."""
     if not _is_by_bucket(options) or _engine(options) != "SIMPLE":
         return None
     fields = options.get(_HASHED) or options["hoodie.datasource.write.recordkey.field"]
@@ -120,50 +125,50 @@ def refuse_other_index(
     collection: str,
     files: Sequence[str],
     options: Mapping[str, str],
-    elsewhere: Callable[[str, int], int],
+    rows_elsewhere: Callable[[str, int], int],
     *,
     consistent: bool,
 ) -> None:
-    """Stop where rows would be looked for in other files than those in which they lie.
+    """Raise an error if Hudi would look for rows in files that do not contain them.
 
-    A table does not say what its index is, and with another one Hudi writes rows a second time.
-    The files' names tell buckets, but not how many: 32 are no contradiction to numbers below 16.
-    So of some rows it is asked in which bucket they would be.
+    A table does not store what its index is, and with another index Hudi writes rows a second time.
+    The file names show that there are buckets, but not how many: bucket numbers below 16 do not
+    contradict 32 buckets. So the function also checks the buckets of some rows.
 
     Args:
         collection: The source table.
-        files: Identifiers of some of the table's files.
-        options: Those of our writes to it.
-        elsewhere: Counts rows that would be looked for in another bucket, by hashed fields and
-            number of buckets.
-        consistent: Whether the table has an index of consistent hashing.
+        files: Ids of some of the table's files.
+        options: Options of the writes to the table.
+        rows_elsewhere: Counts the rows that Hudi would look for in another bucket; takes the hashed
+            fields and the number of buckets.
+        consistent: Whether the table has a consistent-hashing index.
 
     Raises:
-        ConfigError: The index is another one, as far as files and some rows tell.
+        ConfigError: Files and sampled rows show that the index is another one.
     """
     if not files:
         return
     in_buckets = all(_BUCKET.match(file) for file in files)
-    wanted = buckets_of(options)
+    buckets = buckets_of(options)
     fault = None
     if consistent != (_is_by_bucket(options) and _engine(options) == "CONSISTENT_HASHING"):
-        has = "an" if consistent else "no"
+        article = "an" if consistent else "no"
         fault = (
-            f"it has {has} index of consistent hashing. Set {_INDEX} and {_ENGINE} as Hudi "
+            f"it has {article} index of consistent hashing. Set {_INDEX} and {_ENGINE} as Hudi "
             "Streamer had them"
         )
     elif consistent:
         return
-    elif in_buckets and wanted is None:
+    elif in_buckets and buckets is None:
         fault = (
             f"its rows lie in buckets. Set {_INDEX}=BUCKET and {_BUCKETS}, both as Hudi "
             "Streamer had them"
         )
-    elif wanted is not None and not in_buckets:
+    elif buckets is not None and not in_buckets:
         fault = f"its rows do not lie in buckets. Set {_INDEX} as Hudi Streamer had it"
-    elif wanted is not None and elsewhere(wanted.fields, wanted.number):
+    elif buckets is not None and rows_elsewhere(buckets.fields, buckets.number):
         fault = (
-            f"its rows do not lie by {wanted.fields} in {wanted.number} buckets. Set {_BUCKETS} "
+            f"its rows do not lie by {buckets.fields} in {buckets.number} buckets. Set {_BUCKETS} "
             f"and {_HASHED} as Hudi Streamer had them"
         )
     if fault is not None:
@@ -175,14 +180,14 @@ def refuse_other_index(
 
 
 def refuse_streamed(collection: str, since: Iterable[Commit]) -> None:
-    """Stop where Hudi Streamer goes on writing a table that is ours now.
+    """Raise an error if Hudi Streamer still writes to an adopted table.
 
     Args:
         collection: The source table.
-        since: The commits that came after one of ours.
+        since: Commits after a commit of lakeingest.
 
     Raises:
-        ConfigError: One of them is Hudi Streamer's.
+        ConfigError: Hudi Streamer wrote one of them.
     """
     if any(commit.checkpoint for commit in since):
         message = (
@@ -195,17 +200,18 @@ def refuse_streamed(collection: str, since: Iterable[Commit]) -> None:
 
 
 def refuse_new_log(collection: str, position: str, adopted_at: str) -> None:
-    """Stop where the source's log has started over since the table was adopted.
+    """Raise an error if the source's log has restarted since the adoption of the table.
 
-    Its LSNs may be lower then, and Hudi would drop every change of a row that has a higher one.
+    LSNs of the new log may be lower, and Hudi would drop every change of a row that has a higher
+    LSN.
 
     Args:
         collection: The source table.
-        position: Of a change; empty: there is none.
-        adopted_at: Of the adoption.
+        position: Position of a change; empty: there is no change.
+        adopted_at: Position of the adoption.
 
     Raises:
-        DataError: It has.
+        DataError: The log has restarted.
     """
     if position and epoch_number(position) > epoch_number(adopted_at):
         message = (
@@ -233,33 +239,40 @@ def key_fields(properties: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _key_generator(properties: Mapping[str, str]) -> str:
-    named_by = ("hoodie.table.keygenerator.type", "hoodie.table.keygenerator.class")
-    return next((properties[key] for key in named_by if key in properties), "unknown")
+    keys = ("hoodie.table.keygenerator.type", "hoodie.table.keygenerator.class")
+    return next((properties[key] for key in keys if key in properties), "unknown")
 
 
-def adopted_options(properties: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+def adopted_options(
+    properties: Mapping[str, str], user_options: Mapping[str, str]
+) -> dict[str, str]:
     """Return the options of every write to an adopted table.
 
     Args:
         properties: The table's own settings.
-        given: The user's.
+        user_options: The user's options.
     """
-    ours = {
+    fixed_options = {
         **ALWAYS_OURS,
         "hoodie.table.name": properties["hoodie.table.name"],
         "hoodie.datasource.write.table.type": properties["hoodie.table.type"],
         "hoodie.datasource.write.recordkey.field": ",".join(key_fields(properties)),
         **partition_options(key_fields(properties), ()),
     }
-    return {**WRITING, **given, **ours}
+    return {**WRITING, **user_options, **fixed_options}
 
 
 def decided_by_lsn(rows: DataFrame, names: MetadataColumns) -> DataFrame:
-    """Give rows what the table decides by; rows without a position keep what they have.
+    """Set the columns by which the table merges: LSN and operation.
 
-    Never less than they have: a row that nothing has touched since the table was adopted has the
-    position of the adoption, whose last component is no LSN, and one that is written for another
-    reason (a new column's default) would be dropped by Hudi without a word.
+    The LSN is never lower than the row's present one. A row that has not changed since the adoption
+    has the position of the adoption, whose last component is not an LSN. When the sink writes such
+    a row for another reason (a new column's default), Hudi would silently drop it because of a
+    lower LSN.
+
+    Args:
+        rows: Rows to write. Rows without a position keep their LSN.
+        names: Names of the metadata columns.
     """
     digits = F.conv(F.substring(names.position, -COMPONENT_WIDTH, COMPONENT_WIDTH), 16, 10)
     lsn = digits.cast("bigint").cast(rows.schema[ORDERING].dataType)
@@ -269,16 +282,20 @@ def decided_by_lsn(rows: DataFrame, names: MetadataColumns) -> DataFrame:
 
 
 def without_placeholders(rows: DataFrame, placeholder: str) -> tuple[DataFrame, Column]:
-    """Return rows with NULL for every placeholder that was stored as a value.
+    """Replace every placeholder that Hudi stored as a value by NULL.
+
+    Args:
+        rows: Rows of the table.
+        placeholder: Debezium's text for an unavailable value.
 
     Returns:
-        The rows, and the condition over the given ones that they had one.
+        The new rows, and a condition on the old rows: whether the row has a placeholder.
     """
-    held = F.lit(False)
+    has_placeholder = F.lit(False)
     columns = {}
     for item in rows.schema:
         if item.dataType.typeName() in ("string", "binary"):
-            mark = F.lit(placeholder).cast(item.dataType)
-            held = held | F.coalesce(named(item.name) == mark, F.lit(False))
-            columns[item.name] = F.when(named(item.name) != mark, named(item.name))
-    return rows.withColumns(columns), held
+            marker = F.lit(placeholder).cast(item.dataType)
+            has_placeholder = has_placeholder | F.coalesce(named(item.name) == marker, F.lit(False))
+            columns[item.name] = F.when(named(item.name) != marker, named(item.name))
+    return rows.withColumns(columns), has_placeholder

@@ -1,12 +1,13 @@
-"""One Hudi commit that carries a note, and the proof that it is ours.
+"""Make one Hudi commit that carries a note, and prove from the timeline that it happened.
 
-Hudi's timeline has no compare-and-set: it takes the commit of a driver that was stopped for an hour
-between its look at the newest token and its write. So tokens are looked at twice. Before the write,
-which finds every driver that is late by more than a moment; and after it, where of all commits
-since the state that the writer knew each must be its own. What is found then is found before
+Hudi's timeline has no compare-and-set: it accepts the commit of a driver that paused for an hour
+between its check of the newest token and its write. So the sink checks the tokens twice. The check
+before the write finds every driver that is late by more than a moment. The check after the write
+requires that no other run has committed since the state that the writer knew. It runs before
 anything is published, and the ledger, which decides what a reader sees, can be fenced.
-Hudi's locks are no such proof either: two writers that wait for each other both commit (measured).
-They are the user's to set (``hoodie.write.lock.*``), against table services elsewhere.
+
+Rejected: Hudi's locks as the proof. Two writers that wait for each other both commit (measured).
+The user sets locks (``hoodie.write.lock.*``) against table services in other processes.
 """
 
 from __future__ import annotations
@@ -53,16 +54,16 @@ _CLUSTERED = "HoodieClusteringUpdateException"
 
 @dataclass(frozen=True)
 class HudiTable:
-    """One table.
+    """One Hudi table.
 
     Attributes:
         spark: Session with Hudi's extension.
-        path: Its folder.
+        path: The table's folder.
         names: Names of the metadata columns.
-        settings: How it is kept.
-        hard: Whether a deleted row is dropped from its files.
-        last: Those of its columns that come behind all others.
-        adopted_at: Position of the rows that another writer left; empty: there are none.
+        settings: Table type and options.
+        hard: Whether Hudi drops a deleted row from the table's files.
+        last: Columns that come after all others.
+        adopted_at: Position of rows that another writer wrote without one; empty: no such rows.
         beside_adopted: Whether the pipeline has a table with such rows.
     """
 
@@ -76,9 +77,9 @@ class HudiTable:
     beside_adopted: bool = False
 
     def newest_note(self) -> tuple[int | None, CommitNote | None]:
-        """Return the newest version and how far the table is; nulls where there is no commit.
+        """Return the newest version and the table's progress; None for both: there is no commit.
 
-        A table that was made and killed before its first commit has none.
+        A table has no commit if the run that created it was killed before the first commit.
         """
         if not is_hudi_table(self.spark, self.path):
             return None, None
@@ -86,19 +87,26 @@ class HudiTable:
         return (None, None) if version < 0 else (version, note)
 
     def refuse_streamed(self, collection: str) -> None:
-        """Stop where Hudi Streamer wrote to the table after us.
+        """Raise an error if Hudi Streamer wrote to the table after lakeingest.
+
+        Args:
+            collection: The source table.
 
         Raises:
-            ConfigError: It did.
+            ConfigError: Hudi Streamer did.
         """
-        found = commits(self.spark, self.path)
-        refuse_streamed(collection, takewhile(lambda commit: not commit.metadata, found))
+        newest_first = commits(self.spark, self.path)
+        refuse_streamed(collection, takewhile(lambda commit: not commit.metadata, newest_first))
 
     def refuse_foreign_change(self, collection: str, since: int) -> None:
-        """Stop where somebody else changed rows after a version.
+        """Raise an error if another writer changed rows after a version.
+
+        Args:
+            collection: The source table.
+            since: The version.
 
         Raises:
-            DataError: Somebody did.
+            DataError: Another writer changed rows, or restored the table to an earlier commit.
         """
         if restored_after(self.spark, self.path, since):
             message = (
@@ -115,11 +123,14 @@ class HudiTable:
         refuse_foreign_change(collection, commits(self.spark, self.path), since, repair)
 
     def removes_deleted(self) -> bool:
-        """Tell whether Hudi drops rows under our mark of a delete, as it was told at first."""
+        """Return whether Hudi drops the rows that lakeingest marks as deleted.
+
+        Hudi stores this setting in the table when the table is created.
+        """
         return table_properties(self.spark, self.path).get(_MARK) == self.names.deleted
 
     def read(self, version: int | None) -> DataFrame:
-        """Read the table as of a version, or its head, without the columns that are Hudi's."""
+        """Read the table without Hudi's columns, as of a version; None: the newest version."""
         names = self.names
         frame = rows_of(self.spark, self.path, version, self.last, names.record_key)
         if not self.adopted_at:
@@ -127,66 +138,71 @@ class HudiTable:
         return with_positions(frame, names.position, names.deleted, self.adopted_at)
 
     def write_nothing(self, note: CommitNote) -> TableState:
-        """Commit ``note`` alone.
+        """Commit ``note`` without any rows.
 
         Raises:
-            FencedError: A later writer has the table.
+            FencedError: A later writer has claimed the table.
         """
         schema = self.read(None).schema
         nothing = [F.lit(None).cast(item.dataType).alias(item.name) for item in schema]
-        version, found = self.newest_note()
-        previous = TableState(version, found) if version is not None and found else None
+        version, newest = self.newest_note()
+        previous = TableState(version, newest) if version is not None and newest else None
         return self.write(self.spark.range(0).select(*nothing), note, previous)
 
     def write(self, rows: DataFrame, note: CommitNote, previous: TableState | None) -> TableState:
         """Upsert rows in one commit that carries ``note``.
 
         Args:
-            rows: Have the table's columns, all of them.
-            note: Goes with the commit.
-            previous: The table's state as far as it is known.
+            rows: Rows with all columns of the table.
+            note: Note of the commit.
+            previous: The table's state that this writer knows; None: the commit creates the table.
+
+        Returns:
+            The table's state with the commit.
 
         Raises:
-            FencedError: A later writer has the table, or committed meanwhile.
-            ConfigError: The table is without a commit, and was to be another one.
-            TransientError: What would be published could not be read, see ``hudi_unfinished``; or
-                its files are to be clustered.
+            FencedError: A later writer has claimed the table, or another run committed meanwhile.
+            ConfigError: The folder has a table without a commit that was created with other
+                settings; or the table's index or folder names are others than the configured ones.
+            TransientError: Readers could not read the commit (``hudi_unfinished``); or a clustering
+                is planned for the table's files; or a conflict, a lock or an absent commit stopped
+                the write.
         """
-        version, found = self.newest_note()
-        if version is not None and found is not None and found.token >= note.token:
-            if (found.run, found.token) == (note.run, note.token):
-                return TableState(version, found)
+        version, newest = self.newest_note()
+        if version is not None and newest is not None and newest.token >= note.token:
+            if (newest.run, newest.token) == (note.run, note.token):
+                return TableState(version, newest)
             raise progress.overtaken(note)
-        prepared, options = self._as_adopted(rows) if note.adopted_at else self._as_ours(rows, note)
+        frame, options = self._as_adopted(rows) if note.adopted_at else self._as_ours(rows, note)
         note = replace(note, layout=layout(options))
-        refuse_other_layout(note.collection, found.layout if found else "", note.layout)
+        refuse_other_layout(note.collection, newest.layout if newest else "", note.layout)
         if is_left_unfinished(options) and is_hudi_table(self.spark, self.path):
-            # A rival may roll the same commit back, and then one of the two finds it gone.
+            # A rival may roll back the same commit at the same time. Then one of the two fails.
             with _rivals_fence(self, note):
                 settle(self.spark, self.path, note.collection, options)
         options |= unfinished_clustering(options)
         options |= retention(self.settings.given, self._commits()) | commit_options(note)
-        writer = prepared.write.format("hudi").options(**options)
+        writer = frame.write.format("hudi").options(**options)
         with _rivals_fence(self, note), _first_settings(note.collection, self.path, version):
             writer.mode("append").save(self.path)
-        return self._landed(note, previous)
+        return self._proven_state(note, previous)
 
     def _as_ours(self, rows: DataFrame, note: CommitNote) -> tuple[DataFrame, dict[str, str]]:
-        """Return rows and options for a table that is kept as we keep tables."""
+        """Return rows and options for a table that lakeingest created."""
         key = record_key(rows.schema, note.key, self.names.record_key)
-        there = is_hudi_table(self.spark, self.path)
-        made = table_properties(self.spark, self.path) if there else {}
-        # A table keeps its first name when its folder gets another one.
-        name = made.get(_NAME) or PurePosixPath(self.path).name
+        exists = is_hudi_table(self.spark, self.path)
+        properties = table_properties(self.spark, self.path) if exists else {}
+        # A table keeps its first name when a user renames its folder.
+        name = properties.get(_NAME) or PurePosixPath(self.path).name
         options = write_options(
             self.settings, name, key, self.names, hard=self.hard, partition=note.partition
         )
-        if not made:
+        if not properties:
             options |= at_first(beside_adopted=self.beside_adopted)
         return with_record_key(rows, note.key, key, options), options
 
     def _as_adopted(self, rows: DataFrame) -> tuple[DataFrame, dict[str, str]]:
-        """Return rows and options for a table that is kept as its first writer kept it."""
+        """Return rows and options for an adopted table, with its first writer's settings."""
         properties = table_properties(self.spark, self.path)
         return decided_by_lsn(rows, self.names), adopted_options(properties, self.settings.given)
 
@@ -194,23 +210,36 @@ class HudiTable:
         if is_hudi_table(self.spark, self.path):
             yield from commits(self.spark, self.path)
 
-    def _landed(self, note: CommitNote, previous: TableState | None) -> TableState:
-        """Prove that the commit is in the timeline, and nobody else's since ``previous``."""
+    def _proven_state(self, note: CommitNote, previous: TableState | None) -> TableState:
+        """Prove that the commit is in the timeline and that no other run committed.
+
+        Args:
+            note: Note of the commit.
+            previous: The table's state that this writer knew; commits after it are checked. None:
+                all commits.
+
+        Raises:
+            FencedError: Another run committed after ``previous``.
+            TransientError: The commit is not in the timeline.
+            ConfigError: Hudi Streamer committed to the adopted table after ``previous``.
+        """
         since = previous.version if previous else -1
-        found_now = commits(self.spark, self.path)
-        new = list(takewhile(lambda commit: commit.version > since, found_now))
+        newest_first = commits(self.spark, self.path)
+        new = list(takewhile(lambda commit: commit.version > since, newest_first))
         if note.adopted_at:
             refuse_streamed(note.collection, new)
         notes = [(commit.version, CommitNote.from_json(commit.metadata)) for commit in new]
-        for _, found in notes:
-            if found is not None and found.run != note.run:
+        for _, other_note in notes:
+            if other_note is not None and other_note.run != note.run:
                 message = (
                     f"Another writer committed to table '{note.collection}' at the same time. "
                     "Nothing of this batch was published; run again."
                 )
                 raise FencedError(message)
-        if any(found is not None and found.token == note.token for _, found in notes):
-            # The newest one may be a compaction, which changes no row.
+        if any(
+            other_note is not None and other_note.token == note.token for _, other_note in notes
+        ):
+            # The newest commit may be a compaction, which changes no row.
             return TableState(notes[0][0], note)
         message = f"The commit to table '{note.collection}' is not in its timeline; run again."
         raise TransientError(message)
@@ -218,10 +247,15 @@ class HudiTable:
 
 @contextmanager
 def _rivals_fence(table: HudiTable, note: CommitNote) -> Iterator[None]:
-    """Turn Hudi's conflicts, services and locks into ``TransientError``.
+    """Turn Hudi's errors of conflicts, table services and locks into ``TransientError``.
+
+    Args:
+        table: The table.
+        note: Note of the commit in the block.
 
     Raises:
         FencedError: The conflict is with another driver of the pipeline.
+        TransientError: The conflict is with another writer or a table service.
     """
     collection = note.collection
     try:
@@ -244,8 +278,8 @@ def _rivals_fence(table: HudiTable, note: CommitNote) -> Iterator[None]:
             )
             raise TransientError(message) from error
         if any(name in text for name in _CONCURRENT):
-            _, found = table.newest_note()
-            if found is not None and found.token >= note.token and found.run != note.run:
+            _, newest = table.newest_note()
+            if newest is not None and newest.token >= note.token and newest.run != note.run:
                 raise progress.overtaken(note) from error
             message = (
                 f"Another writer (compaction, clustering, a rollback) committed to table "
@@ -257,10 +291,18 @@ def _rivals_fence(table: HudiTable, note: CommitNote) -> Iterator[None]:
 
 @contextmanager
 def _first_settings(collection: str, path: str, version: int | None) -> Iterator[None]:
-    """Turn Hudi's refusal of other settings into ``ConfigError``, where there is no commit yet.
+    """Turn Hudi's refusal of changed settings into ``ConfigError``, before the first commit.
 
-    Hudi writes them down before it writes rows, so they outlive a first batch that failed, and
-    would bar what was corrected thereupon.
+    Hudi stores the settings before it writes rows. So they stay after a first batch that failed,
+    and Hudi refuses the corrected settings.
+
+    Args:
+        collection: The source table.
+        path: The table's folder.
+        version: The table's newest version; None: there is no commit yet.
+
+    Raises:
+        ConfigError: The folder has a table with other settings and without a commit.
     """
     try:
         yield

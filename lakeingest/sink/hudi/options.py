@@ -1,13 +1,13 @@
-"""What Hudi is told when we write: one frozen table, each option with its reason.
+"""Define Hudi's write options: one fixed table, each option with its reason.
 
-Hudi's defaults are made for few large commits. Ours are small, one after another, with every row
-decided before it is written, so that what is left for the engine is to put rows into files. Figures
-are of 100 rows into 10,000, on two cores (defaults: COW 1.2 s, MOR 0.85 s; with these 0.31 and
+Hudi's defaults suit few large commits. The sink makes many small commits, one after another, and
+decides every row before the write. So Hudi only has to put rows into files. The figures are for
+100 rows into 10,000, on two cores (defaults: COW 1.2 s, MOR 0.85 s; with these options 0.31 and
 0.23 s).
 
-How files are written is the user's, and comes before ours. What a row is, what its key is and which
-of two rows is the newer one is not, whatever the configuration lets through: it is laid over what
-the user gives.
+The user may set how files are written; these options override those of lakeingest. The user may not
+set what a row is, what its key is and which of two rows is newer. These options override the user's
+options, whatever the configuration accepts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lakeingest.sink.hudi.partition import folder_names, partition_options
 
 
 class TableType(Enum):
-    """Hudi's two ways to keep a table."""
+    """Hudi's two table types."""
 
     COPY_ON_WRITE = "COPY_ON_WRITE"
     MERGE_ON_READ = "MERGE_ON_READ"
@@ -32,12 +32,12 @@ class TableType(Enum):
 
 @dataclass(frozen=True)
 class HudiSettings:
-    """How a pipeline's Hudi tables are kept.
+    """Settings of a pipeline's Hudi tables.
 
     Attributes:
-        table_type: Fixed when a table is made.
-        given: Options of the user's own (``hoodie.*``) for files, index and table services. Kept
-            out of ``repr``: a lock's password may be among them.
+        table_type: Table type, fixed when a table is created.
+        given: The user's options (``hoodie.*``) for files, index and table services. Not in
+            ``repr``, because they may contain a lock's password.
     """
 
     table_type: TableType = TableType.MERGE_ON_READ
@@ -45,7 +45,7 @@ class HudiSettings:
 
 
 WRITING = {
-    # A web server in the driver for each write.
+    # Otherwise each write starts a web server in the driver.
     "hoodie.embed.timeline.server": "false",
     "hoodie.write.markers.type": "DIRECT",
     "hoodie.upsert.shuffle.parallelism": "2",
@@ -53,45 +53,47 @@ WRITING = {
     # A changeset has one row per key.
     "hoodie.combine.before.upsert": "false",
     "hoodie.combine.before.insert": "false",
-    # What a publication points to must stay readable; Delta's VACUUM is the user's, too.
+    # A publication's commits must stay readable. The user cleans; with Delta, the user runs VACUUM.
     "hoodie.clean.automatic": "false",
     "hoodie.archive.automatic": "false",
     "hoodie.datasource.compaction.async.enable": "false",
     "hoodie.compact.inline": "false",
-    # By then the commit has landed: an error would stop the run with the table ahead of the ledger,
-    # and the next commit has the service tried again.
+    # The commit is complete before the service runs. An error would stop the run with the table
+    # ahead of the ledger, and the next commit retries the service anyway.
     "hoodie.fail.writes.on.inline.table.service.exception": "false",
 }
-"""How any table is written, our own and those of Hudi Streamer's making."""
+"""Options of writes to any table, whether lakeingest or Hudi Streamer created it."""
 
 ALWAYS_OURS = {
-    # Types are compared by us, before (``schema_change.py``): Hudi takes a string for an int.
+    # The sink compares types before the write (``schema_change.py``): Hudi accepts a string for an
+    # int.
     "hoodie.write.set.null.for.missing.columns": "true",
     "hoodie.datasource.write.commitmeta.key.prefix": METADATA_PREFIX,
-    # A cluster's hudi-defaults.conf may turn it on for every write: Hudi would tell a catalog of
-    # the table after the commit, and fail the write whose commit has landed if there is none.
+    # A cluster's hudi-defaults.conf may turn synchronisation on for every write. Hudi would then
+    # register the table in a catalog after the commit. Without a catalog the write fails, although
+    # its commit is complete.
     "hoodie.datasource.hive_sync.enable": "false",
     "hoodie.datasource.meta.sync.enable": "false",
 }
-"""What no setting of the user's changes, in any table."""
+"""Options that the user cannot change, in any table."""
 
 _OWN_FILES = {
-    # A hash of the key tells the file: no look-up (3 jobs instead of 6), and it needs no metadata.
+    # A hash of the key gives the file: no look-up (3 jobs instead of 6) and no metadata table.
     "hoodie.index.type": "BUCKET",
     "hoodie.index.bucket.engine": "SIMPLE",
     "hoodie.bucket.index.num.buckets": "4",
-    # A table of its own inside the table; it costs 0.4 s a commit and saves listings of thousands
-    # of files, which is what a user of object stores with large tables will turn on.
+    # The metadata table is a separate table inside the table. It costs 0.4 s a commit and saves
+    # listings of thousands of files. Users with large tables on object stores will turn it on.
     "hoodie.metadata.enable": "false",
-    # Half the size of snappy's for the same work; gzip, the default, costs an eighth more.
+    # zstd: half the size of snappy at the same cost. gzip, the default, costs an eighth more.
     "hoodie.parquet.compression.codec": "zstd",
 }
-"""How the files of a table that we made lie."""
+"""Options for the files of a table that lakeingest creates."""
 
-_OF_BUCKETS = {
-    # Only an index of blooms reads them: in a table of 100,000 rows three quarters of what is
-    # written, and a tenth of the work. Buckets cannot become such an index; any other index can,
-    # and it fails at files without them.
+_BUCKET_FILES = {
+    # Only a bloom index reads bloom filters. In a table of 100,000 rows they are three quarters of
+    # the written bytes and a tenth of the work. A bucket index cannot become a bloom index. Any
+    # other index can, and a bloom index fails on files without bloom filters.
     "hoodie.parquet.bloom.filter.enabled": "false",
 }
 
@@ -100,12 +102,13 @@ _ZONE = "hoodie.table.timeline.timezone"
 
 
 def at_first(*, beside_adopted: bool) -> dict[str, str]:
-    """Return what a table of ours is made with; Hudi takes it from the table later.
+    """Return the options with which lakeingest creates a table; Hudi stores them in the table.
 
-    Instants are in the machine's zone by default. Where its clock goes back (in autumn, or on the
-    next machine) commits would lie before those that are there: hidden, and no run could go on. But
-    a process of Hudi's has one zone for all tables, so beside a table of Hudi Streamer's, whose
-    instants are the machine's, ours are, too.
+    Instants are in the machine's time zone by default. When its clock goes back (in autumn, or on
+    another machine), new commits would come before the present ones. Hudi would hide them, and no
+    run could continue. But a Hudi process has one time zone for all tables. So beside a table of
+    Hudi Streamer, whose instants are in the machine's time zone, the tables of lakeingest use that
+    time zone, too.
 
     Args:
         beside_adopted: Whether the pipeline writes to an adopted table.
@@ -125,29 +128,29 @@ def write_options(
     """Return the options of every write to a table.
 
     Args:
-        settings: The pipeline's.
+        settings: The pipeline's Hudi settings.
         name: Name of the table.
-        key: Its key columns.
-        names: Its metadata columns.
-        hard: Whether a deleted row is removed from the files.
-        partition: Its partition columns.
+        key: Columns of the record key.
+        names: Names of the metadata columns.
+        hard: Whether Hudi removes a deleted row from the files.
+        partition: Partition columns of the table.
     """
-    ours = {
+    fixed_options = {
         **ALWAYS_OURS,
         "hoodie.table.name": name,
         "hoodie.datasource.write.table.type": settings.table_type.value,
         "hoodie.datasource.write.recordkey.field": ",".join(key),
         **partition_options(key, partition),
-        # The second guard: whatever we have overlooked, the engine keeps the higher position.
+        # The second guard: if the merge law has an error, Hudi keeps the higher position.
         "hoodie.table.ordering.fields": names.position,
         "hoodie.write.record.merge.mode": "EVENT_TIME_ORDERING",
     }
     if hard:
-        ours["hoodie.payload.delete.field"] = names.deleted
-        ours["hoodie.payload.delete.marker"] = "true"
+        fixed_options["hoodie.payload.delete.field"] = names.deleted
+        fixed_options["hoodie.payload.delete.marker"] = "true"
     files = {**WRITING, **_OWN_FILES, **folder_names(partition), **settings.given}
-    of_index = _OF_BUCKETS if files["hoodie.index.type"].upper() == "BUCKET" else {}
-    return {**of_index, **files, **ours}
+    bucket_options = _BUCKET_FILES if files["hoodie.index.type"].upper() == "BUCKET" else {}
+    return {**bucket_options, **files, **fixed_options}
 
 
 def commit_options(note: CommitNote) -> dict[str, str]:
@@ -156,10 +159,10 @@ def commit_options(note: CommitNote) -> dict[str, str]:
 
 
 def removed_for_good(collection: str) -> ConfigError:
-    """Return the error of a pipeline that would mark deleted rows where Hudi removes them.
+    """Return the error of a pipeline that keeps deleted rows in a table from which Hudi drops them.
 
-    It does so in every table that was made with ``hard`` deletes, whatever a write says of it, and
-    their positions would be nowhere.
+    Hudi drops deleted rows from every table that was created with ``hard`` deletes, whatever the
+    options of a write say. Their positions would then be lost.
     """
     return ConfigError(
         f"Hudi table '{collection}' was made with lakeingest.deletes=hard, and Hudi goes on to "

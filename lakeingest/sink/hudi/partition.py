@@ -1,20 +1,23 @@
-"""Partitions of a Hudi table, and rows that move from one to another.
+"""Handle the partitions of a Hudi table, and rows that change their partition.
 
-Hudi finds a row only within its partition: its record key is not looked for elsewhere (that takes a
-global index, which costs a look at every partition and which a bucket index is not). So where some
-partition column is no key column, an update may leave the old row behind, a delete whose ``before``
-has the key alone goes to the wrong place, and a column that an event left out names none. There a
-payload is decided against the table's row first (``rows.py``): what it leaves out is the
-row's. If the partition is another then, the same commit has two records of the key, the row where
-it belongs, and one that takes it from where it was, under Hudi's own mark of a delete. Both have
-the position of the change, so that Hudi's order agrees. One commit does both or neither, copy on
-write and merge on read alike (measured on 1.2).
+Hudi looks up a record key only within one partition. A look-up in all partitions needs a global
+index. That index costs a look-up in every partition, and a bucket index is not global. So when some
+partition column is not a key column, three things go wrong. An update may leave the old row in its
+old partition. A delete whose ``before`` has only the key goes to the wrong partition. An event that
+omits a partition column names no partition.
 
-Where all partition columns are of the key, a row cannot move, and nothing is looked up.
+For such tables, the payload is first merged with the table's row (``rows.py``): the row supplies
+the columns that the payload omits. If the partition changes, the commit contains two records of the
+key: the row in its new partition, and a record with Hudi's own delete marker that removes the row
+from its old partition. Both have the position of the change, so that Hudi's order agrees. One
+commit does both or neither, with copy-on-write and merge-on-read alike (measured on 1.2).
 
-What is in a text is escaped, and stands behind the column's name: a text of two dots would be the
-folder above otherwise. No two values share a folder (``partition_types.py``): two records of a key
-in one place would cancel each other.
+When all partition columns are key columns, a row cannot change its partition, and there is no
+look-up.
+
+Text is escaped, and comes after the column's name in the folder name; otherwise a text of two dots
+would be the parent folder. No two values have the same folder (``partition_types.py``): two records
+of a key in one folder would cancel each other.
 """
 
 from __future__ import annotations
@@ -40,16 +43,16 @@ _RECORDS = "_lakeingest_records"
 
 
 def may_move(key: Sequence[str], partition: Sequence[str]) -> bool:
-    """Tell whether a row of a key can be in one partition now and in another one later."""
+    """Return whether a row can change its partition while its key stays."""
     return not set(partition) <= set(key)
 
 
 def partition_options(key: Sequence[str], partition: Sequence[str]) -> dict[str, str]:
-    """Return how Hudi is told of a table's partitions; the user has no say in it.
+    """Return the options for a table's partitions, which the user cannot change.
 
     Args:
-        key: The record key's columns.
-        partition: The partition columns, in the order of the folders.
+        key: Columns of the record key.
+        partition: Partition columns, in the order of the folders.
     """
     kind = "Nonpartitioned"
     if partition:
@@ -64,35 +67,35 @@ def partition_options(key: Sequence[str], partition: Sequence[str]) -> dict[str,
 
 
 def folder_names(partition: Sequence[str]) -> dict[str, str]:
-    """Return how a partition's folders are named, unless the user says otherwise."""
+    """Return the option for the folder names of partitions, which the user may change."""
     return {_HIVE_STYLE: "true"} if partition else {}
 
 
 def refuse_settings(
-    collection: str, schema: StructType, changeset: Changeset, given: Mapping[str, str]
+    collection: str, schema: StructType, changeset: Changeset, user_options: Mapping[str, str]
 ) -> None:
-    """Stop at partitions that cannot be kept.
+    """Raise an error for partitions that the sink cannot maintain.
 
     Args:
-        collection: The table.
-        schema: Its columns.
-        changeset: What is merged into it.
-        given: The user's options.
+        collection: The source table.
+        schema: Columns of the table.
+        changeset: Payloads to merge.
+        user_options: The user's options (``hoodie.*``).
 
     Raises:
-        ConfigError: A column makes no folder, or Hudi is told of an index that looks for rows in
-            other partitions by itself.
+        ConfigError: Folder names cannot preserve a column's values, or rows can change their
+            partition and the configured index is not one within partitions.
     """
     refuse_types(collection, schema, changeset.partition)
     text = [name for name in changeset.partition if isinstance(schema[name].dataType, StringType)]
-    if text and given.get(_HIVE_STYLE, "true").lower() != "true":
+    if text and user_options.get(_HIVE_STYLE, "true").lower() != "true":
         message = (
             f"Table '{collection}' is partitioned by text ({', '.join(text)}), which needs "
             f"{_HIVE_STYLE}=true: a text of two dots would be the folder above. Nothing of this "
             "batch was published."
         )
         raise ConfigError(message)
-    index = given.get("hoodie.index.type", "BUCKET").upper()
+    index = user_options.get("hoodie.index.type", "BUCKET").upper()
     if may_move(changeset.key, changeset.partition) and index not in _WITHIN_PARTITIONS:
         message = (
             f"Table '{collection}' is partitioned by more than its key, and hoodie.index.type is "
@@ -103,11 +106,17 @@ def refuse_settings(
         raise ConfigError(message)
 
 
-def origin(partition: Sequence[str], was: Sequence[Column], known: Column) -> Column:
-    """Return where a decided row was, for ``with_moves``; null where it was nowhere."""
-    fields = zip(was, partition, strict=True)
-    place = F.struct(*(value.alias(name) for value, name in fields))
-    return F.when(known, place).alias(_FROM)
+def origin(partition: Sequence[str], old_values: Sequence[Column], exists: Column) -> Column:
+    """Return the old partition of a merged row, for ``with_moves``; NULL for a new row.
+
+    Args:
+        partition: Names of the partition columns.
+        old_values: Values of these columns in the table's row.
+        exists: Whether the table has a row.
+    """
+    fields = zip(old_values, partition, strict=True)
+    values = F.struct(*(value.alias(name) for value, name in fields))
+    return F.when(exists, values).alias(_FROM)
 
 
 def with_moves(
@@ -117,40 +126,40 @@ def with_moves(
     partition: Sequence[str],
     names: MetadataColumns,
 ) -> DataFrame:
-    """Put a record that takes a row away beside each one that changes its partition.
+    """Add a record that removes the old row for each row that changes its partition.
 
     Args:
-        rows: Columns of ``schema``, and ``origin``.
-        schema: The table's.
-        key: Its key columns.
-        partition: Its partition columns.
-        names: Its metadata columns.
+        rows: Rows with the columns of ``schema`` and ``origin``.
+        schema: Schema of the table.
+        key: Key columns of the table.
+        partition: Partition columns of the table.
+        names: Names of the metadata columns.
 
     Returns:
-        The columns of ``schema`` and Hudi's mark (boolean).
+        Rows with the columns of ``schema`` and Hudi's delete marker (boolean).
     """
-    place = F.struct(*all_named(partition))
-    moved = F.col(_FROM).isNotNull() & ~place.eqNullSafe(F.col(_FROM))
-    kept = {*key, names.position}
-    stays, goes = [], []
+    new_partition = F.struct(*all_named(partition))
+    changes_partition = F.col(_FROM).isNotNull() & ~new_partition.eqNullSafe(F.col(_FROM))
+    shared_columns = {*key, names.position}
+    new_values, old_values = [], []
     for item in schema:
         value: Column = F.lit(None)
         if item.name in partition:
             value = F.col(_FROM).getField(item.name)
-        elif item.name in kept:
+        elif item.name in shared_columns:
             value = named(item.name)
         elif item.name == names.deleted:
             value = F.lit(True)
-        stays.append(named(item.name))
-        goes.append(value.cast(item.dataType).alias(item.name))
-    here = F.struct(*stays, F.lit(False).alias(TAKEN_AWAY))
-    gone = F.struct(*goes, F.lit(True).alias(TAKEN_AWAY))
-    records = F.when(moved, F.array(here, gone)).otherwise(F.array(here))
-    each = rows.select(F.explode(records).alias(_RECORDS))
+        new_values.append(named(item.name))
+        old_values.append(value.cast(item.dataType).alias(item.name))
+    new_record = F.struct(*new_values, F.lit(False).alias(TAKEN_AWAY))
+    removal = F.struct(*old_values, F.lit(True).alias(TAKEN_AWAY))
+    records = F.when(changes_partition, F.array(new_record, removal)).otherwise(F.array(new_record))
+    exploded = rows.select(F.explode(records).alias(_RECORDS))
     fields = [*schema.fieldNames(), TAKEN_AWAY]
-    return each.select(*(F.col(_RECORDS).getField(name).alias(name) for name in fields))
+    return exploded.select(*(F.col(_RECORDS).getField(name).alias(name) for name in fields))
 
 
 def unmoved(rows: DataFrame) -> DataFrame:
-    """Return rows of a table that had none of them, with Hudi's mark beside them."""
+    """Return the rows of a table's first commit, with Hudi's delete marker (false)."""
     return rows.withColumn(TAKEN_AWAY, F.lit(False))

@@ -1,16 +1,17 @@
-"""The record key of a Hudi table: the key columns, or a column of ours that is made of them.
+"""Choose the record key of a Hudi table: the key columns, or an added column built from them.
 
-Hudi writes a key of several columns as ``a:1,b:2``, without escaping: the rows ``('x,b:y', 'z')``
-and ``('x', 'y,b:z')`` of a table with two text columns as key become one (measured), and it refuses
-the empty text as a key of one column. So where a key column can hold any text, the record key is a
-column of its own with the key columns as a JSON array, in which quotes are escaped. Numbers and
-dates cannot be mistaken and stay what Hudi's users know.
+Hudi writes a key of several columns as ``a:1,b:2`` without escaping. So the rows ``('x,b:y', 'z')``
+and ``('x', 'y,b:z')`` of a table with two text columns as key become one row (measured). It also
+refuses the empty text as a key of one column. So when a key column can hold any text, the record
+key is an added column with the key columns as a JSON array, in which quotes are escaped. Numbers
+and dates are unambiguous; such key columns are the record key, as users of Hudi expect.
 
-A bucket index takes any text with a comma and a colon for a key of several columns, and looks for
-the next column behind a colon for ever where no comma stands between the last two colons, as in
-``["1","2024-10-27 00:30:00"]`` (``KeyGenUtils.extractRecordKeysByFields`` of Hudi 1.2: the write
-never ends). In such texts, which no bucket can have yet, colons are escaped. Rejected: to escape
-all of them, since keys that were written before would get another text, and their rows a double.
+A bucket index treats any text with a comma and a colon as a key of several columns. When no comma
+is between the last two colons, as in ``["1","2024-10-27 00:30:00"]``, it searches for the next
+column after a colon for ever (``KeyGenUtils.extractRecordKeysByFields`` of Hudi 1.2: the write
+never ends). In such texts, colons are escaped; no bucket can contain such a text yet. Rejected: to
+escape the colons of all texts. Keys in existing tables would get another text, and their rows
+would be duplicated.
 """
 
 from __future__ import annotations
@@ -36,19 +37,23 @@ from lakeingest.named import named
 from lakeingest.sink.schema_change import SchemaChange
 
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-"""What Avro, in which Hudi keeps its schemas, takes as a name."""
+"""Names that Avro accepts; Hudi keeps its schemas in Avro."""
 
-_ENDLESS = ":[^,:]*:[^:]*$"
-"""The last two colons have no comma between them."""
+_UNPARSABLE = ":[^,:]*:[^:]*$"
+"""Text in which no comma is between the last two colons."""
 
-_PLAIN = (NumericType, DateType, BooleanType)
+_PLAIN_TYPES = (NumericType, DateType, BooleanType)
 
 
 def refuse_names(collection: str, names: Iterable[str]) -> None:
-    """Stop at a column that Hudi has no name for.
+    """Raise an error for a column name that Hudi reserves or cannot store.
+
+    Args:
+        collection: The source table.
+        names: Names of the table's columns.
 
     Raises:
-        ConfigError: There is one.
+        ConfigError: There is such a name.
     """
     for name in names:
         if name in (*HUDI_COLUMNS, TAKEN_AWAY):
@@ -69,17 +74,17 @@ def refuse_names(collection: str, names: Iterable[str]) -> None:
 
 
 def is_plain(kind: DataType) -> bool:
-    """Tell whether a type's text holds no colon and no comma, and is never empty."""
-    return isinstance(kind, _PLAIN)
+    """Return whether a type's text has no colon and no comma, and is never empty."""
+    return isinstance(kind, _PLAIN_TYPES)
 
 
 def record_key(schema: StructType, key: Sequence[str], own: str) -> tuple[str, ...]:
-    """Return the columns that Hudi is to take as record key.
+    """Return the columns that Hudi uses as record key.
 
     Args:
-        schema: The table's.
-        key: Its key columns.
-        own: Name of the column that is made where those would not do.
+        schema: Schema of the table.
+        key: Key columns of the table.
+        own: Name of the column to add when the key columns cannot be the record key.
     """
     if all(is_plain(schema[name].dataType) for name in key):
         return tuple(key)
@@ -89,18 +94,19 @@ def record_key(schema: StructType, key: Sequence[str], own: str) -> tuple[str, .
 def refuse_other_texts(
     collection: str, key: Sequence[str], present: StructType, change: SchemaChange
 ) -> None:
-    """Stop where a key column gets a type in which the values that there are have other texts.
+    """Raise an error if a key column gets a type in which present values have another text.
 
     Hudi finds a row by its key's text, and would write 1.5 a second time, as 1.500.
 
     Args:
-        collection: The table.
-        key: Its key columns.
-        present: Its columns.
-        change: What becomes of them.
+        collection: The source table.
+        key: Key columns of the table.
+        present: Schema of the table.
+        change: The change of the schema.
 
     Raises:
-        DataError: One does; digits before the point are no other text.
+        DataError: A key column gets such a type. More digits before the decimal point do not
+            change the text.
     """
     for item in change.widened:
         if item.name in key and _scale(item.dataType) != _scale(present[item.name].dataType):
@@ -115,7 +121,7 @@ def refuse_other_texts(
 
 
 def _scale(kind: DataType) -> object:
-    """Return what the text of a number of this type depends on besides the number."""
+    """Return the part of a type that changes the text of its values: scale or whole type."""
     if isinstance(kind, IntegralType):
         return 0
     return kind.scale if isinstance(kind, DecimalType) else kind
@@ -124,26 +130,27 @@ def _scale(kind: DataType) -> object:
 def with_record_key(
     rows: DataFrame, key: Sequence[str], columns: tuple[str, ...], options: Mapping[str, str]
 ) -> DataFrame:
-    """Add the column that ``record_key`` asks for, if any.
+    """Add the record key column if ``record_key`` returns one.
 
-    Binary columns are written in hexadecimal, all others as Spark casts them to text: a moment as
-    it is called in the session's zone, which is UTC in every run (``apply.run.run_session``).
+    The text of a binary column is hexadecimal; the text of any other column is Spark's cast. The
+    text of a timestamp depends on the session's time zone, which is UTC in every run
+    (``apply.run.run_session``).
 
     Args:
-        rows: Of the table.
-        key: Its key columns.
-        columns: What ``record_key`` returns.
-        options: How the table is written.
+        rows: Rows of the table.
+        key: Key columns of the table.
+        columns: Columns that ``record_key`` returns.
+        options: Options of the table's writes.
     """
     if columns == tuple(key):
         return rows
     (own,) = columns
     text = F.to_json(F.array(*(_text(rows, name) for name in key)))
-    # Complex generators put the column's name before it, and Hudi finds that.
+    # Complex key generators put the column's name before the value, and Hudi finds the name.
     bare = "Complex" not in options["hoodie.datasource.write.keygenerator.class"]
     if bare and options["hoodie.index.type"].upper() == "BUCKET":
         escaped = F.replace(text, F.lit(":"), F.lit("\\u003a"))
-        text = F.when(text.contains(",") & text.rlike(_ENDLESS), escaped).otherwise(text)
+        text = F.when(text.contains(",") & text.rlike(_UNPARSABLE), escaped).otherwise(text)
     return rows.withColumn(own, text)
 
 

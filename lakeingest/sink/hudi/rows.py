@@ -1,4 +1,4 @@
-"""The rows that one upsert brings: payloads as they are, or decided against the table's rows."""
+"""Compute the rows of one upsert: payloads directly, or payloads merged with the table's rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HIT, _ROW = "_lakeingest_hit", "_lakeingest_row"
 
 
 def whole_rows(changeset: Changeset, law: MergeLaw, schema: StructType) -> DataFrame:
-    """Return payloads that are whole rows, in the table's schema; the engine drops older ones."""
+    """Return payloads that are complete rows, in the table's schema; Hudi drops older ones."""
     return inserted_rows(changeset.frame, law, schema)
 
 
@@ -33,38 +33,38 @@ def decided_rows(
     every: bool = False,
     more: Sequence[Column] = (),
 ) -> DataFrame:
-    """Return the rows that change and those that are new, as they will be.
+    """Return the rows that change and the new rows, with their values after the merge.
 
     Args:
-        table: The table as it is.
-        changeset: What is merged.
-        law: Its clauses.
-        schema: The table's schema after it.
-        partial: Whether columns are decided one by one.
-        every: Whether all other rows are wanted, too.
+        table: Present rows of the table.
+        changeset: Payloads to merge.
+        law: The merge law of the changeset.
+        schema: The table's schema after the merge.
+        partial: Whether each fillable column is decided by its own position.
+        every: Whether to return all other rows, too.
         more: Further columns, over the aliases ``t`` (the table) and ``s`` (the payloads).
     """
     rows = in_schema(table, schema, changeset).withColumn(_ROW, F.lit(True))
     payloads = small(changeset.frame.withColumn(_HIT, F.lit(True)), changeset).alias("s")
     swept = law.swept()
-    # A truncate reaches rows that have no payload.
-    others = every or swept is not None
-    joined = rows.alias("t").join(payloads, law.same_key(), "full" if others else "right")
-    hit, new = F.col(f"s.{_HIT}").isNotNull(), F.col(f"t.{_ROW}").isNull()
+    # A truncate also affects rows without a payload.
+    all_rows = every or swept is not None
+    joined = rows.alias("t").join(payloads, law.same_key(), "full" if all_rows else "right")
+    has_payload, is_new = F.col(f"s.{_HIT}").isNotNull(), F.col(f"t.{_ROW}").isNull()
     inserted = law.inserted()
-    _, decided = matched_decisions(law, schema, hit & ~new, partial=partial)
-    touched = F.lit(every)
+    _, merged = matched_decisions(law, schema, has_payload & ~is_new, partial=partial)
+    changes = F.lit(every)
     for clause in law.matched(partial=partial):
-        touched = touched | holds(clause, hit & ~new)
-    buried = holds(swept, ~hit) if swept is not None else F.lit(False)
+        changes = changes | holds(clause, has_payload & ~is_new)
+    truncated = holds(swept, ~has_payload) if swept is not None else F.lit(False)
     values = []
-    for item, value, old in zip(schema, inserted_values(inserted, schema), decided, strict=True):
-        kept = old
+    for item, value, old in zip(schema, inserted_values(inserted, schema), merged, strict=True):
+        present = old
         if swept is not None and swept.values is not None and item.name in swept.values:
-            kept = F.when(buried, swept.values[item.name].cast(item.dataType)).otherwise(old)
-        values.append(F.when(new, value).otherwise(kept).alias(item.name))
-    chosen = joined.where(F.when(new, inserted.condition).otherwise(touched | buried))
-    return chosen.select(*values, *more)
+            present = F.when(truncated, swept.values[item.name].cast(item.dataType)).otherwise(old)
+        values.append(F.when(is_new, value).otherwise(present).alias(item.name))
+    rows_to_write = joined.where(F.when(is_new, inserted.condition).otherwise(changes | truncated))
+    return rows_to_write.select(*values, *more)
 
 
 def decided_with_moves(
@@ -77,9 +77,24 @@ def decided_with_moves(
     partial: bool,
     every: bool = False,
 ) -> DataFrame:
-    """Return the same, and records that take a row from the partition that it leaves."""
+    """Return ``decided_rows``, and records that remove rows from their old partitions.
+
+    Args:
+        table: Present rows of the table.
+        changeset: Payloads to merge.
+        law: The merge law of the changeset.
+        schema: The table's schema after the merge.
+        names: Names of the metadata columns.
+        partial: Whether each fillable column is decided by its own position.
+        every: Whether to return all other rows, too.
+
+    Returns:
+        Rows with the columns of ``schema`` and Hudi's delete marker (boolean).
+    """
     partition = changeset.partition
-    was = [target(name) for name in partition]
-    place = origin(partition, was, F.col(f"t.{_ROW}").isNotNull())
-    rows = decided_rows(table, changeset, law, schema, partial=partial, every=every, more=[place])
+    old_values = [target(name) for name in partition]
+    old_partition = origin(partition, old_values, F.col(f"t.{_ROW}").isNotNull())
+    rows = decided_rows(
+        table, changeset, law, schema, partial=partial, every=every, more=[old_partition]
+    )
     return with_moves(rows, schema, changeset.key, partition, names)

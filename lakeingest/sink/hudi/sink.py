@@ -1,18 +1,18 @@
-"""The Hudi sink: rows decided by the merge law, then one upsert, copy-on-write or merge-on-read.
+"""Write Hudi tables: apply the merge law, then one upsert, copy-on-write or merge-on-read.
 
-Hudi's own merge is the second guard only (``EVENT_TIME_ORDERING`` on the position): it keeps the
-newer of two rows, and no more is asked of it. What its Debezium payload does beyond that is not
-used, because it brings deleted rows back, fills unavailable values of top-level strings only, and
-differs between the two table types (measured). So a deleted row stays as a row with its position,
-and where a column may be left out, or a table's row must be seen to decide, table and payloads are
-joined by us, as on Delta (``rows.py``). Where every payload is a whole row, and none is late
-for a row with columns of several positions, they go in as they are, and the table is not read.
+Hudi's own merge is only a second guard (``EVENT_TIME_ORDERING`` on the position): it keeps the
+newer of two rows. Rejected: Hudi's Debezium payload, which does more. It brings deleted rows back,
+fills unavailable values only of top-level strings, and differs between the two table types
+(measured). So a deleted row stays as a row with its position. When a payload may omit a column, or
+the decision needs the table's row, the sink itself joins table and payloads, as on Delta
+(``rows.py``). When every payload is a complete row, and no payload is late for a row whose columns
+have several positions, the payloads are written directly, without a read of the table.
 
 ``hard`` deletes are the same rows under a marker that lets Hudi drop them from its files;
 ``tombstones.py`` keeps their positions.
 
-A new column or a wider type needs no commit before: Hudi takes it from the rows that are written.
-Where it would read old rows' values otherwise than as they are in the wider type, all are written.
+A new column or a wider type needs no earlier commit: Hudi takes it from the rows of the upsert.
+When Hudi would read values of old rows wrongly in the wider type, the sink writes all rows.
 """
 
 from __future__ import annotations
@@ -72,14 +72,15 @@ class HudiSink:
 
         Args:
             spark: Session with Hudi's extension.
-            folders: Where the tables lie.
-            pipeline: Name of the pipeline that owns them.
+            folders: Folders of the tables.
+            pipeline: Name of the pipeline that owns the tables.
             names: Names of the metadata columns.
             hard: Whether a delete removes its row.
-            null_missing: Whether a value that is nowhere to be found becomes NULL.
-            settings: How tables are kept.
+            null_missing: Whether a column without any known value becomes NULL.
+            settings: Table type and options of the tables.
             foreign: Whether other writers may change rows.
-            notes: Gives what the ledger has of a table's commits (``progress.recalled``).
+            notes: Returns the notes that the ledger has of a table's commits
+                (``progress.recalled``).
         """
         self._spark = spark
         self._folders = folders
@@ -98,19 +99,20 @@ class HudiSink:
         return self._folders.table(collection)
 
     def state(self, collection: str, since: int | None = None) -> TableState | None:
-        """Return version and progress; null when there is no table; see the contract.
+        """Return version and progress; None: there is no table; see the contract.
 
         Raises:
-            ConfigError: The folder holds a table that is not this pipeline's, or Hudi removes the
-                rows from it that are to be marked.
-            DataError: Somebody else changed rows after ``since``.
+            ConfigError: The folder holds a table that is not this pipeline's, or Hudi removes
+                deleted rows from the table although the pipeline keeps them as tombstones.
+            DataError: Another writer changed rows after ``since``.
         """
         path = self.path(collection)
         version, note = self.table(collection).newest_note()
         if version is None:
             return None
         if note is not None and note.fences:
-            # Archived; without any note of ours left, the table may be anybody's.
+            # The log has only fences: Hudi has archived the data commits, so ask the ledger. If the
+            # log has no note of lakeingest at all, the table may belong to another writer.
             note = recalled(note, self._notes(collection))
         note = owned(note, self._pipeline, collection, path, "Hudi")
         if note.adopted_at:
@@ -120,37 +122,44 @@ class HudiSink:
         if not self._hard and self.table(collection).removes_deleted():
             raise removed_for_good(collection)
         self._adopted[collection] = note.adopted_at
-        return self._ours(collection, TableState(version, note), since)
+        return self._check_foreign_changes(collection, TableState(version, note), since)
 
-    def _ours(self, collection: str, now: TableState, since: int | None) -> TableState:
-        """Return ``now``, if nobody else changed rows after ``since``.
+    def _check_foreign_changes(
+        self, collection: str, now: TableState, since: int | None
+    ) -> TableState:
+        """Return ``now`` after a check that no other writer changed rows after ``since``.
+
+        Args:
+            collection: The source table.
+            now: The table's state.
+            since: Version up to which the commits are known; None: no check.
 
         Raises:
-            DataError: Somebody did.
+            DataError: Another writer changed rows.
         """
         if since is not None and now.version > since and not self._foreign:
             self.table(collection).refuse_foreign_change(collection, since)
         return now
 
     def refuse_foreign_files(self, collection: str) -> None:
-        """Stop at a folder with data that no Hudi timeline explains (Parquet, Delta, Iceberg).
+        """Raise an error for a folder with files but no Hudi timeline (Parquet, Delta, Iceberg).
 
-        And at tombstones beside it: only before the first claim, for later ones may be those of a
-        first commit that was killed before the table's own.
+        It refuses tombstones beside the folder, too. Call it only before the first claim. Later,
+        tombstones may be remains of a first batch whose run was killed before the table's commit.
         """
         if is_hudi_table(self._spark, self.path(collection)):
             return
         refuse_files(self._spark, self.path(collection), "Hudi")
 
     def read(self, collection: str, version: int | None = None) -> DataFrame:
-        """Read the table, as of ``version`` or its head."""
+        """Read the table as of ``version``; None: its newest version."""
         if collection not in self._adopted:
             self.state(collection)
         return self.table(collection).read(version)
 
     def fence(self, state: TableState, writer: int, run: str) -> TableState:
         """Commit the table's progress again under ``writer``; see the contract."""
-        known = state.version
+        since = state.version
         for attempt in range(_FENCE_ATTEMPTS):
             note = state.note.fenced(writer, run, attempt)
             if self._hard and note.tombstones:
@@ -158,32 +167,36 @@ class HudiSink:
                 self._tombstones(note.collection).write_nothing(bare)
             table = self.table(note.collection)
             table.write_nothing(note)
-            version, found = table.newest_note()
-            if version is None or found is None or (found.run, found.token) != (run, note.token):
+            version, newest = table.newest_note()
+            if version is None or newest is None or (newest.run, newest.token) != (run, note.token):
                 continue
-            if found.same_progress(note):
-                return self._ours(note.collection, TableState(version, found), known)
-            state = TableState(version, found)
+            if newest.same_progress(note):
+                return self._check_foreign_changes(
+                    note.collection, TableState(version, newest), since
+                )
+            state = TableState(version, newest)
         message = f"Other runs keep writing to table '{state.note.collection}'; stop them first."
         raise FencedError(message)
 
     def apply(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
     ) -> TableState:
-        """Land the changeset in one commit (two tables for ``hard`` deletes, tombstones first)."""
+        """Write the changeset in one commit; ``hard`` deletes commit the tombstones before it."""
         note = carried(note, changeset, previous, hard=self._hard)
         changeset = kept_by_folders(changeset)
         if note.adopted_at:
             refuse_new_log(note.collection, changeset.high, note.adopted_at)
-            changeset = self._above(changeset, note.adopted_at)
+            changeset = self._from_position(changeset, note.adopted_at)
         if self._hard:
             changeset = self._without_buried(changeset, note, previous)
             if changeset.deletes:
                 changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
-                self._keep_tombstones(changeset, note)
-        landed = self._land(changeset, note, previous)
-        # Afterwards: whatever came between the look and the commit is behind ``previous``, too.
-        return self._ours(note.collection, landed, previous.version if previous else None)
+                self._append_tombstones(changeset, note)
+        state = self._land(changeset, note, previous)
+        # Check after the commit: commits between an earlier check and this one count, too.
+        return self._check_foreign_changes(
+            note.collection, state, previous.version if previous else None
+        )
 
     def _land(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
@@ -191,14 +204,14 @@ class HudiSink:
         table = self.table(note.collection)
         payloads = changeset.frame.drop(*_INTERNAL)
         refuse_names(note.collection, payloads.schema.fieldNames())
-        given = self._settings.given
-        refuse_settings(note.collection, payloads.schema, changeset, given)
+        user_options = self._settings.given
+        refuse_settings(note.collection, payloads.schema, changeset, user_options)
         if previous is None:
             if is_hudi_table(self._spark, table.path) and table.newest_note()[0] is not None:
                 raise created_by_another(note.collection)
             rows = whole_rows(changeset, self._law(changeset, payloads.schema), payloads.schema)
-            moving = may_move(changeset.key, changeset.partition)
-            return table.write(unmoved(rows) if moving else rows, note, None)
+            changes_partition = may_move(changeset.key, changeset.partition)
+            return table.write(unmoved(rows) if changes_partition else rows, note, None)
         present = self._schema(table, note.collection)
         change = schema_change(note.collection, present, payloads.schema)
         refuse_other_texts(note.collection, changeset.key, present, change)
@@ -206,8 +219,8 @@ class HudiSink:
         law = self._law(changeset, schema)
         absent = set(present.fieldNames()) - set(payloads.schema.fieldNames())
         by_column = note.partial_rows or bool(changeset.floor)
-        # Every row gets the default of a new column, also those that have no payload.
-        filled = bool(changeset.fills) or _read_as_text(present, change)
+        # Every row gets the default of a new column, even a row without a payload.
+        writes_all_rows = bool(changeset.fills) or _converts_through_text(present, change)
         if may_move(changeset.key, changeset.partition):
             rows = decided_with_moves(
                 table.read(None),
@@ -216,11 +229,11 @@ class HudiSink:
                 schema,
                 self._names,
                 partial=by_column,
-                every=filled,
+                every=writes_all_rows,
             )
-        elif filled or absent or _decided_by_column(changeset, note, previous):
+        elif writes_all_rows or absent or _needs_table_rows(changeset, note, previous):
             rows = decided_rows(
-                table.read(None), changeset, law, schema, partial=by_column, every=filled
+                table.read(None), changeset, law, schema, partial=by_column, every=writes_all_rows
             )
         else:
             rows = whole_rows(changeset, law, schema)
@@ -230,35 +243,38 @@ class HudiSink:
         return state
 
     def _schema(self, table: HudiTable, collection: str) -> StructType:
-        """Return the schema of the table's head.
+        """Return the schema of the table's newest version.
 
-        To open a table for its schema alone was a twentieth of a run in batches of 20,000 events
-        (measured). So it is remembered where our own commit changed nothing of it, for as long as
-        that commit is the newest one of anybody: what changes a schema is a commit, too.
+        To open a table only for its schema took a twentieth of a run in batches of 20,000 events
+        (measured). So the sink caches the schema after a commit of its own that did not change it.
+        The cache is valid while that commit is the newest one of any writer, because only a commit
+        can change a schema.
         """
         version, _ = table.newest_note()
-        known = self._schemas.get(collection)
-        if known is not None and known[0] == version:
-            return known[1]
+        cached = self._schemas.get(collection)
+        if cached is not None and cached[0] == version:
+            return cached[1]
         return table.read(None).schema
 
-    def _above(self, changeset: Changeset, position: str) -> Changeset:
-        """Drop payloads that are in an adopted table already, or were and are deleted there.
+    def _from_position(self, changeset: Changeset, position: str) -> Changeset:
+        """Drop payloads below the position at which the table was adopted.
 
-        Its old writer left no tombstones, so a change that comes again could undo a delete.
+        The table contains these changes already, or contained them and the row is deleted. Its old
+        writer left no tombstones, so a redelivered change could undo a delete.
         """
         above = F.col(self._names.position) >= F.lit(position)
         return replace(changeset, frame=changeset.frame.where(above))
 
     def _law(self, changeset: Changeset, schema: StructType) -> MergeLaw:
-        # Not ``hard``: a deleted row is written in either case, for Hudi to drop where it is told.
+        # Always ``hard=False``: a deleted row is written in either case. For ``hard`` deletes, Hudi
+        # drops it by the marker.
         existing = set(schema.fieldNames())
         return MergeLaw(
             self._names, changeset, existing, hard=False, null_missing=self._null_missing
         )
 
     def table(self, collection: str) -> HudiTable:
-        """Return a collection's table, which need not be there."""
+        """Return a collection's table, which need not exist."""
         return HudiTable(
             self._spark,
             self.path(collection),
@@ -282,11 +298,11 @@ class HudiSink:
             beside_adopted=any(self._adopted.values()),
         )
 
-    def _keep_tombstones(self, changeset: Changeset, note: CommitNote) -> None:
+    def _append_tombstones(self, changeset: Changeset, note: CommitNote) -> None:
         note = replace(note, adopted_at="")
         table = self._tombstones(note.collection)
-        version, found = table.newest_note()
-        previous = TableState(version, found) if version is not None and found else None
+        version, newest = table.newest_note()
+        previous = TableState(version, newest) if version is not None and newest else None
         table.write(buried(changeset, self._names), replace(note, partition=()), previous)
 
     def _without_buried(
@@ -294,23 +310,23 @@ class HudiSink:
     ) -> Changeset:
         if not buried_matters(changeset, previous):
             return changeset
-        graves = self._tombstones(note.collection).read(None)
-        return without_buried(changeset, graves, self._names)
+        tombstones = self._tombstones(note.collection).read(None)
+        return without_buried(changeset, tombstones, self._names)
 
 
-def _read_as_text(present: StructType, change: SchemaChange) -> bool:
-    """Tell whether Hudi would read old values of a widened column by their text.
+def _converts_through_text(present: StructType, change: SchemaChange) -> bool:
+    """Return whether Hudi would convert old values of a widened column through their text.
 
-    It does so with a float that becomes a double: 0.1 where the source has 0.10000000149011612.
+    It does so when a float becomes a double: 0.1 where the source has 0.10000000149011612.
     """
     return any(isinstance(present[item.name].dataType, FloatType) for item in change.widened)
 
 
-def _decided_by_column(changeset: Changeset, note: CommitNote, previous: TableState) -> bool:
-    """Tell whether the table's rows must be seen to decide on columns.
+def _needs_table_rows(changeset: Changeset, note: CommitNote, previous: TableState) -> bool:
+    """Return whether the merge needs the table's rows to decide on columns.
 
-    Not where every payload is a whole row above all that the table has ever been given: it wins
-    with each of its columns, even against a row whose columns are of several positions.
+    It does not when every payload is a complete row above every position that the table ever had.
+    Such a payload replaces each column, even in a row whose columns have several positions.
     """
     late = not changeset.low or changeset.low <= previous.note.high
     return changeset.masked or bool(changeset.floor) or (note.partial_rows and late)

@@ -1,29 +1,29 @@
-"""Hudi's table services beside publications: what they may throw away, and what cannot be changed.
+"""Configure Hudi's table services: what they may remove, and which settings must not change.
 
-A publication points to a commit of each table, and a cleaner that passed it makes the newest
-published snapshot unreadable (``Cleaner cleaned up the timestamp of interest``; a savepoint does
-not help, measured). A cleaner counts commits and knows nothing of publications: the commits that
-only shut out older writers count for it, and so do compactions, so a run that is started again and
-again would use up any number of them; so would a table whose part of a batch lands each time while
-another table's fails. So the number that the user gives is taken for batches, and what it counts
-besides is added before each write. Cleaning by hours or by versions of files has no such number and
-is refused (``config/config/hudi_services.py``): a table may rest for days while a publication
-points to it. (Hudi infers these policies from their numbers alone; with ours beside them it would
-clean by commits, without a word.)
+A publication points to a commit of each table. When the cleaner has cleaned beyond that commit,
+the newest published snapshot is unreadable (``Cleaner cleaned up the timestamp of interest``; a
+savepoint does not help, measured). The cleaner counts commits and does not know publications. It
+also counts fences and compactions, so a run that restarts again and again would use up any number
+of commits. So would a table whose commit succeeds each time while another table's commit of the
+same batch fails. So the user's number counts batches, and before each write the sink adds the
+number of other commits. Cleaning by hours or by file versions has no such number, and the
+configuration refuses it (``config/config/hudi_services.py``): a table may have no commit for days
+while a publication points to it. (Hudi infers these policies from their numbers alone; with the
+sink's number beside them it would silently clean by commits.)
 
-Clustering writes rows into other files, and until it is done Hudi accepts no change of the old
-ones. Where a run clusters with its own commits and is killed over it, the next one would wait for a
-clustering that nobody does: there it is taken back, and done again with a later commit. One that
-is done elsewhere is left alone, and waited for.
+Clustering writes rows into other files, and until it completes, Hudi accepts no change of the old
+files. When a run clusters with its own commits and is killed meanwhile, the next run would wait for
+a clustering that nobody completes. So the next write rolls it back, and a later commit clusters
+again. A clustering of another process is left alone, and the run waits for it.
 
-Rejected: cleaning by a call of our own after a publication. It would be exact, but a second way to
-do what users of Hudi configure, schedule and watch by other means.
+Rejected: a call of Hudi's cleaner after each publication. It would be exact, but it would be a
+second way to do what users of Hudi configure, schedule and monitor by other means.
 
-Services elsewhere (a compactor or cleaner of its own) work under Hudi's locks; what they may clean
-is theirs to say.
+Services in other processes (a separate compactor or cleaner) work under Hudi's locks. Their own
+configuration decides what they may clean.
 
-What cannot be changed is the index by buckets: with another number of them Hudi looks for a row in
-another file, does not find it and writes it a second time (measured), without any error.
+The bucket index must not change. With another number of buckets, Hudi looks for a row in another
+file, does not find it and writes it a second time (measured), without any error.
 """
 
 from __future__ import annotations
@@ -42,54 +42,59 @@ _KEEP_LEAST, _KEEP_MOST = "hoodie.keep.min.commits", "hoodie.keep.max.commits"
 
 _CLUSTERS = "hoodie.clustering.inline"
 _UPDATES = "hoodie.clustering.updates.strategy"
-_TAKEN_BACK = {
+_ROLLBACK_OPTIONS = {
     _UPDATES: "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy",
     "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "true",
 }
-"""A clustering that was begun gives way to a write. The strategy alone would lose the write."""
+"""Options with which a write rolls back a pending clustering. The strategy alone would lose the
+write."""
 
-_HUDIS_RETAINED = 10
-_HUDIS_KEPT = 10
-"""Hudi's defaults; its timeline keeps so many commits more than the cleaner does."""
+_DEFAULT_RETAINED = 10
+_DEFAULT_MARGIN = 10
+"""Hudi's defaults: commits that the cleaner keeps, and how many more the timeline keeps."""
 
 HUDIS_BUCKETS = "256"
-"""Hudi's default."""
+"""Hudi's default number of buckets."""
 
 LEAST_RETAINED = 3
-"""Batches: the published one, and the two by which a table may be ahead of the ledger."""
+"""Batches to retain: the published one, and the two that a table may be ahead of the ledger."""
 
 
-def retention(given: Mapping[str, str], found: Iterable[Commit]) -> dict[str, str]:
-    """Return options that let the next write clean nothing that a publication points to.
+def retention(user_options: Mapping[str, str], commits: Iterable[Commit]) -> dict[str, str]:
+    """Return options that keep the next write from cleaning what a publication points to.
 
     Args:
-        given: The user's options.
-        found: The table's commits, newest first; read as far as needed, not at all where nothing
-            is cleaned and archived.
+        user_options: The user's options.
+        commits: The table's commits, newest first; read as far as needed, and not at all when
+            cleaning and archiving are off.
     """
     options: dict[str, str] = {}
-    cleans = _is_on(given, _CLEAN)
-    if not cleans and not _is_on(given, _ARCHIVE):
+    cleans = _is_on(user_options, _CLEAN)
+    if not cleans and not _is_on(user_options, _ARCHIVE):
         return options
-    wanted = max(_number(given, _RETAINED, _HUDIS_RETAINED), LEAST_RETAINED)
-    # One more is the commit that is about to be made.
-    retained = _commits_down_to(wanted, found) + 1
+    batches = max(_number(user_options, _RETAINED, _DEFAULT_RETAINED), LEAST_RETAINED)
+    # Add one for the commit of the next write.
+    retained = _commits_down_to(batches, commits) + 1
     if cleans:
         options[_RETAINED[0]] = str(retained)
-    least = max(_number(given, (_KEEP_LEAST,), 0), retained + _HUDIS_KEPT)
-    most = max(_number(given, (_KEEP_MOST,), 0), least + _HUDIS_KEPT)
-    return {**options, _KEEP_LEAST: str(least), _KEEP_MOST: str(most)}
+    min_commits = max(_number(user_options, (_KEEP_LEAST,), 0), retained + _DEFAULT_MARGIN)
+    max_commits = max(_number(user_options, (_KEEP_MOST,), 0), min_commits + _DEFAULT_MARGIN)
+    return {**options, _KEEP_LEAST: str(min_commits), _KEEP_MOST: str(max_commits)}
 
 
-def unfinished_clustering(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Return options that let a write take back what a killed run of ours began to cluster.
+def unfinished_clustering(options: Mapping[str, str]) -> Mapping[str, str]:
+    """Return options that let a write roll back the clustering of a killed lakeingest run.
 
     Args:
-        given: The user's options.
+        options: Options of the write.
     """
-    ours = _is_on(given, _CLUSTERS) and is_alone(given)
-    # An index by consistent hashing has a strategy of its own, which writes to both files.
-    return _TAKEN_BACK if ours and not _is_by_bucket(given) and _UPDATES not in given else {}
+    own_clustering = _is_on(options, _CLUSTERS) and is_alone(options)
+    # A bucket index by consistent hashing has its own strategy, which writes to both files.
+    return (
+        _ROLLBACK_OPTIONS
+        if own_clustering and not _is_by_bucket(options) and _UPDATES not in options
+        else {}
+    )
 
 
 def _is_by_bucket(options: Mapping[str, str]) -> bool:
@@ -97,7 +102,7 @@ def _is_by_bucket(options: Mapping[str, str]) -> bool:
 
 
 def layout(options: Mapping[str, str]) -> str:
-    """Return what of index and folders decides where a row lies, for the commit's note."""
+    """Return the settings of index and folders that assign rows to files, for the note."""
     return ", ".join(part for part in (_index(options), _folders(options)) if part)
 
 
@@ -112,62 +117,71 @@ def _index(options: Mapping[str, str]) -> str:
     if not _is_by_bucket(options):
         return "found by looking"
     engine = options.get("hoodie.index.bucket.engine", "SIMPLE").upper()
-    # Consistent hashing changes its number of buckets by itself.
+    # With consistent hashing, Hudi itself changes the number of buckets.
     buckets = options.get("hoodie.bucket.index.num.buckets", HUDIS_BUCKETS)
     buckets = "" if engine != "SIMPLE" else buckets
     fields = options.get("hoodie.bucket.index.hash.field", "")
-    # Numbers of buckets for some partitions, and how these are told.
-    some = options.get("hoodie.bucket.index.partition.expressions", "")
-    told = options.get("hoodie.bucket.index.partition.rule.type", "") if some else ""
-    return " ".join(part for part in ("bucket", engine, buckets, fields, told, some) if part)
+    # Bucket numbers for some partitions, and the rule type that matches these partitions.
+    partition_buckets = options.get("hoodie.bucket.index.partition.expressions", "")
+    rule_type = (
+        options.get("hoodie.bucket.index.partition.rule.type", "") if partition_buckets else ""
+    )
+    return " ".join(
+        part for part in ("bucket", engine, buckets, fields, rule_type, partition_buckets) if part
+    )
 
 
-def refuse_other_layout(collection: str, was: str, wanted: str) -> None:
-    """Stop where the index was another one when the table was made.
+def refuse_other_layout(collection: str, old: str, target: str) -> None:
+    """Raise an error if the table was created with another layout.
+
+    Args:
+        collection: The source table.
+        old: Layout in the table's note; empty: unknown or not fixed.
+        target: Layout of the next write's options.
 
     Raises:
-        ConfigError: It was.
+        ConfigError: The layouts differ.
     """
-    if was and was != wanted:
+    if old and old != target:
         message = (
-            f"The index of Hudi table '{collection}' is '{was}'; the configuration (hoodie.index.*,"
+            f"The index of Hudi table '{collection}' is '{old}'; the configuration (hoodie.index.*,"
             " hoodie.bucket.index.*, of a partitioned table also "
-            f"hoodie.datasource.write.hive_style_partitioning) says '{wanted}'. It is fixed when a "
+            f"hoodie.datasource.write.hive_style_partitioning) says '{target}'. It is fixed when a "
             "table is made, otherwise rows would be there twice. Nothing was written. Set it back, "
             "or have the table made anew under another lakeingest.target.path."
         )
         raise ConfigError(message)
 
 
-def _commits_down_to(batches: int, found: Iterable[Commit]) -> int:
-    """Return how many commits there are from the newest one to the n-th newest batch's last."""
+def _commits_down_to(batches: int, commits: Iterable[Commit]) -> int:
+    """Return the number of commits from the newest one down to the n-th newest batch's last one."""
     number = 0
-    seen: set[int] = set()
-    for commit in found:
+    batch_numbers: set[int] = set()
+    for commit in commits:
         number += 1
         note = CommitNote.from_json(commit.metadata)
         if note is not None and not note.fences:
-            seen.add(note.batch)
-        if len(seen) == batches:
+            batch_numbers.add(note.batch)
+        if len(batch_numbers) == batches:
             break
-    # A young table has fewer; what it lacks is added, as commits to come.
-    return number + batches - len(seen)
+    # A young table has fewer batches. Count each absent batch as one future commit.
+    return number + batches - len(batch_numbers)
 
 
-def _is_on(given: Mapping[str, str], key: str) -> bool:
-    return given.get(key, "false").lower() == "true"
+def _is_on(options: Mapping[str, str], key: str) -> bool:
+    return options.get(key, "false").lower() == "true"
 
 
-def _number(given: Mapping[str, str], names: tuple[str, ...], default: int) -> int:
-    """Return a number of commits.
+def _number(options: Mapping[str, str], names: tuple[str, ...], default: int) -> int:
+    """Return the first number that the options have under one of ``names``.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: The value is not an integer.
     """
     for name in names:
-        if name in given:
+        if name in options:
             try:
-                return int(given[name])
+                return int(options[name])
             except ValueError:
                 message = f"{name} must be a whole number."
                 raise ConfigError(message) from None

@@ -1,16 +1,18 @@
-"""Commits of killed writers, where Hudi does not roll them back before the next one.
+"""Roll back unfinished commits of killed writers when Hudi does not do so before the next write.
 
-A writer that is alone rolls back what was left unfinished before it writes. Under a concurrency
-mode for several writers (``hoodie.write.concurrency.mode``) Hudi leaves that to its cleaner, which
-is off unless the user says otherwise. Until then the unfinished commit bars every read at a later
-instant (``Time travel's timestamp … must be earlier than the first incomplete commit``, measured):
-whatever is published after a kill could not be read. So it is rolled back before we write.
+A single writer rolls back unfinished commits before it writes. Under a concurrency mode for several
+writers (``hoodie.write.concurrency.mode``), Hudi leaves the rollback to its cleaner, which is off
+unless the user turns it on. Until the rollback, the unfinished commit blocks every read at a later
+instant (``Time travel's timestamp … must be earlier than the first incomplete commit``, measured).
+So nobody could read a publication after a kill. Therefore the sink rolls it back before it writes.
 
-Whether its writer is dead is Hudi's to tell, by a heartbeat file that is renewed every minute; so
-after a kill the first write waits for up to two. Rejected: to take every unfinished commit for a
-dead one's, as a writer does that is alone: the mode is chosen because there are others. And to let
-Hudi's cleaner run with a retention that removes nothing: it rolls back behind a commit, so what is
-published with that commit would be unreadable until the next one.
+Hudi decides whether the writer is dead, by a heartbeat file that a live writer renews every minute.
+So the first write after a kill waits for up to two minutes.
+
+Rejected: to treat the writer of every unfinished commit as dead, as a single writer does. The user
+has chosen the mode because there are other writers. Rejected: to run Hudi's cleaner with a
+retention that removes nothing. It rolls back after a commit, so the publication with that commit
+would be unreadable until the next commit.
 """
 
 from __future__ import annotations
@@ -27,46 +29,49 @@ _MODE = "hoodie.write.concurrency.mode"
 _POLICY = ("hoodie.clean.failed.writes.policy", "hoodie.cleaner.policy.failed.writes")
 _BEAT = ("hoodie.client.heartbeat.interval_in_ms", 60_000)
 _MISSES = ("hoodie.client.heartbeat.tolerable.misses", 2)
-"""Hudi's names and defaults."""
+"""Names and defaults of Hudi's settings, in milliseconds and missed heartbeats."""
 
 _MARGIN_SECONDS = 10.0
 _PAUSE_SECONDS = 1.0
 
 
-def is_alone(given: Mapping[str, str]) -> bool:
-    """Tell whether nobody else is said to write to the tables."""
-    return given.get(_MODE, "SINGLE_WRITER").upper() == "SINGLE_WRITER"
+def is_alone(options: Mapping[str, str]) -> bool:
+    """Return whether the options declare a single writer."""
+    return options.get(_MODE, "SINGLE_WRITER").upper() == "SINGLE_WRITER"
 
 
-def is_left_unfinished(given: Mapping[str, str]) -> bool:
-    """Tell whether Hudi leaves a killed writer's commit when the next one writes."""
-    return not is_alone(given) or any(given.get(key, "EAGER").upper() != "EAGER" for key in _POLICY)
+def is_left_unfinished(options: Mapping[str, str]) -> bool:
+    """Return whether a killed writer's commit stays unfinished when the next writer writes."""
+    return not is_alone(options) or any(
+        options.get(key, "EAGER").upper() != "EAGER" for key in _POLICY
+    )
 
 
 def settle(spark: SparkSession, path: str, collection: str, options: Mapping[str, str]) -> None:
-    """Have the commits of killed writers rolled back, and wait for those of living ones.
+    """Roll back the unfinished commits of killed writers, and wait for those of live writers.
 
     Args:
         spark: Session with Hudi's extension.
-        path: The table, which is there.
-        collection: Its source table, for people.
-        options: Those of its writes.
+        path: Path of the table, which must exist.
+        collection: The source table, for messages.
+        options: Options of the table's writes.
 
     Raises:
-        TransientError: A living one takes long.
+        TransientError: A live writer's commit is still unfinished after the heartbeat tolerance
+            and a margin.
     """
-    began = time.monotonic()
-    beat, misses = (int(options.get(name, default)) for name, default in (_BEAT, _MISSES))
-    patience = beat * misses / 1000 + _MARGIN_SECONDS
+    start = time.monotonic()
+    interval_ms, misses = (int(options.get(name, default)) for name, default in (_BEAT, _MISSES))
+    timeout = interval_ms * misses / 1000 + _MARGIN_SECONDS
     while unfinished(spark, path):
         roll_back_failed(spark, path, options)
-        left = unfinished(spark, path)
-        if not left:
+        rest = unfinished(spark, path)
+        if not rest:
             return
-        if time.monotonic() - began > patience:
+        if time.monotonic() - start > timeout:
             message = (
-                f"Another writer's commit ({left[0]}) to Hudi table '{collection}' has been going "
-                f"on for more than {patience:.0f} s. What is published before it is over could not "
+                f"Another writer's commit ({rest[0]}) to Hudi table '{collection}' has been going "
+                f"on for more than {timeout:.0f} s. What is published before it is over could not "
                 "be read. Nothing was written; run again when it is."
             )
             raise TransientError(message)

@@ -1,9 +1,9 @@
-"""The schemas that Avro records were written with, by the id that each record carries.
+"""Define the contract of a schema registry: the writer's schema of an Avro record, by its id.
 
-A registry is asked on the driver, once per id and run: a schema never changes under its id. What
-it answers enters the plan as data, so that no executor needs a way to it. Rejected: a look-up per
-record in Python or in a JVM deserialiser, which would need credentials on every executor and could
-not stop the run before anything is written.
+Each Avro record carries the id of its schema. The driver queries the registry once per id and run:
+a schema never changes under its id. The schemas enter the plan as data, so that no executor needs
+access to the registry. Rejected: a look-up per record in Python or in a JVM deserialiser. It would
+need credentials on every executor and could not stop the run before anything is written.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from lakeingest.source.registry.references import with_references
 
 
 class Registry(Protocol):
-    """Where the schemas of Avro records are."""
+    """The store of the Avro records' schemas."""
 
     def schema(self, schema_id: int) -> str:
-        """Return the Avro schema of an id as JSON text in which nothing refers to another schema.
+        """Return the Avro schema of an id as JSON text without references to other schemas.
 
-        Asked once per id; may be called from several threads.
+        Queries the registry once per id. Several threads may call this method.
 
         Raises:
-            DataError: There is no such id, or its schema is none of Avro.
-            AccessError: The registry refuses the login or the question.
+            DataError: The id does not exist, or its schema is no Avro schema.
+            AccessError: The registry refuses the login or the request.
             UnavailableError: The registry does not answer, or something else answers.
         """
 
     def check(self) -> None:
-        """Ask something cheap, to see that the registry can be used; same errors as ``schema``."""
+        """Check with a cheap request that the registry is usable; same errors as ``schema``."""
 
     def close(self) -> None:
         """Release clients. Safe to call twice."""
@@ -40,11 +40,11 @@ class Registry(Protocol):
 
 @dataclass(frozen=True)
 class Registered:
-    """A schema as it was registered.
+    """A schema as the registry stores it.
 
     Attributes:
         text: The schema as JSON.
-        references: Subject and version of each schema that it refers to.
+        references: Subject and version of each schema that this one refers to.
     """
 
     text: str
@@ -52,15 +52,16 @@ class Registered:
 
 
 class WholeSchemas:
-    """Schemas with their references written into them, kept by id.
+    """A cache, by id, of schemas with their references written into them.
 
-    One lock is held while a registry is asked: threads that want the same schema then wait for one
-    answer, and threads that want others find a registry in trouble no better than the first one.
-    A failure is not kept; the next run of a long-lived process asks again.
+    A thread holds one lock during a query of the registry. Threads that need the same schema then
+    wait for one response. For threads that need other schemas the wait costs little: a registry in
+    trouble would not answer them either. A failure is not cached; the next run of a long-lived
+    process queries again.
 
     Args:
-        by_id: Asks for a schema by its id.
-        by_version: Asks for a schema by subject and version.
+        by_id: Function that queries a schema by its id.
+        by_version: Function that queries a schema by subject and version.
     """
 
     def __init__(
@@ -82,19 +83,19 @@ class WholeSchemas:
             return self._whole[schema_id]
 
     def _ask(self, schema_id: int) -> str:
-        found = self._by_id(schema_id)
-        others: dict[tuple[str, int], str] = {}
-        self._gather(found, others)
+        schema = self._by_id(schema_id)
+        texts_by_version: dict[tuple[str, int], str] = {}
+        self._gather(schema, texts_by_version)
         try:
-            return with_references(found.text, tuple(others.values()))
+            return with_references(schema.text, tuple(texts_by_version.values()))
         except (KeyError, TypeError, ValueError) as error:
             message = f"The schema with id {schema_id} is no Avro schema: {error}."
             raise DataError(message) from error
 
-    def _gather(self, schema: Registered, others: dict[tuple[str, int], str]) -> None:
-        for place in schema.references:
-            if place not in others:
-                if place not in self._referenced:
-                    self._referenced[place] = self._by_version(*place)
-                others[place] = self._referenced[place].text
-                self._gather(self._referenced[place], others)
+    def _gather(self, schema: Registered, texts_by_version: dict[tuple[str, int], str]) -> None:
+        for version in schema.references:
+            if version not in texts_by_version:
+                if version not in self._referenced:
+                    self._referenced[version] = self._by_version(*version)
+                texts_by_version[version] = self._referenced[version].text
+                self._gather(self._referenced[version], texts_by_version)

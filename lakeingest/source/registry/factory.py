@@ -1,7 +1,7 @@
-"""Which registry a configuration means, and with whose login.
+"""Open the registry that a configuration names, with the right login.
 
-Apart from the registries themselves, so that a folder can be read without the package that speaks
-HTTP, and so that neither registry knows of configurations.
+This module is separate from the registries. So lakeingest can read a folder without the HTTP
+package, and neither registry depends on the configuration.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Secret(Protocol):
 class RegistrySettings(Protocol):
     """The part of a source's configuration that says where its schemas are.
 
-    ``config.model.SourceConfig`` fits it; what each field means is written there.
+    ``config.model.SourceConfig`` satisfies this protocol and documents each field.
     """
 
     @property
@@ -48,27 +48,27 @@ class RegistrySettings(Protocol):
 
     @property
     def registry_options(self) -> Mapping[str, _Secret]:
-        """Settings of the registry's client, ``schema.registry.`` before each name."""
+        """Settings of the registry's client, each name after ``schema.registry.``."""
 
     @property
     def registry_timeout_seconds(self) -> int:
-        """How long a registry may be silent."""
+        """How long a registry may be silent, in seconds."""
 
     @property
     def registry_retries(self) -> int:
-        """How often a request is repeated."""
+        """How often to repeat a request."""
 
 
 def open_registry(config: RegistrySettings, spark: SparkSession | None = None) -> Registry | None:
-    """Open the registry of a source in Avro; nothing is asked yet. None for a source in JSON.
+    """Open the registry of an Avro source, without a request yet. ``None`` for a JSON source.
 
     Args:
-        config: Where the schemas are.
-        spark: Session that reads a recorded folder; None to read it as a local one.
+        config: The part of the configuration that says where the schemas are.
+        spark: Session that reads a recorded folder; ``None``: read it as a local folder.
 
     Raises:
-        ConfigError: A setting is missing, or a file it names cannot be used.
-        UnavailableError: The package that asks a registry is not installed.
+        ConfigError: A setting is missing, or a file that a setting names cannot be used.
+        UnavailableError: The package that queries a registry is not installed.
     """
     if config.format != "avro":
         return None
@@ -80,11 +80,11 @@ def open_registry(config: RegistrySettings, spark: SparkSession | None = None) -
     options = {key: value.get_secret_value() for key, value in config.registry_options.items()}
     if options.pop("schema.registry.basic.auth.credentials.source", None) == "SASL_INHERIT":
         kafka = {key: value.get_secret_value() for key, value in config.kafka_options.items()}
-        options["schema.registry.basic.auth.user.info"] = _inherited(kafka)
+        options["schema.registry.basic.auth.user.info"] = _kafka_login(kafka)
     return _confluent(options, config.registry_timeout_seconds, config.registry_retries)
 
 
-def _inherited(kafka: Mapping[str, str]) -> str:
+def _kafka_login(kafka: Mapping[str, str]) -> str:
     login = client_options(kafka).driver
     if "sasl.username" not in login:
         message = (

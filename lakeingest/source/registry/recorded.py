@@ -1,8 +1,8 @@
-"""The schemas of a recorded folder, beside its topics in ``registry.json``.
+"""Read the schemas of a recorded folder from ``registry.json``, beside its topics.
 
-The file is an object of schema id -> ``schema`` (as JSON), ``references`` (``name``, ``subject``,
-``version``), ``subjects`` (pairs of subject and version, by which references are found) and, if it
-is not ``AVRO``, ``schemaType``. Ids are those that the recorded bytes hold.
+The file is an object that maps a schema id to ``schema`` (as JSON), ``references`` (``name``,
+``subject``, ``version``), ``subjects`` (pairs of subject and version; references look a schema up
+by them) and, if the type is not ``AVRO``, ``schemaType``. The recorded bytes hold the same ids.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class RecordedRegistry:
 
     Args:
         path: The folder that holds ``registry.json``.
-        spark: Session that reads the file, as it reads the topics beside it: what a path means is
-            the session's to say. None to read it as a local file.
+        spark: Session that reads the file. It also reads the topics beside it, so that both paths
+            have the same meaning. ``None``: read the file as a local one.
     """
 
     def __init__(self, path: str, spark: SparkSession | None = None) -> None:
@@ -42,15 +42,15 @@ class RecordedRegistry:
         """Read the file.
 
         Raises:
-            UnavailableError: It is not there or cannot be read.
+            UnavailableError: The file does not exist or cannot be read.
         """
-        self._known()
+        self._entries_by_id()
 
     def close(self) -> None:
         """Do nothing: a folder holds no client."""
 
     def _registered(self, schema_id: int) -> Registered:
-        entry = self._known().get(str(schema_id))
+        entry = self._entries_by_id().get(str(schema_id))
         if entry is None:
             message = (
                 f"The schema id {schema_id} is not in {self._file}: the recording lacks it, or the "
@@ -60,16 +60,16 @@ class RecordedRegistry:
         return self._entry(entry, f"Id {schema_id}")
 
     def _version(self, subject: str, version: int) -> Registered:
-        for entry in self._known().values():
+        for entry in self._entries_by_id().values():
             if [subject, version] in entry.get("subjects", ()):
                 return self._entry(entry, f"{subject} version {version}")
         message = f"{self._file} lacks {subject} version {version}, which another schema refers to."
         raise DataError(message)
 
-    def _entry(self, entry: Mapping[str, Any], what: str) -> Registered:
+    def _entry(self, entry: Mapping[str, Any], name: str) -> Registered:
         kind = entry.get("schemaType", "AVRO")
         if kind != "AVRO" or "schema" not in entry:
-            message = f"{what} in {self._file} is no Avro schema (its type is {kind})."
+            message = f"{name} in {self._file} is no Avro schema (its type is {kind})."
             raise DataError(message)
         references = entry.get("references") or ()
         return Registered(
@@ -77,7 +77,7 @@ class RecordedRegistry:
             tuple((other["subject"], other["version"]) for other in references),
         )
 
-    def _known(self) -> Mapping[str, Any]:
+    def _entries_by_id(self) -> Mapping[str, Any]:
         if self._entries is None:
             try:
                 entries = _object(json.loads(self._text()))

@@ -1,13 +1,13 @@
-"""One Avro schema out of several: what a schema refers to is written into it.
+"""Merge several Avro schemas into one: write each referenced type into the schema.
 
-Confluent's registry lets a schema use types that other subjects define. Whoever decodes gets one
-text, so each foreign type is written out where it is first used; from there on its name stands for
-it, since Avro allows one definition per name. Rejected: to hand all texts on in the right order, as
-Java's parser would accept; Spark's ``from_avro`` takes one.
+Confluent's registry lets a schema use types that other subjects define. The decoder needs one text.
+So this module writes the definition of each foreign type at its first use; every later use is the
+type's name, since Avro allows one definition per name. Rejected: to pass all texts in the right
+order, as Java's parser would accept; Spark's ``from_avro`` accepts only one.
 
-A name counts within the namespace around it, so a definition that moves takes its own namespace
-along, the empty one too. As in Java's parser a short name is looked up in the namespace around it,
-then without one.
+A name is relative to its enclosing namespace. So a definition that moves to another place keeps its
+own namespace explicitly, even an empty one. As in Java's parser, a short name is looked up in the
+enclosing namespace first, then without a namespace.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ Definitions = dict[str, tuple[dict[str, Any], str]]
 
 
 def with_references(text: str, referenced: Sequence[str]) -> str:
-    """Return a schema in which nothing refers to another one.
+    """Return a schema without references to other schemas.
 
     Args:
         text: The schema as JSON.
-        referenced: The schemas that it refers to, directly or through others.
+        referenced: The schemas that ``text`` refers to, directly or through others.
 
     Returns:
-        The schema as JSON; as it is when it refers to none.
+        The schema as JSON; ``text`` itself if it refers to no other schema.
 
     Raises:
-        ValueError: One of them is not JSON, or a type is nowhere defined.
+        ValueError: One of the texts is not JSON, or no text defines a type.
         KeyError: A type lacks its name, a field its type.
     """
     schema = json.loads(text)
@@ -47,24 +47,24 @@ def with_references(text: str, referenced: Sequence[str]) -> str:
     return json.dumps(_Writer(definitions).schema(schema, ""))
 
 
-def _collect(node: Any, around: str, into: Definitions) -> None:
-    """Note every definition in a schema, nested ones as well, with the namespace around it."""
+def _collect(node: Any, enclosing: str, definitions: Definitions) -> None:
+    """Store every definition in a schema, also nested ones, with its enclosing namespace."""
     if isinstance(node, list):
         for branch in node:
-            _collect(branch, around, into)
+            _collect(branch, enclosing, definitions)
         return
     if not isinstance(node, dict):
         return
     kind = node.get("type")
     if not isinstance(kind, str):
-        _collect(kind, around, into)
+        _collect(kind, enclosing, definitions)
     elif kind in _INSIDE:
-        _collect(node.get(_INSIDE[kind]), around, into)
+        _collect(node.get(_INSIDE[kind]), enclosing, definitions)
     elif kind in _NAMED:
-        full = full_name(node, around)
-        into.setdefault(full, (node, around))
+        name = full_name(node, enclosing)
+        definitions.setdefault(name, (node, enclosing))
         for field in node.get("fields", ()):
-            _collect(field["type"], full.rpartition(".")[0], into)
+            _collect(field["type"], name.rpartition(".")[0], definitions)
 
 
 class _Writer:
@@ -74,28 +74,28 @@ class _Writer:
         self._definitions = definitions
         self._written: set[str] = set()
 
-    def schema(self, node: Any, around: str) -> Any:
+    def schema(self, node: Any, enclosing: str) -> Any:
         if isinstance(node, str):
-            return self._named(node, around)
+            return self._named(node, enclosing)
         if isinstance(node, list):
-            return [self.schema(branch, around) for branch in node]
+            return [self.schema(branch, enclosing) for branch in node]
         if not isinstance(node, dict) or "type" not in node:
             message = f"{json.dumps(node)[:80]} is no Avro type"
             raise ValueError(message)
         kind = node["type"]
         if not isinstance(kind, str):
-            return {**node, "type": self.schema(kind, around)}
+            return {**node, "type": self.schema(kind, enclosing)}
         if kind in _NAMED:
-            return self._definition(node, around)
+            return self._definition(node, enclosing)
         if kind in _INSIDE:
             inside = _INSIDE[kind]
-            return {**node, inside: self.schema(node.get(inside), around)}
-        return node if kind in PRIMITIVES else self._named(kind, around)
+            return {**node, inside: self.schema(node.get(inside), enclosing)}
+        return node if kind in PRIMITIVES else self._named(kind, enclosing)
 
-    def _named(self, name: str, around: str) -> Any:
+    def _named(self, name: str, enclosing: str) -> Any:
         if name in PRIMITIVES:
             return name
-        for full in meanings(name, around):
+        for full in meanings(name, enclosing):
             if full in self._written:
                 return full
             if full in self._definitions:
@@ -103,15 +103,15 @@ class _Writer:
         message = f"the type {name} is defined neither in it nor in what it refers to"
         raise ValueError(message)
 
-    def _definition(self, node: dict[str, Any], around: str) -> Any:
-        full = full_name(node, around)
+    def _definition(self, node: dict[str, Any], enclosing: str) -> Any:
+        full = full_name(node, enclosing)
         if full in self._written:
             return full
         self._written.add(full)
         namespace, _, name = full.rpartition(".")
-        written = {**node, "name": name, "namespace": namespace}
+        definition = {**node, "name": name, "namespace": namespace}
         if "fields" in node:
-            written["fields"] = [
+            definition["fields"] = [
                 {**field, "type": self.schema(field["type"], namespace)} for field in node["fields"]
             ]
-        return written
+        return definition
