@@ -8,7 +8,7 @@ of window, fold and fill together this took 90 % of a small batch (measured: a M
 took 8 s, with a local checkpoint 1 s). A local checkpoint cuts the plan off.
 
 The price: Spark does not compute rows again that are lost with an executor. The batch then fails,
-nothing of it is published, and the user starts the run again (``spark_errors``). Spark's context
+nothing of it is published, and it must run again (``apply/spark_errors.py``). Spark's context
 cleaner frees the blocks together with the frame.
 """
 

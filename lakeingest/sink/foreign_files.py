@@ -15,9 +15,9 @@ def refuse_files(spark: SparkSession, path: str, kind: str) -> None:
     """Raise an error if a folder contains any file, or if it has tombstones of a deleted table.
 
     Tombstones lie in a folder beside the table's folder, so they stay when a user deletes the
-    table's folder. They carry the tokens of the earlier lake's runs. The first writers of the new
-    lake would take their own writes for those of an older writer, and would drop changes that are
-    older than a tombstone.
+    table's folder. They carry the tokens of the earlier lake's runs. Compared with these tokens,
+    the first writers of the new lake would seem to be older writers. The new lake would also drop
+    changes that are older than a tombstone.
 
     Args:
         spark: Session that lists the files.

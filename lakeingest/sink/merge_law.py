@@ -10,8 +10,8 @@ A column is *missing* when no value of it is known above the last delete. With
 without a second read of the table.
 
 The law is a list of clauses and not a complete MERGE, because two writers apply it: the engine's
-MERGE (``delta_merge``) and a rewrite of the affected files (``delta_rewrite``). With one law for
-both, they cannot diverge.
+MERGE (``delta/merge.py``) and a rewrite of the affected files (``delta/rewrite.py``). With one law
+for both, they cannot diverge.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ meanwhile. Both mean "fenced". So after every write, the sink reads back the new
 write happened only if its own note is among them.
 
 A conflict with another commit, such as OPTIMIZE, fences nobody. The log decides: a token at least
-as high as the write's own one means "fenced"; without such a token, the user runs the batch again.
+as high as the write's own one means "fenced"; without such a token, the batch is tried again.
 
 A MERGE takes these ids from session settings. The settings stay set and would make Delta skip the
 next write. So each commit has its own temporary session (sessions share jars and cache). Engine

@@ -1,6 +1,6 @@
 """Write Delta tables: append when every key is new, else rewrite or MERGE, always in one commit.
 
-Small changesets use direct commits (``delta_direct``). When these are not possible, because of the
+Small changesets use direct commits (``direct.py``). When these are not possible, because of the
 size, a feature of the table or an engine with unknown internals, the public API does the same.
 
 A key look-up in the table decides whether every key is new. Inserts alone do not prove it: an
@@ -206,7 +206,8 @@ class DeltaSink:
         """Write the changeset in one commit; ``hard`` deletes commit the tombstones before it."""
         note = carried(note, changeset, previous, hard=self._hard)
         changeset = kept_by_folders(changeset)
-        # Without ``hard``, too: rows that an earlier ``hard`` run removed are not in the table.
+        # Without ``hard``, too: only the side table has the positions of rows that an earlier
+        # ``hard`` run removed.
         changeset = self._without_buried(changeset, note, previous)
         if self._hard and changeset.deletes:
             changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
@@ -313,7 +314,7 @@ class DeltaSink:
         return schema_change(note.collection, self.read(note.collection).schema, batch)
 
     def _rewrite(self, changeset: Changeset, note: CommitNote, change: SchemaChange) -> TableState:
-        """Change the table's schema and merge the changeset in one commit (``delta_evolution``)."""
+        """Change the table's schema and merge the changeset in one commit (``evolution.py``)."""
         path = self.path(note.collection)
         table = self.read(note.collection)
         schema = evolved_schema(table.schema, change, self._names)

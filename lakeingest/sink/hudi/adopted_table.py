@@ -10,7 +10,7 @@ both table types). Hudi upgrades versions 6 and 8 to 9 with the first commit, an
 Hudi cannot read version 9.
 
 Other options are the same as for tables of lakeingest, except those for files
-(``hudi_options.WRITING``). The index is Hudi's default or the user's, never the buckets of
+(``options.WRITING``). The index is Hudi's default or the user's, never the buckets of
 lakeingest: the table's rows are not in these buckets, so Hudi would write them a second time. The
 metadata table stays as the user has configured it, because the table may have one, and turning it
 off would remove it.
