@@ -1,15 +1,15 @@
-"""Which initial snapshot of several counts: a connector that was killed in one begins it anew.
+"""Decide which of several initial snapshots counts: a killed connector begins its snapshot anew.
 
 Debezium does not resume an initial snapshot. The next attempt reads all tables again, at a later
-place of the log, and nothing tells of the rows that were deleted in between: streaming begins
-behind the last attempt only. So the later attempt replaces the earlier one, whose rows are left out
-before anything is folded; its end marks do not end the later one.
+place of the log. No event reports the rows that were deleted in between, because streaming begins
+behind the last attempt only. So the later attempt replaces the earlier one. The rows of the earlier
+one are left out before anything is folded, and its end marks do not end the later one.
 
-An attempt is known by the ``runId`` of its connector (a header since Debezium 3.3), else by its
-first row's mark and the place in the log that all its rows share. Offsets say which one is later: a
-connector writes its rows in order. A snapshot that a running connector takes on demand (its own
-``runId``, or other tables only, or after streamed rows) is no attempt: its rows compete with the
-others by position.
+The ``runId`` of its connector identifies an attempt (a header since Debezium 3.3). Without it, the
+mark of its first row and the place in the log that all its rows share identify it. Offsets show
+which one is later: a connector writes its rows in order. A snapshot that a running connector takes
+on demand (its own ``runId``, or other tables only, or after streamed rows) is no attempt: its rows
+compete with the others by position.
 
 Rejected: to let the positions decide. The higher place wins for each key, but a key that was
 deleted between two attempts is only in the first one.
@@ -30,7 +30,7 @@ from lakeingest.source.contract import TopicPartition
 _TWICE = "two rows are marked as the first one, at one place of the log, and have no runId"
 _ALTERNATE = "their rows alternate, or share no partition that shows which ones are later"
 _ABOVE = "G"
-"""Behind a place: above every position that begins with it."""
+"""Suffix of a place: the result is above every position that begins with the place."""
 
 _ENDED = "last"
 _FIRST = "first"
@@ -38,36 +38,37 @@ _FIRST = "first"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What several attempts lead to.
+    """Judgement of several attempts.
 
     Attributes:
         superseded: Attempts that a later one replaces.
-        anew: The latest one, if it was taken after streamed changes; null: it was not.
-        begun_at: Partition to the first row of the latest one.
+        anew: The latest one, if it was taken after streamed changes; else None.
+        begun_at: Partition to the first offset of the latest one.
     """
 
     superseded: frozenset[Attempt] = frozenset()
     anew: Attempt | None = None
     begun_at: Mapping[TopicPartition, int] = field(default_factory=dict)
 
-    def streamed_first(self, found: Iterable[Stretch]) -> bool:
-        """Return whether the connector that took it anew streamed before: it did so on demand.
+    def streamed_first(self, spans: Iterable[Stretch]) -> bool:
+        """Return whether the connector that took ``anew`` streamed before: it took it on demand.
 
-        Where its rows have no ``runId`` that cannot be told, and it counts as started over.
+        Where the rows have no ``runId`` that is not known, and the connector counts as started
+        over.
 
         Args:
-            found: What each incarnation has in the partitions of the window.
+            spans: Stretches of each incarnation in the partitions of the window.
         """
         run = self.anew.run if self.anew else None
         return run is not None and any(
             item.incarnation == run and item.first < self.begun_at.get(item.where, 0)
-            for item in found
+            for item in spans
         )
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """One attempt, as a window shows it."""
+class _AttemptRows:
+    """Rows of one attempt in a window."""
 
     run: str | None
     place: str
@@ -79,35 +80,37 @@ class _Seen:
 
     @property
     def killed(self) -> bool:
-        """Whether it was begun and not ended."""
+        """Whether it began and did not end."""
         return _FIRST in self.marks and _ENDED not in self.marks
 
 
-def judged(found: Contents, *, read_past: bool = True) -> Verdict:
+def judged(contents: Contents, *, read_past: bool = True) -> Verdict:
     """Find which attempts of the initial snapshot a window holds, and which one counts.
 
     Args:
-        found: What the window holds; nothing of it is applied.
-        read_past: Whether no partition of the window ends in the middle of a snapshot. What a later
-            one lacks may lie further on otherwise.
+        contents: What the window holds; nothing of it is applied.
+        read_past: Whether no partition of the window ends in the middle of a snapshot. Otherwise
+            the tables that a later attempt lacks may lie further on.
 
     Raises:
-        DataError: Nothing tells which attempt is the latest, or whether it replaces an earlier one.
+        DataError: Nothing shows which attempt is the latest, or whether it replaces an earlier one.
     """
-    seen = _attempts(found)
-    if not seen:
+    attempts = _attempts(contents)
+    if not attempts:
         return Verdict()
-    latest = _latest(seen)
+    latest = _latest(attempts)
     superseded: set[Attempt] = set()
     anew: Attempt | None = None
-    if latest.run and len(seen) == 1 and _streamed_before(latest, found, by_clock=False):
-        # The only one, behind what an earlier incarnation of the connector streamed.
+    if len(attempts) == 1:
+        if not (latest.run and _streamed_before(latest, contents, by_clock=False)):
+            return Verdict()
+        # The only attempt, behind changes that an earlier incarnation of the connector streamed.
         anew = Attempt(latest.run, latest.place)
-    for other in seen:
+    for other in attempts:
         if other is latest or not _both_begun(other, latest):
             continue
         shared = other.collections & latest.collections
-        if _streamed_before(latest, found, by_clock=not other.killed):
+        if _streamed_before(latest, contents, by_clock=not other.killed):
             anew = Attempt(latest.run, latest.place) if shared else anew
         elif other.killed or other.collections <= latest.collections:
             superseded |= other.names
@@ -118,33 +121,33 @@ def judged(found: Contents, *, read_past: bool = True) -> Verdict:
     return Verdict(frozenset(superseded), anew, begun_at)
 
 
-def late_rows(found: Contents, frontier: Frontier) -> frozenset[Attempt]:
-    """Return attempts before the one that is in the lake, of which rows came only now.
+def late_rows(contents: Contents, frontier: Frontier) -> frozenset[Attempt]:
+    """Return attempts before the one in the lake whose rows came only now.
 
     Args:
-        found: What the window holds.
+        contents: What the window holds.
         frontier: Up to where everything is applied.
     """
-    known = frontier.snapshot_place
-    if not (frontier.streaming and known and frontier.committed_ms):
+    place_in_lake = frontier.snapshot_place
+    if not (frontier.streaming and place_in_lake and frontier.committed_ms):
         return frozenset()
     return frozenset(
         portion.attempt
-        for portion in found.of(Kind.SNAPSHOT)
-        if portion.attempt.place < known
+        for portion in contents.of(Kind.SNAPSHOT)
+        if portion.attempt.place < place_in_lake
         and portion.attempt.place
         and (portion.attempt.run != frontier.snapshot_run or portion.attempt.run is None)
     )
 
 
-def swept_below(found: Contents, table: str, high: str) -> str:
-    """Return the position below which a table that was never published holds what was replaced.
+def swept_below(contents: Contents, table: str, high: str) -> str:
+    """Return the position below which a table that was never published has superseded rows.
 
-    A run that was killed wrote it; the attempt that it took its rows of may have been replaced
-    since, or may not even be in the topics any more.
+    A killed run wrote the table. The attempt from which it took the rows may have been replaced
+    since, or may no longer be in the topics.
 
     Args:
-        found: What the first batch of a lake, or of an epoch, is made of.
+        contents: What the first batch of a lake, or of an epoch, is made of.
         table: The table.
         high: Highest position that was applied to it; empty: none.
 
@@ -152,21 +155,21 @@ def swept_below(found: Contents, table: str, high: str) -> str:
         Empty where all of its rows are the newest attempt's, or above it.
 
     Raises:
-        DataError: Their positions do not tell.
+        DataError: Their positions do not decide.
     """
-    newest = found.newest_attempt().place
-    others = {attempt.place for attempt in found.superseded} - {newest}
-    if found.superseded and (not newest or "" in others or max(others, default="") > newest):
+    newest = contents.newest_attempt().place
+    others = {attempt.place for attempt in contents.superseded} - {newest}
+    if contents.superseded and (not newest or "" in others or max(others, default="") > newest):
         raise _left_behind(table)
     older = {place for place in (*others, high[: len(newest)]) if place < newest}
     return max(older) + _ABOVE if older - {""} else ""
 
 
-def _attempts(found: Contents) -> list[_Seen]:
-    """Return the attempts; where the run is known, whatever their places."""
+def _attempts(contents: Contents) -> list[_AttemptRows]:
+    """Return the attempts; an attempt with a ``runId`` is one, whatever its places."""
     by_name: dict[tuple[str | None, str], list[Attempt]] = {}
     firsts: dict[tuple[str | None, str], int] = {}
-    for portion in found.of(Kind.SNAPSHOT):
+    for portion in contents.of(Kind.SNAPSHOT):
         attempt = portion.attempt
         name = (attempt.run, "" if attempt.run else attempt.place)
         by_name.setdefault(name, []).append(attempt)
@@ -174,41 +177,41 @@ def _attempts(found: Contents) -> list[_Seen]:
     for (run, _), count in firsts.items():
         if run is None and count > 1:
             raise _uncertain(_TWICE)
-    seen = [_seen(found, frozenset(names)) for names in by_name.values()]
-    # A place alone tells nothing: where rows have places of their own, one snapshot has many.
-    return [attempt for attempt in seen if attempt.run or _FIRST in attempt.marks]
+    attempts = [_attempt_rows(contents, frozenset(names)) for names in by_name.values()]
+    # A place alone proves nothing: where rows have places of their own, one snapshot has many.
+    return [attempt for attempt in attempts if attempt.run or _FIRST in attempt.marks]
 
 
-def _seen(found: Contents, names: frozenset[Attempt]) -> _Seen:
-    mine = [portion for portion in found.of(Kind.SNAPSHOT) if portion.attempt in names]
+def _attempt_rows(contents: Contents, names: frozenset[Attempt]) -> _AttemptRows:
+    portions = [portion for portion in contents.of(Kind.SNAPSHOT) if portion.attempt in names]
     spans: dict[TopicPartition, tuple[int, int]] = {}
-    for portion in mine:
+    for portion in portions:
         low, high = spans.get(portion.where, (portion.first_offset, portion.last_offset))
         spans[portion.where] = (min(low, portion.first_offset), max(high, portion.last_offset))
-    return _Seen(
-        mine[0].attempt.run,
+    return _AttemptRows(
+        portions[0].attempt.run,
         max(name.place for name in names),
         names,
         spans,
-        frozenset(portion.collection for portion in mine),
-        min(portion.first_ms for portion in mine),
-        frozenset(mark for portion in mine for mark in portion.marks),
+        frozenset(portion.collection for portion in portions),
+        min(portion.first_ms for portion in portions),
+        frozenset(mark for portion in portions for mark in portion.marks),
     )
 
 
-def _both_begun(one: _Seen, other: _Seen) -> bool:
-    """Return whether two attempts are surely two."""
+def _both_begun(one: _AttemptRows, other: _AttemptRows) -> bool:
+    """Return whether two attempts are surely distinct."""
     return bool(one.run and other.run) or bool(_FIRST in one.marks and _FIRST in other.marks)
 
 
-def _latest(seen: Sequence[_Seen]) -> _Seen:
-    for candidate in seen:
-        if all(other is candidate or _is_before(other, candidate) for other in seen):
+def _latest(attempts: Sequence[_AttemptRows]) -> _AttemptRows:
+    for candidate in attempts:
+        if all(other is candidate or _is_before(other, candidate) for other in attempts):
             return candidate
     raise _uncertain(_ALTERNATE)
 
 
-def _is_before(one: _Seen, other: _Seen) -> bool:
+def _is_before(one: _AttemptRows, other: _AttemptRows) -> bool:
     shared = one.spans.keys() & other.spans.keys()
     if shared:
         return all(one.spans[where][1] < other.spans[where][0] for where in shared)
@@ -217,17 +220,17 @@ def _is_before(one: _Seen, other: _Seen) -> bool:
     return earlier != later and earlier[0] <= later[0] and earlier[1] <= later[1]
 
 
-def _streamed_before(latest: _Seen, found: Contents, *, by_clock: bool) -> bool:
+def _streamed_before(latest: _AttemptRows, contents: Contents, *, by_clock: bool) -> bool:
     """Return whether changes were streamed before the latest attempt was over.
 
     Args:
         latest: The attempt.
-        found: What the window holds.
-        by_clock: Whether an earlier commit time tells it, too. It does not after an attempt that
-            was killed, which nothing can have been streamed behind: a transaction may commit
-            between a snapshot and the reading of its first row.
+        contents: What the window holds.
+        by_clock: Whether an earlier commit time proves it, too. It does not after a killed attempt,
+            behind which nothing can have been streamed: a transaction may commit between a snapshot
+            and the reading of its first row.
     """
-    for portion in found.of(Kind.ROW, Kind.TRUNCATE):
+    for portion in contents.of(Kind.ROW, Kind.TRUNCATE):
         if portion.first_offset < latest.spans.get(portion.where, (0, 0))[1]:
             return True
         if by_clock and 0 < portion.first_ms < latest.first_ms:
@@ -285,7 +288,7 @@ def _cut_off(missing: Sequence[str]) -> DataError:
     return DataError(message)
 
 
-# A mirror may bring the later attempt's rows of one table before those of another.
+# A mirror may deliver the later attempt's rows of one table before those of another.
 _AFRESH = (
     "Run again when the topics hold all that the connector has written. If this stays, stop the "
     "connector, delete its topics and offsets, and let it take one snapshot of all tables."
