@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from lakeingest.apply.failpoints import failpoint
-from lakeingest.apply.parallel import side_by_side
+from lakeingest.apply.parallel import in_parallel
 from lakeingest.errors import ConfigError, FencedError
 from lakeingest.folders import LakeFolders, folder_name
 from lakeingest.frame_schemas import LEDGER_FOLDER
@@ -74,10 +74,10 @@ class LakeState:
         return max((*positions, *retired_positions), default="")
 
     def versions(self, changed: Mapping[str, TableState]) -> dict[str, int]:
-        """Return the version of each table for the next publication; a changed table has its new
-        one.
+        """Return the version of each table for the next publication.
 
-        An adopted table has rows, and so a version, before its first batch.
+        That of a changed table is its new one. An adopted table has rows, and so a version, before
+        its first batch.
         """
         states = self.tables.items()
         adopted_versions = {name: state.version for name, state in states if state.note.adopted_at}
@@ -129,13 +129,13 @@ def with_tables(state: LakeState, sink: Sink, names: Iterable[str]) -> LakeState
     """
     new = sorted({*names} - state.tables.keys())
     if state.head.writer == 0:
-        side_by_side(sink.refuse_foreign_files, new)
+        in_parallel(sink.refuse_foreign_files, new)
     published = state.head.tables
 
     def read_state(name: str) -> TableState | None:
         return sink.state(name, published.get(name))
 
-    states = dict(zip(new, side_by_side(read_state, new), strict=True))
+    states = dict(zip(new, in_parallel(read_state, new), strict=True))
     _refuse_missing(name for name in new if name in published and states[name] is None)
     table_states = {name: table for name, table in states.items() if table is not None}
     _refuse_behind(state.head, table_states)
@@ -221,7 +221,7 @@ def _fence_tables(
         failpoint("2.first-table-fenced")
         return result
 
-    states = dict(zip(tables, side_by_side(fence, list(tables.values())), strict=True))
+    states = dict(zip(tables, in_parallel(fence, list(tables.values())), strict=True))
     if any(table.note.run != head.run for table in states.values()):
         message = "Another run wrote to the tables while this one took over; run again."
         raise FencedError(message)
@@ -229,7 +229,9 @@ def _fence_tables(
 
 
 @contextmanager
-def handed_over(ledger: DeltaLedger, published_state: Callable[[], LakeState | None]) -> Iterator[None]:
+def handed_over(
+    ledger: DeltaLedger, published_state: Callable[[], LakeState | None]
+) -> Iterator[None]:
     """Release the lake when the block ends, also by an error, if nothing of this run is under way.
 
     Args:

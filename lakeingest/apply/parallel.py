@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+def in_parallel(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Return ``function`` of each item, in order.
 
     Raises:

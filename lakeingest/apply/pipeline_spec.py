@@ -10,6 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from lakeingest.config.model import PipelineConfig
+from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.columns import Encodings
 from lakeingest.decode.wire import WireFormat
 from lakeingest.plan.spec import Ordering, PipelineSpec
@@ -23,6 +24,7 @@ def pipeline_spec(config: PipelineConfig, wire: WireFormat) -> PipelineSpec:
         config: The pipeline.
         wire: Format of its records, with the schemas that are known (``Schemas.format``).
     """
+    facts = CONNECTORS[config.source.connector]
     encodings = Encodings(
         decimal=config.source.decimal_mode,
         binary=config.source.binary_mode,
@@ -30,8 +32,7 @@ def pipeline_spec(config: PipelineConfig, wire: WireFormat) -> PipelineSpec:
         time=config.source.time_mode,
         decimal_format=config.source.decimal_format,
         infinite=config.infinite_times,
-        # Only PostgreSQL stores values out of line (TOAST) and omits them from a change.
-        ambiguous=config.ambiguous_nulls if config.source.connector == "postgresql" else "null",
+        ambiguous=config.ambiguous_nulls if facts.ambiguous_nulls else "null",
     )
     return PipelineSpec(
         config.source.connector,

@@ -123,7 +123,9 @@ def _take_up(
         count = waiting(retired, source.watermarks([retired.topic]))
         # Check that the next run can read on from there, before the publication says so.
         rules = log_rules(source_config)
-        plan_window_ranges(source, source_config.ends_topic, next_publication.frontier, 2**62, rules=rules)
+        plan_window_ranges(
+            source, source_config.ends_topic, next_publication.frontier, 2**62, rules=rules
+        )
 
     def with_it(claimed: Publication) -> Publication:
         return with_table(claimed, name, run, shown=not count, path=path)
@@ -151,7 +153,9 @@ def _publish(
     if not state.head.released:
         head = state.head
         other_tables = {other: at for other, at in head.tables.items() if other != name}
-        with_others = with_every_table(replace(state, head=replace(head, tables=other_tables)), sink)
+        with_others = with_every_table(
+            replace(state, head=replace(head, tables=other_tables)), sink
+        )
         state = replace(with_others, head=head)
     published_state: LakeState | None = state
     with handed_over(ledger, lambda: published_state):

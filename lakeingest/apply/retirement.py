@@ -21,11 +21,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lakeingest.apply.window.progress import clock_ms
+from lakeingest.commit_note import token
 from lakeingest.config.keys import nearest
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import AccessError, FencedError, UnavailableError, UsageError
 from lakeingest.ledger.publication import Publication, Retired
-from lakeingest.sink.contract import token
 from lakeingest.source.contract import Source, TopicPartition, Watermarks
 from lakeingest.topic_names import TopicNames
 
@@ -157,7 +157,9 @@ def with_table(head: Publication, name: str, run: str, *, shown: bool, path: str
     publication = replace(
         _next_publication(head, run),
         frontier=replace(head.frontier, offsets=offsets),
-        retired={other: other_table for other, other_table in head.retired.items() if other != name},
+        retired={
+            other: other_table for other, other_table in head.retired.items() if other != name
+        },
     )
     if not shown:
         return publication

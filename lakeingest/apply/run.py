@@ -1,9 +1,8 @@
-"""The loop of a run: read a window, take over the lake, apply its batches, publish each.
+"""Run the loop: read a window, take over the lake, apply its batches, publish each.
 
-Everything that is available, then the end; or, continuous, the same again and again. Nothing is
-remembered between windows but the lake's own state, so a run that starts after a crash and one
-that goes on are the same code. (A window with nothing to publish is remembered while the log does
-not grow.)
+A run applies everything available and ends; a continuous run repeats that. Between windows a run
+remembers only the lake's own state, so a run that starts after a crash and one that goes on execute
+the same code. (A window with nothing to publish is remembered while the log does not grow.)
 """
 
 from __future__ import annotations
@@ -61,10 +60,10 @@ from lakeingest.source import open_source
 from lakeingest.source.contract import Source
 
 _HANDFUL = 16
-"""Shuffle partitions up to which adaptive execution is left out."""
+"""Number of shuffle partitions up to which adaptive execution is off."""
 
 IDLE_SECONDS = 1.0
-"""Pause of a continuous run after a window that brought nothing."""
+"""Pause of a continuous run after a window without progress."""
 
 
 class PipelineRun:
@@ -78,7 +77,7 @@ class PipelineRun:
         schemas: Schemas,
         on_batch: Callable[[BatchSummary], None] | None,
     ) -> None:
-        """Bind sources, sinks and ledger; reads nothing yet."""
+        """Bind source, sinks and ledger; read nothing yet."""
         self._spark = spark
         self._config = config
         self._source = source
@@ -104,13 +103,13 @@ class PipelineRun:
             in_turn=config.commit_max_transactions is not None,
         )
         self._tally = Tally()
-        self._looked_at: Window | None = None
-        self._settled: LakeState | None = None
+        self._checked_window: Window | None = None
+        self._published_state: LakeState | None = None
 
     def go(
         self, *, continuous: bool, min_sync_interval_seconds: float, max_batches: int | None
     ) -> RunSummary:
-        """Run until nothing more is available (or for ever, or ``max_batches``)."""
+        """Run until nothing more is available (or for ever, or for ``max_batches``)."""
         began = time.monotonic()
         self._patience = Patience(
             self._config.transaction_timeout_seconds,
@@ -132,7 +131,7 @@ class PipelineRun:
             log=log_rules(self._config.source),
         )
         self._adopt()
-        state = self._looked()
+        state = self._read_lake()
         for text in without_topic(self._config, self._source.topics(), state.head.tables):
             self._warnings.add(text)
         for text in rows_since(self._source, state.head.retired):
@@ -143,17 +142,17 @@ class PipelineRun:
             self._warnings.add,
             reached=state.head.batch > 0,
         )
-        with handed_over(self._ledger, lambda: self._settled):
+        with handed_over(self._ledger, lambda: self._published_state):
             while True:
                 window_began = time.monotonic()
-                left = None if max_batches is None else max_batches - self._tally.batches
-                if left is not None and left <= 0:
+                batches_left = None if max_batches is None else max_batches - self._tally.batches
+                if batches_left is not None and batches_left <= 0:
                     break
                 try:
                     if attempts.failures:
-                        state = self._looked(again=state)
-                    state, progress = self._window(state, left)
-                    self._settled = state
+                        state = self._read_lake(before=state)
+                    state, progress = self._window(state, batches_left)
+                    self._published_state = state
                 except Exception as error:
                     failure = attempts.after(error)
                     if failure is None:
@@ -171,7 +170,7 @@ class PipelineRun:
         return self._summary(state, time.monotonic() - began)
 
     def _adopt(self) -> None:
-        """Adopt the tables that are to be adopted; most pipelines have none."""
+        """Adopt the tables that the configuration names for it; most pipelines have none."""
         config = self._config
         if adopted_collections(config):
             Adoption(
@@ -185,11 +184,11 @@ class PipelineRun:
                 self._run,
             ).adopt(self._source.topics())
 
-    def _looked(self, again: LakeState | None = None) -> LakeState:
+    def _read_lake(self, before: LakeState | None = None) -> LakeState:
         """Read the lake.
 
         Args:
-            again: What this run knew before a window of it failed; None: it begins.
+            before: State that this run had before a window failed; None: the run begins.
 
         Raises:
             FencedError: Another driver has claimed the lake from this run.
@@ -199,8 +198,8 @@ class PipelineRun:
         refuse_other_tables(state.head, self._config)
         refuse_left_out(self._config, state.head.tables)
         self._first_seen = FirstSeen(self._config, self._sink)
-        if again is not None:
-            ours = again.ours or again.head.run == self._run
+        if before is not None:
+            ours = before.ours or before.head.run == self._run
             if ours and state.head.run != self._run:
                 message = (
                     "Another run of this pipeline took over the lake while this one tried again; "
@@ -212,8 +211,8 @@ class PipelineRun:
             self._writer.book.forget()
         return state
 
-    def _window(self, state: LakeState, left: int | None) -> tuple[LakeState, bool]:
-        """Apply one window; tells whether there is more to look at at once."""
+    def _window(self, state: LakeState, batches_left: int | None) -> tuple[LakeState, bool]:
+        """Apply one window; return whether to read the next one at once."""
         window = self._reader.read(state.head.frontier, state.through)
         if window is None:
             refuse_if_lost(state.through)
@@ -221,55 +220,57 @@ class PipelineRun:
         self._tally.pending = window.waiting
         for text in window.ranges.accepted:
             self._warnings.add(text)
-        if window is not self._looked_at:
+        if window is not self._checked_window:
             complete = self._first_seen.states(window, state)
             if complete.through != state.through:
-                # Read again up to where a killed run has written a table that nobody knew of.
+                # A killed run wrote a table that nobody knew of: read again up to its END.
                 return complete, True
             state = complete
             refuse_unknown_ends(window, self._ledger, state.adopted_at)
-            self._looked_at = window
+            self._checked_window = window
         batches = _batches(window)
         if not batches:
             return self._without_batches(window, state)
-        return self._write(window, batches, state, left), True
+        return self._write(window, batches, state, batches_left), True
 
     def _write(
-        self, window: Window, batches: Sequence[int], state: LakeState, left: int | None = None
+        self, window: Window, batches: Sequence[int], state: LakeState, limit: int | None = None
     ) -> LakeState:
         """Apply and publish batches of a window."""
         failpoint("2.planned")
-        # Neither needs the other: the lake is taken over, the first batch is prepared.
+        # Take over the lake and prepare the first batch in parallel: neither needs the other.
         with in_background(
             partial(prepare, window, batches[0], state, self._writer.book)
-        ) as prepared:
-            taken = self._taken_over(state)
-            if not same_progress(state, taken):
-                return taken
-            state = taken
-            first = prepared()
-        if left is None or left > len(batches):
+        ) as first_batch:
+            claimed = self._claim(state)
+            if not same_progress(state, claimed):
+                return claimed
+            state = claimed
+            prepared = first_batch()
+        if limit is None or limit > len(batches):
             self._reader.begin_next(window, batches, state.head.frontier)
-        self._settled = None
-        return self._writer.write(window, batches[:left], state, first, self._published)
+        self._published_state = None
+        return self._writer.write(window, batches[:limit], state, prepared, self._report)
 
-    def _taken_over(self, state: LakeState) -> LakeState:
-        """Claim the lake, if this run has not yet.
+    def _claim(self, state: LakeState) -> LakeState:
+        """Claim the lake, if this run has not done so yet.
 
-        Nothing is written of its own then. So if it fails before it writes, preparing for example,
-        it releases the lake: a run that fails every minute would have all tables fenced every time.
+        After the claim this run has written nothing of its own. So if it fails before it writes,
+        for example while it prepares a batch, it releases the lake. Otherwise a run that fails
+        every minute would have all tables fenced every time.
 
         Raises:
-            FencedError: Another run claimed it, or it has other tables than when this run began.
+            FencedError: Another run claimed it, or its list of retired tables has changed since
+                this run began.
         """
         if state.ours:
             return state
-        taken = take_over(self._ledger, self._sink, state)
-        self._settled = taken
-        refuse_other_tables(taken.head, self._config)
-        return taken
+        claimed = take_over(self._ledger, self._sink, state)
+        self._published_state = claimed
+        refuse_other_tables(claimed.head, self._config)
+        return claimed
 
-    def _published(self, summary: BatchSummary) -> None:
+    def _report(self, summary: BatchSummary) -> None:
         self._tally.add(summary)
         if self._on_batch is not None:
             self._on_batch(summary)
@@ -288,31 +289,31 @@ class PipelineRun:
         behind = frontier_behind(window, state.head.frontier)
         if state.through is None and is_due(state.head, behind, clock_ms()):
             if window.redelivered is not None:
-                repeated = window.redelivered()
-                return self._write(repeated, _batches(repeated), state), True
-            alone = partial(progress_alone, behind=behind, run=self._run)
-            return self._publish_alone(alone, state), True
+                redelivery = window.redelivered()
+                return self._write(redelivery, _batches(redelivery), state), True
+            next_publication = partial(progress_alone, behind=behind, run=self._run)
+            return self._publish_alone(next_publication, state), True
         if unfinished:
             self._reader.enlarge(window, state.through)
         return state, unfinished
 
     def _open_epoch(self, cut_over: SnapshotCutOver, state: LakeState) -> LakeState:
-        """Go on behind a seam; what lies before it and is not applied, the snapshot holds."""
+        """Go on behind a snapshot cut-over; the snapshot has what was not applied before it."""
         return self._publish_alone(partial(opening, cut=cut_over, run=self._run), state)
 
     def _publish_alone(
         self, publication_after: Callable[[Publication], Publication], state: LakeState
     ) -> LakeState:
-        """Publish what changes no table."""
-        taken = self._taken_over(state)
-        if not same_progress(state, taken):
-            return taken
-        state = taken
+        """Publish a frontier; no table changes."""
+        claimed = self._claim(state)
+        if not same_progress(state, claimed):
+            return claimed
+        state = claimed
         refuse_if_lost(state.through)
         publication = state.unchanged(publication_after(state.head), self._config.folders)
-        self._settled = None
+        self._published_state = None
         self._ledger.publish_alone(publication)
-        self._published(BatchSummary(publication.batch, 0, 0, 0.0, {}))
+        self._report(BatchSummary(publication.batch, 0, 0, 0.0, {}))
         return state.published(publication, {})
 
     def _summary(self, state: LakeState, seconds: float) -> RunSummary:
@@ -340,19 +341,20 @@ def _batches(window: Window) -> list[int]:
 
 
 def run_session(spark: SparkSession) -> SparkSession:
-    """Return a session whose queries are planned once where little can be won by planning again.
+    """Return a session of its own for a run, without adaptive execution where that gains little.
 
-    Adaptive execution plans after every stage, to join hundreds of shuffle partitions; a small
-    MERGE takes 15 % less without it (1.4 s against 1.6 s, measured).
+    Adaptive execution plans again after every stage, to join hundreds of shuffle partitions. With
+    few of them, a small MERGE takes 15 % less without it (1.4 s against 1.6 s, measured).
 
-    Its zone is UTC whatever the user's is: the text of a moment is part of Hudi's record keys and
-    of the hash of a row without a key, and two moments have one text when clocks go back. So is how
-    it writes times: a platform's session refuses old ones.
+    The session's time zone is UTC, whatever the user's is: the text of a timestamp is part of
+    Hudi's record keys and of the hash of a row without a key, and two timestamps have the same text
+    when clocks go back. The session also fixes how times are written: a platform's session refuses
+    old ones.
     """
     remember_names(spark)
     partitions = spark.conf.get("spark.sql.shuffle.partitions") or ""
-    handful = partitions.isdigit() and int(partitions) <= _HANDFUL
-    adaptive = {"spark.sql.adaptive.enabled": "false"} if handful else {}
+    few_partitions = partitions.isdigit() and int(partitions) <= _HANDFUL
+    adaptive = {"spark.sql.adaptive.enabled": "false"} if few_partitions else {}
     settings = {**AS_THEY_ARE, **without_inferred_filters(spark), **adaptive}
     return own_session(spark, {"spark.sql.session.timeZone": "UTC", **settings})
 
@@ -372,9 +374,9 @@ def run_pipeline(
     Args:
         spark: Session with Delta (``lakeingest.session.session``).
         config: The pipeline.
-        source: Where records come from; the configured one when null.
+        source: Source of the records; None: the configured one.
         continuous: Go on as new records arrive, until the process is stopped.
-        min_sync_interval_seconds: Least time between the starts of two readings, continuous.
+        min_sync_interval_seconds: Least time between the starts of two windows of a continuous run.
         max_batches: Stop after so many publications.
         on_batch: Called after each publication.
 
@@ -382,12 +384,12 @@ def run_pipeline(
         LakeingestError: See ``errors``; what was published before it stays published.
     """
     own = run_session(spark)
-    with ExitStack() as held:
-        held.enter_context(storage(*storage_of(config)))
+    with ExitStack() as resources:
+        resources.enter_context(storage(*storage_of(config)))
         config = without_retired(config, open_ledger(own, config, "").head())
-        opened = held.enter_context(closing(source or open_source(own, config.source)))
-        schemas = held.enter_context(closing(open_schemas(own, config.source)))
-        run = PipelineRun(own, config, opened, schemas, on_batch)
+        records = resources.enter_context(closing(source or open_source(own, config.source)))
+        schemas = resources.enter_context(closing(open_schemas(own, config.source)))
+        run = PipelineRun(own, config, records, schemas, on_batch)
         return run.go(
             continuous=continuous,
             min_sync_interval_seconds=min_sync_interval_seconds,

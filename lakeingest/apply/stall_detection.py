@@ -19,7 +19,7 @@ from lakeingest.transaction.unreadable import UNREADABLE
 
 
 class Patience:
-    """Measures how long the same transaction has blocked this run.
+    """Measure how long the same transaction has blocked this run.
 
     A connector that catches up writes ENDs of old commits while their rows are still under way, so
     the commit time proves nothing. A continuous run measures the time since it first met the
@@ -76,7 +76,9 @@ def refuse_stall(
         head_missing = any(place.topic == topic for place in window.ranges.heads)
         late = _HEADLESS if head_missing else _late_hint(incomplete, filtered)
         remedy = _REMEDIES.get(incomplete.reason) or _broken_hint(broken) or late
-        raise DataError(_incomplete_text(incomplete, window.waiting, timeout, static=patience.static) + remedy)
+        raise DataError(
+            _incomplete_text(incomplete, window.waiting, timeout, static=patience.static) + remedy
+        )
 
 
 def _first_broken(contents: Contents, topic: str) -> Portion | None:
@@ -86,17 +88,17 @@ def _first_broken(contents: Contents, topic: str) -> Portion | None:
 
 
 def _incomplete_text(
-    incomplete: IncompleteTransaction, waiting: int, timeout_seconds: int, *, static: bool
+    first: IncompleteTransaction, waiting: int, timeout_seconds: int, *, static: bool
 ) -> str:
-    table = f" of table '{incomplete.collection}'" if incomplete.collection else ""
+    table = f" of table '{first.collection}'" if first.collection else ""
     counts = (
-        f": END counts {incomplete.expected} rows{table}, {incomplete.found} are there"
-        if incomplete.found is not None
+        f": END counts {first.expected} rows{table}, {first.found} are there"
+        if first.found is not None
         else ""
     )
-    duration = "" if static else f" for more than {timeout_seconds} s"
+    limit = "" if static else f" for more than {timeout_seconds} s"
     return (
-        f"Transaction {incomplete.transaction} is not complete{duration} ({incomplete.reason}){counts}. It "
+        f"Transaction {first.transaction} is not complete{limit} ({first.reason}){counts}. It "
         f"holds back {waiting} transactions; everything before it is published. "
     )
 

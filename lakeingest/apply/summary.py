@@ -58,7 +58,7 @@ class RunSummary:
 
 @dataclass
 class Tally:
-    """Adds up what a run did."""
+    """Add up what a run did."""
 
     batches: int = 0
     transactions: int = 0

@@ -60,13 +60,13 @@ def refuse_left_out(config: PipelineConfig, published: Collection[str]) -> None:
     source = config.source
     if source.ends_topic is None:
         return
-    without_topics = sorted(name for name in published if not source.names.reads(name))
-    if without_topics:
+    unread = sorted(name for name in published if not source.names.reads(name))
+    if unread:
         message = (
-            f"Table '{without_topics[0]}' is published ({len(without_topics)} such tables), but its topic "
-            f"'{source.names.topic(without_topics[0])}' is not read any more (lakeingest.source.topics): "
+            f"Table '{unread[0]}' is published ({len(unread)} such tables), but its topic "
+            f"'{source.names.topic(unread[0])}' is not read any more (lakeingest.source.topics): "
             "later publications would show it at an older commit than the other tables. Add the "
-            f"topic again, or retire the table first: lakeingest retire CONFIG '{without_topics[0]}'. "
+            f"topic again, or retire the table first: lakeingest retire CONFIG '{unread[0]}'. "
             "Nothing was read."
         )
         raise ConfigError(message)

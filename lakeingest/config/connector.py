@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
+from lakeingest.connectors import CONNECTORS
+
 REFUSED = {
     "mongodb": "out of scope: its events hold documents, not rows of a table with columns. Send "
     "it through a tool for documents",
@@ -37,19 +39,13 @@ Connector = Annotated[
     ],
     BeforeValidator(_not_refused),
 ]
-EVENT_CONNECTORS = ("postgresql", "mysql", "mariadb", "yugabytedb")
-"""Connectors for whose tables RFC-39 defines columns."""
-
-
-def parts_of_a_collection(connector: str) -> int:
-    """Return the number of dotted parts in a collection's name."""
-    return 3 if connector == "sqlserver" else 2
+"""The keys of ``connectors.CONNECTORS``; a type checker needs them spelt out."""
 
 
 def event_column_problems(connector: str, snapshot_again: str) -> list[str]:
     """Return why RFC-39's columns are impossible: none are defined, or no event fills them."""
     problems = []
-    if connector not in EVENT_CONNECTORS:
+    if not CONNECTORS[connector].streamer_tables:
         problems.append(
             "lakeingest.metadata.columns=hudi: Hudi Streamer has no tables of a "
             f"{connector} connector whose columns could be kept; set it to own, or remove it"

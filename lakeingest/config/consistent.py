@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakeingest.config.checkpoint import Checkpoint
-from lakeingest.config.connector import event_column_problems, parts_of_a_collection
+from lakeingest.config.connector import event_column_problems
 from lakeingest.config.hudi_services import service_problems
 from lakeingest.config.order_settings import order_problems
+from lakeingest.connectors import CONNECTORS
 from lakeingest.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _without_prefix(name: str, config: PipelineConfig) -> str | None:
     bare = source.names.plain(name)
     if bare == name or source.names.topic(name) in source.topics:
         return None
-    return bare if bare.count(".") + 1 >= parts_of_a_collection(source.connector) else None
+    return bare if bare.count(".") + 1 >= CONNECTORS[source.connector].name_parts else None
 
 
 def _adoption(config: PipelineConfig) -> Iterator[str]:
@@ -90,7 +91,7 @@ def _adoption(config: PipelineConfig) -> Iterator[str]:
     if not adopted:
         return
     setting = f"{_TABLE}<collection>.adopt"
-    if config.source.connector != "postgresql":
+    if not CONNECTORS[config.source.connector].adoptable:
         yield (
             f"{setting}: only tables of PostgresDebeziumSource can be adopted: MySQL's are ordered "
             "by `_event_seq` or binlog names as text, which is not the order of the log. Remove "

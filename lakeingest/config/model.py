@@ -96,7 +96,7 @@ class SourceConfig(ValueSettings, OrderSettings, LogSettings):
         default="debezium",
         description="What a value is: `debezium`: the connector's envelope; `flattened`: the row, "
         "as ExtractNewRecordState leaves it, with position and transaction in "
-        "`add.fields` (README). Default: the envelope, which says all.",
+        "`add.fields` (`lakeingest guide connectors`). Default: the envelope, which says all.",
     )
     registry_options: Mapping[str, SecretStr] = Field(
         default_factory=dict,

@@ -14,14 +14,7 @@ from typing import Literal
 from pydantic import Field
 
 from lakeingest.config.fields import ConfigModel, Text
-
-_EPOCHS_BY_ENDS = ("mysql", "mariadb")
-"""Connectors whose positions start over at a failover to another server; only END shows that."""
-
-_PARTIAL_ROWS = ("yugabytedb", "yugabytedb-grpc")
-"""Connectors whose updates may omit columns."""
-
-_UNCOUNTED = "yugabytedb-grpc"
+from lakeingest.connectors import CONNECTORS
 
 
 class OrderSettings(ConfigModel):
@@ -56,9 +49,10 @@ def order_problems(
         needs_whole: Whether another setting needs whole transactions.
     """
     problems = []
+    facts = CONNECTORS[connector]
     columns = [*settings.ordering_columns, *table_columns]
     if settings.transaction_mode == "metadata":
-        if connector == _UNCOUNTED:
+        if not facts.counts_rows:
             problems.append(
                 "BEGIN and END of YugabyteDB's gRPC connector are per tablet and name no tables, "
                 "so nothing tells when a transaction is whole: set "
@@ -71,13 +65,13 @@ def order_problems(
                 "order of their commits. Remove the columns, or give up whole transactions"
             )
     else:
-        if connector in _EPOCHS_BY_ENDS and not settings.ordering_columns:
+        if facts.epochs_by_ends and not settings.ordering_columns:
             problems.append(
                 "lakeingest.transaction.mode=none: without the transaction topic nothing tells "
                 f"that another {connector} server has taken over, whose positions start anew; set "
                 "lakeingest.source.ordering.columns (source.ts_ms at least)"
             )
-        if connector in _PARTIAL_ROWS and not all(_in_source_block(name) for name in columns):
+        if facts.partial_rows and not all(_in_source_block(name) for name in columns):
             problems.append(
                 "an update of YugabyteDB's need not name a column: only fields of the source block "
                 "(source.…) can order its rows; name one of these"

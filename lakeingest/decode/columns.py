@@ -247,7 +247,7 @@ def _of_spark(kind: DataType, encodings: Encodings, column: str) -> LogicalType:
         return logical.text()
     message = (
         f"Column '{column}' is declared {kind.simpleString()}, a type that events cannot carry. "
-        "Use a type of the README's type table."
+        "Use a type that lakeingest types lists."
     )
     raise ConfigError(message)
 

@@ -30,6 +30,7 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.commit_note import claim_token, release_token
 from lakeingest.engine.delta_log import TABLE_PROPERTIES, commits, is_delta_table
 from lakeingest.engine.delta_transaction import DeltaTransaction, available
 from lakeingest.errors import ConfigError, FencedError, TransientError
@@ -48,7 +49,6 @@ from lakeingest.position import after
 from lakeingest.position.epochs import Epoch
 
 _APP = "lakeingest-ledger:"
-_TOKEN_BATCHES = 1_000_000_000
 _ABOVE = "~"
 """Sorts above every character of a position."""
 
@@ -127,7 +127,7 @@ class DeltaLedger:
             FencedError: Another driver claimed at the same moment.
         """
         writer = head.writer + 1
-        token = writer * _TOKEN_BATCHES
+        token = claim_token(writer)
         claim_entry = replace(head, writer=writer, run=self._run, token=token, schemas={})
         self._append(None, claim_entry, CLAIM)
         entries = self._entries()
@@ -151,7 +151,7 @@ class DeltaLedger:
         newest = self._newest()
         if newest is None or (newest.run, newest.batch) != (self._run, head.batch or None):
             return
-        token = (head.writer + 1) * _TOKEN_BATCHES - 1
+        token = release_token(head.writer)
         release_entry = replace(head, run=self._run, token=token, opened=(), schemas={})
         with suppress(FencedError):
             self._append(None, release_entry, RELEASE)

@@ -23,8 +23,6 @@ _ZEROS = {
 
 _ZERO_OCTET = '"AA=="'
 
-CONNECTORS = frozenset({"mysql", "mariadb"})
-
 
 def implicit_value(column: SourceColumn, encodings: Encodings) -> str | None:
     """Return the zero of a column's type, in the form of ``SourceColumn.default``.

@@ -7,15 +7,14 @@ of the tables. One table could be a batch ahead of another.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.commit_note import CommitNote
 from lakeingest.engine import hudi_table
 from lakeingest.engine.commit import Commit
 from lakeingest.engine.delta_log import commits, is_delta_table
@@ -58,7 +57,8 @@ class Snapshot:
 
     def key(self, name: str) -> tuple[str, ...]:
         """Return the key columns of a table, from its newest commit."""
-        return tuple(self._note_field(name, "key") or ())
+        note = self._note(name)
+        return note.key if note else ()
 
     def table(self, name: str, metadata: bool = False) -> DataFrame:
         """Return a table's rows as the source had them.
@@ -88,18 +88,15 @@ class Snapshot:
             return self._spark.read.format("delta").option("versionAsOf", version).load(path)
         names = self._names
         frame = hudi_table.rows_of(self._spark, path, version, names.names, names.record_key)
-        adopted_at = self._note_field(name, "adopted_at")
-        if not adopted_at:
+        note = self._note(name)
+        if note is None or not note.adopted_at:
             return frame
-        return with_positions(frame, names.position, names.deleted, adopted_at)
+        return with_positions(frame, names.position, names.deleted, note.adopted_at)
 
-    def _note_field(self, name: str, field: str) -> Any:
-        """Return a field of the note in the table's newest commit of lakeingest; None: no field."""
-        for commit in self._commits(name):
-            note = json.loads(commit.metadata) if commit.metadata else None
-            if isinstance(note, dict) and "key" in note:
-                return note.get(field)
-        return None
+    def _note(self, name: str) -> CommitNote | None:
+        """Return the note of the table's newest commit of lakeingest; None: it has no such one."""
+        notes = (CommitNote.from_json(commit.metadata) for commit in self._commits(name))
+        return next((note for note in notes if note is not None), None)
 
     def _commits(self, name: str) -> Iterator[Commit]:
         path = self._folders.table(name)

@@ -1,7 +1,7 @@
 """Define the Spark settings of a local session, each with its reason.
 
 The settings are one frozen table. Rejected: a chain of ``.config(…)`` calls. In the table no
-setting lacks a reason, the README's reference can print it, and a test can compare it with the
+setting lacks a reason, the guide can print it, and a test can compare it with the
 settings of a real session. The table omits what Spark's own start script sets (the module openings
 of Java 17), and every setting whose default cost nothing. Settings of a single write (idempotence,
 commit metadata) belong to the sink that writes, in its own session.

@@ -8,113 +8,17 @@ cannot disagree after a crash. Rejected: a checkpoint beside the table.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
 
-_TOKEN_BATCHES = 1_000_000_000
-_FENCES = 10
+from lakeingest.commit_note import CommitNote
+from lakeingest.frame_schemas import FIRST_OP, LINK
 
-
-def token(writer: int, batch: int) -> int:
-    """Combine the writer's number and the batch: a later writer's token is always higher.
-
-    The lowest tokens of a writer are reserved for ``fence_token``.
-    """
-    return writer * _TOKEN_BATCHES + _FENCES + 2 * batch + 1
-
-
-def schema_token(batch_token: int) -> int:
-    """Return the token of the schema change that is committed before a batch's commit."""
-    return batch_token - 1
-
-
-def fence_token(writer: int, attempt: int) -> int:
-    """Return the token of a writer's empty commit, below all its batches (``attempt``: 0 to 9)."""
-    return writer * _TOKEN_BATCHES + attempt
-
-
-@dataclass(frozen=True)
-class CommitNote:
-    """Progress and identity, stored in a table commit's own metadata.
-
-    Attributes:
-        pipeline: Name of the pipeline that owns the table.
-        collection: The source table.
-        run: Identifier of the run that wrote the commit.
-        token: ``token(writer, batch)``; the fence compares it.
-        batch: Number of the publication that will contain this commit.
-        end_offset: Offset of the last END in the batch; -1 for the initial snapshot.
-        end_position: Position above every row up to that END.
-        floor: Position of the newest truncate, which removes all rows below it. Empty: no truncate.
-        high: Highest position ever applied to the table.
-        partial_rows: Whether a row may have column values older than the row's position.
-        tombstones: Whether the side table of a ``hard`` sink may contain tombstones.
-        key: Key columns of the table.
-        layout: Settings that assign each row to a file, where they must not change (a Hudi
-            table's buckets); empty: no such settings.
-        event: Whether the table has RFC-39's columns.
-        partition: Columns that the table is partitioned by.
-        adopted_at: Position of rows that another writer wrote without one, before this pipeline
-            adopted the table. The table contains every change below it. Empty: no such rows.
-        schema: Schema of the source's table in the batch's records
-            (``plan.evolution.SourceSchema``, JSON). Empty: no record has shown it yet.
-    """
-
-    pipeline: str
-    collection: str
-    run: str
-    token: int
-    batch: int
-    end_offset: int
-    end_position: str
-    floor: str = ""
-    high: str = ""
-    partial_rows: bool = False
-    tombstones: bool = False
-    key: tuple[str, ...] = ()
-    layout: str = ""
-    event: bool = False
-    partition: tuple[str, ...] = ()
-    adopted_at: str = ""
-    schema: str = ""
-
-    def to_json(self) -> str:
-        """Serialise the note for the commit's metadata."""
-        return json.dumps({"lakeingest": 1, **asdict(self)}, sort_keys=True)
-
-    @classmethod
-    def from_json(cls, text: str | None) -> CommitNote | None:
-        """Parse a commit's metadata; return None when lakeingest did not write the commit."""
-        try:
-            fields: Mapping[str, Any] = json.loads(text or "")
-        except ValueError:
-            return None
-        if not isinstance(fields, dict) or fields.get("lakeingest") != 1:
-            return None
-        values = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
-        lists = {name: tuple(values.get(name, ())) for name in ("key", "partition")}
-        return cls(**{**values, **lists})
-
-    @property
-    def fences(self) -> bool:
-        """Return whether the commit only fences older writers.
-
-        A fence copies the progress that its writer had read; an older writer may have committed
-        since.
-        """
-        return self.token % _TOKEN_BATCHES < _FENCES
-
-    def same_progress(self, other: CommitNote) -> bool:
-        """Return whether two notes differ in their run and token at most."""
-        return replace(self, run=other.run, token=other.token) == other
-
-    def fenced(self, writer: int, run: str, attempt: int) -> CommitNote:
-        """Return the note of an empty commit that fences the writers before ``writer``."""
-        return replace(self, token=fence_token(writer, attempt), run=run)
+FRAME_ONLY = (FIRST_OP, LINK)
+"""Columns of a changeset's frame that no table stores."""
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from lakeingest.commit_note import CommitNote
 from lakeingest.engine.commit import Commit
 from lakeingest.errors import DataError
-from lakeingest.sink.contract import CommitNote
 
 
 def standing(commits: Iterable[Commit]) -> Iterator[Commit]:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from lakeingest.commit_note import CommitNote
 from lakeingest.engine.commit import Commit
 from lakeingest.errors import ConfigError, FencedError
-from lakeingest.sink.contract import Changeset, CommitNote, TableState
+from lakeingest.sink.contract import Changeset, TableState
 from lakeingest.sink.foreign_changes import standing
 
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame
 
+from lakeingest.commit_note import CommitNote
 from lakeingest.errors import ConfigError
-from lakeingest.sink.contract import Changeset, CommitNote, Sink, TableState
+from lakeingest.sink.contract import Changeset, Sink, TableState
 
 
 class RoutedSink:

@@ -10,12 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.commit_note import CommitNote, schema_token, token
 from lakeingest.engine.hudi_streamer import newest_checkpoint, rows_elsewhere, table_properties
 from lakeingest.engine.hudi_table import READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.folders import LakeFolders
 from lakeingest.position import after
-from lakeingest.sink.contract import CommitNote, TableState, schema_token, token
+from lakeingest.sink.contract import TableState
 from lakeingest.sink.hudi.adopt import HudiAdoption
 from lakeingest.sink.hudi.options import HudiSettings
 from lakeingest.sink.hudi.sink import HudiSink

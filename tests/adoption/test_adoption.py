@@ -15,11 +15,11 @@ from lakeingest.apply.failpoints import ADOPTION_FAILPOINTS
 from lakeingest.apply.inspect import validate_pipeline
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.window import progress
+from lakeingest.commit_note import CommitNote
 from lakeingest.config import PipelineConfig, load_config
 from lakeingest.engine.hudi_table import READ_OPTIONS, commits
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.reader import open_lake
-from lakeingest.sink.contract import CommitNote
 from lakeingest.source.recorded import RecordedSource
 from tests.adoption.streamer import PLACEHOLDER, SomeTables, Streamed
 from tests.adoption.test_adopted_table import FIRST, streamed

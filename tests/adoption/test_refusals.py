@@ -11,12 +11,13 @@ from lakeingest.apply.adoption.adopt import Adoption, Begin, adopted_collections
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.stall_detection import refuse_unknown_ends
 from lakeingest.apply.window.window import Window
+from lakeingest.commit_note import CommitNote, schema_token, token
 from lakeingest.config import load_config
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
-from lakeingest.sink.contract import CommitNote, TableState, schema_token, token
+from lakeingest.sink.contract import TableState
 from lakeingest.sink.hudi.adopt import HudiAdoption
 from lakeingest.sink.hudi.adopted_table import adopted_options, refuse_other_index, refuse_unlike
 from lakeingest.sink.hudi.table_services import layout

@@ -16,13 +16,14 @@ from lakeingest.apply.lake import (
     take_over,
     with_tables,
 )
+from lakeingest.commit_note import CommitNote
 from lakeingest.engine.delta_log import java_log
 from lakeingest.errors import ConfigError
 from lakeingest.folders import LakeFolders
 from lakeingest.frame_schemas import LEDGER_FOLDER
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
-from lakeingest.sink.contract import CommitNote, Sink, TableState
+from lakeingest.sink.contract import Sink, TableState
 from tests.apply.written import WrittenLog, change
 from tests.apply.written import table as table_of
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from lakeingest.apply.table.partition import resolve_partition
+from lakeingest.commit_note import CommitNote
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.logical import PRIMITIVES
 from lakeingest.errors import ConfigError
 from lakeingest.plan.spec import TableSpec
-from lakeingest.sink.contract import CommitNote, TableState
+from lakeingest.sink.contract import TableState
 
 COLUMNS = tuple(SourceColumn(name, PRIMITIVES["int32"]) for name in ("id", "n", "m"))
 ORDERS = TableSpec("public.orders", COLUMNS, ("id",))

@@ -20,6 +20,7 @@ from lakeingest.apply.retirement import (
     without_retired,
     without_table,
 )
+from lakeingest.commit_note import token
 from lakeingest.config import load_config
 from lakeingest.errors import FencedError, UnavailableError, UsageError
 from lakeingest.ledger.publication import (
@@ -32,7 +33,6 @@ from lakeingest.ledger.publication import (
     Retired,
 )
 from lakeingest.position.epochs import Epoch
-from lakeingest.sink.contract import token
 from lakeingest.source.contract import Source, TopicPartition, Watermarks
 from lakeingest.source.topics import TopicRule
 from lakeingest.topic_names import TopicNames

@@ -7,7 +7,8 @@ from typing import Any, get_args
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from lakeingest.config.connector import EVENT_CONNECTORS, REFUSED, Connector
+from lakeingest.config.connector import REFUSED, Connector
+from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.json_envelope import decode_envelope
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
@@ -109,6 +110,7 @@ def test_end_lies_above_its_rows_and_not_above_later_ones(
 
 def test_every_connector_that_can_be_named_has_a_family_and_its_columns() -> None:
     named = set(get_args(get_args(Connector)[0]))
+    assert named == set(CONNECTORS)
     assert named <= set(FAMILIES) <= named | set(REFUSED)
-    assert set(EVENT_CONNECTORS) == set(BY_CONNECTOR)
+    assert {name for name, one in CONNECTORS.items() if one.streamer_tables} == set(BY_CONNECTOR)
     assert set(BY_CONNECTOR) == {name for name in named if FAMILIES[name].event is not None}

@@ -14,11 +14,12 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 from lakeingest.apply.batch.changeset import changeset, folds_undecoded, rows_pass
 from lakeingest.apply.batch.latest_per_key import latest
 from lakeingest.apply.batch_stats import BatchStats, batch_stats
+from lakeingest.commit_note import CommitNote, token
 from lakeingest.decode.columns import Encodings, declared
 from lakeingest.folders import LakeFolders
 from lakeingest.frame_schemas import CHANGE
 from lakeingest.plan.spec import PipelineSpec, TableSpec
-from lakeingest.sink.contract import CommitNote, Sink, TableState, token
+from lakeingest.sink.contract import Sink, TableState
 from lakeingest.sink.delta.sink import DeltaSink
 from tests.law.history import COLLECTION, Case, Change
 

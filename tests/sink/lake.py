@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.commit_note import CommitNote, token
 from lakeingest.engine import delta_log, hudi_table
 from lakeingest.frame_schemas import FIRST_OP, LINK, MetadataColumns
 from lakeingest.position import after
-from lakeingest.sink.contract import Changeset, CommitNote, Sink, TableState, token
+from lakeingest.sink.contract import Changeset, Sink, TableState
 
 COLLECTION = "public.docs"
 PIPELINE = "contract"

@@ -8,9 +8,9 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from lakeingest.commit_note import CommitNote, fence_token, token
 from lakeingest.engine.commit import Commit
 from lakeingest.errors import DataError
-from lakeingest.sink.contract import CommitNote, fence_token, token
 from lakeingest.sink.foreign_changes import foreign_change
 from lakeingest.sink.progress import newest_note
 from tests.apply.written import WrittenLog, change, table

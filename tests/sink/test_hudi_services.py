@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lakeingest.commit_note import CommitNote, fence_token, token
 from lakeingest.engine.commit import Commit
-from lakeingest.sink.contract import CommitNote, fence_token, token
 from lakeingest.sink.hudi.table_services import (
     LEAST_RETAINED,
     layout,

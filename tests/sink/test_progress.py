@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from lakeingest.commit_note import CommitNote, token
 from lakeingest.errors import ConfigError
-from lakeingest.sink.contract import CommitNote, token
 from lakeingest.sink.progress import owned, recalled
 
 

@@ -25,15 +25,15 @@ from pyspark.sql import Column
 
 from lakeingest.apply.adoption.checkpoint_alignment import Handover, handover
 from lakeingest.apply.failpoints import failpoint
-from lakeingest.apply.parallel import side_by_side
+from lakeingest.apply.parallel import in_parallel
 from lakeingest.apply.table.record_schemas import Schemas
+from lakeingest.commit_note import CommitNote, schema_token, token
 from lakeingest.config.checkpoint import Checkpoint
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import ConfigError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
 from lakeingest.plan.spec import PipelineSpec
-from lakeingest.sink.contract import CommitNote, schema_token, token
 from lakeingest.sink.hudi.adopt import HudiAdoption
 from lakeingest.source.contract import Source, TopicPartition
 
@@ -96,7 +96,7 @@ class Adoption:
         failpoint("0.frontier-claimed")
         note = self._note(head, begin.found)
         collections = adopted_collections(self.config)
-        side_by_side(partial(self._adopt_one, note, begin.versions), collections)
+        in_parallel(partial(self._adopt_one, note, begin.versions), collections)
         failpoint("0.adopted")
 
     def begin(self, topics: Sequence[str]) -> Begin | None:
@@ -112,7 +112,7 @@ class Adoption:
             LakeingestError: See ``adopt``.
         """
         collections = adopted_collections(self.config)
-        if not any(side_by_side(self.tables.pending, collections)):
+        if not any(in_parallel(self.tables.pending, collections)):
             # The setting may stay: new tables of the source are then loaded as in any pipeline.
             return None
         refuse_settings(self.config, topics)
@@ -125,7 +125,7 @@ class Adoption:
             )
             raise ConfigError(message)
         versions = {name: self.tables.version(name) for name in collections}
-        side_by_side(self.tables.check, collections)
+        in_parallel(self.tables.check, collections)
         offsets_by_table = {name: self._offsets(name) for name in collections}
         place_of_tables = handover(
             self.source,

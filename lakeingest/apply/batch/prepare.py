@@ -17,18 +17,19 @@ from lakeingest.apply.batch.changeset import folds_undecoded, rows_pass
 from lakeingest.apply.batch.latest_per_key import LatestPerKey, latest
 from lakeingest.apply.batch_stats import BatchStats, may_move_without_header
 from lakeingest.apply.lake import LakeState
-from lakeingest.apply.parallel import side_by_side
+from lakeingest.apply.parallel import in_parallel
 from lakeingest.apply.spark_errors import explained
 from lakeingest.apply.table.catalog import TableBook
 from lakeingest.apply.window.contents import Contents
 from lakeingest.apply.window.snapshot_attempts import swept_below
 from lakeingest.apply.window.window import Window
+from lakeingest.commit_note import CommitNote
 from lakeingest.payload.deferred_key_order import with_moves
 from lakeingest.plan.spec import TableSpec
 from lakeingest.plan.table import keys_passed
 from lakeingest.plan.window import SNAPSHOT_BATCH, of_batch
 from lakeingest.position.epochs import snapshot_floor
-from lakeingest.sink.contract import CommitNote, TableState
+from lakeingest.sink.contract import TableState
 from lakeingest.source.contract import TopicPartition
 
 
@@ -129,7 +130,7 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
         with explained(collection):
             return _part(changes, collection, by_table[collection], state, book, window.whole)
 
-    parts = tuple(side_by_side(part, collections))
+    parts = tuple(in_parallel(part, collections))
     undecoded = [part.table.collection for part in parts if part.undecoded]
     with explained(", ".join(undecoded)):
         latest_changes = latest(changes, undecoded)

@@ -16,13 +16,14 @@ from lakeingest.apply.batch.prepare import PreparedBatch, TablePart, prepare
 from lakeingest.apply.batch.publish import Publisher
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState
-from lakeingest.apply.parallel import perhaps_in_background, side_by_side
+from lakeingest.apply.parallel import in_parallel, perhaps_in_background
 from lakeingest.apply.spark_errors import explained
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.table.catalog import TableBook
 from lakeingest.apply.window.next_frontier import frontier_after
 from lakeingest.apply.window.progress import clock_ms
 from lakeingest.apply.window.window import Window
+from lakeingest.commit_note import CommitNote, token
 from lakeingest.folders import LakeFolders
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
@@ -30,7 +31,7 @@ from lakeingest.plan.evolution import SourceSchema
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.plan.window import SNAPSHOT_BATCH
 from lakeingest.position.epochs import Epoch
-from lakeingest.sink.contract import CommitNote, Sink, TableState, token
+from lakeingest.sink.contract import Sink, TableState
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class BatchWriter:
         )
         failpoint("3.before-first-commit")
         commit = partial(self._commit, batch, note, state)
-        results = side_by_side(commit, batch.parts)
+        results = in_parallel(commit, batch.parts)
         failpoint("3.after-last-commit")
         names = [part.table.collection for part in batch.parts]
         changed = {name: after for name, (after, _) in zip(names, results, strict=True)}

@@ -13,6 +13,7 @@ from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.partition import resolve_partition
 from lakeingest.apply.table.resolve import table_spec
 from lakeingest.config.model import PipelineConfig
+from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.columns import Encodings
 from lakeingest.decode.replaced_nulls import replaced_nulls_warning
 from lakeingest.errors import ConfigError
@@ -75,8 +76,7 @@ class TableBook:
     def encodings(self, collection: str) -> Encodings:
         """Return the connector's wire settings with the table's policies for ambiguous values."""
         shared, policies = self._spec.encodings, self._config.value_policies(collection)
-        # Only on PostgreSQL can a NULL stand for an unchanged value (``pipeline_spec``).
-        has_ambiguous_nulls = self._spec.connector == "postgresql"
+        has_ambiguous_nulls = CONNECTORS[self._spec.connector].ambiguous_nulls
         return replace(
             shared,
             infinite=policies["infinite_times"],

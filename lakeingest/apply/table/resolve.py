@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.cell_guard import refuse_cells
 from lakeingest.apply.table.schema_policy import Evolution
+from lakeingest.connectors import CONNECTORS
 from lakeingest.decode import logical
 from lakeingest.decode.columns import SourceColumn, declared, of_json
 from lakeingest.decode.decimals import scales_differ
@@ -147,7 +148,7 @@ def table_spec(
 
 
 def _zero(spec: PipelineSpec) -> Zero | None:
-    if spec.connector not in implicit.CONNECTORS:
+    if not CONNECTORS[spec.connector].implicit_values:
         return None
     return lambda column: implicit.implicit_value(column, spec.encodings)
 

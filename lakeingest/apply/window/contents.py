@@ -1,7 +1,7 @@
-"""What a window holds: a handful of summary rows per partition and kind, never the rows.
+"""Summarise what a window holds: a handful of rows per partition and kind, never its own rows.
 
-One aggregation also fills the cache of the window. ``collect`` brings back summaries whose number
-grows with partitions, tables and batches, not with events.
+The aggregation also fills the cache of the window. ``collect`` brings summaries to the driver.
+Their number grows with partitions, tables and batches, not with events.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lakeingest.source.contract import TopicPartition
 
 @dataclass(frozen=True, order=True)
 class Unended:
-    """The first row of a transaction whose END was not read: its position, its transaction."""
+    """The first row of a transaction whose END was not read: its position and its transaction."""
 
     position: str
     transaction: str
@@ -28,11 +28,11 @@ class Unended:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What tells the rows of one attempt at an initial snapshot from those of another.
+    """Identity of one attempt at an initial snapshot: what all of its rows have in common.
 
     Attributes:
-        run: ``runId`` of the connector; null: its rows have none.
-        place: Beginning of the position that all its rows share; empty: rows have their own.
+        run: ``runId`` of the connector; None: its rows have none.
+        place: Beginning that the positions of all its rows have; empty: each row has its own.
     """
 
     run: str | None = None
@@ -43,8 +43,8 @@ class Attempt:
 class Portion:
     """Records of one partition, collection and kind in a window; of a snapshot, of one attempt.
 
-    ``first_new`` is the offset of the first one that is of no transaction released before; null:
-    all have come again.
+    ``first_new`` is the offset of the first record whose transaction was not released before. None:
+    all records are redelivered.
     """
 
     where: TopicPartition
@@ -72,10 +72,11 @@ class Contents:
     """Summaries of a window.
 
     Attributes:
-        portions: Of its records.
-        stopped: Partitions that count as read up to a record that cannot be read only, and the
-            highest streamed position before it; empty: nothing was streamed before it.
-        superseded: Attempts at a snapshot that do not count; none of its records is theirs.
+        portions: Summaries of its records.
+        stopped: Partitions that count as read only up to an unreadable record, with the highest
+            streamed position before that record; empty: nothing was streamed before it.
+        superseded: Attempts at a snapshot that do not count; ``portions`` has none of their
+            records.
     """
 
     portions: tuple[Portion, ...]
@@ -92,12 +93,12 @@ class Contents:
         return any(row.first_new is None or row.first_new > row.first_offset for row in rows)
 
     def newest_attempt(self) -> Attempt:
-        """Return which attempt at a snapshot the rows are of; where several count, the last."""
+        """Return the attempt of the snapshot's rows; where several attempts count, the last."""
         attempts = {portion.attempt for portion in self.of(Kind.SNAPSHOT)}
         return max(attempts, key=lambda attempt: attempt.place, default=Attempt())
 
     def without(self, attempts: Collection[Attempt]) -> Contents:
-        """Return what is left when these attempts at the snapshot do not count."""
+        """Return the contents without these attempts at the snapshot, which do not count."""
         counting = (
             portion
             for portion in self.portions
@@ -107,11 +108,11 @@ class Contents:
         return replace(self, portions=tuple(counting), superseded=superseded)
 
     def tags(self) -> frozenset[bytes]:
-        """Return what names the schemas of the records."""
+        """Return the tags of the records' schemas."""
         return frozenset(tag for portion in self.portions for tag in portion.tags)
 
     def streaming(self) -> dict[TopicPartition, str]:
-        """Return the highest streamed position that was read per partition."""
+        """Return the highest streamed position that was read, per partition."""
         highest: dict[TopicPartition, str] = {}
         for portion in self.of(Kind.ROW, Kind.TRUNCATE):
             highest[portion.where] = max(portion.highest, highest.get(portion.where, ""))
@@ -123,7 +124,7 @@ class Contents:
         return min((p.unended for p in self.portions if p.unended), default=None)
 
     def snapshot_marked_complete(self) -> bool:
-        """Tell whether the markers say that the initial snapshot is over.
+        """Return whether the markers say that the initial snapshot is over.
 
         ``last`` alone is not enough (parallel snapshots set it early): every collection that has
         snapshot rows must have its own end marker too. Source: Debezium's ``SnapshotRecord``.
@@ -132,31 +133,33 @@ class Contents:
         return last and self.snapshot_tables_closed()
 
     def snapshot_tables_closed(self) -> bool:
-        """Tell whether no collection with snapshot rows misses its end marker.
+        """Return whether each collection with snapshot rows has its end marker.
 
-        Connectors that set no end marker at all (before Debezium 1.9) cannot be asked: true. The
-        first row of all is marked as that, even if it is the only one of its table.
+        Connectors before Debezium 1.9 set no end marker at all; for them the answer is True. The
+        first row of the snapshot is marked as the first, even if it is the only row of its table;
+        so a table with that one row needs no end marker.
         """
         marks = self._snapshot_marks()
-        ended = any(found & _END_MARKS for found in marks.values())
+        ended = any(table_marks & _END_MARKS for table_marks in marks.values())
         return not ended or not self.snapshot_tables_open()
 
     def snapshot_tables_open(self) -> frozenset[str]:
         """Return the collections whose end marker is missing."""
         return frozenset(
             name
-            for name, found in self._snapshot_marks().items()
-            if not found & _END_MARKS and found != {"first"}
+            for name, table_marks in self._snapshot_marks().items()
+            if not table_marks & _END_MARKS and table_marks != {"first"}
         )
 
     def snapshot_ends_marked(self) -> bool:
         """Return whether the end of the snapshot and of each of its collections is marked.
 
-        Stricter than ``snapshot_marked_complete``: a lone first row may be one of many.
+        This is stricter than ``snapshot_marked_complete``: a first row that stands alone may be one
+        of many rows of its table.
         """
         marks = self._snapshot_marks().values()
-        return all(found & _END_MARKS for found in marks) and any(
-            "last" in found for found in marks
+        return all(table_marks & _END_MARKS for table_marks in marks) and any(
+            "last" in table_marks for table_marks in marks
         )
 
     def _snapshot_marks(self) -> dict[str, set[str]]:
@@ -170,9 +173,9 @@ def contents(window: DataFrame, format_: WireFormat, below: str | None = None) -
     """Summarise a window (``CHANGE``).
 
     Args:
-        window: With ``end_offset`` where ``below`` is not null.
-        format_: Of its records.
-        below: Position below which every transaction was released; null: there are none.
+        window: Changes; with ``end_offset`` unless ``below`` is None.
+        format_: Format of its records.
+        below: Position below which every transaction was released; None: there are no transactions.
     """
     snapshot = F.col("kind") == Kind.SNAPSHOT
     unended = []

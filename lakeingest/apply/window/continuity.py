@@ -1,26 +1,27 @@
-"""Whether the log is the one that was read before, and is whole where nothing was read of it.
+"""Check that the log is the one that was read before, and that no part of it was removed unread.
 
-A partition that is read for the first time is read from where it begins. What was removed before
-that is missing in the lake, and no later event tells of it: a table without its snapshot rows looks
-like one whose source is small. So a first reading begins at offset 0. The low watermark decides,
-not the first record: a compacted topic, or one that begins with an aborted transaction of Kafka's,
-has a watermark of 0. A recording has no watermark but its records. Nothing tells there whether what
-lies before the first one was cut off or never was a record, so it counts as missing. Rejected: to
-pass a recording that begins with rows of a snapshot, because nothing counts those. What a recording
-has no record of at all is not noticed.
+A partition that is read for the first time is read from its beginning. Records that were removed
+before that are missing in the lake, and no later event reports it: a table without its snapshot
+rows looks like a small table. So a first reading must begin at offset 0. The low watermark decides,
+not the first record: a compacted topic, or one that begins with an aborted Kafka transaction, has a
+watermark of 0. A recording has no watermark but its records. It does not show whether what lies
+before the first record was cut off or never was a record, so that counts as missing. Rejected: to
+accept a recording that begins with rows of a snapshot, because nothing counts those. A partition of
+which a recording has no record at all is not noticed.
 
-The transaction topic is a partition like any other. Rows whose END is gone hold back all that
-follows, and to say so before anything is read is cheaper than a window later. Where the missing
-head is accepted, each such row still stops the run (``stall_detection.py``): no half transaction is
-applied. So accepting helps where all topics begin between the same two transactions, and seldom
-after retention, which cuts each topic where its own segments end. Rejected: to pass over what lies,
-also in part, before the last head: an offset of one topic says nothing of the commits in another.
+The transaction topic is checked like any other partition. Rows without their END block everything
+behind them. To say so before anything is read is cheaper than to find it a window later. Where the
+missing head is accepted, each such row still stops the run (``stall_detection.py``): no half
+transaction is applied. So accepting helps where all topics begin between the same two transactions.
+After retention they seldom do, because it cuts each topic where its own segments end. Rejected: to
+skip everything that lies, also in part, before the last head, because an offset of one topic says
+nothing of the commits in another.
 
-An offset means a record only in one topic. A topic that was deleted and made again may have grown
-past the offset that is wanted. Its id tells: it is asked together with the watermarks, and kept
-with the progress. A recording, and a broker before 2.8, have none; there offsets alone count. A
-partition that was read and is gone tells the same. Not so in a recording: it may have been cut at
-a place behind which a partition has no record.
+An offset identifies a record only within one topic. A topic that was deleted and made again may
+have grown past the offset to read next. Its id shows that: a run reads the id together with the
+watermarks and stores it with the progress. A recording, and a broker before 2.8, have no ids; there
+offsets alone count. A partition that was read and is gone shows the same, but not in a recording:
+that may have been cut at a place behind which a partition has no record.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ _Low = Mapping[TopicPartition, int | None]
 
 @dataclass(frozen=True)
 class LogRules:
-    """What a pipeline accepts of its log.
+    """Deviations of the log that a pipeline accepts.
 
     Attributes:
         names: The names of its topics.
-        missing_head: ``accept``, or ``stop``: ``lakeingest.source.missing.head``.
-        new_topic_id: ``accept``, or ``stop``: ``lakeingest.source.new.topic.id``.
+        missing_head: ``lakeingest.source.missing.head``: ``accept`` or ``stop``.
+        new_topic_id: ``lakeingest.source.new.topic.id``: ``accept`` or ``stop``.
     """
 
     names: TopicNames = field(default_factory=lambda: TopicNames(""))
@@ -55,19 +56,19 @@ class LogRules:
 
 
 def log_rules(source: SourceConfig) -> LogRules:
-    """Return what a configuration accepts of its log."""
+    """Return the deviations of the log that a configuration accepts."""
     return LogRules(source.names, source.missing_head, source.new_topic_id)
 
 
 @dataclass(frozen=True)
 class Continuation:
-    """Where the log is read on.
+    """Where to read on in the log.
 
     Attributes:
         starts: The lowest offset to read, by partition.
-        heads: Of ``starts``, those above 0 with which a first reading begins.
+        heads: Those of ``starts`` above 0 at which the first reading of a partition begins.
         topic_ids: Ids of the topics of which something is read now, or was before.
-        warnings: What was accepted.
+        warnings: One for each accepted deviation.
     """
 
     starts: Mapping[TopicPartition, int]
@@ -82,16 +83,16 @@ def continuation(
     transaction_topic: str | None,
     rules: LogRules,
 ) -> Continuation:
-    """Find where the log is read on.
+    """Find where to read on in the log.
 
     Args:
-        marks: Bounds of all partitions that are read, the transaction topic's among them.
+        marks: Bounds of all partitions to read, including the transaction topic's.
         frontier: Up to where everything is applied.
-        transaction_topic: ``None`` where each event is on its own.
+        transaction_topic: None where each event is on its own.
         rules: What the pipeline accepts.
 
     Raises:
-        DataError: A topic or a partition that was read is gone or is another one, records that were
+        DataError: A topic or a partition that was read is gone or was made again, records that were
             not applied are gone, or a first reading does not begin at offset 0.
     """
     low = {
@@ -100,44 +101,50 @@ def continuation(
         else frontier.low(place.topic, place.partition)
         for place in marks
     }
-    accepted = _new_topic_ids(marks, low, frontier, rules)
+    warnings = _new_topic_ids(marks, low, frontier, rules)
     _refuse_vanished(marks, frontier, rules)
-    wanted = [OffsetRange(p.topic, p.partition, at, at) for p, at in low.items() if at is not None]
-    check_retained(wanted, marks)
-    heads = {p: found.earliest for p, found in marks.items() if low[p] is None and found.earliest}
+    next_offsets = [
+        OffsetRange(p.topic, p.partition, offset, offset)
+        for p, offset in low.items()
+        if offset is not None
+    ]
+    check_retained(next_offsets, marks)
+    heads = {
+        p: bounds.earliest for p, bounds in marks.items() if low[p] is None and bounds.earliest
+    }
     if heads and rules.missing_head != "accept":
         raise _missing_head(heads, transaction_topic, rules.names)
     if heads:
-        accepted.append(
+        warnings.append(
             f"{_first_reading(heads, transaction_topic, rules.names)}: what lay before is not in "
             "the lake (lakeingest.source.missing.head=accept)."
         )
-    starts = {p: marks[p].earliest if at is None else at for p, at in low.items()}
-    read = {p.topic for p in marks if low[p] is not None or starts[p] < marks[p].high}
-    ids = {p.topic: m.topic_id for p, m in marks.items() if p.topic in read and m.topic_id}
-    return Continuation(starts, heads, ids, tuple(accepted))
+    starts = {p: marks[p].earliest if offset is None else offset for p, offset in low.items()}
+    topics_read = {p.topic for p in marks if low[p] is not None or starts[p] < marks[p].high}
+    ids = {p.topic: m.topic_id for p, m in marks.items() if p.topic in topics_read and m.topic_id}
+    return Continuation(starts, heads, ids, tuple(warnings))
 
 
 def _new_topic_ids(
     marks: Mapping[TopicPartition, Watermarks], low: _Low, frontier: Frontier, rules: LogRules
 ) -> list[str]:
-    """Compare the topics' ids with those they had; return what was accepted."""
-    known = {
-        place.topic: found.topic_id
-        for place, found in marks.items()
-        if low[place] is not None and found.topic_id
+    """Compare the topics' ids with the stored ones; return a warning for each accepted one."""
+    current_ids = {
+        place.topic: bounds.topic_id
+        for place, bounds in marks.items()
+        if low[place] is not None and bounds.topic_id
     }
-    others = [
+    changed_topics = [
         topic
-        for topic, now in known.items()
-        if (before := frontier.topic_ids.get(topic)) is not None and before != now
+        for topic, new_id in current_ids.items()
+        if (old_id := frontier.topic_ids.get(topic)) is not None and old_id != new_id
     ]
-    if others and rules.new_topic_id != "accept":
-        raise made_again(others)
+    if changed_topics and rules.new_topic_id != "accept":
+        raise made_again(changed_topics)
     return [
         f"Topic '{topic}' has another id than when it was last read; its offsets are taken for the "
         "same (lakeingest.source.new.topic.id=accept)."
-        for topic in others
+        for topic in changed_topics
     ]
 
 
@@ -145,7 +152,7 @@ def _refuse_vanished(
     marks: Mapping[TopicPartition, Watermarks], frontier: Frontier, rules: LogRules
 ) -> None:
     """Stop where a topic or a partition that was read is gone."""
-    if any(found.observed for found in marks.values()):
+    if any(bounds.observed for bounds in marks.values()):
         return
     topics = {place.topic for place in marks}
     for topic, parts in frontier.offsets.items():
@@ -190,13 +197,13 @@ def _first_reading(
     begins: dict[str, list[str]] = {}
     for place in sorted(heads):
         begins.setdefault(place.topic, []).append(f"{heads[place]} (partition {place.partition})")
-    shown = (
+    clauses = (
         f"topic '{topic}' ("
         + ("the transaction topic" if topic == transaction_topic else _table(topic, names))
         + f") at offset {_few(offsets, ', ')}"
         for topic, offsets in begins.items()
     )
-    return f"A first reading begins behind the head of its topic: {_few(list(shown), '; ')}"
+    return f"A first reading begins behind the head of its topic: {_few(list(clauses), '; ')}"
 
 
 def _few(texts: Sequence[str], comma: str) -> str:

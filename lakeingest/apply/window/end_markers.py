@@ -1,4 +1,4 @@
-"""The ENDs of a window: offset, count and position of each, never what they counted row by row."""
+"""Read the ENDs of a window: offset, count and position of each, never the rows they counted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lakeingest.transaction.cut import End
 
 @dataclass(frozen=True)
 class SeenEnd(End):
-    """An END with the number of its BEGINs."""
+    """An END with the number of its transaction's BEGINs."""
 
     begins: int = 0
 
@@ -29,7 +29,8 @@ class SeenEnds:
 
     Attributes:
         ends: In commit order.
-        domains: What their numbers are compared within; empty: nothing.
+        domains: Domains of their numbers, which compare only within one domain; empty: no END has
+            one.
         opened: The first transaction without an END; None: there is none.
     """
 
@@ -40,7 +41,7 @@ class SeenEnds:
 
 @dataclass(frozen=True)
 class Opened:
-    """A transaction that has a BEGIN and no END; ``offset`` is that of its last BEGIN."""
+    """A transaction with a BEGIN and no END; ``offset`` is the offset of its last BEGIN."""
 
     offset: int
     transaction: str
@@ -56,16 +57,16 @@ def read_end_markers(boundaries: DataFrame, spec: PipelineSpec) -> SeenEnds:
     Raises:
         DataError: A record of the transaction topic cannot be read.
     """
-    # One row with a line per END: rows of their own cost five times as much to bring here.
-    begun = F.coalesce("begun", F.lit(-1))
-    line = F.concat_ws(" ", "end_offset", "event_count", "begins", begun, "end_position")
+    # One row with a line per END: a row per END costs five times as much to bring here.
+    begin_offset = F.coalesce("begun", F.lit(-1))
+    line = F.concat_ws(" ", "end_offset", "event_count", "begins", begin_offset, "end_position")
     is_over = ~F.col("open")
-    asked = boundaries.agg(
+    markers = boundaries.agg(
         F.collect_list(F.when(is_over, line)).alias("lines"),
         F.collect_set(F.when(is_over, F.col("domain"))).alias("domains"),
         F.min(F.when(F.col("open"), F.struct("end_offset", "id"))).alias("opened"),
     )
-    row = asked.first()
+    row = markers.first()
     ends = sorted(map(_end, row["lines"] if row else ()), key=attrgetter("offset"))
     unreadable = [end.offset for end in ends if not end.position]
     if unreadable:
@@ -84,35 +85,35 @@ def read_end_markers(boundaries: DataFrame, spec: PipelineSpec) -> SeenEnds:
 
 
 def rising(ends: Sequence[SeenEnd]) -> Sequence[SeenEnd]:
-    """Return the ENDs before the first one that goes back to where no transaction was seen.
+    """Return the ENDs before the first one that goes back to a position that was not seen.
 
-    ENDs are written in commit order, so their positions rise. Those of a connector that went back
-    are the same ones again. Another one below them is of a log that started over in between (a
-    database that was restored, a slot that was made anew without a snapshot), or of numbers that do
-    not follow the commits: its rows would lose against older ones. What comes before it is sound.
-    It itself is left to the next window, which finds it below all that was applied and unknown to
-    the ledger (``stuck.refuse_unknown_ends``), or behind a new snapshot
-    (``resnapshot_cut_over.py``). Rejected: to stop here, where that snapshot may only come with a
-    larger window.
+    ENDs are written in commit order, so their positions rise. A connector that went back sends the
+    same positions again. A lower position that is new has another cause: the log started over in
+    between (a restored database, a slot that was made anew without a snapshot), or the numbers do
+    not follow the commits. The rows of such an END would lose against older ones. The ENDs before
+    it are sound. The END itself is left to the next window. That window finds it below everything
+    applied and unknown to the ledger (``stall_detection.refuse_unknown_ends``), or behind a new
+    snapshot (``resnapshot_cut_over.py``). Rejected: to stop here, because that snapshot may only
+    come with a larger window.
 
     Args:
         ends: In commit order, all behind the frontier.
     """
     highest = ""
-    seen: set[str] = set()
+    positions: set[str] = set()
     for number, end in enumerate(ends):
-        if end.position < highest and end.position not in seen:
+        if end.position < highest and end.position not in positions:
             return ends[:number]
         highest = max(highest, end.position)
-        seen.add(end.position)
+        positions.add(end.position)
     return ends
 
 
 def refuse_disorder(ends: Sequence[SeenEnd], spec: PipelineSpec) -> None:
-    """Stop where rows tell another order of commits than the transaction topic has.
+    """Stop where rows show another order of commits than the transaction topic has.
 
     Raises:
-        DataError: A later END lies below an earlier one. (Where ids tell the place, see
+        DataError: A later END lies below an earlier one. (Where ids give the position, see
             ``rising``.)
     """
     if not all_placed_by_rows(spec):
@@ -130,6 +131,6 @@ def refuse_disorder(ends: Sequence[SeenEnd], spec: PipelineSpec) -> None:
 
 
 def _end(line: str) -> SeenEnd:
-    offset, events, begins, begun, position = line.split(" ")
-    first = int(begun)
+    offset, events, begins, begin_offset, position = line.split(" ")
+    first = int(begin_offset)
     return SeenEnd(int(offset), int(events), position, first if first >= 0 else None, int(begins))

@@ -1,7 +1,7 @@
-"""Find the epochs that the ENDs of a window open, before a position of theirs is relied on.
+"""Find the epochs that the ENDs of a window open, before any of its positions is used.
 
-Nearly every window holds one domain, that of the window before; then nothing is asked. Where
-another one appears, what was read is read again with the epochs known (``window.py``).
+Nearly every window has one domain, that of the window before; then no query runs. Where another
+domain appears, the window is read again with the new epochs (``resolve.py``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lakeingest.position.epochs import IN_FILE_ORDER, Epoch, epoch_number, leadi
 from lakeingest.transaction.epochs import Run, epochs_after
 
 MAX_EPOCHS = 100
-"""A position names 65,536; servers that take turns would use them up, and each slows every row."""
+"""A position has room for 65,536. Servers in turns would use them up; each slows every row."""
 
 
 def find_new_epochs(
@@ -30,37 +30,37 @@ def find_new_epochs(
 
     Args:
         metadata: The window's part of the transaction topic, decoded.
-        domains: Those of its ENDs.
+        domains: Domains of its ENDs.
         frontier: Up to where everything is applied.
-        spec: Has the epochs known so far.
+        spec: Has the epochs before the window.
 
     Raises:
-        DataError: The domains cannot follow one another, or take turns.
+        DataError: A domain cannot follow another one, or the domains take turns.
     """
-    known = spec.epochs
-    if not domains or (known and _of_one_server(domains, known[-1])):
-        return known
+    epochs_before = spec.epochs
+    if not domains or (epochs_before and _of_one_server(domains, epochs_before[-1])):
+        return epochs_before
     of_family = FAMILIES[spec.connector].domains
     if of_family is None:
-        return known
+        return epochs_before
     follow = of_family.follow
-    everything = sorted({*domains, *(epoch.domain for epoch in known)})
-    if len(everything) > 1 and not follow:
+    all_names = sorted({*domains, *(epoch.domain for epoch in epochs_before)})
+    if len(all_names) > 1 and not follow:
         message = (
-            f"The transactions of this {spec.connector} connector are of {len(everything)} "
-            f"databases ({', '.join(everything[:3])}), whose positions cannot be compared. One "
+            f"The transactions of this {spec.connector} connector are of {len(all_names)} "
+            f"databases ({', '.join(all_names[:3])}), whose positions cannot be compared. One "
             "pipeline follows one database: give each a connector with a topic.prefix of its own. "
             "The lake stands at its last publication."
         )
         raise DataError(message)
     if not follow:
-        return known or (Epoch(spec.epoch, everything[0]),)
+        return epochs_before or (Epoch(spec.epoch, all_names[0]),)
     runs = _runs(metadata, of_family)
-    epochs = epochs_after(known, runs, spec.epoch, _applied(frontier, known))
+    epochs = epochs_after(epochs_before, runs, spec.epoch, _applied(frontier, epochs_before))
     if len(epochs) > MAX_EPOCHS:
         message = (
             f"The transaction ids of this {spec.connector} connector changed between "
-            f"{len(everything)} domains ({', '.join(everything[:3])}) more than {MAX_EPOCHS} times."
+            f"{len(all_names)} domains ({', '.join(all_names[:3])}) more than {MAX_EPOCHS} times."
             " One pipeline follows one server at a time and takes over when another one takes "
             "over; servers that take turns (several primaries, parallel GTID domains) need a "
             "connector each. The lake stands at its last publication."
@@ -70,36 +70,36 @@ def find_new_epochs(
 
 
 def _of_one_server(domains: Collection[str], newest: Epoch) -> bool:
-    """Tell whether all is of the newest epoch's domain, by the domains alone."""
+    """Return whether all ENDs have the newest epoch's domain, judged by the domains alone."""
     if not newest.in_file_order:
         return set(domains) == {newest.domain}
     return set(domains) <= {newest.domain, newest.domain.removesuffix(IN_FILE_ORDER)}
 
 
-def _applied(frontier: Frontier, known: tuple[Epoch, ...]) -> int:
-    """Return the highest number applied in the newest known epoch."""
-    place = frontier.end_position
-    if not place or not known or epoch_number(place) != known[-1].number:
+def _applied(frontier: Frontier, epochs: tuple[Epoch, ...]) -> int:
+    """Return the highest number applied in the newest epoch."""
+    position = frontier.end_position
+    if not position or not epochs or epoch_number(position) != epochs[-1].number:
         return 0
-    # An END lies one above its rows.
-    return max(0, leading_component(place) - 1)
+    # The position of an END is one above its rows.
+    return max(0, leading_component(position) - 1)
 
 
 def _runs(metadata: DataFrame, domains: Domains) -> list[Run]:
-    """Return the runs of one domain, in the order of offsets.
+    """Return the runs of records of one domain, in the order of offsets.
 
-    BEGINs count as ENDs do: the last one before a seam may be one without END (MariaDB's DDL).
+    A BEGIN counts like an END: the last record of a run may be a BEGIN without END (MariaDB's DDL).
     """
     id_ = F.col("id")
     by_offset = Window.orderBy("offset")
-    changed = F.coalesce(F.col("_domain") != F.lag("_domain").over(by_offset), F.lit(True))
+    is_first = F.coalesce(F.col("_domain") != F.lag("_domain").over(by_offset), F.lit(True))
     rows = (
         metadata.where(F.col("status").isin("BEGIN", "END") & ~F.col("malformed"))
         .select(
             "offset", domains.domain(id_).alias("_domain"), domains.number(id_).alias("_number")
         )
         .where(F.col("_number").isNotNull())
-        .withColumn("_run", F.sum(changed.cast("int")).over(by_offset))
+        .withColumn("_run", F.sum(is_first.cast("int")).over(by_offset))
         .groupBy("_run", "_domain")
         .agg(
             F.min("_number").alias("lowest"),
@@ -114,4 +114,4 @@ def _runs(metadata: DataFrame, domains: Domains) -> list[Run]:
 
 
 _MOST_RUNS = 10_000
-"""Runs that are looked at: more than open an epoch, as a connector goes back over seams."""
+"""Runs to read: more than open an epoch, because a connector may go back to an earlier domain."""

@@ -1,4 +1,4 @@
-"""The oldest transaction of a window that is not complete: it holds all later ones back."""
+"""Find the oldest incomplete transaction of a window: it blocks all later ones."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ NO_END = "the END of a later transaction is on the transaction topic, its own is
 
 @dataclass(frozen=True)
 class IncompleteTransaction:
-    """Why the oldest transaction that is not complete is not.
+    """Why the oldest incomplete transaction is incomplete.
 
     Attributes:
-        end_offset: Offset of its END; where it has none, of the END that passes it.
+        end_offset: Offset of its END; if it has none, of the END that passes it
+            (``cut.first_passing``).
         transaction: Its id.
-        collection: The table that lacks rows; null where it is not about one table.
-        expected: Rows that END counted.
-        found: Distinct rows seen.
+        collection: The table that lacks rows; None where the reason does not concern one table.
+        expected: Number of rows that END counted.
+        found: Number of distinct rows that were read.
         reason: See ``completeness``; or ``NO_END``.
         written_ms: Kafka timestamp of the END at ``end_offset``, milliseconds since epoch (0:
             unknown).
@@ -51,18 +52,20 @@ def first_short(
     Raises:
         DataError: Its rows cannot be ordered; waiting for more of them is of no use.
     """
-    short = _first(plan.shortfalls(changes, boundaries, counted), boundaries)
-    if short is not None and short.reason == TOO_FEW_PLACES:
-        # Rare, a COPY into a table without a key or rows under way: worth a job of its own.
-        short = _first(plan.shortfalls_by_incarnation(changes, boundaries, counted), boundaries)
-    if short is not None and short.reason == SHARED_PLACE:
-        raise _compressed(short)
-    return short
+    incomplete = _first(plan.shortfalls(changes, boundaries, counted), boundaries)
+    if incomplete is not None and incomplete.reason == TOO_FEW_PLACES:
+        # Rare (a COPY into a table without a key, or rows under way): worth a job of its own.
+        incomplete = _first(
+            plan.shortfalls_by_incarnation(changes, boundaries, counted), boundaries
+        )
+    if incomplete is not None and incomplete.reason == SHARED_PLACE:
+        raise _compressed_error(incomplete)
+    return incomplete
 
 
-def _compressed(short: IncompleteTransaction) -> DataError:
+def _compressed_error(first: IncompleteTransaction) -> DataError:
     return DataError(
-        f"Transaction {short.transaction} has rows of several statements on '{short.collection}' "
+        f"Transaction {first.transaction} has rows of several statements on '{first.collection}' "
         "at one place of the binlog: MySQL compressed it (binlog_transaction_compression=ON). "
         "Before version 3.7 Debezium does not tell the order of such rows for certain, so none of "
         "them was applied. Set binlog_transaction_compression=OFF on the server, or upgrade the "
@@ -82,7 +85,7 @@ def first_interrupted(
 def first_without_end(
     ends: Sequence[SeenEnd], opened: Opened | None, row: Unended | None, boundaries: DataFrame
 ) -> IncompleteTransaction | None:
-    """Return the transaction without END that the first of ``ends`` passes, if any does.
+    """Return the first transaction without END that one of ``ends`` passes; None: there is none.
 
     Args:
         ends: The window's ENDs that were not released before, in commit order.
@@ -93,64 +96,68 @@ def first_without_end(
     highest = plan.released_below(max((end.position for end in ends), default=""))
     if row is not None and highest <= row.position:
         row = None
-    passing = None
+    later_end = None
     if opened or row:
         below = [replace(end, position=plan.released_below(end.position)) for end in ends]
-        begun, position = opened.offset if opened else None, row.position if row else None
-        passing = first_passing(below, begun, position)
-    overtaking = first_overtaking(ends)
-    if overtaking and (passing is None or overtaking[0].offset < passing.offset):
-        offset = overtaking[0].offset
-        transaction, _ = _of_end(boundaries, overtaking[1].offset)
-    elif passing is not None:
-        offset = passing.offset
-        named = opened.transaction if opened and opened.offset < offset else ""
-        transaction = named or (row.transaction if row else "")
+        begin_offset, position = opened.offset if opened else None, row.position if row else None
+        later_end = first_passing(below, begin_offset, position)
+    overtaken = first_overtaking(ends)
+    if overtaken and (later_end is None or overtaken[0].offset < later_end.offset):
+        offset = overtaken[0].offset
+        transaction, _ = _of_end(boundaries, overtaken[1].offset)
+    elif later_end is not None:
+        offset = later_end.offset
+        from_begin = opened.transaction if opened and opened.offset < offset else ""
+        transaction = from_begin or (row.transaction if row else "")
     else:
         return None
     _, written_ms = _of_end(boundaries, offset)
     return IncompleteTransaction(offset, transaction, None, None, None, NO_END, written_ms)
 
 
-def _first(lacking: DataFrame, boundaries: DataFrame) -> IncompleteTransaction | None:
-    found = lacking.orderBy("end_offset", "collection").first()
-    if found is None:
+def _first(incomplete_rows: DataFrame, boundaries: DataFrame) -> IncompleteTransaction | None:
+    row = incomplete_rows.orderBy("end_offset", "collection").first()
+    if row is None:
         return None
-    transaction, written_ms = _of_end(boundaries, found["end_offset"])
+    transaction, written_ms = _of_end(boundaries, row["end_offset"])
     return IncompleteTransaction(
-        found["end_offset"],
+        row["end_offset"],
         transaction,
-        found["collection"],
-        found["expected"],
-        found["found"],
-        found["reason"],
+        row["collection"],
+        row["expected"],
+        row["found"],
+        row["reason"],
         written_ms,
     )
 
 
 def _of_end(boundaries: DataFrame, offset: int) -> tuple[str, int]:
-    """Return id and Kafka timestamp of an END; only one is ever reported, so rows carry neither."""
-    ended = boundaries.where(F.col("end_offset") == offset).first()
-    written = ended["written_at"] if ended else None
-    return ended["id"] if ended else "", int(written.timestamp() * 1000) if written else 0
+    """Return id and Kafka timestamp of an END; only one is reported, so rows carry neither."""
+    boundary = boundaries.where(F.col("end_offset") == offset).first()
+    timestamp = boundary["written_at"] if boundary else None
+    return boundary["id"] if boundary else "", int(timestamp.timestamp() * 1000) if timestamp else 0
 
 
 def complete_prefix(
     ends: Sequence[SeenEnd], passed: str | None, *lacking: IncompleteTransaction | None
 ) -> tuple[IncompleteTransaction | None, list[SeenEnd]]:
-    """Return the complete transactions before the first that is not, and what that one lacks.
+    """Return the first incomplete transaction, and the complete ones before it.
 
-    Null where it lacks nothing that is known: some partition was not read past it yet.
+    The first is None where nothing is known to be missing: some partition was not read past it yet.
 
     Args:
         ends: The window's ENDs that were not released before, in commit order.
         passed: See ``cut.read_past``.
-        lacking: What ``first_short``, ``first_interrupted`` and ``first_without_end`` found.
+        lacking: Results of ``first_short``, ``first_interrupted`` and ``first_without_end``.
     """
-    looked_at = read_past(ends, passed)
-    found = [short for short in lacking if short is not None]
-    first = min(found, key=lambda short: (short.end_offset, short.collection or ""), default=None)
+    ends_read_past = read_past(ends, passed)
+    candidates = [candidate for candidate in lacking if candidate is not None]
+    first = min(
+        candidates,
+        key=lambda candidate: (candidate.end_offset, candidate.collection or ""),
+        default=None,
+    )
     if first is None:
-        return None, looked_at
-    complete = [end for end in looked_at if end.offset < first.end_offset]
-    return (first if len(complete) < len(looked_at) else None), complete
+        return None, ends_read_past
+    complete = [end for end in ends_read_past if end.offset < first.end_offset]
+    return (first if len(complete) < len(ends_read_past) else None), complete

@@ -1,16 +1,17 @@
-"""Whether a window ends the initial snapshot, which is published whole or not at all.
+"""Decide whether a window ends the initial snapshot, which is published whole or not at all.
 
-Debezium marks the last row of each table and of the whole snapshot, but topics keep no order
-between one another and an empty table has no row to carry a mark. So the last marker counts only
-where no table is still open, and where it is missing something streamed stands for it, because
-streaming starts when the snapshot is over. Rejected: the streamed row's word alone; it published a
-snapshot without the tables that arrived later.
+Debezium marks the last row of each table and of the whole snapshot. But topics keep no order
+between one another, and an empty table has no row to carry a mark. So the last marker counts only
+where no table is still open. Where the marker is missing, a streamed row stands for it, because
+streaming starts when the snapshot is over. Rejected: to trust the streamed row alone; that
+published a snapshot without the tables that arrived later.
 
-Nothing counts the rows of a snapshot, so its marks prove that all of them are there only where
-order is kept: in topics of one partition (``proven_by_marks``). Everywhere else a whole transaction
-that follows it is awaited. Rejected: to publish on the marks while nothing is streamed; the
+Nothing counts the rows of a snapshot. Its marks prove that all rows are there only where order is
+kept: in topics of one partition (``proven_by_marks``). Everywhere else the snapshot waits for a
+whole transaction that follows it. Rejected: to publish on the marks while nothing is streamed; the
 partition with the last row arrived first, and half a table was published. Rejected, too: to trust
-the marks because a recording is finished; one that is copied while it grows is not.
+the marks because a recording is finished; a recording that is copied while it grows is not
+finished.
 """
 
 from __future__ import annotations
@@ -34,46 +35,46 @@ class Phase(Enum):
 
 
 def phase_after(
-    found: Contents, ranges: WindowRanges, frontier: Frontier, *, any_end: bool, final: bool
+    contents: Contents, ranges: WindowRanges, frontier: Frontier, *, any_end: bool, final: bool
 ) -> Phase:
-    """Tell where the initial snapshot stands.
+    """Return where the initial snapshot stands.
 
     It is over only if every partition was read to its watermark or past a streamed row.
 
     Args:
-        found: What the window holds.
-        ranges: How far it was read, and which topics are still without their first record.
+        contents: What the window holds.
+        ranges: How far it was read, and which topics have no record yet.
         frontier: Up to where everything is applied.
         any_end: Whether the window holds the END of a transaction.
         final: Whether the source is finished: topics without a record may stay so.
     """
     if frontier.streaming:
         return Phase.STREAMING
-    past = read_past(found, ranges)
-    evidence = any_end or bool(found.streaming())
-    if not any(True for _ in found.of(Kind.SNAPSHOT)):
+    past = read_past(contents, ranges)
+    evidence = any_end or bool(contents.streaming())
+    if not any(True for _ in contents.of(Kind.SNAPSHOT)):
         return Phase.STREAMING if evidence and past else Phase.LOADING
     everywhere = final or not ranges.silent
-    unmarked = evidence and found.snapshot_tables_closed() and everywhere
-    over = past and (found.snapshot_marked_complete() or unmarked)
+    unmarked = evidence and contents.snapshot_tables_closed() and everywhere
+    over = past and (contents.snapshot_marked_complete() or unmarked)
     return Phase.LOADED if over else Phase.LOADING
 
 
-def read_past(found: Contents, ranges: WindowRanges) -> bool:
+def read_past(contents: Contents, ranges: WindowRanges) -> bool:
     """Return whether no partition of a window ends in the middle of an initial snapshot.
 
     Where one does, no snapshot is released, and none is judged by what it lacks.
 
     Args:
-        found: What the window holds.
+        contents: What the window holds.
         ranges: How far it was read.
     """
-    streamed = found.streaming()
+    streamed = contents.streaming()
     return all(where in streamed for where in ranges.cut_short)
 
 
 def proven_by_marks(
-    found: Contents, ranges: WindowRanges, topics_now: Callable[[], Collection[str]]
+    contents: Contents, ranges: WindowRanges, topics_now: Callable[[], Collection[str]]
 ) -> bool:
     """Return whether the end marks prove that no row of the snapshot is still under way.
 
@@ -81,31 +82,31 @@ def proven_by_marks(
     record, or that was made after the window was planned, may hold the rows of another table.
 
     Args:
-        found: What the window holds.
+        contents: What the window holds.
         ranges: How far it was read.
-        topics_now: Gives the data topics that exist by now.
+        topics_now: Returns the data topics that exist by now.
     """
-    topics = {portion.where.topic for portion in found.of(Kind.SNAPSHOT)}
+    topics = {portion.where.topic for portion in contents.of(Kind.SNAPSHOT)}
     if topics & ranges.unordered or ranges.silent or ranges.cut_short:
         return False
-    if not (topics and found.snapshot_ends_marked()):
+    if not (topics and contents.snapshot_ends_marked()):
         return False
     return {part.topic for part in ranges.data} >= set(topics_now())
 
 
-def awaited(found: Contents, ranges: WindowRanges, phase: Phase) -> str | None:
-    """Return what the snapshot waits for, as a warning; null where there is no snapshot.
+def awaited(contents: Contents, ranges: WindowRanges, phase: Phase) -> str | None:
+    """Return what the snapshot waits for, as a warning; None where there is no snapshot.
 
     Args:
-        found: What the window holds; it does not prove that the snapshot is whole.
+        contents: What the window holds; it does not prove that the snapshot is whole.
         ranges: How far it was read.
         phase: Where the snapshot stands.
     """
-    topics = {portion.where.topic for portion in found.of(Kind.SNAPSHOT)}
+    topics = {portion.where.topic for portion in contents.of(Kind.SNAPSHOT)}
     if not topics:
         return None
     if phase is Phase.LOADING:
-        open_tables = found.snapshot_tables_open()
+        open_tables = contents.snapshot_tables_open()
         why = (
             f"table {_few(open_tables)} has no end mark yet"
             if open_tables
@@ -136,26 +137,28 @@ def _few(names: Collection[str]) -> str:
     return ", ".join(f"'{name}'" for name in sorted(names)[:_SHOWN]) + more
 
 
-def has_new_snapshot(found: Contents, frontier: Frontier) -> bool:
-    """Return whether a snapshot was taken after the one that the lake holds.
+def has_new_snapshot(contents: Contents, frontier: Frontier) -> bool:
+    """Return whether the window has a snapshot that was taken after the one in the lake.
 
-    It is a later one than transactions of ours: its positions start over. Or, before the first of
-    them, that of another connector's run, or of another place in the log.
+    If the lake has transactions, a snapshot later than their last commit is new: its positions
+    start over. Before the first transaction, a snapshot is new if another run of the connector took
+    it, or at another place in the log.
     """
     if not frontier.streaming:
         return False
     if frontier.committed_ms > 0:
-        newest = max((portion.source_ms for portion in found.of(Kind.SNAPSHOT)), default=0)
-        return newest > frontier.committed_ms or _is_of_a_later_run(found, frontier)
-    return has_another_snapshot(found, frontier)
+        newest = max((portion.source_ms for portion in contents.of(Kind.SNAPSHOT)), default=0)
+        return newest > frontier.committed_ms or _is_of_a_later_run(contents, frontier)
+    return has_another_snapshot(contents, frontier)
 
 
-def _is_of_a_later_run(found: Contents, frontier: Frontier) -> bool:
+def _is_of_a_later_run(contents: Contents, frontier: Frontier) -> bool:
     """Return whether another run of the connector took a snapshot at a later place of the log.
 
-    The clocks of the connector and of the database, which commit times come from, may differ.
+    Times alone do not show it: a snapshot has times of the connector's clock, a commit those of the
+    database's clock, and the two may differ.
     """
-    attempts = (portion.attempt for portion in found.of(Kind.SNAPSHOT))
+    attempts = (portion.attempt for portion in contents.of(Kind.SNAPSHOT))
     return any(
         attempt.run not in (None, frontier.snapshot_run) and attempt.place > frontier.snapshot_place
         for attempt in attempts
@@ -163,19 +166,21 @@ def _is_of_a_later_run(found: Contents, frontier: Frontier) -> bool:
     )
 
 
-def has_another_snapshot(found: Contents, frontier: Frontier) -> bool:
-    """Return whether rows are of another snapshot than those of which the lake has some."""
+def has_another_snapshot(contents: Contents, frontier: Frontier) -> bool:
+    """Return whether the window has rows of another snapshot than the one in the lake."""
     if not frontier.snapshot_place:
         return False
-    known = frontier.snapshot_run
+    run_in_lake = frontier.snapshot_run
     return any(
-        attempt.run != known if attempt.run and known else attempt.place != frontier.snapshot_place
-        for attempt in (portion.attempt for portion in found.of(Kind.SNAPSHOT))
+        attempt.run != run_in_lake
+        if attempt.run and run_in_lake
+        else attempt.place != frontier.snapshot_place
+        for attempt in (portion.attempt for portion in contents.of(Kind.SNAPSHOT))
     )
 
 
 def refused_snapshot() -> DataError:
-    """Return what a run says that may not take a new snapshot for the state of the source."""
+    """Return the error where a run may not take a new snapshot as the state of the source."""
     message = (
         "The topics hold a new initial snapshot, taken after the one that is in the lake or after "
         "transactions that follow it: the connector started over. If it is a snapshot of all "

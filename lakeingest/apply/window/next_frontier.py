@@ -1,6 +1,6 @@
-"""Where the next batch goes on once a batch of a window is published: known as soon as it is cut.
+"""Compute the frontier after a batch of a window; it is known as soon as the window is cut.
 
-That makes it possible to read the next window while this one is being written (``prefetch.py``).
+So a run can read the next window while it writes this one (``prefetch.py``).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from lakeingest.transaction.unreadable import UNREADABLE
 
 
 def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
-    """Return the frontier that the publication of batch ``index`` of ``window`` has.
+    """Return the frontier of the publication of batch ``index`` of ``window``.
 
     Args:
-        window: Where the batch is from.
-        index: Its index in the window; those before it are published by then.
-        old: The frontier that the window was read from, or that of any batch before.
+        window: The batch's window.
+        index: Index of the batch in the window; the batches before it are published by then.
+        old: The frontier that the window was read from, or the frontier after any batch before.
     """
     old = old.with_topic_ids(window.ranges.topic_ids)
     offsets = window.ranges.behind(old)
@@ -31,35 +31,35 @@ def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
         offsets[where.topic][where.partition] = offset
     for where, bad in window.unreadable.items():
         parts = offsets.get(where.topic, {})
-        # One that begins with such a record was never read, and still is not.
+        # A partition that begins with such a record was never read, and stays unread.
         if where.partition in parts:
             parts[where.partition] = min(bad.offset, parts[where.partition])
     if window.whole and window.waiting:
-        # One for which another record stands may be the row that a transaction waits for.
+        # Even one that a later record replaces may be the row that a transaction waits for.
         for portion in window.contents.of(*UNREADABLE):
             parts, number = offsets[portion.where.topic], portion.where.partition
             parts[number] = min(portion.first_offset, parts[number])
     if not window.whole:
         return _after_events(window, offsets, old)
     if index == SNAPSHOT_BATCH:
-        taken = window.contents.newest_attempt()
+        attempt = window.contents.newest_attempt()
         return replace(
             old,
-            snapshot_run=taken.run,
-            snapshot_place=taken.place,
+            snapshot_run=attempt.run,
+            snapshot_place=attempt.place,
             offsets=offsets,
             read_offset=max(old.read_offset, window.ranges.ends_head),
             streaming=True,
         )
-    published = range(SNAPSHOT_BATCH + 1, index + 1)
+    batches = range(SNAPSHOT_BATCH + 1, index + 1)
     last = window.cuts[index - 1].last_offset
     # A transaction that waits needs its BEGIN again.
-    read = window.ends_read_to if index == len(window.cuts) else None
-    committed = max((s.source_ms for s in window.batch_stats if s.batch in published), default=0)
+    read_to = window.ends_read_to if index == len(window.cuts) else None
+    committed = max((s.source_ms for s in window.batch_stats if s.batch in batches), default=0)
     return replace(
         old,
         end_offset=last,
-        read_offset=max(old.read_offset, last + 1 if read is None else read),
+        read_offset=max(old.read_offset, last + 1 if read_to is None else read_to),
         end_position=max(old.end_position, *(cut.position for cut in window.cuts[:index])),
         committed_ms=max(old.committed_ms, committed),
         offsets=offsets,
@@ -73,15 +73,15 @@ def _after_events(
 ) -> Frontier:
     """Return the frontier behind the one batch of a window without transactions.
 
-    Rows of the snapshot tell no commit: a later one of the same snapshot is no new one.
+    Snapshot rows do not count as commits: a later row of the same snapshot is no new snapshot.
     """
     streamed = tuple(window.contents.of(Kind.ROW, Kind.TRUNCATE))
     committed = max((portion.source_ms for portion in streamed), default=0)
-    taken = window.contents.newest_attempt()
+    attempt = window.contents.newest_attempt()
     return replace(
         old,
-        snapshot_run=taken.run or old.snapshot_run,
-        snapshot_place=taken.place or old.snapshot_place,
+        snapshot_run=attempt.run or old.snapshot_run,
+        snapshot_place=attempt.place or old.snapshot_place,
         end_offset=window.cuts[0].last_offset,
         committed_ms=max(old.committed_ms, committed),
         offsets=offsets,

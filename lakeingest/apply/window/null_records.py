@@ -1,24 +1,25 @@
-"""Null records that are a delete by themselves, where no transaction counts them: refused.
+"""Refuse null records that are a delete by themselves, where no transaction counts them.
 
-Debezium writes a null record behind the ``d`` of its key, for compaction; it says nothing that the
-``d`` did not say. Where the ``d`` is gone it is the delete, and to pass it over leaves the row in
-the lake for ever. That is so for rows without envelopes, unless the transform writes deletes as
-rows, and for a topic that was compacted before it was read. With transactions END has counted the
-delete; without, only what lies before a null record tells the two apart.
+Debezium writes a null record behind the ``d`` of its key, for compaction. It says nothing that the
+``d`` did not say. Where the ``d`` is missing, the null record is the delete, and to skip it leaves
+the row in the lake for ever. This happens for rows without envelopes, unless the transform writes
+deletes as rows, and for a topic that was compacted before it was read. With transactions, END
+counts the delete. Without, only the records before a null record tell the two cases apart.
 
-A null record has no place in the source's log, so it cannot be applied: an older change that comes
-again would bring the row back, a newer one that came before would be lost. Of its key, what lies
-before it in its partition decides:
+A null record has no place in the source's log, so it cannot be applied: a redelivered older change
+would bring the row back, and a newer change that came before would be lost. The record of its key
+before it, in its partition, decides:
 
 * a ``d`` (or a null record that was judged itself): nothing is missing;
 * another change: its delete is missing;
-* nothing that this window has: where the partition is read from its beginning, the lake has no such
-  row. Else a row that was applied before is gone, or one that compaction took wholly: not known.
+* no such record in this window: where the partition is read from its beginning, the lake has no
+  such row. Otherwise the null record deletes a row that was applied before, or one that compaction
+  removed wholly: not known.
 
-The first record of a window is told by what was read last before it, and that is looked at: to
-trust that a delete was there would drop each lone delete that comes while nothing else is waiting.
+To judge a null record that opens a window, read the record before it. Assuming that a delete was
+there would drop real deletes: each lone delete that comes while nothing else is waiting.
 
-A transform that routes by a field of the row sends a null record, which has none, to another
+A transform that routes by a field of the row sends a null record, which has no field, to another
 partition than its ``d``. So a ``d`` of its key in another partition of the window counts, too.
 """
 
@@ -42,11 +43,11 @@ _LOOKED_AT = ("topic", "partition", "offset", "key", "kind", "op")
 
 @dataclass(frozen=True)
 class Alone:
-    """Null records of one partition that no delete of their key comes before.
+    """Null records of one partition that have no delete of their key before them.
 
     Attributes:
-        changed: Offset of the first one behind another change of its key; null: none is.
-        unseen: Offsets of the first two behind nothing of their key.
+        changed: Offset of the first one behind another change of its key; None: there is none.
+        unseen: Offsets of the first two that have no record of their key before them.
     """
 
     changed: int | None
@@ -54,41 +55,54 @@ class Alone:
 
 
 Before = Callable[[Mapping[TopicPartition, int]], DataFrame]
-"""Reads ``CHANGE`` of what lies closely before these offsets, as far as it is still there."""
+"""Reads the ``CHANGE`` of the records closely before these offsets, as far as they still exist."""
 
 
 def refuse_lone_null_records(
-    changes: DataFrame, found: Contents, known: Collection[TopicPartition], before: Before
+    changes: DataFrame,
+    contents: Contents,
+    partitions_read: Collection[TopicPartition],
+    before: Before,
 ) -> None:
-    """Stop at a null record whose delete is missing; runs a job only where there are null records.
+    """Stop at a null record whose delete is missing; run a job only where there are null records.
 
     Args:
         changes: ``CHANGE`` of a window.
-        found: What is in it.
-        known: Partitions of which something was read before.
-        before: Asked only where a partition that was read before begins with a null record.
+        contents: What is in it.
+        partitions_read: Partitions of which something was read before.
+        before: Called only where a partition that was read before begins with a null record.
 
     Raises:
         DataError: There is one.
     """
-    where = {portion.where for portion in found.of(Kind.NULL_RECORD)}
+    where = {portion.where for portion in contents.of(Kind.NULL_RECORD)}
     if not where:
         return
     first: dict[TopicPartition, int] = {}
-    for portion in found.portions:
+    for portion in contents.portions:
         first[portion.where] = min(portion.first_offset, first.get(portion.where, 2**62))
     alone = _alone(changes, {place.topic for place in where})
-    in_doubt = {p: first[p] for p, one in alone.items() if p in known and first[p] in one.unseen}
+    in_doubt = {
+        p: first[p] for p, one in alone.items() if p in partitions_read and first[p] in one.unseen
+    }
     missing = _without_delete(changes, in_doubt, before) if in_doubt else frozenset()
     for place, one in sorted(alone.items()):
-        offset = _missing(one, place in known, {first[place]} if place not in missing else set())
+        offset = _missing(
+            one, place in partitions_read, {first[place]} if place not in missing else set()
+        )
         if offset is not None:
-            raise _refused(place, offset)
+            raise _lone_error(place, offset)
 
 
-def _missing(alone: Alone, read_before: bool, told: Collection[int]) -> int | None:
-    """Return the offset of a null record whose delete is missing."""
-    unseen = [offset for offset in alone.unseen if read_before and offset not in told]
+def _missing(alone: Alone, read_before: bool, with_delete: Collection[int]) -> int | None:
+    """Return the lowest offset of a null record whose delete is missing; None: there is none.
+
+    Args:
+        alone: Null records of one partition.
+        read_before: Whether something of the partition was read before.
+        with_delete: Offsets whose delete was read before the window.
+    """
+    unseen = [offset for offset in alone.unseen if read_before and offset not in with_delete]
     offsets = unseen if alone.changed is None else [alone.changed, *unseen]
     return min(offsets, default=None)
 
@@ -96,7 +110,7 @@ def _missing(alone: Alone, read_before: bool, told: Collection[int]) -> int | No
 def _without_delete(
     changes: DataFrame, firsts: Mapping[TopicPartition, int], before: Before
 ) -> frozenset[TopicPartition]:
-    """Return the partitions whose first record is a null record that no delete lies before."""
+    """Return the partitions whose first record is a null record without a delete before it."""
     begin = reduce(
         or_,
         (
@@ -128,10 +142,10 @@ def _alone(changes: DataFrame, topics: Collection[str]) -> Mapping[TopicPartitio
 
 
 def _lone(changes: DataFrame, topics: Collection[str]) -> DataFrame:
-    """Return the null records that no delete of their key belongs to.
+    """Return the null records to which no delete of their key belongs.
 
-    Columns: ``topic``, ``partition``, ``offset``, and ``after_gone``: null where nothing of the key
-    lies before, else false.
+    Columns: ``topic``, ``partition``, ``offset``, and ``after_gone``: NULL where no record of the
+    key lies before, else false.
     """
     anywhere = Window.partitionBy("topic", "key")
     here = Window.partitionBy("topic", "partition", "key")
@@ -153,7 +167,7 @@ def _place(row: Row) -> TopicPartition:
     return TopicPartition(row["topic"], row["partition"])
 
 
-def _refused(where: TopicPartition, offset: int) -> DataError:
+def _lone_error(where: TopicPartition, offset: int) -> DataError:
     return DataError(
         f"The record at offset {offset} of '{where.topic}' partition {where.partition} is a null "
         "record, and the delete that belongs before it is missing: it would be dropped, and the "

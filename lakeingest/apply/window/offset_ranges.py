@@ -1,13 +1,13 @@
-"""Which offset ranges a window reads: all that is there, or a fair share of a backlog.
+"""Plan which offset ranges a window reads: everything available, or a fair part of a backlog.
 
 A backlog is not read to today's watermarks for every batch. Each partition gives the same part of
-what waits in it, so that all of them reach about as far in time, and completeness asks of one that
-was cut short that a later transaction's row was seen in it (``transaction/cut.py``). A partition
-with little waiting is read whole: a part of a handful of rows may reach no time at all. If a window
-completes nothing it is read again, larger where it has to be (``size.py``).
+its waiting records, so that all partitions end at about the same time. Where a partition was cut
+short, completeness requires a row of a later transaction from it (``transaction/cut.py``). A
+partition with few waiting records is read whole: a part of a handful of rows may cover no time at
+all. If a window completes nothing, it is read again, larger where it has to be (``size.py``).
 
-The rejected way, the same number of records of each, reaches only as far as the busiest partition
-does; what the others gave beyond it is read again with the next window.
+Rejected: the same number of records from each partition. That ends where the busiest partition
+ends; everything that the others gave beyond it is read again with the next window.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from lakeingest.source.topics import MissingTopicError
 GROWTH = 4
 
 _LITTLE = 8
-"""A partition is read whole up to an equal share of one in so many of a window's records."""
+"""A partition is read whole up to ``max_records / (_LITTLE * partitions)`` records."""
 
 _ENDS_AHEAD = 1.25
-"""The transaction topic is read a little further than the rows, so that no row waits for END."""
+"""Factor by which the transaction topic is read further than the rows: no row waits for END."""
 
 _LEAST_ENDS = 1_000
-"""Records of the transaction topic that are read at least."""
+"""Least number of records of the transaction topic to read."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What bounds a window besides the number of its records.
+    """Bounds of a window besides the number of its records.
 
     Attributes:
-        octets: Bytes of data topics' records that it aims at; None: any number.
+        octets: Target for the bytes of the data topics' records; None: any number.
         sizes: Bytes of a record, by partition, as far as they are known.
-        further: Records that are read at least, by partition.
-        ends: Records of the transaction topic that are read at most; None: any number.
+        further: Least number of records to read, by partition.
+        ends: Greatest number of records of the transaction topic to read; None: any number.
     """
 
     octets: int | None = None
@@ -57,17 +57,18 @@ class WindowRanges:
     """Ranges of one window.
 
     Attributes:
-        transactions: Range of the transaction topic (null: nothing new there).
+        transactions: Range of the transaction topic (None: nothing new there).
         data: Ranges of the data topics.
         cut_short: Partitions of data topics that were not read to their high watermark.
         silent: Data topics that never had a record.
         unordered: Data topics whose records may lie in more than one partition.
-        heads: Where partitions of data topics begin whose first reading does not begin at 0.
-        ends_head: The same of the transaction topic; -1: it begins at 0, or was read before.
+        heads: First offsets of data partitions whose first reading does not begin at 0.
+        ends_head: First offset of the transaction topic in that case; -1: it begins at 0, or was
+            read before.
         topic_ids: See ``Continuation``.
-        accepted: What of the log is not as it should be and was accepted, as warnings.
+        accepted: Deviations of the log that were accepted, as warnings.
         more_ends: Whether the transaction topic was not read to its high watermark.
-        asked: Records that were aimed at.
+        asked: Target number of records.
     """
 
     transactions: OffsetRange | None
@@ -102,18 +103,19 @@ class WindowRanges:
     def behind(self, old: Frontier) -> dict[str, dict[int, int]]:
         """Return the offsets of a frontier, moved behind the ranges.
 
-        A head that was accepted once is not missing the next time, also where no record follows it.
+        A missing head that was accepted is stored, too: it does not count as missing the next time,
+        even where no record follows it.
         """
         offsets = {topic: dict(parts) for topic, parts in old.offsets.items()}
         for place, start in self.heads.items():
             offsets.setdefault(place.topic, {}).setdefault(place.partition, start)
-        for covered in self.data:
-            offsets.setdefault(covered.topic, {})[covered.partition] = covered.end
+        for part in self.data:
+            offsets.setdefault(part.topic, {})[part.partition] = part.end
         return offsets
 
     @property
     def records(self) -> int:
-        """Offsets of data topics."""
+        """Number of offsets of data topics."""
         return sum(part.end - part.start for part in self.data)
 
     @property
@@ -132,21 +134,21 @@ def plan_window_ranges(
 ) -> WindowRanges:
     """Fix the ranges of a window.
 
-    The transaction topic's watermark is taken first: the data topics' watermarks are then later
-    than every END in the window, which is what completeness relies on.
+    The transaction topic's watermark is read first: the data topics' watermarks are then later than
+    every END in the window. Completeness relies on that.
 
     Args:
-        source: What is read.
-        transaction_topic: Null where each event is on its own.
+        source: The source to read.
+        transaction_topic: None where each event is on its own.
         frontier: Up to where everything is applied.
-        max_records: Of data topics, as many as the window aims at.
-        limits: What else bounds it.
-        rules: What the pipeline accepts of the log; ``None``: nothing.
+        max_records: Target number of records of data topics.
+        limits: Further bounds.
+        rules: Deviations of the log that the pipeline accepts; None: it accepts none.
 
     Raises:
         DataError: The transaction topic has several partitions, or see ``continuation``.
-        UnavailableError: A topic is not there.
-        AccessError: A topic may not be looked at.
+        UnavailableError: A topic does not exist.
+        AccessError: A topic may not be described.
     """
     ends_marks = {} if transaction_topic is None else _ends_marks(source, transaction_topic)
     topics = source.topics()
@@ -155,26 +157,26 @@ def plan_window_ranges(
     log = continuation({**ends_marks, **marks}, frontier, transaction_topic, rules or LogRules())
     starts = log.starts
     ends, ends_head = None, -1
-    for place, known in ends_marks.items():
-        ends = OffsetRange(place.topic, place.partition, starts[place], known.high)
+    for place, bounds in ends_marks.items():
+        ends = OffsetRange(place.topic, place.partition, starts[place], bounds.high)
         ends_head = log.heads.get(place, -1)
     waiting = {place: marks[place].high - starts[place] for place in marks}
     limits = limits or Limits()
-    aimed = _within_bytes(waiting, max_records, limits)
-    granted = {
-        place: min(waiting[place], max(count, limits.further.get(place, 0)))
-        for place, count in _portions(waiting, aimed).items()
+    target = _within_bytes(waiting, max_records, limits)
+    counts = {
+        place: min(waiting[place], max(number, limits.further.get(place, 0)))
+        for place, number in _portions(waiting, target).items()
     }
     data = tuple(
-        OffsetRange(place.topic, place.partition, starts[place], starts[place] + granted[place])
-        for place in sorted(granted)
-        if granted[place] > 0
+        OffsetRange(place.topic, place.partition, starts[place], starts[place] + counts[place])
+        for place in sorted(counts)
+        if counts[place] > 0
     )
-    cut_short = frozenset(place for place in waiting if granted[place] < waiting[place])
-    heard = {place.topic for place, found in marks.items() if found.high > 0}
-    silent = frozenset(place.topic for place in marks) - heard
+    cut_short = frozenset(place for place in waiting if counts[place] < waiting[place])
+    with_records = {place.topic for place, bounds in marks.items() if bounds.high > 0}
+    silent = frozenset(place.topic for place in marks) - with_records
     unordered = frozenset(
-        place.topic for place, found in marks.items() if place.partition or found.observed
+        place.topic for place, bounds in marks.items() if place.partition or bounds.observed
     )
     ranges = WindowRanges(
         None,
@@ -190,7 +192,7 @@ def plan_window_ranges(
     )
     if ends is None:
         return ranges
-    stop = ends.start + _ends(ends.end - ends.start, aimed, sum(waiting.values()), limits.ends)
+    stop = ends.start + _ends(ends.end - ends.start, target, sum(waiting.values()), limits.ends)
     transactions = replace(ends, end=stop) if stop > ends.start else None
     return replace(ranges, transactions=transactions, more_ends=stop < ends.end)
 
@@ -198,25 +200,26 @@ def plan_window_ranges(
 def _unlisted(
     source: Source, listed: Set[str], frontier: Frontier, rules: LogRules
 ) -> dict[TopicPartition, Watermarks]:
-    """Return the bounds of topics that were read before and are there, but are not listed.
+    """Return the bounds of topics that were read before and exist, but are not listed.
 
-    A broker leaves out of its list what the user may not describe (any more). Asked by name, it
-    says so; only of a topic that may be described it says that it does not exist.
+    A broker omits from its list the topics that the user may not describe (any more). If a topic is
+    requested by name, the broker says so. It calls a topic missing only if the user may describe
+    it.
 
     Raises:
         AccessError: A topic may not be described.
     """
-    found: dict[TopicPartition, Watermarks] = {}
+    bounds: dict[TopicPartition, Watermarks] = {}
     for topic in sorted(frontier.offsets.keys() - listed):
         if rules.names.reads_topic(topic):
             with suppress(MissingTopicError):
-                found.update(source.watermarks([topic]))
-    return found
+                bounds.update(source.watermarks([topic]))
+    return bounds
 
 
 def _ends_marks(source: Source, topic: str) -> Mapping[TopicPartition, Watermarks]:
     """Return the bounds of the transaction topic's one partition."""
-    ends = _known_marks(source, topic)
+    ends = _existing_marks(source, topic)
     if len(ends) != 1:
         message = (
             f"The transaction topic '{topic}' has {len(ends)} partitions; the commit "
@@ -227,7 +230,7 @@ def _ends_marks(source: Source, topic: str) -> Mapping[TopicPartition, Watermark
     return ends
 
 
-def _known_marks(source: Source, topic: str) -> Mapping[TopicPartition, Watermarks]:
+def _existing_marks(source: Source, topic: str) -> Mapping[TopicPartition, Watermarks]:
     try:
         return source.watermarks([topic])
     except MissingTopicError as error:
@@ -242,7 +245,7 @@ def _known_marks(source: Source, topic: str) -> Mapping[TopicPartition, Watermar
 
 
 def _portions(waiting: Mapping[TopicPartition, int], max_records: int) -> dict[TopicPartition, int]:
-    """Return how many records of each partition are read."""
+    """Return how many records of each partition to read."""
     total = sum(waiting.values())
     if total <= max_records:
         return dict(waiting)
@@ -265,7 +268,7 @@ def _within_bytes(waiting: Mapping[TopicPartition, int], max_records: int, limit
 
 
 def _ends(waiting: int, max_records: int, data: int, most: int | None) -> int:
-    """Return how many records of the transaction topic are read with ``max_records`` of ``data``.
+    """Return how many records of the transaction topic to read with ``max_records`` of ``data``.
 
     At most two for each row: a BEGIN and an END.
     """

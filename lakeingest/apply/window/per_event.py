@@ -1,18 +1,22 @@
-"""Settle a window of a pipeline whose events are each on their own: one batch, all that was read.
+"""Cut a window of a pipeline whose events are each on their own: one batch, all that was read.
 
-There is no END to cut at, so a window is a batch, numbered on from the one before. Where the next
-one begins is an offset per partition, nothing else. A batch that a crash cut short is not found
-again as it was; what tables hold of it comes once more and changes nothing, because positions
-decide and not arrival.
+No END says where to cut, so a window is one batch, with the number after the one before. The next
+window begins at one offset per partition, nothing else. After a crash in a batch, the next run
+cannot restore that batch. Rows of it that tables hold already come once more and change nothing,
+because positions decide and not arrival.
 
-Three things that only transactions tell are refused instead of guessed: values that a changed key
-leaves out where the old key may lie in another partition (the row before may not be there yet) or
-where columns of the user's order it (its delete is below its create then, not beside it), a new
-snapshot (what it lacks was deleted, but when), and a null record that is a delete by itself
-(``null_records.py``). A record that cannot be read ends its
-partition's part of the window, so that nothing behind it is applied and then forgotten. So does a
-delete that is half of a key change while the other half is not there: applied alone it would take
-with it the values that the other half leaves out.
+Three things are known only with transactions. They are refused, not guessed:
+
+* values that a key change leaves out, where the old key may lie in another partition (its row may
+  not be there yet), or where columns of the user's choice order it (its delete is then below its
+  create, not beside it);
+* a new snapshot (rows that it lacks were deleted, but not known when);
+* a null record that is a delete by itself (``null_records.py``).
+
+An unreadable record ends its partition's part of the window: nothing behind it is applied, because
+the offset would move past it and it would be forgotten. A delete that is half of a key change ends
+it, too, while the other half is not there: applied alone, it would remove the values that the other
+half leaves out.
 """
 
 from __future__ import annotations
@@ -55,7 +59,7 @@ from lakeingest.source.contract import OffsetRange, Source, TopicPartition
 from lakeingest.transaction.cut import Cut
 
 _CLOSELY = 8
-"""Offsets that a record's predecessor is looked for in: marks of Kafka's transactions take some."""
+"""Offsets in which to look for a record's predecessor: markers of Kafka transactions take some."""
 
 
 def cut_events(
@@ -66,11 +70,11 @@ def cut_events(
     bounds: Bounds,
     schemas: Schemas,
 ) -> Window:
-    """Make one batch of a reading.
+    """Make one batch of a window.
 
     Raises:
-        DataError: A new snapshot, or (when the shares are asked for) a changed key whose left-out
-            values cannot be known, or a null record without its delete.
+        DataError: A new snapshot; or (when the batch statistics are read) a key change whose
+            omitted values cannot be known, or a null record without its delete.
     """
     spec = replace(spec, epochs=())
     number = max(frontier.end_offset + 1, bounds.through or 0)
@@ -79,44 +83,50 @@ def cut_events(
     while True:
         decoded = plan.window_changes(source.read(ranges.data), spec)
         changes = local_checkpoint(decoded.withColumn("end_offset", F.lit(number).cast("bigint")))
-        found = contents(changes, spec.format)
-        halves = _halves(changes)
-        here = unreadable_records(changes, found, "", spec, initial=not frontier.streaming)
+        summaries = contents(changes, spec.format)
+        lone_deletes = _lone_deletes(changes)
+        new_unreadable = unreadable_records(
+            changes, summaries, "", spec, initial=not frontier.streaming
+        )
         starts = {TopicPartition(part.topic, part.partition): part.start for part in ranges.data}
-        if ranges.whole and any(bad.offset == starts[where] for where, bad in here.items()):
-            # What lies before it was published; others must not go on without its partition.
-            raise refused(here, whole=False)
-        unreadable = {**unreadable, **here}
-        within = _before(ranges, {w: bad.offset for w, bad in here.items()}, halves)
-        if within == ranges:
+        if ranges.whole and any(
+            bad.offset == starts[where] for where, bad in new_unreadable.items()
+        ):
+            # All before it is published. The other partitions must not go on without this one.
+            raise refused(new_unreadable, whole=False)
+        unreadable = {**unreadable, **new_unreadable}
+        shortened = _before(
+            ranges, {w: bad.offset for w, bad in new_unreadable.items()}, lone_deletes
+        )
+        if shortened == ranges:
             break
-        waiting = len(halves)
-        if not within.data:
+        waiting = len(lone_deletes)
+        if not shortened.data:
             break
-        ranges = within
-    if has_new_snapshot(found, frontier):
+        ranges = shortened
+    if has_new_snapshot(summaries, frontier):
         raise refused_snapshot()
-    changes, found = _last_attempt(changes, found, ranges, frontier)
-    nothing = plan.window_boundaries(plan.window_metadata(source.read([]), spec), spec)
-    events = sum(p.records for p in found.of(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
-    cuts = (Cut(number, number, "", 0, events),) if within.data else ()
-    batched = plan.in_batches(changes, nothing, cuts, "", snapshot=False)
+    changes, summaries = _last_attempt(changes, summaries, ranges, frontier)
+    no_boundaries = plan.window_boundaries(plan.window_metadata(source.read([]), spec), spec)
+    events = sum(p.records for p in summaries.of(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
+    cuts = (Cut(number, number, "", 0, events),) if shortened.data else ()
+    batched = plan.in_batches(changes, no_boundaries, cuts, "", snapshot=False)
 
-    def checked() -> Sequence[BatchStats]:
-        before = partial(_closely_before, source, spec, schemas)
-        refuse_lone_null_records(changes, found, _read_before(frontier), before)
+    def check() -> Sequence[BatchStats]:
+        predecessors = partial(_closely_before, source, spec, schemas)
+        refuse_lone_null_records(changes, summaries, _read_before(frontier), predecessors)
         return _checked_stats(batch_stats(batched, spec.format), ranges, frontier, spec)
 
     return Window(
         ranges,
-        found,
+        summaries,
         changes,
-        nothing,
+        no_boundaries,
         snapshot=False,
         frontier_position="",
         cuts=cuts,
         waiting=waiting,
-        pending_stats=start_in_background(checked) if cuts else tuple,
+        pending_stats=start_in_background(check) if cuts else tuple,
         epochs=(order_epoch(spec),),
         whole=False,
         unreadable=unreadable,
@@ -124,27 +134,27 @@ def cut_events(
 
 
 def _last_attempt(
-    changes: DataFrame, found: Contents, ranges: WindowRanges, frontier: Frontier
+    changes: DataFrame, summaries: Contents, ranges: WindowRanges, frontier: Frontier
 ) -> tuple[DataFrame, Contents]:
     """Leave out the attempts at an initial snapshot that a later one of the window replaces.
 
     Raises:
         DataError: Rows of an earlier attempt are in the lake, changes were streamed between two of
-            them, or nothing tells which one counts.
+            them, or nothing shows which one counts.
     """
     if frontier.streaming:
-        return changes, found
-    if has_another_snapshot(found, frontier):
+        return changes, summaries
+    if has_another_snapshot(summaries, frontier):
         raise restarted_snapshot()
-    verdict = judged(found, read_past=read_past(found, ranges))
+    verdict = judged(summaries, read_past=read_past(summaries, ranges))
     if verdict.anew is not None:
-        anew = stretches(changes, F.col("incarnation").eqNullSafe(F.lit(verdict.anew.run)))
-        if not verdict.streamed_first(anew):
+        incarnations = stretches(changes, F.col("incarnation").eqNullSafe(F.lit(verdict.anew.run)))
+        if not verdict.streamed_first(incarnations):
             raise refused_snapshot()
     if not verdict.superseded:
-        return changes, found
+        return changes, summaries
     names = [(attempt.run, attempt.place) for attempt in verdict.superseded]
-    return plan.without_attempts(changes, names), found.without(verdict.superseded)
+    return plan.without_attempts(changes, names), summaries.without(verdict.superseded)
 
 
 def _read_before(frontier: Frontier) -> frozenset[TopicPartition]:
@@ -159,7 +169,7 @@ def _read_before(frontier: Frontier) -> frozenset[TopicPartition]:
 def _closely_before(
     source: Source, spec: PipelineSpec, schemas: Schemas, offsets: Mapping[TopicPartition, int]
 ) -> DataFrame:
-    """Return the changes that lie right before these offsets, as far as they are still there."""
+    """Return the changes right before these offsets, as far as they still exist."""
     marks = source.watermarks(sorted({place.topic for place in offsets}))
     starts = {p: max(marks[p].earliest, offset - _CLOSELY) for p, offset in offsets.items()}
     ranges = [
@@ -169,13 +179,16 @@ def _closely_before(
     ]
     records = source.read(ranges)
     if schemas.needed:
-        # This run may have met no record of theirs yet.
+        # This run may have read no record with their schemas yet.
         schemas.learn(records)
     return plan.window_changes(records, spec)
 
 
-def _halves(changes: DataFrame) -> dict[TopicPartition, int]:
-    """Return the offset of each partition's last change where its other half is not read yet."""
+def _lone_deletes(changes: DataFrame) -> dict[TopicPartition, int]:
+    """Return the offset of each partition's last change if it is half of a key change.
+
+    It is a delete, and the create that belongs to it is not read yet.
+    """
     rows = changes.where(F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
     change = F.struct("offset", MOVES_ON, "collection", "position")
     last = rows.groupBy("topic", "partition").agg(F.max(change).alias("last"))
@@ -188,16 +201,16 @@ def _halves(changes: DataFrame) -> dict[TopicPartition, int]:
     # The create may lie in another partition, at the same place of the source's log.
     places = [delete["position"] for delete in deletes.values()]
     creates = rows.where(F.col("moved_from").isNotNull() & F.col("position").isin(*places))
-    there = {tuple(row) for row in creates.select("collection", "position").collect()}
+    created = {tuple(row) for row in creates.select("collection", "position").collect()}
     return {
         where: delete["offset"]
         for where, delete in deletes.items()
-        if (delete["collection"], delete["position"]) not in there
+        if (delete["collection"], delete["position"]) not in created
     }
 
 
 def _before(ranges: WindowRanges, *ends: Mapping[TopicPartition, int]) -> WindowRanges:
-    """Cut the ranges of a reading off before these offsets."""
+    """Cut the ranges of a window off before these offsets."""
     parts = []
     for part in ranges.data:
         where = TopicPartition(part.topic, part.partition)
@@ -208,12 +221,13 @@ def _before(ranges: WindowRanges, *ends: Mapping[TopicPartition, int]) -> Window
 
 
 def _checked_stats(
-    found: Sequence[BatchStats], ranges: WindowRanges, frontier: Frontier, spec: PipelineSpec
+    window_stats: Sequence[BatchStats], ranges: WindowRanges, frontier: Frontier, spec: PipelineSpec
 ) -> Sequence[BatchStats]:
+    """Return the statistics; stop at a key change whose omitted values cannot be known."""
     partitions = {topic: set(parts) for topic, parts in frontier.offsets.items()}
     for part in ranges.data:
         partitions.setdefault(part.topic, set()).add(part.partition)
-    for stats in found:
+    for stats in window_stats:
         by_columns = spec.ordering.of(stats.collection)
         if stats.moved and (by_columns or len(partitions[stats.where.topic]) > 1):
             why = "it has ordering columns" if by_columns else "its topic has several partitions"
@@ -225,4 +239,4 @@ def _checked_stats(
                 "Nothing of this batch was published."
             )
             raise DataError(message)
-    return found
+    return window_stats

@@ -1,17 +1,17 @@
 """Read windows, the next one while the one before it is being written.
 
-Where the next window begins is known as soon as this one is cut into batches
-(``next_frontier.py``), and reading writes nothing, so a run that catches up need not choose between
-reading and writing.
+The start of the next window is known as soon as this one is cut into batches
+(``next_frontier.py``), and reading writes nothing. So a run that catches up reads and writes at the
+same time.
 
-A window without a batch is kept until the log grows: a run that waits asks for watermarks, and
-reads nothing again.
+A window without a batch is kept until the log grows: a waiting run reads watermarks, and no record
+again.
 
-What was read ahead is used only if the lake stands where it was expected to stand. Rejected: slices
-of one large window, decoded one after another; transactions reach across partitions, so a slice can
-only be told to be complete by looking at all of them. Rejected, too: a small first window, so that
-writing begins early; what a second window costs by itself is more than the idle cores it fills
-(15 % of the processor time of 200,000 events, measured).
+A window that was read ahead is used only if the lake stands where it was expected to stand.
+Rejected: slices of one large window, decoded one after another. Transactions span several
+partitions, so only a look at all slices shows that one of them is complete. Rejected, too: a small
+first window, so that writing begins early. A second window costs more by itself than the idle cores
+that it fills (15 % of the processor time of 200,000 events, measured).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from lakeingest.source.contract import Source
 
 @dataclass(frozen=True)
 class _Ahead:
-    """A window that is being read, and where it begins."""
+    """A window that is being read, and the frontier at which it begins."""
 
     frontier: Frontier
     answer: Callable[[], _Reading | None]
@@ -46,7 +46,7 @@ class _Ahead:
 
 @dataclass(frozen=True)
 class _Reading:
-    """A window, and what it was read by."""
+    """A window, and the frontier, END and ranges by which it was read."""
 
     frontier: Frontier
     through: int | None
@@ -55,7 +55,7 @@ class _Reading:
 
 
 class WindowReader:
-    """Reads the windows of a run, one after another."""
+    """Read the windows of a run, one after another."""
 
     def __init__(
         self,
@@ -84,23 +84,23 @@ class WindowReader:
         self._final = final
         self._snapshot_again = snapshot_again
         self._log = log or LogRules()
-        # An event on its own has no batch but its window's.
+        # Without transactions a batch is a window.
         least = 1 if transaction_topic is None else window_records
         self._span = Span(max(least, batch_events), window_bytes)
         self._ahead: _Ahead | None = None
         self._newest: _Reading | None = None
 
     def read(self, frontier: Frontier, through: int | None) -> Window | None:
-        """Return the window at ``frontier``; None when there is not one new record.
+        """Return the window at ``frontier``; None when there is no new record.
 
-        It is the same object as before where nothing was published and the log has not grown.
+        Where nothing was published and the log has not grown, it is the same object as before.
 
         Args:
             frontier: Up to where everything is applied.
             through: See ``Bounds``.
 
         Raises:
-            LakeingestError: The log cannot be read; also what reading ahead has met.
+            LakeingestError: The log cannot be read, now or when the window was read ahead.
         """
         ahead, self._ahead = self._ahead, None
         if ahead is not None and ahead.frontier == frontier and through is None:
@@ -113,9 +113,9 @@ class WindowReader:
         """Begin to read what follows ``batches`` of ``window``, if something is known to follow.
 
         Args:
-            window: The window that is about to be written.
-            batches: Its batches, all of them.
-            frontier: The frontier that it was read from.
+            window: The window to be written next.
+            batches: All of its batches.
+            frontier: The frontier at which it began.
         """
         self._newest = None
         self._span = self._span.afresh(())
@@ -126,11 +126,11 @@ class WindowReader:
         self._ahead = _Ahead(expected, start_in_background(partial(self._read, expected, None)))
 
     def forget(self) -> None:
-        """Forget what was read: a batch of it failed."""
+        """Forget the windows that were read: a batch of one failed."""
         self._ahead = self._newest = None
 
     def enlarge(self, window: Window, through: int | None) -> None:
-        """Take note that ``window`` completes nothing: the next reading must reach farther."""
+        """Enlarge the next window, because ``window`` completes nothing."""
         self._span = self._span.after_nothing(window, through)
 
     def _read(self, frontier: Frontier, through: int | None) -> _Reading | None:
@@ -145,10 +145,14 @@ class WindowReader:
         ranges = self._ranges(frontier)
         if ranges.nothing:
             return None
-        known = self._newest
-        if known and (known.frontier, known.through, known.ranges) == (frontier, through, ranges):
-            return known
-        self._newest = known = None
+        newest = self._newest
+        if newest and (newest.frontier, newest.through, newest.ranges) == (
+            frontier,
+            through,
+            ranges,
+        ):
+            return newest
+        self._newest = newest = None
         window = read_window(
             self._source,
             self._transaction_topic,
@@ -162,10 +166,10 @@ class WindowReader:
         return _Reading(frontier, through, ranges, window)
 
     def _ranges(self, frontier: Frontier) -> WindowRanges:
-        known = partial(plan_window_ranges, self._source, self._transaction_topic, frontier)
-        planned = partial(known, rules=self._log)
-        ranges = planned(self._span.aimed, self._span.limits)
+        plan = partial(plan_window_ranges, self._source, self._transaction_topic, frontier)
+        plan_with_rules = partial(plan, rules=self._log)
+        ranges = plan_with_rules(self._span.aimed, self._span.limits)
         if self._span.sizes is None and ranges.records > SAMPLED_FROM:
             self._span = self._span.sampled(self._source, ranges)
-            ranges = planned(self._span.aimed, self._span.limits)
+            ranges = plan_with_rules(self._span.aimed, self._span.limits)
         return ranges

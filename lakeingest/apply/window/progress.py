@@ -1,23 +1,24 @@
-"""Progress where there is nothing to publish: how far the log was read, and that it held nothing.
+"""Publish progress alone: how far the log was read where it held nothing to publish.
 
-A publication says how far the log was read. Behind the last one there may be records that no table
-is made of: markers of Kafka's own transactions, messages of nobody's, deletes' null records. They
-cost little to pass over again, until there are many of them, or until retention removes them: what
-is gone cannot be told from changes that were lost, and the next run would stop. So progress alone
-is published, but rarely: behind so many records, or so long after the newest publication. An idle
-pipeline of a hundred tables writes nothing; what goes on for weeks costs four entries a day.
+A publication records how far the log was read. Behind that point there may be records that belong
+to no table: markers of Kafka's own transactions, messages of other writers, null records of
+deletes. To skip them again costs little, until there are many of them, or until retention removes
+them. Removed records cannot be told from lost changes, and the next run would stop. So progress
+alone is published, but rarely: behind so many records, or so long after the newest publication. An
+idle pipeline of a hundred tables writes nothing; a log that goes on for weeks without changes costs
+four entries a day.
 
-A continuous run passes over what it has looked at because it remembers the window
-(``prefetch.py``); nothing is written for that.
+A continuous run skips what it has read because it remembers the window (``prefetch.py``), and
+writes nothing for that.
 
-Rejected: an entry per window (a run each minute would write 43,200 a month, to say nothing); and to
-look whether retention comes near, which a broker does not announce: it removes a whole segment at
-once, also the newest one.
+Rejected: an entry per window (a run each minute would write 43,200 a month, without content).
+Rejected: to watch for retention. A broker does not announce it, and removes a whole segment at
+once, even the newest one.
 
-Rows of transactions that were released before are in the log again when a connector was killed.
-Rows that no batch has applied look the same: a retired table that was taken up again has them, and
-so has a topic that was not read for a while. So they are never passed over. Where progress is due,
-a batch applies them (``Window.redelivered``); to a table that has them it changes nothing.
+Rows of released transactions come again in the log when a connector was killed. Rows that no batch
+has applied look the same: a retired table that was taken up again has them, and so has a topic that
+was not read for a while. So they are never skipped. Where progress is due, a batch applies them
+(``Window.redelivered``); a table that already has them does not change.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ import time
 from dataclasses import replace
 
 from lakeingest.apply.window.window import Window
+from lakeingest.commit_note import token
 from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Frontier, Publication
-from lakeingest.sink.contract import token
 
 PROGRESS_RECORDS = 10_000
-"""Offsets behind which progress alone is published."""
+"""Number of offsets after which progress alone is published."""
 
 PROGRESS_SECONDS = 6 * 3600
 """Age of the newest publication from which progress alone is published."""
@@ -40,11 +41,12 @@ _WAITING = (Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE)
 
 
 def frontier_behind(window: Window, old: Frontier) -> Frontier:
-    """Return the frontier behind what a window without a batch has read in vain.
+    """Return the frontier behind a window that was read and gave no batch.
 
     Args:
         window: Read from ``old``.
-        old: A frontier; before the first publication, and while transactions wait, it stays.
+        old: The frontier before; before the first publication, and while transactions wait, it
+            stays.
     """
     if not old.streaming or window.waiting or window.cut_over is not None or not window.whole:
         return old
@@ -56,9 +58,11 @@ def frontier_behind(window: Window, old: Frontier) -> Frontier:
     for where, bad in window.unreadable.items():
         parts = offsets[where.topic]
         parts[where.partition] = min(parts[where.partition], bad.offset)
-    read = window.ends_read_to
+    read_to = window.ends_read_to
     old = old.with_topic_ids(window.ranges.topic_ids)
-    return replace(old, offsets=offsets, read_offset=old.read_offset if read is None else read)
+    return replace(
+        old, offsets=offsets, read_offset=old.read_offset if read_to is None else read_to
+    )
 
 
 def is_due(head: Publication, behind: Frontier, now_ms: int) -> bool:
@@ -69,9 +73,9 @@ def is_due(head: Publication, behind: Frontier, now_ms: int) -> bool:
         behind: Its frontier, or one behind it.
         now_ms: The driver's clock (milliseconds).
     """
-    passed = _records_between(head.frontier, behind)
-    aged = now_ms - head.at_ms > PROGRESS_SECONDS * 1000
-    return passed >= PROGRESS_RECORDS or (passed > 0 and aged)
+    records = _records_between(head.frontier, behind)
+    is_old = now_ms - head.at_ms > PROGRESS_SECONDS * 1000
+    return records >= PROGRESS_RECORDS or (records > 0 and is_old)
 
 
 def clock_ms() -> int:
@@ -80,7 +84,7 @@ def clock_ms() -> int:
 
 
 def progress_alone(head: Publication, behind: Frontier, run: str) -> Publication:
-    """Return the publication of progress: no table changes in it.
+    """Return the publication of progress: it changes no table.
 
     Args:
         head: The newest publication, whose writer is this run.
@@ -103,7 +107,7 @@ def progress_alone(head: Publication, behind: Frontier, run: str) -> Publication
 
 
 def _records_between(old: Frontier, new: Frontier) -> int:
-    """Count the offsets between two frontiers; a partition that was not known counts whole."""
+    """Count the offsets between two frontiers; of a new partition all offsets count."""
     data = sum(
         offset - (old.low(topic, partition) or 0)
         for topic, parts in new.offsets.items()

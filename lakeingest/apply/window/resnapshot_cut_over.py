@@ -1,16 +1,18 @@
-"""Where a new initial snapshot cuts the log: what lies before is the old epoch's, or superseded.
+"""Find where a new initial snapshot cuts the log into two epochs: the snapshot cut-over.
 
 A connector that starts over (its offsets are gone, its slot is new, the server was restored) takes
-a snapshot and streams on from there. What the lake then lacks, or has too much, no event tells: the
-time between is lost. So the snapshot is the state of the source, all of it, and a new epoch.
+a snapshot and streams on from there. No event reports which rows the lake then lacks or has too
+many: the time between is lost. So the snapshot is the state of the source, all of it, and a new
+epoch. What lies before the cut-over belongs to the old epoch, or is superseded.
 
-Topics keep no order between one another, but each incarnation of a connector (its ``runId``, a
+Topics keep no order between one another. But each incarnation of a connector (its ``runId``, a
 header of every row since Debezium 3.3) writes its rows in order and is over when the next one
-begins. So a partition's seam is its first row of the incarnation that took the snapshot, or of a
-later one, and the seam of the transaction topic, which has no such header, lies behind the last END
-of a row before the seams. Where that does not tell, the run stops. Rejected: the clocks of records
-(Connect's workers have one each) and log positions (a restored server has lower ones, a transaction
-that was open during the snapshot has rows from before it).
+begins. So the cut-over of a partition is its first row of the incarnation that took the snapshot,
+or of a later one. The transaction topic has no such header: its cut-over lies behind the last END
+of a row before the cut-overs of the partitions. Where that does not decide, the run stops.
+Rejected: the clocks of records (Connect's workers have one each). Rejected: log positions (a
+restored server has lower ones, and a transaction that was open during the snapshot has rows from
+before it).
 """
 
 from __future__ import annotations
@@ -22,11 +24,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply.window.offset_ranges import WindowRanges
+from lakeingest.commit_note import token
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.position.epochs import Epoch
-from lakeingest.sink.contract import token
 from lakeingest.source.contract import TopicPartition
 
 _NO_RUN = "rows have no header __debezium.context.runId"
@@ -36,7 +38,7 @@ _UNKNOWN = "a partition holds rows of a runId that no partition with rows of the
 
 @dataclass(frozen=True)
 class SnapshotCutOver:
-    """Offsets from which a new epoch holds.
+    """Offsets at which a new epoch begins.
 
     Attributes:
         offsets: Of the data topics' partitions.
@@ -47,7 +49,7 @@ class SnapshotCutOver:
     end_offset: int
 
     def before(self, ranges: WindowRanges) -> WindowRanges:
-        """Return what of ``reach`` lies before the seam; all of it is looked at."""
+        """Return the part of ``ranges`` before the cut-over; it counts as read to its end."""
         data = (
             replace(part, end=min(part.end, self.offsets[_place(part.topic, part.partition)]))
             for part in ranges.data
@@ -66,16 +68,16 @@ class SnapshotCutOver:
 
 @dataclass(frozen=True)
 class Stretch:
-    """What one incarnation of a connector has in one partition of a window.
+    """Rows of one incarnation of a connector in one partition of a window.
 
     Attributes:
         where: The partition.
-        incarnation: Its ``runId``; null: the rows name none.
+        incarnation: Its ``runId``; None: the rows name none.
         first: Lowest offset.
         last: Highest offset.
         snapshot: Whether rows of the new snapshot are among them.
-        first_end: Lowest END of its transactions; null: none has an END.
-        last_end: Highest END of its transactions.
+        first_end: Lowest END of its transactions; None: none has an END.
+        last_end: Highest END of its transactions; None: none has an END.
     """
 
     where: TopicPartition
@@ -120,42 +122,42 @@ def stretches(changes: DataFrame, is_new: Column) -> list[Stretch]:
     ]
 
 
-def cut_over(found: Sequence[Stretch], ranges: WindowRanges, frontier: Frontier) -> SnapshotCutOver:
-    """Find the seam that a new snapshot makes.
+def cut_over(spans: Sequence[Stretch], ranges: WindowRanges, frontier: Frontier) -> SnapshotCutOver:
+    """Find the cut-over that a new snapshot makes.
 
     Args:
-        found: What the window holds, read to the watermarks.
+        spans: The window's stretches; it was read to the watermarks.
         ranges: Its ranges.
         frontier: Up to where everything is applied.
 
     Raises:
-        DataError: It cannot be told with certainty.
+        DataError: The cut-over is not certain.
     """
-    if any(item.incarnation is None for item in found):
+    if any(item.incarnation is None for item in spans):
         raise _uncertain(_NO_RUN)
-    cuts = _cut_partitions(found)
-    new = {item.incarnation for item in found if item.first >= cuts.get(item.where, item.last + 1)}
-    old = {item.incarnation for item in found if item.last < cuts.get(item.where, -1)}
-    for where in {item.where for item in found} - cuts.keys():
-        here = [item for item in found if item.where == where]
+    cuts = _cut_partitions(spans)
+    new = {item.incarnation for item in spans if item.first >= cuts.get(item.where, item.last + 1)}
+    old = {item.incarnation for item in spans if item.last < cuts.get(item.where, -1)}
+    for where in {item.where for item in spans} - cuts.keys():
+        here = [item for item in spans if item.where == where]
         if any(item.incarnation not in new | old for item in here):
             raise _uncertain(_UNKNOWN)
         fresh = [item.first for item in here if item.incarnation in new]
         if fresh:
             cuts[where] = min(fresh)
-    torn = any(item.first < cuts.get(item.where, item.last + 1) <= item.last for item in found)
+    torn = any(item.first < cuts.get(item.where, item.last + 1) <= item.last for item in spans)
     if new & old or torn:
         raise _uncertain(_ON_DEMAND)
     ends = {_place(part.topic, part.partition): part.end for part in ranges.data}
-    return SnapshotCutOver({**ends, **cuts}, _first_end(found, cuts, frontier))
+    return SnapshotCutOver({**ends, **cuts}, _first_end(spans, cuts, frontier))
 
 
 def opening(head: Publication, cut: SnapshotCutOver, run: str) -> Publication:
-    """Return the publication that opens the epoch behind a seam: no table changes in it.
+    """Return the publication that opens the epoch behind a cut-over: it changes no table.
 
     Args:
         head: The newest publication, whose writer is this run.
-        cut: The seam.
+        cut: The cut-over.
         run: Identifier of the run.
     """
     old = head.frontier
@@ -183,32 +185,32 @@ def opening(head: Publication, cut: SnapshotCutOver, run: str) -> Publication:
     )
 
 
-def _cut_partitions(found: Sequence[Stretch]) -> dict[TopicPartition, int]:
-    """Return the first row of the snapshot's incarnation in the partitions that have one."""
-    took = {item.incarnation for item in found if item.snapshot}
+def _cut_partitions(spans: Sequence[Stretch]) -> dict[TopicPartition, int]:
+    """Return the first offset of the snapshot's incarnation, for partitions that have one."""
+    snapshot_runs = {item.incarnation for item in spans if item.snapshot}
     cuts: dict[TopicPartition, int] = {}
-    for item in found:
-        if item.incarnation in took:
+    for item in spans:
+        if item.incarnation in snapshot_runs:
             cuts[item.where] = min(item.first, cuts.get(item.where, item.first))
     return cuts
 
 
 def _first_end(
-    found: Sequence[Stretch], cuts: Mapping[TopicPartition, int], frontier: Frontier
+    spans: Sequence[Stretch], cuts: Mapping[TopicPartition, int], frontier: Frontier
 ) -> int:
-    """Return the offset behind the last END of a row before the seams."""
+    """Return the offset behind the last END of a row before the cut-overs."""
     old = [
         item.last_end
-        for item in found
+        for item in spans
         if item.last_end is not None and item.first < cuts.get(item.where, item.last + 1)
     ]
     new = [
         item.first_end
-        for item in found
+        for item in spans
         if item.first_end is not None and item.first >= cuts.get(item.where, item.last + 1)
     ]
     behind = max(old, default=frontier.end_offset) + 1
-    # A number may come again on a restored server: what is surely new is not taken for old.
+    # A restored server may use a number again: never count an END as old that is surely new.
     return min([behind, *new])
 
 

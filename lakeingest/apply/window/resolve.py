@@ -1,8 +1,8 @@
-"""Read one window and settle its batches, again where it was read without knowing enough.
+"""Read one window and cut its batches; read it again if it was read without knowing enough.
 
-What a reading tells of itself (schemas, epochs, a new snapshot) may be what it should have been
-read by. That is rare, so it is read at once and, if need be, once more; asking before each reading
-would read every window twice.
+A window may itself show what its reading depends on (schemas, epochs, a new snapshot). That is
+rare, so it is read at once and, if need be, once more. To ask before each reading would read every
+window twice.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def read_window(
     schemas: Schemas,
     ranges: WindowRanges,
 ) -> Window:
-    """Read a window and settle its batches; its rows are held while the window is referenced.
+    """Read a window and cut its batches; its rows stay checkpointed while the window is referenced.
 
-    What was written with a schema that was not known yet is read again where it is needed. Of a
-    window that ends in the middle of a new snapshot all that is there is read instead of ``reach``.
+    Records with a schema that was not known yet are read again where that matters. If a window ends
+    in the middle of a new snapshot, everything available is read instead of ``ranges``.
     """
     if not schemas.readable:
         schemas.learn(_edges(source, ranges))
@@ -79,10 +79,10 @@ def read_window(
 def learned(
     schemas: Schemas, tags: Collection[bytes], source: Source, ranges: WindowRanges
 ) -> bool:
-    """Learn the schemas with these names; tell whether anything was new.
+    """Learn the schemas with these tags; return whether any was new.
 
     Most windows have one schema per table, or an old and a new one: their first and last records
-    tell of all of them.
+    show all of them.
     """
     new = schemas.lacks(tags) and schemas.learn(_edges(source, ranges))
     if schemas.lacks(tags):
@@ -91,6 +91,6 @@ def learned(
 
 
 def _edges(source: Source, ranges: WindowRanges) -> DataFrame:
-    # Two readings: a source gives one range of a partition at a time.
+    # Two reads: a source takes one range of a partition at a time.
     first, last = ranges.edges
     return source.read(first).unionByName(source.read(last))

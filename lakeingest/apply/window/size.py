@@ -1,22 +1,22 @@
-"""How large the next window is: bounded in records, bytes and ENDs, whatever waits.
+"""Decide how large the next window is: bounded in records, bytes and ENDs, whatever waits.
 
-A window grows only where it has to. Where a transaction is in the way that is larger than a window,
-the partitions that were not read past it are read farther by what its END counts; the others, and
-the transaction topic, stay as they are: a backlog of 100 million rows is not read because one
+A window grows only where it has to. If a transaction is larger than a window, the partitions that
+were not read past it are read further, by the rows that its END counts. The other partitions and
+the transaction topic stay as they are: a backlog of 100 million rows is not read because one
 transaction has a million. Rejected, because it did that: all of the window four times as large.
-That is left for what no END is known of, such as the initial snapshot, which is one window.
+That remains for what no END is known of, such as the initial snapshot, which is one window.
 
-And for a transaction that lacks rows though every partition was read past it: there the bound does
-not hold, and the backlog is one window before the run stops. To stop earlier would be wrong: a
-connector that was killed sends rows again far behind, and the new snapshot that is the way out of a
-lost row lies behind all that waits.
+It remains, too, for a transaction that lacks rows although every partition was read past it. There
+the bound does not hold, and the backlog is one window before the run stops. To stop earlier would
+be wrong: a killed connector sends rows again far behind, and the new snapshot that repairs a lost
+row lies behind everything that waits.
 
-ENDs come to the driver, a line each, so their number is what its memory depends on: a window reads
-no more of the transaction topic than its records could need, and keeps to that while it grows. Rows
-stay with the executors, in memory or on disk.
+ENDs come to the driver, a line each, so their number decides how much memory it needs. A window
+reads no more of the transaction topic than its records could need, also while it grows. Rows stay
+with the executors, in memory or on disk.
 
-Bytes of a record are learned from the batches before, by partition; before the first batch from a
-few records, if so many wait that it matters.
+The bytes of a record are learned from the batches before, by partition. Before the first batch they
+are learned from a few records, if so many wait that it matters.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from lakeingest.frame_schemas import Kind
 from lakeingest.source.contract import Source, TopicPartition
 
 SAMPLED_FROM = 50_000
-"""Records of a first window from which their size is looked at before they are read."""
+"""Number of records of a first window from which their size is sampled before it is read."""
 
 _SAMPLE = 50
-"""Records per partition that are looked at."""
+"""Records per partition in a sample."""
 
 _OVERHEAD = 200
-"""Bytes of a record beside its value: key, headers, place."""
+"""Bytes of a record beside its value: key, headers, topic, partition and offset."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """How far the next window reaches.
+    """How far the next window reads.
 
     Attributes:
-        records: Records of data topics that it aims at.
-        octets: Bytes that it aims at.
-        growth: How many times that, and its bytes.
-        ends_growth: How many times the records of the transaction topic.
-        further: Records that are read at least, by partition.
+        records: Target number of records of data topics.
+        octets: Target number of their bytes.
+        growth: Factor on both targets.
+        ends_growth: Factor on the records of the transaction topic.
+        further: Least number of records to read, by partition.
         sizes: Bytes of a record, by partition.
     """
 
@@ -64,12 +64,12 @@ class Span:
 
     @property
     def aimed(self) -> int:
-        """Records of data topics that are aimed at."""
+        """Target number of records of data topics, grown."""
         return self.records * self.growth
 
     @property
     def limits(self) -> Limits:
-        """What bounds a window besides."""
+        """Further bounds of the window."""
         return Limits(
             octets=self.octets * self.growth,
             sizes=self.sizes or {},
@@ -79,7 +79,7 @@ class Span:
         )
 
     def afresh(self, batch_stats: Iterable[BatchStats]) -> Span:
-        """Return the span after a window that gave batches, with what they tell of sizes."""
+        """Return the span after a window that gave batches; their statistics give new sizes."""
         octets: dict[TopicPartition, int] = {}
         rows: dict[TopicPartition, int] = {}
         for stats in batch_stats:
@@ -93,11 +93,11 @@ class Span:
 
         Args:
             window: The window.
-            through: END that the first batch must reach, if there is one.
+            through: END that must close the first batch; None: any END may.
         """
-        needed = behind_the_first(window)
-        if needed and through is None:
-            return replace(self, further={**(self.further or {}), **needed})
+        records = behind_the_first(window)
+        if records and through is None:
+            return replace(self, further={**(self.further or {}), **records})
         rows = bool(window.ranges.cut_short)
         ends = not rows or through is not None
         return replace(
@@ -107,8 +107,8 @@ class Span:
         )
 
     def sampled(self, source: Source, ranges: WindowRanges) -> Span:
-        """Return the span with the sizes of a few records of each range; one job."""
-        found = (
+        """Return the span with the sizes of a few records of each range; runs one job."""
+        samples = (
             source.read([replace(p, end=min(p.end, p.start + _SAMPLE)) for p in ranges.data])
             .groupBy("topic", "partition")
             .agg(F.avg(F.coalesce(F.octet_length("value"), F.lit(0))).alias("octets"))
@@ -116,7 +116,7 @@ class Span:
         )
         sizes = {
             TopicPartition(row["topic"], row["partition"]): row["octets"] + _OVERHEAD
-            for row in found
+            for row in samples
         }
         return replace(self, sizes=sizes)
 
@@ -125,20 +125,20 @@ def behind_the_first(window: Window) -> dict[TopicPartition, int]:
     """Return how many records to read of the partitions not read past the first transaction.
 
     Args:
-        window: It completed nothing.
+        window: A window that completed nothing.
 
     Returns:
-        Empty where no END is known to be in the way, or every partition was read past it.
+        Empty where no END is known to block the window, or every partition was read past it.
     """
     end = window.in_the_way
     if end is None or any(True for _ in window.contents.of(Kind.SNAPSHOT)):
         return {}
-    reached = window.contents.streaming()
-    needed = {}
+    positions = window.contents.streaming()
+    records = {}
     for part in window.ranges.data:
         place = TopicPartition(part.topic, part.partition)
-        if place in window.ranges.cut_short and reached.get(place, "") < end.position:
+        if place in window.ranges.cut_short and positions.get(place, "") < end.position:
             read = part.end - part.start
-            # At least twice as many: rows that came again lie between.
-            needed[place] = read + max(read, end.events)
-    return needed
+            # At least twice as many: redelivered rows lie between.
+            records[place] = read + max(read, end.events)
+    return records

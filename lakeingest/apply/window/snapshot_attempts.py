@@ -53,7 +53,7 @@ class Verdict:
     def streamed_first(self, spans: Iterable[Stretch]) -> bool:
         """Return whether the connector that took ``anew`` streamed before: it took it on demand.
 
-        Where the rows have no ``runId`` that is not known, and the connector counts as started
+        Without a ``runId`` in its rows this is not known; then the connector counts as started
         over.
 
         Args:

@@ -1,6 +1,7 @@
-"""Unreadable records of a window: what they hold back, and what is said of them.
+"""Find the unreadable records of a window, what they block, and the message about them.
 
-A job of its own, which runs only where a window holds such records: a normal window pays nothing.
+This is a job of its own, which runs only where a window holds such records: a normal window pays
+nothing.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ class Unreadable:
 
     Attributes:
         where: The partition.
-        offset: Of the first one.
+        offset: Offset of the first one.
         records: How many there are in the window.
         reached: Highest position of a streamed row before the first one; empty: there is none.
-        kind: Of the first one.
+        kind: Kind of the first one.
         has_op: Whether the first one says which operation it is.
     """
 
@@ -48,19 +49,19 @@ UnreadableRecords = Mapping[TopicPartition, Unreadable]
 
 
 def unreadable_records(
-    changes: DataFrame, found: Contents, released: str, spec: PipelineSpec, *, initial: bool
+    changes: DataFrame, contents: Contents, released: str, spec: PipelineSpec, *, initial: bool
 ) -> UnreadableRecords:
-    """Find the unreadable records that hold a window back, by partition.
+    """Find the unreadable records that block a window, by partition.
 
     Args:
         changes: ``CHANGE`` of a window.
-        found: What is in it.
+        contents: What is in it.
         released: Position below which every transaction was released.
-        spec: Pipeline settings. Where a user's columns order rows, positions do not say what was
-            sent again: each unreadable record holds that is not to be skipped.
+        spec: Pipeline settings. Where a user's columns order rows, positions do not show what was
+            sent again: then each unreadable record blocks unless it is to be skipped.
         initial: Whether the initial snapshot was not released yet.
     """
-    places = sorted({portion.where for portion in found.of(*UNREADABLE)})
+    places = sorted({portion.where for portion in contents.of(*UNREADABLE)})
     if not places:
         return {}
     ours = changes.where(reduce(or_, map(_at, places)))
@@ -69,11 +70,11 @@ def unreadable_records(
         ours = ours.where(~(unreadable & F.concat_ws(":", *_NAME).isin(*spec.skipped)))
     if spec.ordering:
         ours = ours.where(unreadable)
-    held = map(_held, holding(ours, released, initial=initial).collect())
-    return {one.where: one for one in held}
+    blocking = map(_of_partition, holding(ours, released, initial=initial).collect())
+    return {record.where: record for record in blocking}
 
 
-def _held(row: Row) -> Unreadable:
+def _of_partition(row: Row) -> Unreadable:
     first = row["first"]
     return Unreadable(
         TopicPartition(row["topic"], row["partition"]),
@@ -106,15 +107,17 @@ _SEND_AGAIN = (
 )
 
 
-def refused(found: UnreadableRecords, *, whole: bool) -> LakeingestError:
+def refused(unreadable: UnreadableRecords, *, whole: bool) -> LakeingestError:
     """Return the error for the unreadable records of a window that gave no batch.
 
     Args:
-        found: At least one.
+        unreadable: Unreadable records by partition; at least one.
         whole: Whether batches hold whole transactions.
     """
-    first = min(found.values(), key=lambda one: (one.kind != Kind.UNKNOWN, one.where, one.offset))
-    total = sum(one.records for one in found.values())
+    first = min(
+        unreadable.values(), key=lambda one: (one.kind != Kind.UNKNOWN, one.where, one.offset)
+    )
+    total = sum(one.records for one in unreadable.values())
     where = (
         f"The record at offset {first.offset} of '{first.where.topic}' partition "
         f"{first.where.partition}"
@@ -122,22 +125,22 @@ def refused(found: UnreadableRecords, *, whole: bool) -> LakeingestError:
     name = f"{first.where.topic}:{first.where.partition}:{first.offset}"
     again = f"{_SEND_AGAIN} {name}."
     more = f" ({total} such records in all)" if total > 1 else ""
-    held = (
+    rest = (
         "Nothing is published that may lie behind it in the source's log."
         if whole
         else "Of its partition nothing behind it is published."
     )
     if first.kind == Kind.UNKNOWN and not first.has_op:
         return ConfigError(
-            f"{where} is no Debezium event{more}: it has no operation (op). {held} If a transform "
+            f"{where} is no Debezium event{more}: it has no operation (op). {rest} If a transform "
             "unwraps the rows (ExtractNewRecordState), set lakeingest.source.envelope=flattened; "
             "if the topic is not a table's, leave it out in lakeingest.source.topics; if only this "
             f"record is none, list it in lakeingest.source.skip.records as {name}."
         )
     if first.kind == Kind.UNKNOWN:
         return DataError(
-            f"{where} has an operation (op) that is none of c, u, d, r, t and m{more}. {held} "
+            f"{where} has an operation (op) that is none of c, u, d, r, t and m{more}. {rest} "
             f"{again}"
         )
     reasons = _BROKEN if whole else _BROKEN + _UNORDERED
-    return DataError(f"{where} cannot be read{more}: {reasons}. {held} {again}")
+    return DataError(f"{where} cannot be read{more}: {reasons}. {rest} {again}")

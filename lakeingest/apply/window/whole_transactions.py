@@ -1,7 +1,7 @@
-"""Settle which batches of whole transactions a window holds.
+"""Cut a window into batches of whole transactions.
 
-Steps: decode and keep the window; find the boundaries; find the first transaction that is not
-complete, which holds all later ones; cut the complete prefix into batches.
+Steps: decode and checkpoint the window; find the boundaries; find the first incomplete transaction,
+which blocks all later ones; cut the complete prefix into batches.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ MAX_BATCHES = 200
 
 
 class EpochsOpenedError(Exception):
-    """What was read must be read again: its ENDs tell of epochs in which its positions are not."""
+    """The window must be read again: its ENDs open epochs that its positions do not have."""
 
     def __init__(self, epochs: tuple[Epoch, ...]) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class EpochsOpenedError(Exception):
 
 
 class SnapshotAgainError(Exception):
-    """What was read must be read again, up to a new snapshot."""
+    """The window must be read again, up to a new snapshot."""
 
     def __init__(self, found: Sequence[Stretch]) -> None:
         super().__init__()
@@ -77,11 +77,11 @@ def cut_whole_transactions(
     counted: Column,
     bounds: Bounds,
 ) -> Window:
-    """Find boundaries, contents and batches of one reading.
+    """Find boundaries, contents and batches of one window.
 
     Raises:
-        EpochsOpenedError: It was read without knowing its epochs.
-        SnapshotAgainError: A new snapshot is in it, which may be taken.
+        EpochsOpenedError: The window was read without knowing its epochs.
+        SnapshotAgainError: The window has a new snapshot, which the settings accept.
     """
     markers = source.read([ranges.transactions] if ranges.transactions else [])
     metadata = local_checkpoint(plan.window_metadata(markers, spec))
@@ -100,63 +100,71 @@ def cut_whole_transactions(
         batched = plan.in_batches(changes, fresh, cuts, below, snapshot=snapshot)
         return start_in_background(partial(batch_stats, batched, spec.format))
 
-    # Questions are asked before their answers are needed: planning one takes as long as answering.
+    # Start each query before its result is needed: to plan a query takes as long as to run it.
     with in_background(partial(read_end_markers, topic, spec)) as pending_ends:
         changes = local_checkpoint(plan.assigned(decoded, fresh))
         with (
-            in_background(partial(contents, changes, spec.format, below)) as asked,
+            in_background(partial(contents, changes, spec.format, below)) as pending_contents,
             in_background(partial(first_short, changes, fresh, counted)) as pending_short,
         ):
-            seen = pending_ends()
-            all_ends = seen.ends
-            epochs = find_new_epochs(metadata, seen.domains, frontier, spec)
+            end_markers = pending_ends()
+            all_ends = end_markers.ends
+            epochs = find_new_epochs(metadata, end_markers.domains, frontier, spec)
             # The first epoch has the same positions, known or not, unless it is in file order.
-            otherwise = len(epochs) > 1 or any(epoch.in_file_order for epoch in epochs)
-            if epochs != spec.epochs and (otherwise or frontier.end_position):
+            positions_differ = len(epochs) > 1 or any(epoch.in_file_order for epoch in epochs)
+            if epochs != spec.epochs and (positions_differ or frontier.end_position):
                 raise EpochsOpenedError(epochs)
             ends = [end for end in all_ends if end.position > frontier.end_position]
             refuse_disorder(ends, spec)
             ordered = rising(ends)
-            opened = None if _superseded(frontier) else seen.opened
-            passing = first_passing(ordered, opened.offset if opened else None)
-            free = ordered[: ordered.index(passing)] if passing else ordered
+            opened = None if _superseded(frontier) else end_markers.opened
+            later_end = first_passing(ordered, opened.offset if opened else None)
+            unblocked = ordered[: ordered.index(later_end)] if later_end else ordered
             expected_cuts = (
-                _cuts(free, ranges, bounds) if frontier.streaming and ranges.whole else ()
+                _cuts(unblocked, ranges, bounds) if frontier.streaming and ranges.whole else ()
             )
             pending_stats = stats(expected_cuts, snapshot=False)
-            found = asked()
-            changes, found = _counting(changes, found, ranges, frontier, bounds)
+            summaries = pending_contents()
+            changes, summaries = _without_superseded(changes, summaries, ranges, frontier, bounds)
             unreadable = unreadable_records(
-                changes, found, below, spec, initial=not frontier.streaming
+                changes, summaries, below, spec, initial=not frontier.streaming
             )
-            found = replace(found, stopped={w: bad.reached for w, bad in unreadable.items()})
-            read = replace(ranges, cut_short=ranges.cut_short | unreadable.keys())
-            phase = phase_after(found, read, frontier, any_end=bool(all_ends), final=bounds.final)
+            summaries = replace(
+                summaries, stopped={w: bad.reached for w, bad in unreadable.items()}
+            )
+            read_ranges = replace(ranges, cut_short=ranges.cut_short | unreadable.keys())
+            phase = phase_after(
+                summaries, read_ranges, frontier, any_end=bool(all_ends), final=bounds.final
+            )
             incomplete: IncompleteTransaction | None = None
             complete: Sequence[End] = ()
             if phase is not Phase.LOADING and ends:
-                repeated = any(end.begins > 1 for end in ends)
-                if repeated:
+                has_repeats = any(end.begins > 1 for end in ends)
+                if has_repeats:
                     changes = local_checkpoint(plan.sent_once(changes, fresh))
-                halves = first_interrupted(changes, fresh, counted) if repeated else None
-                passed = _passed(found, read)
-                lost = first_without_end(ends, opened, found.first_unended(), boundaries)
-                lacking = (pending_short(), halves, lost)
-                incomplete, complete = complete_prefix(ordered, passed, *lacking)
+                interrupted = first_interrupted(changes, fresh, counted) if has_repeats else None
+                read_position = _read_position(summaries, read_ranges)
+                without_end = first_without_end(ends, opened, summaries.first_unended(), boundaries)
+                candidates = (pending_short(), interrupted, without_end)
+                incomplete, complete = complete_prefix(ordered, read_position, *candidates)
     # A partition's last snapshot rows may arrive after the marker in another one. Nothing counts
-    # them; a whole transaction that was written after them has at least arrived.
+    # them. So require a whole transaction, which was written after them.
     snapshot = phase is Phase.LOADED and (
-        bool(complete) or proven_by_marks(found, read, source.topics)
+        bool(complete) or proven_by_marks(summaries, read_ranges, source.topics)
     )
     loading = phase is not Phase.STREAMING and not snapshot
     cuts = _cuts(complete, ranges, bounds)
-    taken = not ends or (bool(cuts) and cuts[-1].last_offset == ends[-1].offset)
-    read_to = ranges.transactions.end if ranges.transactions and taken and not seen.opened else None
+    all_cut = not ends or (bool(cuts) and cuts[-1].last_offset == ends[-1].offset)
+    read_to = (
+        ranges.transactions.end
+        if ranges.transactions and all_cut and not end_markers.opened
+        else None
+    )
     if snapshot or cuts != expected_cuts:
         pending_stats = stats(cuts, snapshot=snapshot)
     window = Window(
         ranges,
-        found,
+        summaries,
         changes,
         fresh,
         snapshot,
@@ -173,14 +181,14 @@ def cut_whole_transactions(
         epochs,
         ends_read_to=read_to,
         unreadable=unreadable,
-        awaited=awaited(found, ranges, phase) if loading else None,
+        awaited=awaited(summaries, ranges, phase) if loading else None,
         in_the_way=ends[len(complete)] if len(complete) < len(ends) else None,
     )
-    if cuts or snapshot or not (frontier.streaming and found.has_redelivered()):
+    if cuts or snapshot or not (frontier.streaming and summaries.has_redelivered()):
         return window
-    # No END is in it; every row below the frontier is.
-    repeat = Cut(frontier.end_offset + 1, frontier.end_offset, below, 0, 0)
-    return replace(window, redelivered=partial(_with_batch, window, repeat, stats))
+    # This batch has no END. It has every row below the frontier.
+    redelivery = Cut(frontier.end_offset + 1, frontier.end_offset, below, 0, 0)
+    return replace(window, redelivered=partial(_with_batch, window, redelivery, stats))
 
 
 def _with_batch(
@@ -189,42 +197,46 @@ def _with_batch(
     return replace(window, cuts=(batch,), pending_stats=stats((batch,), snapshot=False))
 
 
-def _counting(
-    changes: DataFrame, found: Contents, ranges: WindowRanges, frontier: Frontier, bounds: Bounds
+def _without_superseded(
+    changes: DataFrame,
+    summaries: Contents,
+    ranges: WindowRanges,
+    frontier: Frontier,
+    bounds: Bounds,
 ) -> tuple[DataFrame, Contents]:
     """Leave out the attempts at an initial snapshot that a later one replaces.
 
-    What a later one seems to lack may lie further on, so a window that ends in the middle of a
-    snapshot, of which nothing is released, is not judged.
+    Tables that a later attempt seems to lack may lie further on. So a window that ends in the
+    middle of a snapshot is not judged; nothing of that snapshot is released.
 
     Raises:
-        SnapshotAgainError: A snapshot was taken anew, which may be.
-        DataError: It may not, or nothing tells which attempt counts.
+        SnapshotAgainError: A snapshot was taken anew, and the settings accept it.
+        DataError: The settings do not accept it, or nothing shows which attempt counts.
     """
-    if has_new_snapshot(found, frontier):
+    if has_new_snapshot(summaries, frontier):
         if not bounds.snapshot_again:
             raise refused_snapshot()
         raise SnapshotAgainError(stretches(changes, _is_new(frontier)))
     if frontier.streaming:
-        verdict = Verdict(late_rows(found, frontier))
-    elif read_past(found, ranges):
-        verdict = judged(found)
+        verdict = Verdict(late_rows(summaries, frontier))
+    elif read_past(summaries, ranges):
+        verdict = judged(summaries)
     else:
         verdict = Verdict()
     if verdict.anew is not None:
-        anew = stretches(changes, F.col("incarnation").eqNullSafe(F.lit(verdict.anew.run)))
-        if not verdict.streamed_first(anew):
+        incarnations = stretches(changes, F.col("incarnation").eqNullSafe(F.lit(verdict.anew.run)))
+        if not verdict.streamed_first(incarnations):
             if not bounds.snapshot_again:
                 raise refused_snapshot()
-            raise SnapshotAgainError(anew)
+            raise SnapshotAgainError(incarnations)
     if not verdict.superseded:
-        return changes, found
+        return changes, summaries
     names = [(attempt.run, attempt.place) for attempt in verdict.superseded]
-    return plan.without_attempts(changes, names), found.without(verdict.superseded)
+    return plan.without_attempts(changes, names), summaries.without(verdict.superseded)
 
 
 def _is_new(frontier: Frontier) -> Column:
-    """Condition: a row of a snapshot is of another one than that in the lake."""
+    """Return the condition that a row of a snapshot is of another one than that in the lake."""
     other_run = ~F.col("incarnation").eqNullSafe(F.lit(frontier.snapshot_run))
     if not frontier.committed_ms:
         return other_run
@@ -236,9 +248,9 @@ def _is_new(frontier: Frontier) -> Column:
 
 
 def _superseded(frontier: Frontier) -> bool:
-    """Return whether a BEGIN without END may be of the time before a new snapshot.
+    """Return whether a BEGIN without END may be from before a new snapshot.
 
-    No row says where the snapshot cuts the transaction topic; the ENDs of its epoch do.
+    No row shows where the snapshot cuts the transaction topic; the ENDs of its epoch do.
     """
     return frontier.epoch > 0 and frontier.end_position < after(frontier.epoch, 0)
 
@@ -250,11 +262,11 @@ def _cuts(complete: Sequence[End], ranges: WindowRanges, bounds: Bounds) -> tupl
         return ()
     planned = cut(complete, bounds.batch_events, bounds.batch_transactions, through)
     cuts = tuple(islice(planned, MAX_BATCHES))
-    # Most likely the last one is not full; with what the next window brings it is.
+    # Most likely the last batch is not full. Leave it to the next window, which fills it.
     return cuts if ranges.whole or len(cuts) < 2 else cuts[:-1]
 
 
-def _passed(found: Contents, ranges: WindowRanges) -> str | None:
+def _read_position(summaries: Contents, ranges: WindowRanges) -> str | None:
     """Return the lowest of the highest positions of the partitions that were cut short."""
-    streamed = found.streaming()
+    streamed = summaries.streaming()
     return min((streamed.get(where, "") for where in ranges.cut_short), default=None)

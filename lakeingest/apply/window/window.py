@@ -1,7 +1,7 @@
-"""What one reading of the log holds, and how large it and its batches may be.
+"""Define a window, which is one reading of the log, and the bounds of windows and batches.
 
-The window is kept (memory, then disk) until its batches are applied. How it is settled which
-batches it holds: ``whole_transactions.py``, or ``per_event.py`` where there are no transactions.
+A window stays checkpointed (memory, then disk) until its batches are applied.
+``whole_transactions.py`` cuts it into batches, or ``per_event.py`` where there are no transactions.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ class Window:
     Attributes:
         ranges: The ranges read.
         contents: Summaries of the records.
-        changes: All changes with their transaction's ``end_offset`` (null: pending), held.
-        boundaries: Transactions that are over, held.
+        changes: All changes with their transaction's ``end_offset`` (NULL: pending), checkpointed.
+        boundaries: Transactions that are over, checkpointed.
         snapshot: Whether batch 0, the initial snapshot, is complete in it.
         frontier_position: Position above everything released before the window.
         cuts: Batches of whole transactions, numbered from 1.
-        asked_shares: Gives ``shares``, which may still be on their way.
-        incomplete: The transaction that holds the rest back, if one is known to lack something.
-        waiting: Transactions that are over and stay behind.
-        again: Positions of ENDs that were released before and came again.
+        pending_stats: Returns ``batch_stats``; waits for them if their job still runs.
+        incomplete: The transaction that blocks the rest, if one is known to lack something.
+        waiting: Number of transactions that are over and stay behind.
+        again: Positions of redelivered ENDs, which were released before.
         epochs: Epochs of its transactions and of all before.
-        cut_over: Where a new snapshot follows; the window ends there.
-        redelivered: Gives this window with one batch of its rows below ``frontier_position``; None
-            where it has no such row, or another batch.
+        cut_over: The snapshot cut-over at which the window ends; None: no new snapshot follows.
+        redelivered: Returns this window with one batch of its rows below ``frontier_position``;
+            None where it has no such row, or another batch.
         whole: Whether its batches hold whole transactions; else it is one batch of single events.
-        awaited: What an initial snapshot in it waits for, as a warning; null: for nothing.
+        awaited: What an initial snapshot in it waits for, as a warning; None: it waits for nothing.
         in_the_way: The first END whose transaction is not complete; None: there is none.
-        ends_read_to: Offset behind what was read of the transaction topic; None where a BEGIN
-            waits for its END, or an END for a batch, or nothing was read of it.
-        unreadable: Unreadable records that hold it back; the next window begins at them.
+        ends_read_to: Offset up to which the transaction topic was read; None where a BEGIN waits
+            for its END, or an END for a batch, or nothing was read of it.
+        unreadable: Unreadable records that block it; the next window begins at them.
     """
 
     ranges: WindowRanges
@@ -73,32 +73,32 @@ class Window:
     def is_unfinished(self, through: int | None) -> bool:
         """Return whether a larger window may complete what this one did not.
 
-        Of the transaction topic not more is needed than the END of the first transaction.
+        Of the transaction topic, no more is needed than the END of the first transaction.
 
         Args:
-            through: END that the first batch must reach, if there is one.
+            through: END that must close the first batch, if there is one.
         """
         more_ends = self.ranges.more_ends and (not self.waiting or through is not None)
         return bool(self.ranges.cut_short) or more_ends
 
     @property
     def batch_stats(self) -> Sequence[BatchStats]:
-        """What each batch holds."""
+        """Statistics of each batch."""
         return self.pending_stats()
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """How large windows and batches may be.
+    """Bounds of windows and batches.
 
     Attributes:
         batch_events: ``lakeingest.batch.max.events``.
         batch_transactions: ``lakeingest.commit.max.transactions``.
-        through: END that must close the first batch (see ``cut``); in a window that does not reach
-            it there is no batch.
+        through: END that must close the first batch (see ``cut``); a window that ends before it has
+            no batch.
         final: Whether the source gets no more records.
         snapshot_again: Whether a new initial snapshot replaces what the tables hold.
-        log: What is accepted of the log.
+        log: Deviations of the log that are accepted.
     """
 
     batch_events: int

@@ -20,11 +20,12 @@ from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
+from lakeingest.commit_note import CommitNote
 from lakeingest.engine.delta_log import commits
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import TransientError
 from lakeingest.sink import progress
-from lakeingest.sink.contract import CommitNote, TableState
+from lakeingest.sink.contract import TableState
 
 _APP = "lakeingest:"
 

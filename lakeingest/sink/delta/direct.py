@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from lakeingest.commit_note import CommitNote
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction, available
-from lakeingest.sink.contract import Changeset, CommitNote, TableState
+from lakeingest.sink.contract import Changeset, TableState
 from lakeingest.sink.delta.commit import application, newest_note, rivals_fence
 from lakeingest.sink.delta.rewrite import Rewrite
 from lakeingest.sink.merge_law import SMALL_BYTES, MergeLaw

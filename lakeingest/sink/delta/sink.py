@@ -23,14 +23,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from lakeingest.commit_note import CommitNote, schema_token
 from lakeingest.engine.delta_log import TABLE_PROPERTIES, commits, is_delta_table
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import FencedError
 from lakeingest.folders import LakeFolders
-from lakeingest.frame_schemas import FIRST_OP, LINK, MetadataColumns
+from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.named import all_named, named, quoted
-from lakeingest.sink.contract import Changeset, CommitNote, TableState, schema_token
+from lakeingest.sink.contract import FRAME_ONLY, Changeset, TableState
 from lakeingest.sink.delta.commit import committed, merge_session, newest_note
 from lakeingest.sink.delta.commit import writer as delta_writer
 from lakeingest.sink.delta.direct import DirectCommits
@@ -56,7 +57,6 @@ from lakeingest.sink.schema_change import (
 from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
 from lakeingest.sink.tombstones import buried, buried_matters, without_buried
 
-_INTERNAL = (FIRST_OP, LINK)
 _FENCE_ATTEMPTS = 10
 
 
@@ -252,7 +252,7 @@ class DeltaSink:
 
     def _rows(self, changeset: Changeset) -> DataFrame:
         names = self._names
-        frame = changeset.frame.drop(*_INTERNAL)
+        frame = changeset.frame.drop(*FRAME_ONLY)
         if self._hard:
             frame = frame.where(~F.col(names.deleted))
         if self._null_missing:
@@ -310,7 +310,7 @@ class DeltaSink:
 
     def _schema_change(self, changeset: Changeset, note: CommitNote) -> SchemaChange:
         """Compare the table's schema with the changeset's; see ``schema_change``."""
-        batch = StructType([item for item in changeset.frame.schema if item.name not in _INTERNAL])
+        batch = StructType([item for item in changeset.frame.schema if item.name not in FRAME_ONLY])
         return schema_change(note.collection, self.read(note.collection).schema, batch)
 
     def _rewrite(self, changeset: Changeset, note: CommitNote, change: SchemaChange) -> TableState:

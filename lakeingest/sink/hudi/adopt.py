@@ -18,6 +18,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.commit_note import CommitNote
 from lakeingest.engine.hudi_streamer import (
     is_hashed_consistently,
     newest_checkpoint,
@@ -28,7 +29,7 @@ from lakeingest.engine.hudi_streamer import (
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.frame_schemas import MetadataColumns
-from lakeingest.sink.contract import CommitNote, TableState
+from lakeingest.sink.contract import TableState
 from lakeingest.sink.foreign_files import refuse_tombstones
 from lakeingest.sink.hudi.adopted_table import (
     OPERATION,

@@ -21,13 +21,14 @@ from pathlib import PurePosixPath
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.commit_note import CommitNote
 from lakeingest.engine.commit import Commit
 from lakeingest.engine.hudi_streamer import table_properties, with_positions
 from lakeingest.engine.hudi_table import commits, is_hudi_table, restored_after, rows_of
 from lakeingest.errors import ConfigError, DataError, FencedError, TransientError
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.sink import progress
-from lakeingest.sink.contract import CommitNote, TableState
+from lakeingest.sink.contract import TableState
 from lakeingest.sink.foreign_changes import refuse_foreign_change
 from lakeingest.sink.hudi.adopted_table import adopted_options, decided_by_lsn, refuse_streamed
 from lakeingest.sink.hudi.options import HudiSettings, at_first, commit_options, write_options

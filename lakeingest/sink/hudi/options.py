@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from lakeingest.commit_note import CommitNote
 from lakeingest.engine.hudi_table import METADATA_KEY, METADATA_PREFIX
 from lakeingest.errors import ConfigError
 from lakeingest.frame_schemas import MetadataColumns
-from lakeingest.sink.contract import CommitNote
 from lakeingest.sink.hudi.partition import folder_names, partition_options
 
 

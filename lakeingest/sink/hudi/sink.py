@@ -24,12 +24,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import FloatType, StructType
 
+from lakeingest.commit_note import CommitNote
 from lakeingest.engine.hudi_table import is_hudi_table
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import FencedError
 from lakeingest.folders import LakeFolders
-from lakeingest.frame_schemas import FIRST_OP, LINK, MetadataColumns
-from lakeingest.sink.contract import Changeset, CommitNote, TableState
+from lakeingest.frame_schemas import MetadataColumns
+from lakeingest.sink.contract import FRAME_ONLY, Changeset, TableState
 from lakeingest.sink.foreign_files import refuse_files
 from lakeingest.sink.hudi.adopted_table import refuse_new_log, soft_deletes
 from lakeingest.sink.hudi.commit import HudiTable
@@ -48,7 +49,6 @@ from lakeingest.sink.schema_change import SchemaChange, evolved_schema, schema_c
 from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
 from lakeingest.sink.tombstones import buried, buried_matters, without_buried
 
-_INTERNAL = (FIRST_OP, LINK)
 _FENCE_ATTEMPTS = 10
 
 
@@ -202,7 +202,7 @@ class HudiSink:
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
     ) -> TableState:
         table = self.table(note.collection)
-        payloads = changeset.frame.drop(*_INTERNAL)
+        payloads = changeset.frame.drop(*FRAME_ONLY)
         refuse_names(note.collection, payloads.schema.fieldNames())
         user_options = self._settings.given
         refuse_settings(note.collection, payloads.schema, changeset, user_options)

@@ -30,9 +30,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from lakeingest.commit_note import CommitNote
 from lakeingest.engine.commit import Commit
 from lakeingest.errors import ConfigError
-from lakeingest.sink.contract import CommitNote
 from lakeingest.sink.hudi.unfinished_commits import is_alone
 
 _CLEAN = "hoodie.clean.automatic"

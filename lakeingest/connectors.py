@@ -1,0 +1,55 @@
+"""What connectors differ in, besides how they name and order events: one row each.
+
+Configuration, planning and applying ask these facts here. How a connector's events are read is code
+and stands in ``envelope/``, one file per family. Rejected: a comparison with a connector's name
+where a fact matters; a new connector then has to be added in ten places, and one is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Connector:
+    """Facts about one connector; the defaults are what most connectors do.
+
+    Attributes:
+        name_parts: Number of parts, with dots between them, in the name of a table.
+        counts_rows: Whether END names tables and counts their rows.
+        epochs_by_ends: Whether positions start over when another server takes over, which only the
+            ENDs of transactions show.
+        partial_rows: Whether an update may leave out a column that did not change.
+        ambiguous_nulls: Whether a NULL may stand for an unchanged value: only PostgreSQL stores
+            values out of line (TOAST) and leaves them out of a change.
+        implicit_values: Whether ADD COLUMN NOT NULL without DEFAULT gives old rows the type's zero.
+        streamer_tables: Whether Hudi Streamer has tables of it, with RFC-39's columns.
+        adoptable: Whether tables of Hudi Streamer can be adopted: their rows are in the order of
+            the log. MySQL's are ordered by ``_event_seq``, or by binlog names as text.
+    """
+
+    name_parts: int = 2
+    counts_rows: bool = True
+    epochs_by_ends: bool = False
+    partial_rows: bool = False
+    ambiguous_nulls: bool = False
+    implicit_values: bool = False
+    streamer_tables: bool = False
+    adoptable: bool = False
+
+
+CONNECTORS: Mapping[str, Connector] = MappingProxyType(
+    {
+        "postgresql": Connector(ambiguous_nulls=True, streamer_tables=True, adoptable=True),
+        "mysql": Connector(epochs_by_ends=True, implicit_values=True, streamer_tables=True),
+        "mariadb": Connector(epochs_by_ends=True, implicit_values=True, streamer_tables=True),
+        "sqlserver": Connector(name_parts=3),
+        "oracle": Connector(),
+        "db2": Connector(),
+        "yugabytedb": Connector(partial_rows=True, streamer_tables=True),
+        "yugabytedb-grpc": Connector(partial_rows=True, counts_rows=False),
+    }
+)
+"""By the value of ``lakeingest.source.connector``."""
