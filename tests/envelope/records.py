@@ -115,6 +115,7 @@ def commit_lsn_event(
     """Return an SQL Server or Db2 change event without its row."""
     block = None if commit_lsn is None else {"id": commit_lsn, "total_order": 1}
     placed = {
+        "db": "shop",
         "schema": "dbo",
         "table": "a",
         "commit_lsn": commit_lsn,
