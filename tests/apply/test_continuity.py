@@ -16,7 +16,7 @@ from lakeingest.apply.window.offset_ranges import WindowRanges, plan_window_rang
 from lakeingest.apply.window.progress import frontier_behind
 from lakeingest.apply.window.unreadable_records import Unreadable
 from lakeingest.apply.window.window import Window
-from lakeingest.errors import AccessError, DataError
+from lakeingest.errors import AccessError, ConfigError, DataError
 from lakeingest.ledger.publication import PUBLICATION, Entry, Frontier, Publication
 from lakeingest.plan.window import SNAPSHOT_BATCH
 from lakeingest.source.contract import TopicPartition, Watermarks
@@ -52,7 +52,7 @@ class Log:
         """Nothing to release."""
 
 
-def reach_of(
+def ranges_of(
     changed: Mapping[TopicPartition, Watermarks | None],
     frontier: Frontier = APPLIED,
     rules: LogRules | None = None,
@@ -78,39 +78,39 @@ def test_a_first_reading_behind_the_head_stops(
 ) -> None:
     cut = {A1: Watermarks(5, 7, observed), B0: Watermarks(1, 2, observed)}
     with pytest.raises(DataError) as error:
-        reach_of(cut, Frontier(), transaction_topic=transaction_topic)
+        ranges_of(cut, Frontier(), transaction_topic=transaction_topic)
     text = str(error.value)
     assert "topic 'px.a' (table 'a') at offset 5 (partition 1); topic 'px.b' (table 'b')" in text
     assert "lakeingest.source.missing.head=accept" in text
 
 
 def test_a_first_reading_is_whole_by_its_watermark_whatever_record_comes_first() -> None:
-    assert reach_of({}, Frontier()).accepted == ()
+    assert ranges_of({}, Frontier()).accepted == ()
 
 
 def test_a_partition_that_joins_later_behind_its_head_stops() -> None:
     joined = {TopicPartition("px.c", 0): Watermarks(3, 3)}
     with pytest.raises(DataError, match="topic 'px.c' .table 'c'. at offset 3 .partition 0."):
-        reach_of(joined)
+        ranges_of(joined)
 
 
 def test_a_transaction_topic_without_its_head_stops() -> None:
     with pytest.raises(DataError, match="'px.transaction' .the transaction topic.*ENDs of rows"):
-        reach_of({ENDS: Watermarks(2, 4)}, Frontier())
+        ranges_of({ENDS: Watermarks(2, 4)}, Frontier())
 
 
 def test_what_was_read_before_may_lose_what_was_applied() -> None:
     """An adopted table begins at its checkpoint, which is progress like any other."""
     moved = {ENDS: Watermarks(4, 4), A0: Watermarks(9, 12), B0: Watermarks(2, 2)}
-    ranges = reach_of(moved)
+    ranges = ranges_of(moved)
     assert [(part.topic, part.start, part.end) for part in ranges.data] == [("px.a", 9, 12)]
     with pytest.raises(DataError, match="offset 9 is wanted but is gone: the earliest there is 10"):
-        reach_of({A0: Watermarks(10, 12)})
+        ranges_of({A0: Watermarks(10, 12)})
 
 
 def test_what_retention_removed_cannot_be_gone_on_behind() -> None:
     with pytest.raises(DataError, match="new snapshot of all tables.*another lakeingest.target"):
-        reach_of({A0: Watermarks(10, 12)})
+        ranges_of({A0: Watermarks(10, 12)})
 
 
 class Hidden(Log):
@@ -131,7 +131,7 @@ def test_a_topic_that_may_not_be_described_any_more_is_not_taken_for_a_deleted_o
 
 
 def test_a_missing_head_is_accepted_with_a_warning_and_begins_there() -> None:
-    ranges = reach_of({ENDS: Watermarks(2, 4), A1: Watermarks(5, 7)}, Frontier(), ACCEPTED)
+    ranges = ranges_of({ENDS: Watermarks(2, 4), A1: Watermarks(5, 7)}, Frontier(), ACCEPTED)
     (warning,) = ranges.accepted
     assert "topic 'px.a' (table 'a') at offset 5 (partition 1)" in warning
     assert (ranges.heads, ranges.ends_head) == ({A1: 5}, 2)
@@ -143,20 +143,20 @@ def test_a_missing_head_is_accepted_with_a_warning_and_begins_there() -> None:
 def test_a_head_that_was_accepted_is_not_missing_after_the_publication() -> None:
     """Also where no record follows it: an empty partition, a transaction topic without ENDs."""
     cut = {ENDS: Watermarks(2, 2), A0: Watermarks(3, 9, topic_id="one"), A1: Watermarks(5, 5)}
-    ranges = reach_of(cut, Frontier(), ACCEPTED)
+    ranges = ranges_of(cut, Frontier(), ACCEPTED)
     nothing: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
     window = Window(ranges, Contents(()), nothing, nothing, snapshot=True, frontier_position="")
     published = frontier_after(window, SNAPSHOT_BATCH, Frontier())
     assert published.topic_ids == {"px.a": "one"}
-    assert reach_of(cut, published).nothing
+    assert ranges_of(cut, published).nothing
     alone = frontier_behind(window, Frontier(streaming=True, read_offset=2))
     assert alone.topic_ids == {"px.a": "one"}
-    assert reach_of(cut, alone).nothing
+    assert ranges_of(cut, alone).nothing
 
 
 def test_a_partition_that_begins_with_an_unreadable_record_is_not_read_yet() -> None:
     """Without transactions it is left out of the reading that publishes the others."""
-    ranges = reach_of({A0: None, A1: None}, Frontier(), transaction_topic=None)
+    ranges = ranges_of({A0: None, A1: None}, Frontier(), transaction_topic=None)
     nothing: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
     window = Window(
         replace(ranges, cut_short=frozenset({A0})),
@@ -173,49 +173,51 @@ def test_a_partition_that_begins_with_an_unreadable_record_is_not_read_yet() -> 
 
 
 def test_a_topic_with_another_id_stops_though_its_offsets_fit() -> None:
-    known = reach_of(with_ids(a="one", transaction="t")).topic_ids
+    known = ranges_of(with_ids(a="one", transaction="t")).topic_ids
     assert known == {"px.a": "one", "px.transaction": "t"}
     applied = APPLIED.with_topic_ids(known)
-    assert reach_of(with_ids(a="one", transaction="t"), applied).nothing
+    assert ranges_of(with_ids(a="one", transaction="t"), applied).nothing
     with pytest.raises(DataError, match="id of topic 'px.a' is another.*another lakeingest.target"):
-        reach_of(with_ids(a="two", transaction="t"), applied)
+        ranges_of(with_ids(a="two", transaction="t"), applied)
     with pytest.raises(DataError, match="id of topic 'px.transaction' is another"):
-        reach_of(with_ids(a="one", transaction="u"), applied)
+        ranges_of(with_ids(a="one", transaction="u"), applied)
 
 
 def test_a_copy_with_the_same_offsets_is_accepted_and_its_id_kept() -> None:
     applied = APPLIED.with_topic_ids({"px.a": "one"})
-    ranges = reach_of(with_ids(a="two"), applied, LogRules(NAMES, new_topic_id="accept"))
+    ranges = ranges_of(with_ids(a="two"), applied, LogRules(NAMES, new_topic_id="accept"))
     assert len(ranges.accepted) == 1
     assert applied.with_topic_ids(ranges.topic_ids).topic_ids == {"px.a": "two"}
 
 
 def test_a_topic_without_an_id_is_compared_by_offsets_alone() -> None:
-    assert reach_of({}, APPLIED.with_topic_ids({"px.a": "one"})).nothing
-    assert reach_of(with_ids(a="one")).nothing, "a lake whose progress is from before ids were kept"
+    assert ranges_of({}, APPLIED.with_topic_ids({"px.a": "one"})).nothing
+    assert ranges_of(with_ids(a="one")).nothing, (
+        "a lake whose progress is from before ids were kept"
+    )
 
 
 def test_a_topic_that_was_never_read_may_be_made_again() -> None:
     unread = replace(APPLIED, offsets={"px.b": {0: 2}}, topic_ids={"px.a": "one"})
-    assert reach_of(with_ids(a="two"), unread).data
+    assert ranges_of(with_ids(a="two"), unread).data
 
 
 def test_a_partition_that_was_read_and_is_gone_stops() -> None:
     grown = replace(APPLIED, offsets={"px.a": {0: 9, 1: 3}, "px.b": {0: 2}})
     with pytest.raises(DataError, match="'px.a' has no partition 1 any more, but offset 3 of it"):
-        reach_of({A1: None}, grown)
+        ranges_of({A1: None}, grown)
 
 
 def test_a_topic_that_was_read_and_is_gone_stops_unless_it_is_not_read_any_more() -> None:
     with pytest.raises(DataError, match="'px.b' .table 'b'. was read before and does not exist"):
-        reach_of({B0: None})
+        ranges_of({B0: None})
     for names in (TopicNames("px", ("px.a",)), TopicNames("px", retired=("px.b",))):
-        assert reach_of({B0: None}, rules=LogRules(names)).nothing
+        assert ranges_of({B0: None}, rules=LogRules(names)).nothing
 
 
 def test_a_recording_may_have_no_record_of_a_partition_that_was_read() -> None:
     grown = replace(APPLIED, offsets={"px.a": {0: 9, 1: 3}, "px.b": {0: 2}})
-    assert reach_of({A0: Watermarks(9, 9, True), A1: None, B0: None}, grown).nothing
+    assert ranges_of({A0: Watermarks(9, 9, True), A1: None, B0: None}, grown).nothing
 
 
 def test_ids_are_kept_with_the_progress_and_older_progress_is_read() -> None:
@@ -229,3 +231,13 @@ def test_ids_are_kept_with_the_progress_and_older_progress_is_read() -> None:
     entry = Entry.from_json(json.dumps(older))
     assert entry is not None
     assert entry.publication.frontier == APPLIED
+
+
+def test_an_offset_of_another_transaction_topic_stops() -> None:
+    begun = replace(APPLIED, topic_ids={"px.a": "A", "px.old": "O"})
+    with pytest.raises(ConfigError, match=r"another transaction topic than 'px.transaction'"):
+        ranges_of(with_ids(a="A", transaction="T"), begun)
+    known = replace(begun, topic_ids={**begun.topic_ids, "px.transaction": "T"})
+    assert ranges_of(with_ids(a="A", transaction="T"), known).nothing
+    # Nothing tells where a source gives no ids.
+    assert ranges_of(with_ids(), begun).nothing

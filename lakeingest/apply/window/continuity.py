@@ -30,7 +30,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakeingest.config.model import SourceConfig
-from lakeingest.errors import DataError
+from lakeingest.errors import ConfigError, DataError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.source.bounds import check_retained, made_again
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
@@ -92,6 +92,7 @@ def continuation(
         rules: What the pipeline accepts.
 
     Raises:
+        ConfigError: The transaction topic is not the one that was read before.
         DataError: A topic or a partition that was read is gone or was made again, records that were
             not applied are gone, or a first reading does not begin at offset 0.
     """
@@ -101,6 +102,7 @@ def continuation(
         else frontier.low(place.topic, place.partition)
         for place in marks
     }
+    _refuse_other_transaction_topic(marks, frontier, transaction_topic)
     warnings = _new_topic_ids(marks, low, frontier, rules)
     _refuse_vanished(marks, frontier, rules)
     next_offsets = [
@@ -123,6 +125,25 @@ def continuation(
     topics_read = {p.topic for p in marks if low[p] is not None or starts[p] < marks[p].high}
     ids = {p.topic: m.topic_id for p, m in marks.items() if p.topic in topics_read and m.topic_id}
     return Continuation(starts, heads, ids, tuple(warnings))
+
+
+def _refuse_other_transaction_topic(
+    marks: Mapping[TopicPartition, Watermarks], frontier: Frontier, transaction_topic: str | None
+) -> None:
+    """Stop where the lake's place in the transaction topic is one in a topic of another name.
+
+    Sources that give no topic ids cannot show it.
+    """
+    has_ids = any(b.topic_id for p, b in marks.items() if p.topic == transaction_topic)
+    is_other = frontier.topic_ids and transaction_topic not in frontier.topic_ids
+    if has_ids and is_other and frontier.low_end is not None:
+        message = (
+            f"The lake was begun with another transaction topic than '{transaction_topic}': its "
+            f"offset {frontier.low_end} means nothing here. Set lakeingest.source.topic.prefix "
+            "and lakeingest.transaction.topic as they were, or load the lake anew (another "
+            "lakeingest.target.path)."
+        )
+        raise ConfigError(message)
 
 
 def _new_topic_ids(
