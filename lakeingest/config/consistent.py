@@ -106,8 +106,8 @@ def _adoption(config: PipelineConfig) -> Iterator[str]:
     unread = [name for name in adopted if not config.source.selects(name)]
     if unread:
         yield (
-            f"{setting}: no topic of {', '.join(unread)} is read, so it could not be gone on with. "
-            "Correct the name, lakeingest.source.topic.prefix or lakeingest.source.topics"
+            f"{setting}: no topic of {', '.join(unread)} is read, so it would receive no further "
+            "changes. Correct the name, lakeingest.source.topic.prefix or lakeingest.source.topics"
         )
     if not config.deletes_are_hard("hudi"):
         yield (

@@ -214,7 +214,7 @@ def _login(values: dict[str, Value], url_login: str | None, result: RegistrySett
     source, info = values.pop(_SOURCE, None), values.pop(_USER_INFO, None)
     source_name = source.text.upper() if source is not None else None
     if source is not None and source_name not in _SOURCES:
-        result.problems.append(f"{source.key} is none of {', '.join(_SOURCES)}")
+        result.problems.append(f"{source.key} must be one of {', '.join(_SOURCES)}")
     elif source is not None and source_name == "SASL_INHERIT":
         values[_SOURCE] = Value(source.key, "SASL_INHERIT")
     elif source is not None and source_name == "USER_INFO" and info is None:

@@ -74,7 +74,7 @@ BASE_PATH = _means(
 TABLE = _means(hudi_keys.TABLE_NAME, "NAME", "Name of the pipeline.", "--target-table")
 TABLE_TYPE = _means(hudi_keys.TABLE_TYPE, "TYPE", "COPY_ON_WRITE or MERGE_ON_READ.", "--table-type")
 
-_SYNC = "no catalog is told of the table: create it there once, at its path"
+_SYNC = "lakeingest registers the table in no catalog: create it there once, at its path"
 _SERVICES = "compaction and clustering are as the settings hoodie.compact.* and the like say"
 _SHARES = "one run writes its tables side by side, without shares of the cluster"
 _AGAIN = "a service that is away is asked again anyway"

@@ -121,7 +121,7 @@ def owned(
     )
     if note is None and kind == "Hudi":
         message += (
-            " If Hudi Streamer wrote it and it is to be gone on with, set "
+            " If Hudi Streamer wrote it and this pipeline should continue it, set "
             "lakeingest.table.<table>.adopt=hudi-streamer."
         )
     raise ConfigError(message)

@@ -224,8 +224,8 @@ def refuse_settings(config: PipelineConfig, topics: Sequence[str]) -> None:
     unread = [name for name in collections if names.topic(name) not in topics]
     if unread:
         fault = (
-            f"no topic of {', '.join(unread)} is read, so it could not be gone on with. Correct "
-            "the name, lakeingest.source.topic.prefix or lakeingest.source.topics"
+            f"no topic of {', '.join(unread)} is read, so it would receive no further "
+            "changes. Correct the name, lakeingest.source.topic.prefix or lakeingest.source.topics"
         )
     elif others:
         fault = (
