@@ -257,6 +257,38 @@ def interrupted(window: DataFrame, ends: DataFrame, counted: Column) -> DataFram
     return completeness.interrupted(rows, ends, counted)
 
 
+def unresumed(
+    window: DataFrame,
+    ends: DataFrame,
+    counted: Column,
+    metadata: DataFrame,
+    records: DataFrame,
+    spec: PipelineSpec,
+) -> DataFrame:
+    """Find transactions with a repeated BEGIN of which no row was written after the last one.
+
+    Args:
+        window: ``CHANGE``.
+        ends: ``BOUNDARY``.
+        counted: Condition over ``data_collection``.
+        metadata: See ``window_metadata``.
+        records: ``RECORD``, those of the window.
+        spec: Pipeline settings.
+    """
+    key = FAMILIES[spec.connector].transaction_key(F.col("id"))
+    begins = metadata.where(F.col("status") == "BEGIN").select(
+        key.alias("transaction_key"), "offset", "timestamp"
+    )
+    place = ["topic", "partition", "offset"]
+    written = records.select(*place, F.col("timestamp").alias("written_at"))
+    repeated = ends.where(F.col("begins") > 1).select("end_offset")
+    rows = completeness.transactional(assigned(window, ends)).join(
+        F.broadcast(repeated), "end_offset", "left_semi"
+    )
+    counted_rows = rows.withColumn("data_collection", F.col("collection")).where(counted)
+    return completeness.unresumed(counted_rows.join(written, place), ends, counted, begins)
+
+
 def sent_once(window: DataFrame, ends: DataFrame) -> DataFrame:
     """Make one row of the copies that unnamed incarnations sent; see ``completeness``."""
     return completeness.sent_once(assigned(window, ends), ends)

@@ -242,6 +242,48 @@ def interrupted(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> D
     )
 
 
+def unresumed(
+    rows: DataFrame, boundaries: DataFrame, is_counted: Column, begins: DataFrame
+) -> DataFrame:
+    """Find transactions with a repeated BEGIN of which no row was written after the last BEGIN.
+
+    The rows of the incarnation that wrote END are under way then. One that was killed may by chance
+    have as many rows as END counts. Rejected: to compare incarnations; BEGIN and END name none.
+
+    Args:
+        rows: Counted rows of the window with ``end_offset`` and ``written_at``, their Kafka
+            timestamp.
+        boundaries: ``BOUNDARY``.
+        is_counted: Condition over ``data_collection``.
+        begins: ``transaction_key``, ``offset`` and ``timestamp`` (Kafka's) of each BEGIN.
+
+    Returns:
+        Columns as ``shortfalls``.
+    """
+    begun_twice = boundaries.where((F.col("begins") > 1) & ~F.col("implied"))
+    of_transaction = begins.join(
+        F.broadcast(begun_twice.select("transaction_key", "end_offset")), "transaction_key"
+    ).where(F.col("offset") < F.col("end_offset"))
+    last_begin = of_transaction.groupBy("end_offset").agg(
+        F.max_by("timestamp", "offset").alias("begun_at")
+    )
+    written = rows.groupBy("end_offset").agg(F.max("written_at").alias("written_at"))
+    expected = _counts(begun_twice, is_counted).groupBy("end_offset")
+    # No connector starts anew within a second; the clocks of two brokers may differ by less.
+    is_late = F.col("written_at") >= F.col("begun_at") - F.expr("INTERVAL 1 SECOND")
+    return (
+        expected.agg(F.sum("event_count").alias("expected"))
+        .where(F.col("expected") > 0)
+        .join(last_begin, "end_offset")
+        .join(written, "end_offset", "left")
+        .where(~F.coalesce(is_late, F.lit(False)))
+        .withColumn("collection", F.lit(None).cast("string"))
+        .withColumn("found", F.lit(None).cast("bigint"))
+        .withColumn("reason", F.lit(NO_WHOLE_INCARNATION))
+        .select(*_COLUMNS)
+    )
+
+
 def _by_number(rows: DataFrame) -> DataFrame:
     """Number the incarnations of rows that name none; a repeated row is the last one's.
 

@@ -76,10 +76,18 @@ def _compressed_error(first: IncompleteTransaction) -> DataError:
 
 
 def first_interrupted(
-    changes: DataFrame, boundaries: DataFrame, counted: Column
+    changes: DataFrame, boundaries: DataFrame, counted: Column, unresumed: DataFrame
 ) -> IncompleteTransaction | None:
-    """Return the first transaction that ``plan.interrupted`` finds."""
-    return _first(plan.interrupted(changes, boundaries, counted), boundaries)
+    """Return the first transaction that ``plan.interrupted`` or ``plan.unresumed`` finds.
+
+    Args:
+        changes: ``CHANGE`` with ``end_offset``.
+        boundaries: ``BOUNDARY``.
+        counted: Condition over ``data_collection``.
+        unresumed: Result of ``plan.unresumed``.
+    """
+    lacking = plan.interrupted(changes, boundaries, counted).unionByName(unresumed)
+    return _first(lacking, boundaries)
 
 
 def first_without_end(

@@ -140,9 +140,12 @@ def cut_whole_transactions(
             complete: Sequence[End] = ()
             if phase is not Phase.LOADING and ends:
                 has_repeats = any(end.begins > 1 for end in ends)
+                interrupted = None
                 if has_repeats:
+                    records = source.read(ranges.data)
+                    unresumed = plan.unresumed(changes, fresh, counted, metadata, records, spec)
                     changes = local_checkpoint(plan.sent_once(changes, fresh))
-                interrupted = first_interrupted(changes, fresh, counted) if has_repeats else None
+                    interrupted = first_interrupted(changes, fresh, counted, unresumed)
                 read_position = _read_position(summaries, read_ranges)
                 without_end = first_without_end(ends, opened, summaries.first_unended(), boundaries)
                 candidates = (pending_short(), interrupted, without_end)
