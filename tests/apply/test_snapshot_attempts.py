@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lakeingest.apply.window.contents import Attempt, Contents, Portion
@@ -192,6 +194,14 @@ def test_a_later_runs_snapshot_is_a_new_one_whatever_the_clocks_say() -> None:
     applied = Frontier(streaming=True, committed_ms=7, snapshot_run="one", snapshot_place=ONE.place)
     assert has_new_snapshot(Contents((rows(TWO, "a", 5, 9, *WHOLE),)), applied)
     assert not has_new_snapshot(Contents((rows(ONE, "a", 5, 9, "true"),)), applied)
+
+
+def test_late_rows_of_the_snapshot_in_the_lake_are_no_new_one_however_young() -> None:
+    late = Contents((rows(ONE, "a", 5, 9, "true", ms=9),))
+    applied = Frontier(streaming=True, committed_ms=7, snapshot_run="one", snapshot_place=ONE.place)
+    assert not has_new_snapshot(late, applied)
+    unnamed = replace(applied, snapshot_run=None)
+    assert has_new_snapshot(Contents((rows(OLD_ONE, "a", 5, 9, "true", ms=9),)), unnamed)
 
 
 def test_another_snapshot_right_behind_the_one_in_the_lake_is_a_new_one() -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from enum import Enum
 
-from lakeingest.apply.window.contents import Contents
+from lakeingest.apply.window.contents import Attempt, Contents
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import Kind
@@ -147,7 +147,14 @@ def has_new_snapshot(contents: Contents, frontier: Frontier) -> bool:
     if not frontier.streaming:
         return False
     if frontier.committed_ms > 0:
-        newest = max((portion.source_ms for portion in contents.of(Kind.SNAPSHOT)), default=0)
+        # Late rows of the snapshot in the lake may be younger than the first commits behind it.
+        in_lake = Attempt(frontier.snapshot_run, frontier.snapshot_place)
+        others = (
+            portion.source_ms
+            for portion in contents.of(Kind.SNAPSHOT)
+            if frontier.snapshot_run is None or portion.attempt != in_lake
+        )
+        newest = max(others, default=0)
         return newest > frontier.committed_ms or _is_of_a_later_run(contents, frontier)
     return has_another_snapshot(contents, frontier)
 

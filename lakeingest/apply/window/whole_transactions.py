@@ -246,8 +246,10 @@ def _is_new(frontier: Frontier) -> Column:
     later = F.col("source_ms") > frontier.committed_ms
     if not (frontier.snapshot_run and frontier.snapshot_place):
         return later
-    is_named = F.col("incarnation").isNotNull()
-    return later | (is_named & other_run & (plan.snapshot_place() > frontier.snapshot_place))
+    is_named, place = F.col("incarnation").isNotNull(), plan.snapshot_place()
+    in_lake = ~other_run & place.eqNullSafe(F.lit(frontier.snapshot_place))
+    of_a_later_run = is_named & other_run & (place > frontier.snapshot_place)
+    return (later & ~in_lake) | of_a_later_run
 
 
 def _superseded(frontier: Frontier) -> bool:
