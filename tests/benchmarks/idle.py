@@ -65,7 +65,7 @@ def checkpoint(spark: SparkSession, path: Path) -> None:
     """Write a checkpoint of a table's newest version."""
     jvm, log = java_log(spark, str(path))
     nothing = jvm.scala.Option.empty()
-    log.checkpoint(log.update(False, nothing, nothing))
+    log.checkpoint(log.update(False, nothing, nothing), nothing)
 
 
 def grow_old(spark: SparkSession, lake: Path, runs: int) -> None:
