@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
+from lakeingest.envelope.headers import RUN_HEADER
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.reader import open_lake
 from tests.faults.lost_publication import CrashError, lose_a_publication
@@ -215,7 +216,8 @@ def test_a_snapshot_that_was_taken_again_is_refused(fed: Pipeline) -> None:
 
     def taken_again(found: list[Line]) -> list[Line]:
         later = partial(LATER.sub, r"\g<1>2000000000000")
-        return appended(found, ({**line, "v": later(line["v"])} for line in found[:3]))
+        run = [[RUN_HEADER, "of-another-start"]]
+        return appended(found, ({**line, "v": later(line["v"]), "h": run} for line in found[:3]))
 
     with pytest.raises(DataError, match="a new initial snapshot"):
         fed.ingest(fed.altered(customers=taken_again))
