@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.window import whole_transactions
+from lakeingest.apply.window import decide
 from lakeingest.apply.window.end_markers import SeenEnd, rising
 from lakeingest.errors import DataError
 from lakeingest.position import after
@@ -70,7 +70,7 @@ def test_a_log_that_starts_over_within_what_was_not_read_yet_stops_the_run(
 def test_unguarded_the_older_row_would_be_published(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whole_transactions, "rising", lambda ends: ends)
+    monkeypatch.setattr(decide, "rising", lambda ends: ends)
     log, lake = WrittenLog(tmp_path / "log", "mysql"), tmp_path / "lake"
     for v, number in enumerate([500, 1_000_001, 501]):
         commit(log, number, v)

@@ -26,7 +26,7 @@ from lakeingest.apply.batch.publish import Publisher
 from lakeingest.apply.batch.writer import BatchWriter
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.summary import BatchSummary
-from lakeingest.apply.window import whole_transactions as settling
+from lakeingest.apply.window import decide
 from lakeingest.apply.window.end_markers import SeenEnd
 from lakeingest.apply.window.incomplete_transaction import IncompleteTransaction
 from lakeingest.apply.window.window import Window
@@ -61,7 +61,7 @@ def trust_ends(patch: pytest.MonkeyPatch) -> None:
     ) -> tuple[None, list[SeenEnd]]:
         return None, list(ends)
 
-    patch.setattr(settling, "complete_prefix", everything)
+    patch.setattr(decide, "complete_prefix", everything)
 
 
 def publish_first(patch: pytest.MonkeyPatch) -> None:

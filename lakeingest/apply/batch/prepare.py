@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.batch.changeset import folds_undecoded, rows_pass
+from lakeingest.apply.batch.changeset import TablePart, folds_undecoded, rows_pass
 from lakeingest.apply.batch.latest_per_key import LatestPerKey, latest
 from lakeingest.apply.batch_stats import BatchStats, may_move_without_header
 from lakeingest.apply.lake import LakeState
@@ -25,33 +25,11 @@ from lakeingest.apply.window.snapshot_attempts import swept_below
 from lakeingest.apply.window.window import Window
 from lakeingest.commit_note import CommitNote
 from lakeingest.payload.deferred_key_order import with_moves
-from lakeingest.plan.spec import TableSpec
 from lakeingest.plan.table import keys_passed
 from lakeingest.plan.window import SNAPSHOT_BATCH, of_batch
 from lakeingest.position.epochs import snapshot_floor
 from lakeingest.sink.contract import TableState
 from lakeingest.source.contract import TopicPartition
-
-
-@dataclass(frozen=True)
-class TablePart:
-    """One table's part of a batch.
-
-    Attributes:
-        table: Columns and key of the table.
-        batch_stats: Summaries of its changes.
-        changes: Its changes in the batch.
-        floor: Position of its newest truncate so far; empty: none.
-        undecoded: Whether its changes fold to the latest per key without decoding a row.
-        foreseen: Whether the table's columns after the batch are known before it is written.
-    """
-
-    table: TableSpec
-    batch_stats: tuple[BatchStats, ...]
-    changes: DataFrame
-    floor: str
-    undecoded: bool
-    foreseen: bool
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql.types import StructType
 
@@ -45,54 +45,77 @@ The second argument says whether the fields come in cells (``decode/cell.py``).
 """
 
 
+@dataclass(frozen=True)
+class TableSettings:
+    """What the configuration says about a table.
+
+    Attributes:
+        collection: The source table.
+        ddl: Declared schema, if any.
+        key: Declared key columns; empty: the record key's fields.
+        policies: Policy for each kind of schema change.
+        keyless: What identifies a row of a table without a key; None: such a table is refused.
+        too_large: Policy for the table's decimals that are too large; None: the pipeline's.
+    """
+
+    collection: str
+    ddl: StructType | None = None
+    key: tuple[str, ...] = ()
+    policies: Policies = field(default_factory=lambda: DEFAULTS)
+    keyless: Keyless | None = None
+    too_large: str | None = None
+
+
+@dataclass(frozen=True)
+class TableBefore:
+    """What is known of a table before a batch; of a new table nothing is.
+
+    Attributes:
+        lake: Schema of the target table, if it exists.
+        source: Schema of the source's table after the last batch; None: unknown.
+        partition: Columns that the lake's table is partitioned by.
+    """
+
+    lake: StructType | None = None
+    source: SourceSchema | None = None
+    partition: tuple[str, ...] = ()
+
+
 def table_spec(
-    collection: str,
+    settings: TableSettings,
+    before: TableBefore,
     batch_stats: Sequence[BatchStats],
-    ddl: StructType | None,
-    key: Sequence[str],
-    lake: StructType | None,
     spec: PipelineSpec,
     infer: Infer,
     warn: Callable[[str], None],
-    *,
-    before: SourceSchema | None = None,
-    policies: Policies = DEFAULTS,
-    partition: Sequence[str] = (),
-    keyless: Keyless | None = None,
-    too_large: str | None = None,
 ) -> TableSpec:
-    """Resolve columns and key of ``collection`` for one batch.
+    """Resolve columns and key of a table for one batch.
 
     Args:
-        collection: The source table.
+        settings: What the configuration says about it.
+        before: What is known of it.
         batch_stats: Batch statistics of the table.
-        ddl: Declared schema, if any.
-        key: Declared key columns; empty: the record key's fields.
-        lake: Schema of the target table, if it exists.
         spec: Pipeline settings.
         infer: Infers the types of fields that no schema gives; runs a job.
         warn: Takes a warning for the user.
-        before: Schema of the source's table after the last batch; None: unknown.
-        policies: Policy for each kind of schema change.
-        partition: Columns that the lake's table is partitioned by.
-        keyless: What identifies a row of a table without a key; None: such a table is refused.
-        too_large: Policy for the table's decimals that are too large; None: the pipeline's.
 
     Raises:
         ConfigError: There is no key, a key column does not exist, a column has a reserved name, or
             cells cannot be read.
         DataError: The schema changed in a way that the settings do not allow.
     """
-    shown = spec.format.shown(_samples(batch_stats, too_large))
+    collection, ddl = settings.collection, settings.ddl
+    shown = spec.format.shown(_samples(batch_stats, settings.too_large))
     refuse_cells(collection, shown, spec.connector)
-    stored = _lake_columns(lake, spec)
+    stored = _lake_columns(before.lake, spec)
     declared_columns = (
         _declared_columns(collection, ddl, shown.columns, spec) if ddl is not None else ()
     )
-    lake_types = None if lake is None else {column.name: column.type.spark for column in stored}
-    evolution = Evolution(
-        collection, lake_types, before, policies, {column.name for column in declared_columns}
+    lake_types = (
+        None if before.lake is None else {column.name: column.type.spark for column in stored}
     )
+    declared_names = {column.name for column in declared_columns}
+    evolution = Evolution(collection, lake_types, before.source, settings.policies, declared_names)
     other_columns = shown.columns
     if not other_columns:
         names = {column.name for column in (*declared_columns, *stored)}
@@ -103,10 +126,11 @@ def table_spec(
     columns = (*declared_columns, *_missing_columns(other_columns, declared_columns))
     # Add the lake's columns that the source does not send, or no longer sends.
     columns = (*columns, *_missing_columns(stored, columns))
+    key, keyless = settings.key, settings.keyless
     own_key = set(key) & set(spec.names.keyless)
     if keyless is None or shown.key or (key and not own_key):
         keyless = None
-        key_columns = tuple(key) or shown.key
+        key_columns = key or shown.key
     else:
         by_place = keyless is Keyless.APPEND
         key_columns = (spec.names.row_place if by_place else spec.names.row_key,)
@@ -126,7 +150,14 @@ def table_spec(
     if not (in_value or key):
         _refuse_changed_key(collection, key_columns, shown.keys)
     source_columns = _newest_columns(shown, columns)
-    present = presence(shown, columns, lake_types, before, {*key_columns, *partition}, _zero(spec))
+    present = presence(
+        shown,
+        columns,
+        lake_types,
+        before.source,
+        {*key_columns, *before.partition},
+        _zero(spec),
+    )
     evolution.judge(source_columns, present, warn, described=bool(shown.versions))
     columns = evolution.columns(columns, present.left_out)
     _refuse_alike(collection, {*(lake_types or ()), *(column.name for column in columns)})

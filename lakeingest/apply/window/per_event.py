@@ -48,7 +48,7 @@ from lakeingest.apply.window.unreadable_records import (
     refused,
     unreadable_records,
 )
-from lakeingest.apply.window.window import Bounds, Window
+from lakeingest.apply.window.window import Bounds, PipelineLog, Window
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import MOVES_ON, Kind
@@ -63,20 +63,21 @@ _CLOSELY = 8
 
 
 def cut_events(
-    source: Source,
-    ranges: WindowRanges,
-    frontier: Frontier,
-    spec: PipelineSpec,
-    bounds: Bounds,
-    schemas: Schemas,
+    log: PipelineLog, ranges: WindowRanges, frontier: Frontier, bounds: Bounds
 ) -> Window:
     """Make one batch of a window.
+
+    Args:
+        log: The log.
+        ranges: What to read of it.
+        frontier: Up to where everything is applied.
+        bounds: The END, if there is one, that must close the batch: its number.
 
     Raises:
         DataError: A new snapshot; or (when the batch statistics are read) a key change whose
             omitted values cannot be known, or a null record without its delete.
     """
-    spec = replace(spec, epochs=())
+    source, spec = log.source, replace(log.spec, epochs=())
     number = max(frontier.end_offset + 1, bounds.through or 0)
     waiting = 0
     unreadable: UnreadableRecords = {}
@@ -113,7 +114,7 @@ def cut_events(
     batched = plan.in_batches(changes, no_boundaries, cuts, "", snapshot=False)
 
     def check() -> Sequence[BatchStats]:
-        predecessors = partial(_closely_before, source, spec, schemas)
+        predecessors = partial(_closely_before, source, spec, log.schemas)
         refuse_lone_null_records(changes, summaries, _read_before(frontier), predecessors)
         return _checked_stats(batch_stats(batched, spec.format), ranges, frontier, spec)
 
