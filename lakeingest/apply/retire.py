@@ -21,7 +21,7 @@ from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, st
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import (
     LakeState,
-    handed_over,
+    release_on_exit,
     same_progress,
     take_over,
     with_every_table,
@@ -160,7 +160,7 @@ def _publish(
         )
         state = replace(with_others, head=head)
     published_state: LakeState | None = state
-    with handed_over(ledger, lambda: published_state):
+    with release_on_exit(ledger, lambda: published_state):
         _refuse_interrupted(state, name)
         claimed = take_over(ledger, sink, state)
         published_state = claimed

@@ -27,8 +27,8 @@ from lakeingest.apply.factory import (
     storage_of,
 )
 from lakeingest.apply.failpoints import failpoint
-from lakeingest.apply.failure import understood
-from lakeingest.apply.lake import LakeState, handed_over, read_lake, same_progress, take_over
+from lakeingest.apply.failure import classify_failure
+from lakeingest.apply.lake import LakeState, read_lake, release_on_exit, same_progress, take_over
 from lakeingest.apply.next_publication import clock_ms
 from lakeingest.apply.order_guard import refuse_another_order
 from lakeingest.apply.parallel import in_background
@@ -48,7 +48,7 @@ from lakeingest.apply.unmatched_tables import refuse_left_out, without_topic
 from lakeingest.apply.window.continuity import log_rules
 from lakeingest.apply.window.prefetch import WindowReader
 from lakeingest.apply.window.progress import frontier_behind, is_due, progress_alone
-from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, opening
+from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, open_epoch
 from lakeingest.apply.window.window import Bounds, Window
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.own_session import AS_THEY_ARE, own_session, without_inferred_filters
@@ -134,11 +134,11 @@ class PipelineRun:
             self._warnings.add(text)
         refuse_another_order(state.head, self._spec)
         attempts = Attempts(
-            partial(understood, source=self._source, roots=storage_of(self._config)),
+            partial(classify_failure, source=self._source, roots=storage_of(self._config)),
             self._warnings.add,
             reached=state.head.batch > 0,
         )
-        with handed_over(self._ledger, lambda: self._published_state):
+        with release_on_exit(self._ledger, lambda: self._published_state):
             while True:
                 window_began = time.monotonic()
                 batches_left = None if max_batches is None else max_batches - self._tally.batches
@@ -289,7 +289,7 @@ class PipelineRun:
 
     def _open_epoch(self, cut_over: SnapshotCutOver, state: LakeState) -> LakeState:
         """Go on behind a snapshot cut-over; the snapshot has what was not applied before it."""
-        return self._publish_alone(partial(opening, cut=cut_over, run=self._run), state)
+        return self._publish_alone(partial(open_epoch, cut=cut_over, run=self._run), state)
 
     def _publish_alone(
         self, publication_after: Callable[[Publication], Publication], state: LakeState

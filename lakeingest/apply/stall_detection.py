@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from lakeingest.apply.window.contents import Contents, Portion
 from lakeingest.apply.window.incomplete_transaction import NO_END, IncompleteTransaction
-from lakeingest.apply.window.unreadable_records import refused
+from lakeingest.apply.window.unreadable_records import unreadable_error
 from lakeingest.apply.window.window import Window
 from lakeingest.config.keys import nearest
 from lakeingest.errors import DataError
@@ -68,7 +68,7 @@ def refuse_stall(
         ConfigError: A record is no Debezium event.
     """
     if window.unreadable:
-        raise refused(window.unreadable, whole=window.whole)
+        raise unreadable_error(window.unreadable, whole=window.whole)
     incomplete = window.incomplete
     if incomplete is not None and incomplete.reason == SHARED_PLACE:
         # More rows are of no use: these have no order.

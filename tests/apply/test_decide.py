@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakeingest.apply.window.contents import Attempt, Contents, Portion, Unended
+from lakeingest.apply.window.contents import Attempt, Contents, Portion, RowWithoutEnd
 from lakeingest.apply.window.decide import (
     MAX_BATCHES,
     Release,
@@ -16,7 +16,7 @@ from lakeingest.apply.window.decide import (
     likely_cuts,
     replan,
 )
-from lakeingest.apply.window.end_markers import Opened, SeenEnd
+from lakeingest.apply.window.end_markers import EndMarker, OpenTransaction
 from lakeingest.apply.window.facts import WindowFacts
 from lakeingest.apply.window.incomplete_transaction import NO_END, IncompleteTransaction
 from lakeingest.apply.window.offset_ranges import WindowRanges
@@ -40,10 +40,10 @@ BOUNDS = Bounds(batch_events=10, batch_transactions=None)
 LACKS_A_ROW = IncompleteTransaction(5, "a row is missing", "public.a", expected=2, found=1)
 
 
-def end(offset: int, commit: int | None = None, begins: int = 1, events: int = 4) -> SeenEnd:
+def end(offset: int, commit: int | None = None, begins: int = 1, events: int = 4) -> EndMarker:
     """Return an END; its transaction begins right before it."""
     number = offset if commit is None else commit
-    return SeenEnd(offset, events, after(0, number), offset - 1, begins)
+    return EndMarker(offset, events, after(0, number), offset - 1, begins)
 
 
 def portion(where: TopicPartition, kind: str, position: int, *marks: str) -> Portion:
@@ -51,7 +51,7 @@ def portion(where: TopicPartition, kind: str, position: int, *marks: str) -> Por
     return Portion(where, name, kind, 5, 0, after(0, position), 0, frozenset(marks))
 
 
-def facts(*ends: SeenEnd) -> WindowFacts:
+def facts(*ends: EndMarker) -> WindowFacts:
     return WindowFacts(READ_TO_THE_END, ends)
 
 
@@ -120,20 +120,20 @@ def test_an_unreadable_record_blocks_as_the_end_of_its_partition_does() -> None:
 
 
 def test_a_later_transaction_does_not_pass_one_that_has_begun_and_not_ended() -> None:
-    decision = release(replace(THREE, opened=Opened(4, "tx")))
+    decision = release(replace(THREE, opened=OpenTransaction(4, "tx")))
     assert released(decision) == [(3, 3)]
     assert decision.incomplete == IncompleteTransaction(5, NO_END, "tx")
 
 
 def test_a_begin_from_before_a_new_snapshot_holds_nobody_back() -> None:
-    ends = [SeenEnd(offset, 4, after(1, offset), offset - 1, 1) for offset in (3, 5)]
-    window = WindowFacts(READ_TO_THE_END, ends, Opened(2, "tx of the old epoch"))
+    ends = [EndMarker(offset, 4, after(1, offset), offset - 1, 1) for offset in (3, 5)]
+    window = WindowFacts(READ_TO_THE_END, ends, OpenTransaction(2, "tx of the old epoch"))
     opened = Frontier(end_position=after(0, 50), epoch=1, streaming=True)
     assert released(release(window, opened)) == [(3, 5)]
 
 
 def test_a_later_transaction_does_not_pass_a_row_without_end() -> None:
-    row = Unended(after(0, 4), "tx")
+    row = RowWithoutEnd(after(0, 4), "tx")
     contents = Contents((replace(portion(A, Kind.ROW, 9), unended=row),))
     decision = release(replace(THREE, contents=contents))
     assert released(decision) == [(3, 3)]
@@ -141,13 +141,13 @@ def test_a_later_transaction_does_not_pass_a_row_without_end() -> None:
 
 
 def test_the_newest_row_may_wait_for_its_end() -> None:
-    row = Unended(after(0, 8), "tx")
+    row = RowWithoutEnd(after(0, 8), "tx")
     contents = Contents((replace(portion(A, Kind.ROW, 9), unended=row),))
     assert release(replace(THREE, contents=contents)).incomplete is None
 
 
 def test_an_end_that_overtakes_an_earlier_begun_transaction_waits_for_it() -> None:
-    late = SeenEnd(7, 4, after(0, 4), begun=2, begins=1)
+    late = EndMarker(7, 4, after(0, 4), begun=2, begins=1)
     decision = release(facts(end(3), end(5), late))
     assert decision.incomplete == IncompleteTransaction(5, NO_END, named_by=7)
     assert released(decision) == [(3, 3)]
@@ -238,7 +238,7 @@ def test_a_window_is_read_again_where_its_epochs_change_positions(
 
 def test_the_likely_batches_are_those_that_are_released_where_nothing_is_missing() -> None:
     assert likely_cuts(THREE, STREAMING, BOUNDS) == release(THREE).cuts
-    opened = replace(THREE, opened=Opened(4, "tx"))
+    opened = replace(THREE, opened=OpenTransaction(4, "tx"))
     assert likely_cuts(opened, STREAMING, BOUNDS) == release(opened).cuts
 
 

@@ -93,7 +93,7 @@ def test_without_epochs_the_new_server_would_look_older(
 ) -> None:
     monkeypatch.setattr(gather, "find_new_epochs", lambda _, __, ___, spec: spec.epochs)
     # Else it would look as if the log had started over.
-    monkeypatch.setattr(decide, "rising", lambda ends: ends)
+    monkeypatch.setattr(decide, "ascending_prefix", lambda ends: ends)
     commit(log, f"{B}:3", (1, 3))
     log.ingest(spark, lake)
     assert table(spark, lake, TABLE)[1] == 100

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.spark_errors import explained
+from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.json_rows import JsonRows
 from lakeingest.decode.logical import PRIMITIVES, SEMANTIC, LogicalType, array, decimal
@@ -41,7 +41,7 @@ REFUSED: dict[str, tuple[LogicalType, Any, str]] = {
 def read(spark: SparkSession, name: str, kind: LogicalType, wire: Any) -> str:
     frame = spark.createDataFrame([(event({name: wire}).encode(),)], "value binary")
     rows = with_row(frame, [SourceColumn(name, kind)], Encodings(), JsonRows(), masked=False)
-    with pytest.raises(DataError) as raised, explained(TABLE):
+    with pytest.raises(DataError) as raised, spark_errors_of(TABLE):
         rows.collect()
     return str(raised.value)
 

@@ -18,10 +18,10 @@ from lakeingest.apply.batch.latest_per_key import LatestPerKey, latest
 from lakeingest.apply.batch_stats import BatchStats, may_move_without_header
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.parallel import in_parallel
-from lakeingest.apply.spark_errors import explained
+from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.apply.table.catalog import TableBook
 from lakeingest.apply.window.contents import Contents
-from lakeingest.apply.window.snapshot_attempts import swept_below
+from lakeingest.apply.window.snapshot_attempts import superseded_below
 from lakeingest.apply.window.window import Window
 from lakeingest.commit_note import CommitNote
 from lakeingest.payload.deferred_key_order import with_moves
@@ -105,12 +105,12 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
     )
 
     def part(collection: str) -> TablePart:
-        with explained(collection):
+        with spark_errors_of(collection):
             return _part(changes, collection, by_table[collection], state, book, window.whole)
 
     parts = tuple(in_parallel(part, collections))
     undecoded = [part.table.collection for part in parts if part.undecoded]
-    with explained(", ".join(undecoded)):
+    with spark_errors_of(", ".join(undecoded)):
         latest_changes = latest(changes, undecoded)
     return PreparedBatch(index, own_stats, parts, latest_changes)
 
@@ -142,7 +142,7 @@ def _truncates_of_unpublished(
         for name, table in state.tables.items()
         if name not in state.head.tables and not table.note.adopted_at and book.is_read(name)
     )
-    floors = {name: swept_below(contents, name, note.high) for name, note in unpublished}
+    floors = {name: superseded_below(contents, name, note.high) for name, note in unpublished}
     return tuple(
         BatchStats(index, nowhere, name, 0, 0, "", "", floor)
         for name, floor in floors.items()
@@ -162,7 +162,7 @@ def _part(
     own_changes = changes.where(F.col("collection") == collection)
     table = book.spec(collection, batch_stats, own_changes, previous)
     if table.doubtful(book.encodings(collection)):
-        batch_stats = [stats.doubted() for stats in batch_stats]
+        batch_stats = [stats.all_masked() for stats in batch_stats]
     if table.key_in_value and table.keyless is None:
         batch_stats = [stats.any_moved() for stats in batch_stats]
     if whole and table.keyless is None and may_move_without_header(batch_stats):

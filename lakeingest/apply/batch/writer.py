@@ -18,7 +18,7 @@ from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.next_publication import clock_ms
 from lakeingest.apply.parallel import in_parallel, perhaps_in_background
-from lakeingest.apply.spark_errors import explained
+from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.table.catalog import TableBook
 from lakeingest.apply.window.next_frontier import frontier_after
@@ -171,7 +171,7 @@ class BatchWriter:
         collection = part.table.collection
         previous = state.tables.get(collection)
         needs_lookup = not part.undecoded and part.asks_lake
-        with explained(collection):
+        with spark_errors_of(collection):
             payloads, count = changeset(
                 part,
                 self.spec,

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.cell_guard import refuse_cells
-from lakeingest.apply.table.schema_policy import Evolution
+from lakeingest.apply.table.schema_policy import SchemaPolicy
 from lakeingest.connectors import CONNECTORS
 from lakeingest.decode import logical
 from lakeingest.decode.columns import SourceColumn, declared, of_json
@@ -115,7 +115,9 @@ def table_spec(
         None if before.lake is None else {column.name: column.type.spark for column in stored}
     )
     declared_names = {column.name for column in declared_columns}
-    evolution = Evolution(collection, lake_types, before.source, settings.policies, declared_names)
+    evolution = SchemaPolicy(
+        collection, lake_types, before.source, settings.policies, declared_names
+    )
     other_columns = shown.columns
     if not other_columns:
         names = {column.name for column in (*declared_columns, *stored)}

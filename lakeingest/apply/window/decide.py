@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from lakeingest.apply.window.end_markers import Opened, SeenEnd, rising
+from lakeingest.apply.window.end_markers import EndMarker, OpenTransaction, ascending_prefix
 from lakeingest.apply.window.facts import WindowFacts
 from lakeingest.apply.window.incomplete_transaction import (
     IncompleteTransaction,
@@ -23,9 +23,9 @@ from lakeingest.apply.window.incomplete_transaction import (
 from lakeingest.apply.window.initial_snapshot import (
     Phase,
     awaited,
+    new_snapshot_error,
     phase_after,
     proven_by_marks,
-    refused_snapshot,
 )
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import Stretch
@@ -109,7 +109,7 @@ def decide(facts: WindowFacts, frontier: Frontier, bounds: Bounds) -> Resnapshot
     """
     if facts.has_resnapshot:
         if not bounds.snapshot_again:
-            raise refused_snapshot()
+            raise new_snapshot_error()
         return Resnapshot(facts.stretches)
     ends = facts.ends_behind(frontier)
     phase = phase_after(
@@ -147,7 +147,7 @@ def likely_cuts(facts: WindowFacts, frontier: Frontier, bounds: Bounds) -> tuple
     """
     if not (frontier.streaming and facts.ranges.whole) or facts.has_repeats(frontier):
         return ()
-    ordered = rising(facts.ends_behind(frontier))
+    ordered = ascending_prefix(facts.ends_behind(frontier))
     opened = _blocking_begin(facts, frontier)
     later_end = first_passing(ordered, opened.offset if opened else None)
     unblocked = ordered[: ordered.index(later_end)] if later_end else ordered
@@ -156,15 +156,17 @@ def likely_cuts(facts: WindowFacts, frontier: Frontier, bounds: Bounds) -> tuple
 
 def _prefix(
     facts: WindowFacts, frontier: Frontier
-) -> tuple[IncompleteTransaction | None, Sequence[SeenEnd]]:
+) -> tuple[IncompleteTransaction | None, Sequence[EndMarker]]:
     """Return the first incomplete transaction and the ENDs of the complete ones before it."""
     ends, opened = facts.ends_behind(frontier), _blocking_begin(facts, frontier)
     without_end = first_without_end(ends, opened, facts.contents.first_unended())
     lowest = _read_position(facts)
-    return complete_prefix(rising(ends), lowest, facts.short, facts.interrupted, without_end)
+    return complete_prefix(
+        ascending_prefix(ends), lowest, facts.short, facts.interrupted, without_end
+    )
 
 
-def _blocking_begin(facts: WindowFacts, frontier: Frontier) -> Opened | None:
+def _blocking_begin(facts: WindowFacts, frontier: Frontier) -> OpenTransaction | None:
     """Return the first BEGIN without END, unless it may be from before a new snapshot.
 
     No row shows where the snapshot cuts the transaction topic; the ENDs of its epoch do.

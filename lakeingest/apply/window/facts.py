@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from lakeingest.apply.window.contents import Contents
-from lakeingest.apply.window.end_markers import Opened, SeenEnd
+from lakeingest.apply.window.end_markers import EndMarker, OpenTransaction
 from lakeingest.apply.window.incomplete_transaction import IncompleteTransaction
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import Stretch
@@ -36,8 +36,8 @@ class WindowFacts:
     """
 
     ranges: WindowRanges
-    ends: Sequence[SeenEnd]
-    opened: Opened | None = None
+    ends: Sequence[EndMarker]
+    opened: OpenTransaction | None = None
     contents: Contents = field(default_factory=lambda: Contents(()))
     new_snapshot: bool = False
     attempts: Verdict = field(default_factory=Verdict)
@@ -62,6 +62,6 @@ class WindowFacts:
         started_over = self.attempts.anew and not self.attempts.streamed_first(self.stretches)
         return self.new_snapshot or bool(started_over)
 
-    def ends_behind(self, frontier: Frontier) -> list[SeenEnd]:
+    def ends_behind(self, frontier: Frontier) -> list[EndMarker]:
         """Return the ENDs that were not released before."""
         return [end for end in self.ends if end.position > frontier.end_position]

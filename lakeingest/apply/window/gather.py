@@ -24,7 +24,7 @@ from lakeingest.apply.window.incomplete_transaction import first_interrupted, fi
 from lakeingest.apply.window.initial_snapshot import has_new_snapshot, read_past
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import stretches
-from lakeingest.apply.window.snapshot_attempts import Verdict, judged, late_rows
+from lakeingest.apply.window.snapshot_attempts import Verdict, judge_attempts, late_attempts
 from lakeingest.apply.window.unreadable_records import unreadable_records
 from lakeingest.apply.window.window import Bounds, PipelineLog
 from lakeingest.decode.wire import WireFormat
@@ -154,9 +154,9 @@ def _with_contents(
         spans = stretches(frames.changes, _is_new(frontier))
         return replace(facts, contents=summary, new_snapshot=True, stretches=spans), frames
     if frontier.streaming:
-        verdict = Verdict(late_rows(summary, frontier))
+        verdict = Verdict(late_attempts(summary, frontier))
     else:
-        verdict = judged(summary) if read_past(summary, facts.ranges) else Verdict()
+        verdict = judge_attempts(summary) if read_past(summary, facts.ranges) else Verdict()
     spans = []
     if verdict.anew is not None:
         of_run = F.col("incarnation").eqNullSafe(F.lit(verdict.anew.run))

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.window.contents import Unended
-from lakeingest.apply.window.end_markers import Opened, SeenEnd
+from lakeingest.apply.window.contents import RowWithoutEnd
+from lakeingest.apply.window.end_markers import EndMarker, OpenTransaction
 from lakeingest.plan import window as plan
 from lakeingest.transaction.completeness import TOO_FEW_PLACES
 from lakeingest.transaction.cut import first_overtaking, first_passing, read_past
@@ -70,7 +70,7 @@ def first_interrupted(
 
 
 def first_without_end(
-    ends: Sequence[SeenEnd], opened: Opened | None, row: Unended | None
+    ends: Sequence[EndMarker], opened: OpenTransaction | None, row: RowWithoutEnd | None
 ) -> IncompleteTransaction | None:
     """Return the first transaction without END that one of ``ends`` passes; None: there is none.
 
@@ -135,8 +135,8 @@ def with_end_record(
 
 
 def complete_prefix(
-    ends: Sequence[SeenEnd], passed: str | None, *lacking: IncompleteTransaction | None
-) -> tuple[IncompleteTransaction | None, list[SeenEnd]]:
+    ends: Sequence[EndMarker], passed: str | None, *lacking: IncompleteTransaction | None
+) -> tuple[IncompleteTransaction | None, list[EndMarker]]:
     """Return the first incomplete transaction, and the complete ones before it.
 
     The first is None where nothing is known to be missing: some partition was not read past it yet.

@@ -184,7 +184,7 @@ def has_another_snapshot(contents: Contents, frontier: Frontier) -> bool:
     )
 
 
-def refused_snapshot() -> DataError:
+def new_snapshot_error() -> DataError:
     """Return the error where a run may not take a new snapshot as the state of the source."""
     message = (
         "The topics hold a new initial snapshot, taken after the one that is in the lake or after "

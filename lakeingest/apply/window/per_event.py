@@ -36,16 +36,16 @@ from lakeingest.apply.window.contents import Contents, contents
 from lakeingest.apply.window.initial_snapshot import (
     has_another_snapshot,
     has_new_snapshot,
+    new_snapshot_error,
     read_past,
-    refused_snapshot,
 )
 from lakeingest.apply.window.null_records import refuse_lone_null_records
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import stretches
-from lakeingest.apply.window.snapshot_attempts import judged, restarted_snapshot
+from lakeingest.apply.window.snapshot_attempts import judge_attempts, restarted_snapshot
 from lakeingest.apply.window.unreadable_records import (
     UnreadableRecords,
-    refused,
+    unreadable_error,
     unreadable_records,
 )
 from lakeingest.apply.window.window import Bounds, PipelineLog, Window
@@ -94,7 +94,7 @@ def cut_events(
             bad.offset == starts[where] for where, bad in new_unreadable.items()
         ):
             # All before it is published. The other partitions must not go on without this one.
-            raise refused(new_unreadable, whole=False)
+            raise unreadable_error(new_unreadable, whole=False)
         unreadable = {**unreadable, **new_unreadable}
         shortened = _before(
             ranges, {w: bad.offset for w, bad in new_unreadable.items()}, lone_deletes
@@ -106,7 +106,7 @@ def cut_events(
             break
         ranges = shortened
     if has_new_snapshot(summaries, frontier):
-        raise refused_snapshot()
+        raise new_snapshot_error()
     changes, summaries = _last_attempt(changes, summaries, ranges, frontier)
     no_boundaries = plan.window_boundaries(plan.window_metadata(source.read([]), spec), spec)
     events = sum(p.records for p in summaries.of(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
@@ -147,11 +147,11 @@ def _last_attempt(
         return changes, summaries
     if has_another_snapshot(summaries, frontier):
         raise restarted_snapshot()
-    verdict = judged(summaries, read_past=read_past(summaries, ranges))
+    verdict = judge_attempts(summaries, read_past=read_past(summaries, ranges))
     if verdict.anew is not None:
         incarnations = stretches(changes, F.col("incarnation").eqNullSafe(F.lit(verdict.anew.run)))
         if not verdict.streamed_first(incarnations):
-            raise refused_snapshot()
+            raise new_snapshot_error()
     if not verdict.superseded:
         return changes, summaries
     names = [(attempt.run, attempt.place) for attempt in verdict.superseded]

@@ -152,7 +152,7 @@ def cut_over(spans: Sequence[Stretch], ranges: WindowRanges, frontier: Frontier)
     return SnapshotCutOver({**ends, **cuts}, _first_end(spans, cuts, frontier))
 
 
-def opening(head: Publication, cut: SnapshotCutOver, run: str) -> Publication:
+def open_epoch(head: Publication, cut: SnapshotCutOver, run: str) -> Publication:
     """Return the publication that opens the epoch behind a cut-over: it changes no table.
 
     Args:

@@ -66,12 +66,12 @@ def read_window(
             cut_at = cut_over(reading.stretches, ranges, frontier)
             ranges = cut_at.before(ranges)
         else:
-            new = learned(schemas, reading.contents.tags(), log.source, ranges)
+            new = learn_schemas(schemas, reading.contents.tags(), log.source, ranges)
             if not (new and schemas.needed):
                 return replace(reading, cut_over=cut_at)
 
 
-def learned(
+def learn_schemas(
     schemas: Schemas, tags: Collection[bytes], source: Source, ranges: WindowRanges
 ) -> bool:
     """Learn the schemas with these tags; return whether any was new.
