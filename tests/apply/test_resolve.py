@@ -19,7 +19,8 @@ from pyspark.sql.types import (
 )
 
 from lakeingest.apply.batch_stats import BatchStats
-from lakeingest.apply.table.resolve import TableBefore, TableSettings, table_spec
+from lakeingest.apply.table.resolve import table_spec
+from lakeingest.apply.table.settings import TableBefore, TableSettings
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.defaults import Default
 from lakeingest.decode.json_format import CarriedSchema, JsonFormat

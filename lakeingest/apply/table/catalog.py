@@ -11,7 +11,8 @@ from pyspark.sql.types import StructField, StructType
 
 from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.partition import resolve_partition
-from lakeingest.apply.table.resolve import TableBefore, TableSettings, table_spec
+from lakeingest.apply.table.resolve import table_spec
+from lakeingest.apply.table.settings import TableBefore, TableSettings
 from lakeingest.config.model import PipelineConfig
 from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.columns import Encodings
