@@ -35,7 +35,7 @@ from lakeingest.apply.retirement import (
     without_retired,
     without_table,
 )
-from lakeingest.apply.run import run_session
+from lakeingest.apply.run_session import run_session
 from lakeingest.apply.window.continuity import log_rules
 from lakeingest.apply.window.offset_ranges import plan_window_ranges
 from lakeingest.config.model import PipelineConfig

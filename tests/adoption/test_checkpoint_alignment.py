@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply.adoption import checkpoint_alignment as module
 from lakeingest.apply.adoption.checkpoint_alignment import Alignment, align_checkpoints
-from lakeingest.apply.run import run_session
+from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table.record_schemas import CarriedSchemas
 from lakeingest.apply.window.window import PipelineLog
 from lakeingest.decode.columns import Encodings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.run import run_session
+from lakeingest.apply.run_session import run_session
 from lakeingest.engine.own_session import AS_THEY_ARE
 
 

@@ -134,7 +134,7 @@ def with_record_key(
 
     The text of a binary column is hexadecimal; the text of any other column is Spark's cast. The
     text of a timestamp depends on the session's time zone, which is UTC in every run
-    (``apply.run.run_session``).
+    (``apply.run_session``).
 
     Args:
         rows: Rows of the table.
