@@ -139,7 +139,7 @@ def main(folder: Path, ages: tuple[int, ...] = AGES) -> None:
         log.ingest(spark, lake)
         if age:
             grow_old(spark, lake, age)
-            java_log(spark, "")[0].org.apache.spark.sql.delta.DeltaLog.clearCache()
+            getattr(spark, "_jvm").org.apache.spark.sql.delta.DeltaLog.clearCache()
         found = measured(spark, log, lake, 200)
         print(json.dumps({"earlier_runs": age, **found}), flush=True)
 
