@@ -25,6 +25,7 @@ from tests.adoption.streamer import PLACEHOLDER, SomeTables, Streamed
 from tests.adoption.test_adopted_table import FIRST, streamed
 from tests.apply.test_schemas import OLD, Log
 from tests.apply.written import WrittenLog, change
+from tests.recordings.altered import short_run
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 from tests.recordings.prefix import PrefixChecker
 from tests.recordings.totals import TotalsOfLake, publications
@@ -39,8 +40,10 @@ LOST_BY_HUDI = frozenset({"documents.crc_body", "documents.crc_extra"})
 """Values that the old table does not have any more: see ``by_moved_keys``."""
 
 
-def run_of(tables: Mapping[str, float]) -> RecordedRun:
-    """Return the packaged run as a pipeline of some tables sees it."""
+def run_of(tables: Mapping[str, float], folder: Path, end: int | None = None) -> RecordedRun:
+    """Return the packaged run, up to a commit, as a pipeline of some tables sees it."""
+    if end is not None:
+        return short_run(folder / "log", end, *tables)
     run = packaged_run()
     return replace(run, oracle=SomeTables(run.oracle.folder, tuple(tables)))
 
@@ -121,10 +124,10 @@ def crash_at(place: str, crash: pytest.MonkeyPatch) -> None:
 
 # All steps by hand (`-m soak`); what differs between the types is in ``test_adopted_table.py``.
 @pytest.mark.parametrize(
-    ("table_type", "crashes", "events"),
+    ("table_type", "crashes", "events", "end"),
     [
-        pytest.param("COPY_ON_WRITE", ADOPTION_FAILPOINTS, "100", marks=pytest.mark.soak),
-        ("MERGE_ON_READ", ("0.first-adopted",), "2000"),
+        pytest.param("COPY_ON_WRITE", ADOPTION_FAILPOINTS, "100", None, marks=pytest.mark.soak),
+        ("MERGE_ON_READ", ("0.first-adopted",), "500", 250),
     ],
 )
 def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(
@@ -133,10 +136,11 @@ def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(
     table_type: str,
     crashes: Sequence[str],
     events: str,
+    end: int | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After crashes between the steps of the adoption."""
-    run, target = run_of(PARTS), tmp_path / "lake"
+    run, target = run_of(PARTS, tmp_path, end), tmp_path / "lake"
     streamed = stream(spark, run, target, table_type)
     given = properties_of(run, target) | {"lakeingest.batch.max.events": "20"}
     config = load_config(write_properties(tmp_path / "p.properties", given))
@@ -156,10 +160,12 @@ def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(
     assert checker.violations == []
     assert checker.place is not None
     assert checker.place.last == checker.newest
-    by_moved_keys(spark, run, target)
+    if run.oracle.knows_final:
+        by_moved_keys(spark, run, target)
     # No key is there twice, and what readers of Hudi see is what is published.
     table = raw(spark, streamed["customers"].path)
-    wanted = len(run.oracle.final("customers").rows)
+    assert run.oracle.commits is not None
+    wanted = run.oracle.commits[-1]["customers"]["count"]
     assert table.count() == table.select("id").distinct().count() == wanted
     assert table.where(F.col("_event_lsn").isNull()).isEmpty()
 
@@ -268,7 +274,7 @@ def by_moved_keys(spark: SparkSession, run: RecordedRun, target: Path) -> None:
 def test_a_table_is_not_touched_where_it_cannot_be_adopted_or_need_not_be(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    run, target = run_of({"documents": 1}), tmp_path / "lake"
+    run, target = run_of({"documents": 1}, tmp_path, 100), tmp_path / "lake"
     old = stream(spark, run, target, "COPY_ON_WRITE")["documents"]
 
     def refused(kind: type[Exception], said: str, **change: str) -> None:

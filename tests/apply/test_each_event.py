@@ -106,7 +106,10 @@ def test_ordering_columns_decide_and_not_arrival(spark: SparkSession, tmp_path: 
     assert log.rows(spark, "v", "note") == {2: (12, "c"), 3: (9, "b")}
 
 
-@pytest.mark.parametrize("form", ["json", "json-schema", "avro"])
+@pytest.mark.parametrize(
+    "form",
+    ["json", *(pytest.param(form, marks=pytest.mark.soak) for form in ("json-schema", "avro"))],
+)
 def test_a_table_may_have_an_order_of_its_own(
     spark: SparkSession, tmp_path: Path, form: str
 ) -> None:
@@ -116,6 +119,7 @@ def test_a_table_may_have_an_order_of_its_own(
     assert log.rows(spark, "note") == {1: ("new",)}
 
 
+@pytest.mark.soak
 def test_timestamps_order_rows_as_points_in_time(spark: SparkSession, tmp_path: Path) -> None:
     log = Log(tmp_path)
     columns = (ID, column("at"))

@@ -66,6 +66,7 @@ def test_a_log_that_starts_over_within_what_was_not_read_yet_stops_the_run(
     assert table(spark, lake, TABLE[connector]) == {1: 2}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_unguarded_the_older_row_would_be_published(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -17,7 +17,7 @@ ACCEPTED = {"source_missing_head": "accept"}
 MISSING = r"topic 'w\.public\.{}' \(table 'public\.{}'\) at offset 1 \(partition 0\)"
 
 
-@pytest.mark.parametrize("mode", ["metadata", "none"])
+@pytest.mark.parametrize("mode", ["metadata", pytest.param("none", marks=pytest.mark.soak)])
 def test_a_topic_without_its_head_is_read_once_that_is_accepted(
     spark: SparkSession, tmp_path: Path, mode: str
 ) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +74,19 @@ class Shop:
         return {name: table(self.spark, self.lake, name) for name in names}
 
 
+@pytest.fixture(scope="module")
+def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """Two transactions of two tables are published; to be copied."""
+    return begun_shop(spark, tmp_path_factory.mktemp("begun"), "delta")
+
+
 @pytest.fixture
-def shop(spark: SparkSession, tmp_path: Path) -> Shop:
+def shop(begun: Shop, tmp_path: Path) -> Shop:
     """Two transactions of two tables are published."""
-    return begun_shop(spark, tmp_path, "delta")
+    shutil.copytree(begun.lake, tmp_path / "lake")
+    log = deepcopy(begun.log)
+    log.folder = tmp_path / "log"
+    return replace(begun, log=log, lake=tmp_path / "lake")
 
 
 def begun_shop(spark: SparkSession, tmp_path: Path, format_: str) -> Shop:
@@ -88,7 +98,7 @@ def begun_shop(spark: SparkSession, tmp_path: Path, format_: str) -> Shop:
     return shop
 
 
-@pytest.mark.parametrize("format_", ["delta", "hudi"])
+@pytest.mark.parametrize("format_", ["delta", pytest.param("hudi", marks=pytest.mark.soak)])
 def test_a_table_that_the_source_dropped_is_retired_and_older_snapshots_show_it(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:
@@ -116,6 +126,7 @@ def test_a_table_that_the_source_dropped_is_retired_and_older_snapshots_show_it(
     assert shop.tables()[KEPT][4] == 40
 
 
+@pytest.mark.soak
 def test_a_table_of_which_nothing_is_left_can_be_retired(shop: Shop) -> None:
     shop.log.drop(GONE)
     shutil.rmtree(shop.lake / GONE)
@@ -159,7 +170,7 @@ def test_a_transaction_that_waits_for_its_rows_becomes_whole_without_them(shop: 
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
-@pytest.mark.parametrize("format_", ["delta", "hudi"])
+@pytest.mark.parametrize("format_", ["delta", pytest.param("hudi", marks=pytest.mark.soak)])
 def test_it_is_taken_up_again_from_where_it_was_left(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:
@@ -227,6 +238,7 @@ def test_a_published_table_whose_topic_is_not_read_any_more_stops_the_run(shop: 
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
+@pytest.mark.soak
 def test_one_that_had_no_rows_since_is_shown_again_at_once(shop: Shop) -> None:
     shop.retire()
     shop.commit(a=30)
@@ -248,7 +260,10 @@ def test_one_whose_topic_was_made_anew_is_not_taken_up_again(shop: Shop) -> None
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
-@pytest.mark.parametrize("place", ["4.before-publication", "4.after-publication"])
+@pytest.mark.parametrize(
+    "place",
+    [pytest.param("4.before-publication", marks=pytest.mark.soak), "4.after-publication"],
+)
 def test_a_command_that_is_killed_is_done_or_not_and_runs_go_on(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -316,7 +331,7 @@ def test_a_run_that_was_under_way_when_a_table_was_retired_stops_and_reads_it_no
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
-@pytest.mark.parametrize("undo", [False, True])
+@pytest.mark.parametrize("undo", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_a_run_that_read_the_lake_while_the_command_published_stops_before_it_writes(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, undo: bool
 ) -> None:

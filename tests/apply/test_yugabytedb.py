@@ -200,7 +200,9 @@ class Log:
 TEXT = "random text value"
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize(
+    "format_", ["json", pytest.param("json with schemas", marks=pytest.mark.soak), "avro"]
+)
 def test_updates_of_what_they_change_leave_the_rest_as_it_was(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:

@@ -10,8 +10,9 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.reader import open_lake
+from tests.recordings.altered import short_run
 from tests.recordings.check import check_history
-from tests.recordings.configure import packaged_run, write_properties
+from tests.recordings.configure import write_properties
 from tests.recordings.rust import RustLake
 from tests.soak.switches import LOST_REPLY, switched_off
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 def pipeline(folder: Path) -> Path:
-    settings = packaged_run().configuration(folder / "lake", batch_max_events="3000")
+    settings = short_run(folder / "log", 60).configuration(folder / "lake", batch_max_events="200")
     return write_properties(folder / "pipeline.properties", settings)
 
 
@@ -58,7 +59,7 @@ def test_a_commit_whose_answer_is_lost_is_not_done_twice(
     with switched_off("lost-reply"):
         summary = run_pipeline(spark, config)
     assert any("was lost" in text for text in summary.warnings)
-    assert len(undisturbed) > 9
+    assert len(undisturbed) > 8
     assert result(spark, tmp_path) == undisturbed
-    run = packaged_run()
+    run = short_run(tmp_path / "again", 60)
     assert check_history(run, RustLake(tmp_path / "lake", run.namespace)).violations == ()
