@@ -47,7 +47,7 @@ class Pipeline:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self._spark = spark
         self._folder = folder
-        self.whole = short_run(folder / "whole", END)
+        self.whole = short_run(folder / "whole", END, "customers", "orders", "stock_log")
 
     def altered(self, **edits: Edit) -> RecordedRun:
         return altered(self.whole, Path(mkdtemp(dir=self._folder)) / "log", **edits)

@@ -22,8 +22,7 @@ import lakeingest
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.errors import DataError
-from tests.apply.test_schemas import METADATA
-from tests.decode.avro import envelope_schema, record
+from tests.decode.avro import METADATA, envelope_schema, record
 from tests.envelope.records import grpc_event
 from tests.source.folder import Line, line, write_manifest, write_topic
 

@@ -34,6 +34,7 @@ LARGER_BATCHES = {"lakeingest.batch.max.events": "3000"}
 FEW_EVENTS = {"lakeingest.batch.max.events": "200"}
 """Some batches of the first transactions, which are small."""
 
+TABLES = ("customers", "order_lines", "orders", "txlog")
 KILLED_AT = "3.after-first-commit"
 
 HUDI = {"lakeingest.target.format": "hudi"}
@@ -61,7 +62,7 @@ def killed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tup
     with pytest.raises(LakeingestError):
         open_lake(spark, str(lake))
     kills = failpoint_kills([KILLED_AT])
-    ordeal = Ordeal(spark, short_run(folder / "log", 150), folder, FEW_EVENTS)
+    ordeal = Ordeal(spark, short_run(folder / "log", 150, *TABLES), folder, FEW_EVENTS)
     return lake, ordeal.suffer(kills)
 
 

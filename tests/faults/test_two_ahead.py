@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 def test_tables_two_batches_ahead_of_the_ledger_are_published_at_the_commit_they_show(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = short_run(tmp_path / "log", 150)
+    run = short_run(tmp_path / "log", 150, "order_lines", "orders", "txlog")
     target = tmp_path / "lake"
     settings = {**run.configuration(target), "lakeingest.batch.max.events": "100"}
     properties = write_properties(tmp_path / "pipeline.properties", settings)

@@ -111,7 +111,7 @@ def short_run(folder: Path, end: int, *tables: str) -> RecordedRun:
         write_topic(folder, topic, _upto(recorded(run.events, topic), known))
     manifest = json.loads((run.events / "manifest.json").read_text("utf-8"))
     (folder / "manifest.json").write_text(json.dumps({**manifest, "topics": {}}), "utf-8")
-    return replace(run, events=folder, oracle=oracle)
+    return replace(run, events=folder, oracle=oracle, tables=tables)
 
 
 def _transaction(id_: str) -> str:
