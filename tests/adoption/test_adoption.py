@@ -21,11 +21,11 @@ from lakeingest.engine.hudi_table import READ_OPTIONS, commits
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.reader import open_lake
 from lakeingest.source.recorded import RecordedSource
-from tests.adoption.streamer import PLACEHOLDER, SomeTables, Streamed
+from tests.adoption.streamer import PLACEHOLDER, Streamed
 from tests.adoption.test_adopted_table import FIRST, streamed
 from tests.apply.test_schemas import OLD, Log
 from tests.apply.written import WrittenLog, change
-from tests.recordings.altered import short_run
+from tests.recordings.altered import PartOracle, short_run
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 from tests.recordings.prefix import PrefixChecker
 from tests.recordings.totals import TotalsOfLake, publications
@@ -45,7 +45,7 @@ def run_of(tables: Mapping[str, float], folder: Path, end: int | None = None) ->
     if end is not None:
         return short_run(folder / "log", end, *tables)
     run = packaged_run()
-    return replace(run, oracle=SomeTables(run.oracle.folder, tuple(tables)))
+    return replace(run, oracle=PartOracle(run.oracle.folder, tuple(tables)))
 
 
 def stream(

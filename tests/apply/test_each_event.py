@@ -17,10 +17,9 @@ from lakeingest.apply.summary import RunSummary
 from lakeingest.config import load_config
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.reader import open_lake
-from tests.adoption.streamer import SomeTables
 from tests.apply.changing import ID, TABLE, Log, column
 from tests.envelope.records import recorded
-from tests.recordings.altered import altered
+from tests.recordings.altered import PartOracle, altered
 from tests.recordings.check import check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 
@@ -72,7 +71,7 @@ def test_a_recorded_run_without_its_transactions_ends_as_its_source_does_after_a
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = packaged_run()
-    run = replace(run, oracle=SomeTables(run.oracle.folder, TABLES))
+    run = replace(run, oracle=PartOracle(run.oracle.folder, TABLES))
     run = altered(run, tmp_path / "log", **dict.fromkeys(TABLES, in_one_partition))
     (topic,) = (tmp_path / "log" / "topics").glob("*.transaction.jsonl.gz")
     topic.unlink()

@@ -56,20 +56,20 @@ def appended(found: list[Line], more: Iterable[Line]) -> list[Line]:
 
 
 @dataclass(frozen=True)
-class ShortOracle(Oracle):
-    """The truth of a run that ends at a commit.
+class PartOracle(Oracle):
+    """The truth of a pipeline that reads a part of a run.
 
     Attributes:
-        end: The last commit.
-        chosen: The tables that a pipeline reads; empty: all.
+        chosen: The tables that it reads; empty: all.
+        end: The last commit; None: the run's.
     """
 
-    end: int = 0
     chosen: tuple[str, ...] = ()
+    end: int | None = None
 
     @property
     def knows_final(self) -> bool:
-        return False
+        return self.end is None
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class ShortOracle(Oracle):
         assert found is not None
         return tuple(
             {table: measures for table, measures in totals.items() if table in self.tables}
-            for totals in found[: self.end + 1]
+            for totals in found[: None if self.end is None else self.end + 1]
         )
 
 
@@ -94,7 +94,7 @@ def short_run(folder: Path, end: int, *tables: str) -> RecordedRun:
         tables: The tables whose topics it has; by default all.
     """
     run = packaged_run()
-    oracle = ShortOracle(run.oracle.folder, end, tables)
+    oracle = PartOracle(run.oracle.folder, tables, end)
     marks = f"{run.prefix}.transaction"
     known: set[str] = set()
     short: list[Line] = []

@@ -104,7 +104,11 @@ _HUDI_WRITE = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("hudi", "write"), [(False, "format('delta')"), (True, _HUDI_WRITE)], ids=["delta", "hudi"]
+    ("hudi", "write"),
+    [
+        pytest.param(False, "format('delta')", id="delta"),
+        pytest.param(True, _HUDI_WRITE, id="hudi", marks=pytest.mark.soak),
+    ],
 )
 def test_a_fresh_session_writes_nothing_but_our_data_to_any_stream(
     tmp_path: Path, hudi: bool, write: str

@@ -69,8 +69,8 @@ def test_tombstones_that_were_left_beside_a_deleted_table_are_named_before_it_is
     lake.sink.refuse_foreign_files(COLLECTION)
 
 
-def test_an_upsert_updates_known_keys_and_inserts_new_ones_in_one_commit(each_lakes: Lakes) -> None:
-    lake = each_lakes()
+def test_an_upsert_updates_known_keys_and_inserts_new_ones_in_one_commit(lakes: Lakes) -> None:
+    lake = lakes()
     first = lake.apply(insert(1, 1, n=1, body="a"))
     second = lake.apply(Payload(1, 2, {"n": 10, "body": "b"}), insert(2, 3, n=2))
     assert lake.versions() == [second.version, first.version]
@@ -112,8 +112,11 @@ def test_a_delete_of_an_unknown_key_still_buries_what_comes_late(lakes: Lakes, h
 
 @pytest.mark.parametrize(
     ("name", "old", "new"),
-    [("body", "old", "new"), ("blob", b"old", b"new"), ("tags", ["old", "x"], ["new"])],
-    ids=["string", "binary", "array"],
+    [
+        pytest.param("body", "old", "new", id="string"),
+        pytest.param("blob", b"old", b"new", id="binary", marks=pytest.mark.soak),
+        pytest.param("tags", ["old", "x"], ["new"], id="array", marks=pytest.mark.soak),
+    ],
 )
 def test_an_unavailable_value_is_kept_and_a_late_middle_change_supplies_it(
     lakes: Lakes, name: str, old: object, new: object
@@ -137,7 +140,13 @@ def test_a_null_that_was_sent_is_a_value_and_not_a_missing_one(lakes: Lakes) -> 
     assert lake.live("n", "body", "blob") == {1: (3, None, b"b")}
 
 
-@pytest.mark.parametrize("known", [False, True], ids=["new table", "table with rows"])
+@pytest.mark.parametrize(
+    "known",
+    [
+        pytest.param(False, id="new table", marks=pytest.mark.soak),
+        pytest.param(True, id="table with rows"),
+    ],
+)
 def test_a_value_that_is_nowhere_is_refused_and_nothing_is_committed(
     each_lakes: Lakes, known: bool
 ) -> None:
@@ -322,8 +331,8 @@ def _die(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_a_new_column_is_added_and_null_in_older_rows(each_lakes: Lakes) -> None:
-    lake = each_lakes()
+def test_a_new_column_is_added_and_null_in_older_rows(lakes: Lakes) -> None:
+    lake = lakes()
     lake.apply(insert(1, 1, n=1))
     wide = f"{DDL}, `select` STRING"
     lake.apply(insert(2, 2, n=2, **{"select": "hello"}), ddl=wide)

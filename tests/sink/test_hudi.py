@@ -242,24 +242,22 @@ def test_a_table_that_is_compacted_at_once_keeps_its_progress(hudi_lake: Lake) -
 
 
 def test_cleaning_leaves_what_a_publication_points_to_however_often_a_run_was_started(
-    each_hudi_lake: Lake,
+    hudi_lake: Lake,
 ) -> None:
-    each_hudi_lake.restart(given=SERVICES[table_type_of(each_hudi_lake)])
+    hudi_lake.restart(given=SERVICES[table_type_of(hudi_lake)])
     for n in range(1, 7):
-        published = each_hudi_lake.apply(Payload(1, n, {"n": n}))
+        published = hudi_lake.apply(Payload(1, n, {"n": n}))
     fenced = published
     for writer in range(2, 6):
-        fenced = each_hudi_lake.sink.fence(fenced, writer, f"run {writer}")
-    ahead = changeset(each_hudi_lake.spark, [Payload(1, 7, {"n": 7})])
+        fenced = hudi_lake.sink.fence(fenced, writer, f"run {writer}")
+    ahead = changeset(hudi_lake.spark, [Payload(1, 7, {"n": 7})])
     for writer in range(6, 10):
         # Another table's part of the batch fails each time.
         run = f"run {writer}"
-        fenced = each_hudi_lake.sink.fence(fenced, writer, run)
-        fenced = each_hudi_lake.sink.apply(
-            ahead, each_hudi_lake.note(7, writer=writer, run=run), fenced
-        )
-    assert each_hudi_lake.live(version=published.version) == {1: (6,)}
-    assert instants(Path(each_hudi_lake.sink.path(COLLECTION)), "clean") > 0
+        fenced = hudi_lake.sink.fence(fenced, writer, run)
+        fenced = hudi_lake.sink.apply(ahead, hudi_lake.note(7, writer=writer, run=run), fenced)
+    assert hudi_lake.live(version=published.version) == {1: (6,)}
+    assert instants(Path(hudi_lake.sink.path(COLLECTION)), "clean") > 0
 
 
 def test_a_compaction_that_fails_does_not_fail_the_commit_that_has_landed(
