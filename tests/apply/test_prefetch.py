@@ -47,9 +47,10 @@ def ingest_in_small_windows(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     events: int = 1000,
+    records: int = 3000,
 ) -> Readings:
-    """Run over recorded events in windows of three times as many records as a batch may have."""
-    limits = {"batch_max_events": str(events), "window_max_records": str(3 * events)}
+    """Run over recorded events in batches and windows of so many."""
+    limits = {"batch_max_events": str(events), "window_max_records": str(records)}
     properties = write_properties(
         folder / "pipeline.properties", run.configuration(folder / "lake", **limits)
     )
@@ -80,7 +81,9 @@ def test_the_next_window_is_read_while_this_one_is_written_and_every_publication
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, whole: bool
 ) -> None:
     run = packaged_run() if whole else short_run(tmp_path / "log", 200, "customers", "orders")
-    readings = ingest_in_small_windows(spark, run, tmp_path, monkeypatch, 1000 if whole else 100)
+    readings = ingest_in_small_windows(
+        spark, run, tmp_path, monkeypatch, *((1000, 3000) if whole else (100, 200))
+    )
     history = check_history(run, RustLake(tmp_path / "lake", run.namespace))
     assert history.violations == ()
     assert history.place is not None

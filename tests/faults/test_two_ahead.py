@@ -29,7 +29,7 @@ def test_tables_two_batches_ahead_of_the_ledger_are_published_at_the_commit_they
 ) -> None:
     run = short_run(tmp_path / "log", 150, "order_lines", "orders", "txlog")
     target = tmp_path / "lake"
-    settings = {**run.configuration(target), "lakeingest.batch.max.events": "100"}
+    settings = {**run.configuration(target), "lakeingest.batch.max.events": "120"}
     properties = write_properties(tmp_path / "pipeline.properties", settings)
     with monkeypatch.context() as crash:
         lose_a_publication(crash)

@@ -57,7 +57,7 @@ def test_whichever_topic_arrives_first_every_publication_is_a_commit(
     )
     source = Arriving(open_source(spark, recorded.source), config.source.transaction_topic)
     waiting = 0
-    for _ in source.arrive(sorted(source.ends, key=order), chunk=2000 if end is None else 50):
+    for _ in source.arrive(sorted(source.ends, key=order), chunk=2000 if end is None else 100):
         waiting += not run_pipeline(spark, config, source=source).batches
     assert waiting > 2  # otherwise nothing was ever held back, and this test shows nothing
     history = check_history(run, RustLake(lake, run.namespace))

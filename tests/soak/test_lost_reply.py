@@ -24,7 +24,7 @@ def run_in(folder: Path) -> RecordedRun:
 
 
 def pipeline(folder: Path) -> Path:
-    settings = run_in(folder).configuration(folder / "lake", batch_max_events="40")
+    settings = run_in(folder).configuration(folder / "lake", batch_max_events="80")
     return write_properties(folder / "pipeline.properties", settings)
 
 
