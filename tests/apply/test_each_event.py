@@ -105,6 +105,7 @@ def test_ordering_columns_decide_and_not_arrival(spark: SparkSession, tmp_path: 
     assert log.rows(spark, "v", "note") == {2: (12, "c"), 3: (9, "b")}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "form",
     ["json", *(pytest.param(form, marks=pytest.mark.soak) for form in ("json-schema", "avro"))],
@@ -161,6 +162,7 @@ def test_a_lake_is_not_gone_on_with_in_another_mode_or_by_other_columns(
         whole.run(spark, EACH)
 
 
+@pytest.mark.soak
 def test_a_changed_key_that_leaves_values_out_needs_one_partition(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -169,6 +171,7 @@ def test_a_changed_key_that_leaves_values_out_needs_one_partition(
         ingest(spark, run, tmp_path, 500)
 
 
+@pytest.mark.soak
 def test_a_changed_key_that_leaves_values_out_is_not_ordered_by_columns(
     spark: SparkSession, tmp_path: Path
 ) -> None:

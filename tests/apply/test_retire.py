@@ -158,6 +158,7 @@ def test_rows_that_arrive_afterwards_are_not_mixed_into_it_and_are_told_of(shop:
     assert shop.run().nothing_new
 
 
+@pytest.mark.soak
 def test_a_transaction_that_waits_for_its_rows_becomes_whole_without_them(shop: Shop) -> None:
     rows = [row(KEPT, 3, 1, 3, 30), row(GONE, 3, 2, 3, 31)]
     shop.log.begin("3:3100")
@@ -191,6 +192,7 @@ def test_it_is_taken_up_again_from_where_it_was_left(
     }
 
 
+@pytest.mark.soak
 def test_rows_of_one_that_is_taken_up_again_are_not_passed_over_while_the_source_is_at_rest(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,6 +252,7 @@ def test_one_that_had_no_rows_since_is_shown_again_at_once(shop: Shop) -> None:
     assert shop.tables()[GONE] == {1: 11, 2: 21, 4: 41}
 
 
+@pytest.mark.soak
 def test_one_whose_topic_was_made_anew_is_not_taken_up_again(shop: Shop) -> None:
     shop.log.drop(GONE)
     shop.retire()
@@ -287,6 +290,7 @@ def test_a_command_that_is_killed_is_done_or_not_and_runs_go_on(
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
+@pytest.mark.soak
 def test_a_killed_run_must_finish_first(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(name: str) -> None:
         if name == "3.after-last-commit":
@@ -310,7 +314,10 @@ def test_a_killed_run_must_finish_first(shop: Shop, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("place", "why"),
-    [("read_lake", "retired, or taken up again, since this run began"), ("take_over", "took over")],
+    [
+        ("read_lake", "retired, or taken up again, since this run began"),
+        pytest.param("take_over", "took over", marks=pytest.mark.soak),
+    ],
 )
 def test_a_run_that_was_under_way_when_a_table_was_retired_stops_and_reads_it_no_more(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, place: str, why: str
@@ -331,6 +338,7 @@ def test_a_run_that_was_under_way_when_a_table_was_retired_stops_and_reads_it_no
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("undo", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_a_run_that_read_the_lake_while_the_command_published_stops_before_it_writes(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, undo: bool
@@ -363,6 +371,7 @@ def test_a_run_that_read_the_lake_while_the_command_published_stops_before_it_wr
     assert shop.tables().get(GONE) == ({1: 11, 2: 21, 3: 31} if undo else None)
 
 
+@pytest.mark.soak
 def test_rows_of_a_retired_table_on_another_topic_stop_the_run(shop: Shop) -> None:
     shop.retire()
     shop.commit(a=30, b=31)

@@ -73,6 +73,7 @@ def test_a_batch_that_brings_a_column_and_rows_from_before_gives_these_its_defau
     assert log.rows(spark, "note", "channel") == FILLED
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("apart", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_old_rows_of_a_column_that_may_be_renamed_are_null_which_is_said(
     spark: SparkSession, tmp_path: Path, apart: bool
@@ -86,6 +87,7 @@ def test_old_rows_of_a_column_that_may_be_renamed_are_null_which_is_said(
     assert log.rows(spark, "quantity") == {1: (None,), 2: (8,)}
 
 
+@pytest.mark.soak
 def test_without_schemas_a_default_cannot_be_known_which_is_said_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -97,6 +99,7 @@ def test_without_schemas_a_default_cannot_be_known_which_is_said_once(
     assert log.rows(spark, "channel") == {1: ("web",), 2: ("shop",), 3: (None,), 4: (None,)}
 
 
+@pytest.mark.soak
 def test_the_default_of_an_expression_is_not_taken_for_a_value(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -177,6 +180,7 @@ def test_another_type_stops_the_run_and_publishes_nothing(
     assert log.rows(spark, "n") == {1: (1,), 2: (2,)}
 
 
+@pytest.mark.soak
 def test_a_column_that_is_ignored_is_left_out_and_taken_in_later_without_a_guess(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -39,9 +39,9 @@ def lake(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("mode", "runs"),
     [
-        ("metadata", (None, None)),
+        pytest.param("metadata", (None, None), marks=pytest.mark.soak),
         ("metadata", ("one", "two")),
-        ("none", ("one", "two")),
+        pytest.param("none", ("one", "two"), marks=pytest.mark.soak),
         *(
             pytest.param(mode, runs, marks=pytest.mark.soak)
             for mode in ("metadata", "none")

@@ -88,7 +88,7 @@ def test_a_streamed_row_that_is_no_utf8_holds_what_lies_behind_it(
 @pytest.mark.parametrize(
     ("mode", "key"),
     [
-        ("none", b'{"id":'),
+        pytest.param("none", b'{"id":', marks=pytest.mark.soak),
         ("metadata", b'{"id":2,"t":"\xff"}'),
         pytest.param("none", b'{"id":2} x', marks=pytest.mark.soak),
         pytest.param("metadata", b'{"id":2} x', marks=pytest.mark.soak),
@@ -155,7 +155,10 @@ def test_without_transactions_an_unknown_operation_stops_the_run_behind_what_cam
 
 @pytest.mark.parametrize(
     ("name", "value", "kind"),
-    [("public.b", "{", DataError), ("of.nobody", {"told": 1}, ConfigError)],
+    [
+        ("public.b", "{", DataError),
+        pytest.param("of.nobody", {"told": 1}, ConfigError, marks=pytest.mark.soak),
+    ],
 )
 def test_without_transactions_a_partition_that_begins_with_such_a_record_holds_no_other_one(
     spark: SparkSession, tmp_path: Path, name: str, value: Any, kind: type[Exception]
@@ -187,6 +190,7 @@ def test_rows_without_their_envelopes_are_named_and_make_no_empty_table(
     assert not (lake / A).exists()
 
 
+@pytest.mark.soak
 def test_messages_of_debezium_that_are_no_change_are_passed_over(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -197,6 +201,7 @@ def test_messages_of_debezium_that_are_no_change_are_passed_over(
     assert table(spark, lake, A) == {1: 1}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("keyless", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_a_record_that_is_not_recognised_when_it_is_sent_again_is_passed_where_it_is_listed(
     spark: SparkSession, tmp_path: Path, *, keyless: bool

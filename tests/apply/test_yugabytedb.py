@@ -200,7 +200,8 @@ TEXT = "random text value"
 
 
 @pytest.mark.parametrize(
-    "format_", ["json", pytest.param("json with schemas", marks=pytest.mark.soak), "avro"]
+    "format_",
+    ["json", *(pytest.param(name, marks=pytest.mark.soak) for name in FORMATS if name != "json")],
 )
 def test_updates_of_what_they_change_leave_the_rest_as_it_was(
     spark: SparkSession, tmp_path: Path, format_: str
@@ -241,6 +242,7 @@ def test_changes_of_a_row_at_one_hybrid_time_come_in_their_order(
     assert log.ingest(spark, lake) == {1: (5, None)}
 
 
+@pytest.mark.soak
 def test_an_update_of_a_row_that_nobody_has_seen_stops_the_run(
     spark: SparkSession, tmp_path: Path
 ) -> None:

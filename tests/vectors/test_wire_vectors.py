@@ -87,6 +87,7 @@ def test_of_a_transaction_that_a_kill_cut_nothing_is_seen_before_its_end(
     assert lake("killed").history("a", "id", "v") == [{900: ("pre",)}]
 
 
+@pytest.mark.soak
 def test_interleaved_transactions_are_whole_after_a_kill_in_the_later_one(
     lake: Callable[..., Lake],
 ) -> None:
