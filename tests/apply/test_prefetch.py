@@ -80,9 +80,9 @@ def record(monkeypatch: pytest.MonkeyPatch, readings: Readings) -> None:
 def test_the_next_window_is_read_while_this_one_is_written_and_every_publication_is_a_commit(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, whole: bool
 ) -> None:
-    run = packaged_run() if whole else short_run(tmp_path / "log", 200, "customers", "orders")
+    run = packaged_run() if whole else short_run(tmp_path / "log", 120, "order_lines", "orders")
     readings = ingest_in_small_windows(
-        spark, run, tmp_path, monkeypatch, *((1000, 3000) if whole else (100, 200))
+        spark, run, tmp_path, monkeypatch, *((1000, 3000) if whole else (100, 50))
     )
     history = check_history(run, RustLake(tmp_path / "lake", run.namespace))
     assert history.violations == ()
@@ -95,8 +95,10 @@ def test_the_next_window_is_read_while_this_one_is_written_and_every_publication
     # Used, too; but the transactions of 2,000 and of 500 rows need a second reading each, in which
     # their own partitions reach farther.
     again = [end for end in others if end in readings.waited]
-    assert again[-2:] == ([931, 1229] if whole else [])
-    assert len(again) <= 3
+    assert set(again) < set(others)
+    if whole:
+        assert again[-2:] == [931, 1229]
+        assert len(again) <= 3
 
 
 @pytest.mark.soak
