@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.generated
 def test_every_setting_of_the_table_is_in_force(spark: SparkSession) -> None:
     chosen_by_the_fixture = {"spark.driver.memory"}
     for setting in settings("local[2]", 2, hudi=True):
