@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -23,7 +22,6 @@ from lakeingest.plan.window import window_changes
 from lakeingest.source.contract import OffsetRange
 from lakeingest.source.recorded import RecordedSource
 from tests.recordings.configure import RecordedRun, key_of
-from tests.recordings.oracle import Oracle, Totals
 
 PLACEHOLDER = "__debezium_unavailable_value"
 PAYLOAD = "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload"
@@ -38,23 +36,6 @@ _QUICK = {
     "hoodie.archive.automatic": "false",
     "hoodie.datasource.compaction.async.enable": "false",
 }
-
-
-@dataclass(frozen=True)
-class SomeTables(Oracle):
-    """The oracle of a pipeline that reads a part of the tables."""
-
-    chosen: tuple[str, ...] = ()
-
-    @cached_property
-    def tables(self) -> tuple[str, ...]:
-        return self.chosen
-
-    @cached_property
-    def commits(self) -> tuple[Totals, ...] | None:
-        found = Oracle(self.folder).commits
-        assert found is not None
-        return tuple({t: m for t, m in totals.items() if t in self.chosen} for totals in found)
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,7 @@ def test_an_epoch_survives_restarts_and_what_is_sent_again_opens_none(
     assert [domain for domain, _, _ in opened(spark, lake)] == [B, A]
 
 
+@pytest.mark.soak
 def test_without_epochs_the_new_server_would_look_older(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,7 +52,7 @@ def commit(log: WrittenLog, number: int, v: int) -> None:
     [
         ("postgresql", [1_000, 1_500, 2_000, 1_600, 2_100]),
         # Members of a group have blocks of numbers, and the primary changes.
-        ("mysql", [500, 1_000_001, 1_000_002, 501, 1_000_003]),
+        pytest.param("mysql", [500, 1_000_001, 1_000_002, 501, 1_000_003], marks=pytest.mark.soak),
     ],
 )
 def test_a_log_that_starts_over_within_what_was_not_read_yet_stops_the_run(
@@ -66,6 +66,7 @@ def test_a_log_that_starts_over_within_what_was_not_read_yet_stops_the_run(
     assert table(spark, lake, TABLE[connector]) == {1: 2}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_unguarded_the_older_row_would_be_published(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

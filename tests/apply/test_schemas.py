@@ -30,7 +30,7 @@ from lakeingest.decode.wire import Samples
 from lakeingest.errors import DataError
 from lakeingest.source.bounds import wanted_ranges
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
-from tests.decode.avro import envelope_schema, event, record
+from tests.decode.avro import METADATA, envelope_schema, event, record
 from tests.envelope.records import Record, frame, postgresql_event
 from tests.source.folder import Line, line, write_manifest, write_topic
 
@@ -41,29 +41,6 @@ NEW = envelope_schema(
     {"name": "n", "type": "long"},
     {"name": "channel", "type": ["string", "null"], "default": "web"},
 )
-COUNTS = {
-    "type": "array",
-    "items": {
-        "type": "record",
-        "name": "collection",
-        "namespace": "event",
-        "fields": [
-            {"name": "data_collection", "type": "string"},
-            {"name": "event_count", "type": "long"},
-        ],
-    },
-}
-METADATA = {
-    "type": "record",
-    "name": "TransactionMetadataValue",
-    "fields": [
-        {"name": "status", "type": "string"},
-        {"name": "id", "type": "string"},
-        {"name": "event_count", "type": ["null", "long"], "default": None},
-        {"name": "data_collections", "type": ["null", COUNTS], "default": None},
-        {"name": "ts_ms", "type": "long"},
-    ],
-}
 SCHEMAS = {1: KEY, 2: OLD, 3: METADATA, 4: NEW}
 
 

@@ -36,6 +36,31 @@ BLOCK = {
     "fields": [{"name": "id", "type": "string"}, {"name": "total_order", "type": "long"}],
 }
 
+_COUNTS = {
+    "type": "array",
+    "items": {
+        "type": "record",
+        "name": "collection",
+        "namespace": "event",
+        "fields": [
+            {"name": "data_collection", "type": "string"},
+            {"name": "event_count", "type": "long"},
+        ],
+    },
+}
+METADATA = {
+    "type": "record",
+    "name": "TransactionMetadataValue",
+    "fields": [
+        {"name": "status", "type": "string"},
+        {"name": "id", "type": "string"},
+        {"name": "event_count", "type": ["null", "long"], "default": None},
+        {"name": "data_collections", "type": ["null", _COUNTS], "default": None},
+        {"name": "ts_ms", "type": "long"},
+    ],
+}
+"""What is written to the transaction topic."""
+
 
 def tag(schema_id: int) -> bytes:
     """Return what a record of this schema begins with (Confluent wire format)."""

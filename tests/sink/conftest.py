@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from pyspark.sql import SparkSession
 
 from lakeingest.folders import LakeFolders
@@ -75,15 +76,29 @@ SINKS: Mapping[str, Callable[..., Sink]] = {
 }
 
 
-# By hand (`-m soak`), so that CI stays within its 40 minutes. In CI each has tests of what differs
-# from its sibling: ``test_hudi.py`` in both table types, ``test_delta.py`` in both ways to commit.
-_BY_HAND = {"hudi-cow": pytest.mark.soak, "delta-public": pytest.mark.soak}
+def _in_ci(*names: str, of: Iterable[str] = SINKS) -> list[ParameterSet]:
+    """Return sinks as parameters; the others of them run with ``--all``."""
+    return [
+        pytest.param(name, marks=() if name in names else pytest.mark.soak) for name in sorted(of)
+    ]
 
 
-@pytest.fixture(params=[pytest.param(name, marks=_BY_HAND.get(name, ())) for name in sorted(SINKS)])
+# In CI, a test of what the merge law decides runs on one sink (``lakes``), one of what a sink does
+# itself on one sink of each format (``each_lakes``). What differs between the siblings of a format
+# is in ``test_hudi.py`` (table types) and ``test_delta.py`` (ways to commit).
+@pytest.fixture(params=_in_ci("delta"))
 def lakes(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lakes:
     """Make a lake in the test's folder; ``hard`` and ``null_missing`` as the sink takes them."""
-    make = SINKS[request.param]
+    return _lakes(spark, tmp_path, SINKS[request.param])
+
+
+@pytest.fixture(params=_in_ci("delta", "hudi-mor"))
+def each_lakes(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lakes:
+    """See ``lakes``."""
+    return _lakes(spark, tmp_path, SINKS[request.param])
+
+
+def _lakes(spark: SparkSession, tmp_path: Path, make: Callable[..., Sink]) -> Lakes:
     root = tmp_path / "lake"
 
     def new(**options: object) -> Lake:
@@ -109,11 +124,20 @@ def public_lake(spark: SparkSession, tmp_path: Path) -> Lake:
 _PARTITIONED = ("delta", "hudi-cow", "hudi-mor")
 
 
-@pytest.fixture(params=[pytest.param(name, marks=_BY_HAND.get(name, ())) for name in _PARTITIONED])
+@pytest.fixture(params=_in_ci("hudi-mor", of=_PARTITIONED))
 def partitioned(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lakes:
     """Make a lake partitioned by ``by``; other options as the sink takes them."""
-    make = SINKS[request.param]
-    root = tmp_path / request.param
+    return _partitioned(spark, tmp_path, request.param)
+
+
+@pytest.fixture(params=_in_ci("delta", "hudi-mor", of=_PARTITIONED))
+def each_partitioned(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lakes:
+    """See ``partitioned``."""
+    return _partitioned(spark, tmp_path, request.param)
+
+
+def _partitioned(spark: SparkSession, tmp_path: Path, name: str) -> Lakes:
+    make, root = SINKS[name], tmp_path / name
 
     def new(*by: str, **options: bool) -> Lake:
         lake = Lake(spark, lambda **chosen: make(spark, str(root), **chosen), options)
@@ -123,9 +147,21 @@ def partitioned(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequ
     return new
 
 
-@pytest.fixture(params=["hudi-cow", "hudi-mor"])
+_HUDI = ("hudi-cow", "hudi-mor")
+
+
+@pytest.fixture(params=_in_ci("hudi-mor", of=_HUDI))
 def hudi_lake(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lake:
-    """Make a Hudi lake of either table type, for what only Hudi has."""
-    root = tmp_path / request.param
-    make = SINKS[request.param]
+    """Make a Hudi lake, for what only Hudi has."""
+    return _hudi_lake(spark, tmp_path, request.param)
+
+
+@pytest.fixture(params=_in_ci(*_HUDI, of=_HUDI))
+def each_hudi_lake(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lake:
+    """Make a Hudi lake of each table type, for what differs between them."""
+    return _hudi_lake(spark, tmp_path, request.param)
+
+
+def _hudi_lake(spark: SparkSession, tmp_path: Path, name: str) -> Lake:
+    make, root = SINKS[name], tmp_path / name
     return Lake(spark, lambda **chosen: make(spark, str(root), **chosen), {})
