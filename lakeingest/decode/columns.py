@@ -29,10 +29,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from lakeingest.decode import decimals, logical
-from lakeingest.decode.cell import opened
-from lakeingest.decode.logical import DECIMAL, JSON, PRIMITIVES, SEMANTIC, Form, LogicalType
-from lakeingest.decode.versions import of_versions
+from lakeingest.decode.cells import opened
+from lakeingest.decode.types import decimals, logical
+from lakeingest.decode.types.logical import DECIMAL, JSON, PRIMITIVES, SEMANTIC, Form, LogicalType
+from lakeingest.decode.types.versions import of_versions
 from lakeingest.errors import ConfigError
 from lakeingest.widening import widens
 
@@ -305,7 +305,7 @@ _NONE: Versions = {}
 
 
 def merged(versions: Versions, keys: Versions = _NONE) -> tuple[SourceColumn, ...]:
-    """Return all columns of a batch's schemas, each with its widest type; see ``versions.py``.
+    """Return all columns of a batch's schemas, each with its widest type (``types/versions.py``).
 
     Args:
         versions: Columns of the rows.

@@ -40,7 +40,7 @@ from pyspark.sql.types import (
 )
 
 from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.logical_type import LogicalType
+from lakeingest.decode.types.logical_type import LogicalType
 
 UNTOLD = "an update with NULL may mean that the value did not change"
 

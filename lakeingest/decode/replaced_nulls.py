@@ -14,9 +14,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lakeingest.decode.added_fields import ADDED
-from lakeingest.decode.cell import opened
+from lakeingest.decode.cells import opened
 from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.flattened.added_fields import ADDED
 
 
 def nullable_defaults(schema_text: str) -> tuple[str, ...]:

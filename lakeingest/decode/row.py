@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.decode.cell import left_out, value_in
+from lakeingest.decode.cells import left_out, value_in
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.defaults import Default, default_value
-from lakeingest.decode.json_envelope import unwrapped
-from lakeingest.decode.json_rows import wire
-from lakeingest.decode.logical_type import Site
+from lakeingest.decode.json.envelope import unwrapped
+from lakeingest.decode.json.rows import wire
 from lakeingest.decode.placeholder import UNTOLD, ambiguous, unavailable, untold
+from lakeingest.decode.types.logical_type import Site
 from lakeingest.decode.wire import RowReader
 
 _SAME_IN_HEADERS = frozenset(

@@ -29,7 +29,7 @@ class RowReader(Protocol):
 
     @property
     def cells(self) -> bool:
-        """Return whether each column of a row and of a key comes in a cell (``cell.py``)."""
+        """Return whether each column of a row and of a key comes in a cell (``cells.py``)."""
 
     def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
         """Read sides of an envelope.

@@ -1,4 +1,4 @@
-"""YugabyteDB, by logical replication and by gRPC: both send rows in cells (``decode/cell.py``).
+"""YugabyteDB, by logical replication and by gRPC: both send rows in cells (``decode/cells.py``).
 
 **Logical replication** is Debezium's PostgreSQL connector over a YugabyteDB slot, with the same
 envelope and ``source`` block. In a slot of LSN type ``SEQUENCE``, the default, each record has its

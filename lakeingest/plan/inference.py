@@ -22,8 +22,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from lakeingest.decode.cell import value_in, wrapped
-from lakeingest.decode.json_limits import ANY_LENGTH
+from lakeingest.decode.cells import value_in, wrapped
+from lakeingest.decode.json.limits import ANY_LENGTH
 
 _CANDIDATES: dict[str, DataType] = {
     "boolean": BooleanType(),
@@ -39,7 +39,7 @@ def readable_counts(rows: DataFrame, names: Sequence[str], *, cells: bool = Fals
     Args:
         rows: ``value``: envelopes as bare JSON.
         names: Fields of ``after`` to read.
-        cells: Whether their values are in cells (``decode/cell.py``).
+        cells: Whether their values are in cells (``decode/cells.py``).
 
     Returns:
         One row; columns ``<index>_all`` and ``<index>_<type>`` (bigint) in the order of ``names``.

@@ -25,8 +25,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from lakeingest.decode.logical_type import CONVERSION_FAILED
 from lakeingest.decode.row import with_row
+from lakeingest.decode.types.logical_type import CONVERSION_FAILED
 from lakeingest.event_columns import EVENT
 from lakeingest.payload.fold import carried_event
 from lakeingest.payload.net_zero import KEPT

@@ -8,8 +8,8 @@ from enum import Enum
 
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.defaults import Default
-from lakeingest.decode.json_format import JsonFormat
-from lakeingest.decode.json_rows import JsonRows
+from lakeingest.decode.json.format import JsonFormat
+from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.placeholder import ambiguous, can_be_unavailable
 from lakeingest.decode.row import NONE_ABSENT, Absences
 from lakeingest.decode.wire import RowReader, WireFormat

@@ -14,8 +14,8 @@ from collections.abc import Collection
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.decode.logical_type import Site
 from lakeingest.decode.row import header_tells, with_key, with_moved_from, with_row
+from lakeingest.decode.types.logical_type import Site
 from lakeingest.frame_schemas import MOVED_UNNAMED, Kind
 from lakeingest.payload import deferred_key_order, fold
 from lakeingest.plan.keyless import keyless_rows

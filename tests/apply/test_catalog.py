@@ -13,7 +13,7 @@ from lakeingest.apply.table.catalog import TableBook
 from lakeingest.config import load_config
 from lakeingest.config.model import PipelineConfig
 from lakeingest.decode.columns import Encodings, declared
-from lakeingest.decode.json_format import CarriedSchema, JsonFormat
+from lakeingest.decode.json.format import CarriedSchema, JsonFormat
 from lakeingest.folders import LakeFolders
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.sink.hudi.options import HudiSettings

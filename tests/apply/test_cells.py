@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lakeingest.apply.table.cell_guard import refuse_cells
-from lakeingest.decode.json_format import JsonFormat
+from lakeingest.decode.json.format import JsonFormat
 from lakeingest.decode.wire import Samples, Shown
 from lakeingest.errors import ConfigError
 

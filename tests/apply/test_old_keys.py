@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from lakeingest.apply.batch.changeset import changeset
 from lakeingest.apply.batch_stats import batch_stats
 from lakeingest.decode.columns import Encodings, declared
-from lakeingest.decode.json_envelope import decode_envelope
+from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.envelope import changes
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from tests.envelope.records import Record, frame, postgresql_event

@@ -22,8 +22,8 @@ from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.resolve import table_spec
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.defaults import Default
-from lakeingest.decode.json_format import CarriedSchema, JsonFormat
-from lakeingest.decode.logical import JSON, PRIMITIVES, SEMANTIC, LogicalType, mapping
+from lakeingest.decode.json.format import CarriedSchema, JsonFormat
+from lakeingest.decode.types.logical import JSON, PRIMITIVES, SEMANTIC, LogicalType, mapping
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.plan.evolution import DEFAULTS, Kind, Policy, SourceSchema

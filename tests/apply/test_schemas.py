@@ -23,9 +23,9 @@ from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resolve import learned
 from lakeingest.config import load_config
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.json_envelope import carried_schemas
-from lakeingest.decode.json_format import envelope_columns
-from lakeingest.decode.logical import Form
+from lakeingest.decode.json.envelope import carried_schemas
+from lakeingest.decode.json.format import envelope_columns
+from lakeingest.decode.types.logical import Form
 from lakeingest.decode.wire import Samples
 from lakeingest.errors import DataError
 from lakeingest.source.bounds import wanted_ranges

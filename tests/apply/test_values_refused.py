@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.spark_errors import explained
 from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import PRIMITIVES, SEMANTIC, LogicalType, array, decimal
+from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import with_row
+from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC, LogicalType, array, decimal
 from lakeingest.errors import DataError
 from tests.decode.wire import event, unscaled
 

@@ -10,8 +10,8 @@ from typing import Any
 import fastavro
 from pyspark.sql import Row, SparkSession
 
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import Encodings
 from lakeingest.decode.row import with_row
 from lakeingest.decode.wire import Samples

@@ -10,8 +10,8 @@ import fastavro
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.frame_schemas import ENVELOPE, SOURCE
 from lakeingest.plan.ordering import with_ordering_fields
 from lakeingest.plan.spec import Ordering

@@ -11,15 +11,15 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.avro_columns import record_columns, side_columns
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_rows import AvroRows
-from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.avro.columns import record_columns, side_columns
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.rows import AvroRows
+from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_envelope import unwrapped
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import AVRO, JSON
+from lakeingest.decode.json.envelope import unwrapped
+from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import with_key, with_moved_from, with_row
+from lakeingest.decode.types.logical import AVRO, JSON
 from lakeingest.decode.wire import Samples
 from tests.decode.avro import envelope_schema, event, record, rows_of, tag
 

@@ -11,23 +11,23 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_schema import AvroSchema
-from lakeingest.decode.cell import are_cells, opened
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.schema import AvroSchema
+from lakeingest.decode.cells import are_cells, opened
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.defaults import Default
-from lakeingest.decode.flattened import FlattenedFormat
-from lakeingest.decode.json_envelope import decode_envelope, tagged
-from lakeingest.decode.json_format import (
+from lakeingest.decode.flattened.json_format import FlattenedFormat
+from lakeingest.decode.json.envelope import decode_envelope, tagged
+from lakeingest.decode.json.format import (
     CarriedSchema,
     JsonFormat,
     come_in_cells,
     envelope_columns,
 )
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import PRIMITIVES, SEMANTIC
+from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.replaced_nulls import nullable_defaults
 from lakeingest.decode.row import Absences, Early, with_key, with_row
+from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC
 from lakeingest.decode.wire import Samples
 from tests.decode.avro import envelope_schema, event, record, tag
 from tests.envelope.records import Record, frame

@@ -30,9 +30,9 @@ from lakeingest.decode.columns import (
     from_connect,
     of_json,
 )
-from lakeingest.decode.decimals import unsigned
-from lakeingest.decode.json_format import envelope_columns
-from lakeingest.decode.logical import (
+from lakeingest.decode.json.format import envelope_columns
+from lakeingest.decode.types.decimals import unsigned
+from lakeingest.decode.types.logical import (
     AVRO,
     JSON,
     JSON_NUMERIC,

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DecimalType, StringType
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.decimals import unsigned, variable_decimal
-from lakeingest.decode.logical import (
+from lakeingest.decode.types.decimals import unsigned, variable_decimal
+from lakeingest.decode.types.logical import (
     JSON,
     JSON_NUMERIC,
     PRIMITIVES,

@@ -15,14 +15,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType
 
 from lakeingest.cli.main import execute
-from lakeingest.decode.avro_columns import side_columns
-from lakeingest.decode.avro_rows import AvroRows
-from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.avro.columns import side_columns
+from lakeingest.decode.avro.rows import AvroRows
+from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.examples import EXAMPLES, Schema
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import AVRO, DECIMAL, PRIMITIVES, SEMANTIC
+from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import with_row
+from lakeingest.decode.types.examples import EXAMPLES, Schema
+from lakeingest.decode.types.logical import AVRO, DECIMAL, PRIMITIVES, SEMANTIC
 from lakeingest.decode.wire import RowReader
 from tests.decode.avro import envelope_schema, event, record, tag
 from tests.decode.ranges import RANGES

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import Encodings
-from lakeingest.decode.flattened_avro import FlattenedAvroFormat
+from lakeingest.decode.flattened.avro_format import FlattenedAvroFormat
 from lakeingest.decode.row import with_row
 from lakeingest.decode.wire import Samples
 from lakeingest.frame_schemas import ENVELOPE

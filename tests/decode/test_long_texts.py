@@ -7,9 +7,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.json_envelope import decode_envelope, parsed
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import PRIMITIVES
+from lakeingest.decode.json.envelope import decode_envelope, parsed
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.decode.types.logical import PRIMITIVES
 from lakeingest.frame_schemas import RECORD
 
 LENGTH = 20_000_100

@@ -13,8 +13,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import (
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.decode.placeholder import ambiguous, can_be_unavailable
+from lakeingest.decode.row import with_row
+from lakeingest.decode.types.logical import (
     PRIMITIVES,
     SEMANTIC,
     LogicalType,
@@ -24,8 +26,6 @@ from lakeingest.decode.logical import (
     mapping,
     text,
 )
-from lakeingest.decode.placeholder import ambiguous, can_be_unavailable
-from lakeingest.decode.row import with_row
 from tests.decode.wire import event
 
 DATA = Path(__file__).parent / "data"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_schema import AvroSchema
-from lakeingest.decode.json_format import CarriedSchema, JsonFormat
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.schema import AvroSchema
+from lakeingest.decode.json.format import CarriedSchema, JsonFormat
 from lakeingest.decode.replaced_nulls import (
     nullable_defaults,
     nullable_defaults_in_row,

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import JSON, PRIMITIVES, binary
+from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import with_key, with_moved_from, with_row
-from lakeingest.decode.temporal import DATE
+from lakeingest.decode.types.logical import JSON, PRIMITIVES, binary
+from lakeingest.decode.types.temporal import DATE
 
 INT, TEXT = PRIMITIVES["int32"], PRIMITIVES["string"]
 COLUMNS = [SourceColumn("id", INT), SourceColumn("v", TEXT), SourceColumn("odd.name", TEXT)]

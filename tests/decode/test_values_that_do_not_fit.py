@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DecimalType
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.decimals import variable_decimal
-from lakeingest.decode.logical import (
+from lakeingest.decode.types.decimals import variable_decimal
+from lakeingest.decode.types.logical import (
     CONVERSION_FAILED,
     PRIMITIVES,
     SEMANTIC,

@@ -12,13 +12,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, StringType
 
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import Encodings, SourceColumn, from_connect, merged
-from lakeingest.decode.json_format import CarriedSchema, JsonFormat
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import AVRO, JSON, PRIMITIVES, as_declared
+from lakeingest.decode.json.format import CarriedSchema, JsonFormat
+from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import with_key, with_row
+from lakeingest.decode.types.logical import AVRO, JSON, PRIMITIVES, as_declared
 from lakeingest.decode.wire import Samples, Shown
 from tests.decode.avro import envelope_schema, event, record, tag
 from tests.decode.wire import minimal_width

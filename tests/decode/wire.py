@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, TimestampNTZType, TimestampType
 
 from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import LogicalType
+from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import with_row
+from lakeingest.decode.types.logical import LogicalType
 
 
 def minimal_width(number: int) -> int:

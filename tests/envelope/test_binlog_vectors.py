@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.json_envelope import decode_envelope
+from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.envelope.epoch import end_epoch, row_epoch

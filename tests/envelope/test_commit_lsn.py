@@ -9,7 +9,7 @@ from pyspark.sql import Row, SparkSession
 
 from lakeingest.config.connector import REFUSED, Connector
 from lakeingest.connectors import CONNECTORS
-from lakeingest.decode.json_envelope import decode_envelope
+from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.event_columns import BY_CONNECTOR

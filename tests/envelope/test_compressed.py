@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from lakeingest.decode.json_envelope import decode_envelope
+from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.event_columns import EVENT

@@ -10,8 +10,8 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.decode.json_format import JsonFormat
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.decode.json.format import JsonFormat
 from lakeingest.envelope import changes
 from lakeingest.frame_schemas import Kind
 from lakeingest.position import COMPONENT_WIDTH

@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.decode.json_format import JsonFormat
-from lakeingest.decode.json_rows import JsonRows
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.decode.json.format import JsonFormat
+from lakeingest.decode.json.rows import JsonRows
 from lakeingest.envelope import changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.plan.ordering import ordered, with_ordering_fields

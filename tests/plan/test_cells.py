@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import PRIMITIVES
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.decode.types.logical import PRIMITIVES
 from lakeingest.envelope import changes
 from lakeingest.plan.inference import narrowest, readable_counts
 from lakeingest.plan.keyless import NO_ROW_BEFORE

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.apply.spark_errors import explained
 from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.decode.logical import PRIMITIVES
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.decode.types.logical import PRIMITIVES
 from lakeingest.envelope import changes
 from lakeingest.errors import DataError
 from lakeingest.plan.spec import PipelineSpec, TableSpec

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings, from_connect
 from lakeingest.decode.defaults import Default, default_value
-from lakeingest.decode.logical import AVRO, JSON, JSON_NUMERIC, Form
+from lakeingest.decode.types.logical import AVRO, JSON, JSON_NUMERIC, Form
 from lakeingest.plan.implicit import implicit_value
 
 _MONEY = {"scale": "2", "connect.decimal.precision": "10"}

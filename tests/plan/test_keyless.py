@@ -12,7 +12,7 @@ from pyspark.sql.types import LongType, StringType, StructType, TimestampNTZType
 
 from lakeingest.apply.spark_errors import explained
 from lakeingest.decode.columns import Encodings, declared
-from lakeingest.decode.json_envelope import decode_envelope
+from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.envelope import changes
 from lakeingest.errors import DataError
 from lakeingest.payload.net_zero import KEPT, with_kept_rows

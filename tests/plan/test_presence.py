@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import PRIMITIVES, SEMANTIC
+from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import Absences, Early
+from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC
 from lakeingest.decode.wire import Shown
 from lakeingest.plan.evolution import SourceSchema
 from lakeingest.plan.presence import Presence, Zero, presence

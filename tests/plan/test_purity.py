@@ -15,8 +15,8 @@ from pyspark.sql.types import DataType, StructType
 
 import lakeingest
 from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.decode.logical import PRIMITIVES, SEMANTIC, array, decimal
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC, array, decimal
 from lakeingest.envelope import changes
 from lakeingest.frame_schemas import BOUNDARY, CHANGE, ENVELOPE, RECORD
 from lakeingest.plan import table as table_plan

@@ -1,4 +1,4 @@
-"""Refuse cells of ``value`` and ``set`` that cannot be read (``decode/cell.py``).
+"""Refuse cells of ``value`` and ``set`` that cannot be read (``decode/cells.py``).
 
 All records of a table are read in one way. If some come in cells and some do not, the connector's
 plugin was changed while the topics still hold the old records. If the configured connector sends no

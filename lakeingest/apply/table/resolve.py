@@ -19,10 +19,10 @@ from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.cell_guard import refuse_cells
 from lakeingest.apply.table.schema_policy import Evolution
 from lakeingest.connectors import CONNECTORS
-from lakeingest.decode import logical
 from lakeingest.decode.columns import SourceColumn, declared, of_json
-from lakeingest.decode.decimals import scales_differ
 from lakeingest.decode.row import NONE_ABSENT
+from lakeingest.decode.types import logical
+from lakeingest.decode.types.decimals import scales_differ
 from lakeingest.decode.wire import Samples, Shown
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.frame_schemas import MetadataColumns
@@ -41,7 +41,7 @@ Source: Delta's ``DeltaColumnMapping`` and Parquet's own rule.
 Infer = Callable[[Sequence[str], bool], Mapping[str, str]]
 """Maps fields of ``after`` to the Connect primitive that reads every value of the batch.
 
-The second argument says whether the fields come in cells (``decode/cell.py``).
+The second argument says whether the fields come in cells (``decode/cells.py``).
 """
 
 

@@ -15,7 +15,7 @@ from pyspark.sql.types import DataType
 
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
-from lakeingest.decode.logical_type import squeezed
+from lakeingest.decode.types.logical_type import squeezed
 from lakeingest.errors import DataError
 from lakeingest.plan.evolution import Change, Kind, Policies, Policy, SourceSchema, changes
 from lakeingest.plan.presence import Presence

@@ -8,7 +8,7 @@ whole text again (2.2 times slower, measured). Also rejected: to decode the whol
 here; most events of a hot key never reach the lake.
 
 ``unwrapped`` first removes a schema that a record carries; from then on the schema's hash
-identifies it. The driver reads the schema itself, once (``json_format.py``).
+identifies it. The driver reads the schema itself, once (``format.py``).
 
 Spark's parser stops where a value ends, and replaces octets that are not UTF-8 by U+FFFD. So a
 value is read as the one element of a list with a mark behind it: any octets behind the value
@@ -34,7 +34,7 @@ from pyspark.sql.types import (
 )
 
 from lakeingest.decode.envelope_fields import TRANSACTION_METADATA, envelope_fields
-from lakeingest.decode.json_limits import ANY_LENGTH
+from lakeingest.decode.json.limits import ANY_LENGTH
 from lakeingest.frame_schemas import SOURCE
 
 _CORRUPT = "_malformed"

@@ -26,12 +26,12 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from lakeingest.decode.avro_columns import record_columns
-from lakeingest.decode.avro_schema import END, END_MARK, READ, AvroSchema, as_written, reader_schema
+from lakeingest.decode.avro.columns import record_columns
+from lakeingest.decode.avro.schema import END, END_MARK, READ, AvroSchema, as_written, reader_schema
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.json_rows import wire
-from lakeingest.decode.logical import JSON, Form
-from lakeingest.decode.logical_type import CONVERSION_FAILED
+from lakeingest.decode.json.rows import wire
+from lakeingest.decode.types.logical import JSON, Form
+from lakeingest.decode.types.logical_type import CONVERSION_FAILED
 
 TAG_OCTETS = 5
 """Octet 0 and the schema's id."""

@@ -30,18 +30,18 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from lakeingest.decode import decimals, structured, temporal
-from lakeingest.decode.composed import array, entries, mapping, pairs, struct
-from lakeingest.decode.decimals import decimal
-from lakeingest.decode.logical_type import (
+from lakeingest.decode.types import decimals, structured, temporal
+from lakeingest.decode.types.composed import array, entries, mapping, pairs, struct
+from lakeingest.decode.types.decimals import decimal
+from lakeingest.decode.types.logical_type import (
     CONVERSION_FAILED,
     LogicalType,
     as_type,
     checked,
     plain,
 )
-from lakeingest.decode.octets import RAW, binary
-from lakeingest.decode.versions import joined, stored_as
+from lakeingest.decode.types.octets import RAW, binary
+from lakeingest.decode.types.versions import joined, stored_as
 
 __all__ = [
     "AVRO",

@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StringType
 
-from lakeingest.decode.logical_type import LogicalType, checked
+from lakeingest.decode.types.logical_type import LogicalType, checked
 
 RAW = LogicalType(BinaryType(), BinaryType(), name="binary")
 """Octets as Avro has them."""

@@ -14,10 +14,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import MapType, StringType, StructField, StructType
 
-from lakeingest.decode.cell import wrapped
+from lakeingest.decode.cells import wrapped
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.json_envelope import named_schema
-from lakeingest.decode.json_limits import ANY_LENGTH
+from lakeingest.decode.json.envelope import named_schema
+from lakeingest.decode.json.limits import ANY_LENGTH
 
 _ANY_ROW = StructType([StructField("after", MapType(StringType(), StringType()))])
 _FAILFAST = {"mode": "FAILFAST", **ANY_LENGTH}
@@ -28,7 +28,7 @@ def wire(columns: Sequence[SourceColumn], *, cells: bool = False) -> StructType:
 
     Args:
         columns: The columns of the row or key.
-        cells: Whether each comes in a cell (``cell.py``).
+        cells: Whether each comes in a cell (``cells.py``).
     """
     kinds = ((column.name, column.type.wire) for column in columns)
     return StructType([StructField(name, wrapped(kind) if cells else kind) for name, kind in kinds])
@@ -36,7 +36,7 @@ def wire(columns: Sequence[SourceColumn], *, cells: bool = False) -> StructType:
 
 @dataclass(frozen=True)
 class JsonRows:
-    """Reads JsonConverter's records, after ``json_envelope.py`` removed their schemas.
+    """Reads JsonConverter's records, after ``envelope.py`` removed their schemas.
 
     Attributes:
         cells: See ``RowReader``.

@@ -11,18 +11,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from lakeingest.decode.added_fields import ADDED
-from lakeingest.decode.cell import are_cells, may_leave_out, opened
+from lakeingest.decode.cells import are_cells, may_leave_out, opened
 from lakeingest.decode.columns import Encodings, SourceColumn, from_connect, merged
+from lakeingest.decode.flattened.added_fields import ADDED
 from lakeingest.decode.foreign import has_foreign_names
-from lakeingest.decode.json_envelope import (
+from lakeingest.decode.json.envelope import (
     TAGGED,
     decode_envelope,
     decode_transaction_metadata,
     named_schema,
 )
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import JSON, Form
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.decode.types.logical import JSON, Form
 from lakeingest.decode.wire import Samples, Shown
 from lakeingest.frame_schemas import SOURCE
 
@@ -37,7 +37,7 @@ class CarriedSchema:
         since: When the first known record with it was written (epoch milliseconds).
         columns: Columns of the row.
         defaulted: Columns whose NULLs a converter may have replaced (``replaced_nulls.py``).
-        cells: Whether the columns come in cells (``cell.py``).
+        cells: Whether the columns come in cells (``cells.py``).
         by_policy: The columns under each policy for decimals that are too large (``logical.Form``);
             ``columns`` are those under the pipeline's policy.
     """

@@ -11,7 +11,7 @@ modes leave only a null record of it. Debezium has counted the delete: its trans
 complete, and the run says so. Where each event is on its own, the null record itself is refused
 (``apply/window/null_records.py``); ``drop`` leaves nothing there that could be noticed.
 
-Avro's records have the same fields and need no envelope: ``flattened_avro.py``.
+Avro's records have the same fields and need no envelope: ``avro_format.py``.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from lakeingest.decode.added_fields import ADDED, ADDED_OP, envelopes_of, flat
 from lakeingest.decode.envelope_fields import envelope_fields
-from lakeingest.decode.json_envelope import (
+from lakeingest.decode.flattened.added_fields import ADDED, ADDED_OP, envelopes_of, flat
+from lakeingest.decode.json.envelope import (
     has_broken_key,
     is_no_text,
     parsed,
     tagged,
     undescribed,
 )
-from lakeingest.decode.json_format import JsonFormat
+from lakeingest.decode.json.format import JsonFormat
 from lakeingest.frame_schemas import SOURCE
 
 

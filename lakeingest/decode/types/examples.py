@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakeingest.decode.columns import SourceColumn, from_connect
-from lakeingest.decode.logical import DECIMAL, JSON, Form
-from lakeingest.decode.logical_type import LogicalType
+from lakeingest.decode.types.logical import DECIMAL, JSON, Form
+from lakeingest.decode.types.logical_type import LogicalType
 
 _TIME = "io.debezium.time."
 _DATA = "io.debezium.data."

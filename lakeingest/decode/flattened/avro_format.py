@@ -14,15 +14,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from lakeingest.decode.added_fields import ADDED, ADDED_OP, envelopes_of, flat
-from lakeingest.decode.avro_columns import record_columns
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_rows import AvroRows, is_read, read_avro
-from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.avro.columns import record_columns
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.rows import AvroRows, is_read, read_avro
+from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.envelope_fields import envelope_fields
-from lakeingest.decode.json_rows import wire
-from lakeingest.decode.logical import Form
+from lakeingest.decode.flattened.added_fields import ADDED, ADDED_OP, envelopes_of, flat
+from lakeingest.decode.json.rows import wire
+from lakeingest.decode.types.logical import Form
 from lakeingest.frame_schemas import SOURCE
 
 

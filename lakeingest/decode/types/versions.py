@@ -30,9 +30,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from lakeingest.decode.json_limits import ANY_LENGTH
-from lakeingest.decode.logical_type import LogicalType, Site, as_type, squeezed
-from lakeingest.decode.octets import base64
+from lakeingest.decode.json.limits import ANY_LENGTH
+from lakeingest.decode.types.logical_type import LogicalType, Site, as_type, squeezed
+from lakeingest.decode.types.octets import base64
 from lakeingest.widening import widens
 
 Version = tuple[frozenset[bytes], LogicalType]

@@ -18,14 +18,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from lakeingest.decode.avro_columns import record_columns, side_columns, side_in_cells
-from lakeingest.decode.avro_rows import AvroRows, body_of, is_read, read_avro, tag_of
-from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.avro.columns import record_columns, side_columns, side_in_cells
+from lakeingest.decode.avro.rows import AvroRows, body_of, is_read, read_avro, tag_of
+from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import Encodings, SourceColumn, merged
 from lakeingest.decode.envelope_fields import TRANSACTION_METADATA, envelope_fields
 from lakeingest.decode.foreign import is_foreign
-from lakeingest.decode.logical import AVRO, JSON, Form
 from lakeingest.decode.replaced_nulls import nullable_defaults_in_avro
+from lakeingest.decode.types.logical import AVRO, JSON, Form
 from lakeingest.decode.wire import Samples, Shown
 from lakeingest.frame_schemas import ENVELOPE, SOURCE
 

@@ -27,9 +27,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from lakeingest.decode.logical_type import LogicalType, Site, checked
-from lakeingest.decode.number import decimal_from_bytes, decimal_text, exactly
-from lakeingest.decode.octets import RAW, base64
+from lakeingest.decode.types.decimal_octets import decimal_from_bytes, decimal_text, exactly
+from lakeingest.decode.types.logical_type import LogicalType, Site, checked
+from lakeingest.decode.types.octets import RAW, base64
 
 DIGITS = 38
 """Most digits of Spark's decimals."""
