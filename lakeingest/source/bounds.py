@@ -45,7 +45,7 @@ _MADE_AGAIN = (
 _SHOWN = 3
 
 
-def wanted_ranges(ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
+def checked_ranges(ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
     """Return the non-empty ranges, in order of topic and partition.
 
     Raises:

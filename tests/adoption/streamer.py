@@ -22,6 +22,7 @@ from lakeingest.plan.table import decoded_rows
 from lakeingest.plan.window import window_changes
 from lakeingest.source.contract import OffsetRange
 from lakeingest.source.recorded import RecordedSource
+from lakeingest.topic_names import TopicNames
 from tests.recordings.configure import RecordedRun, key_of
 from tests.recordings.oracle import Oracle, Totals
 
@@ -112,7 +113,7 @@ class Streamed:
 
     def rows(self, start: Mapping[int, int], end: Mapping[int, int]) -> DataFrame:
         """Return the rows of PostgresDebeziumSource; it knows no truncate."""
-        source = RecordedSource(self.spark, str(self.run.events), self.run.prefix)
+        source = RecordedSource(self.spark, str(self.run.events), TopicNames(self.run.prefix))
         encodings = Encodings()
         spec = PipelineSpec("postgresql", encodings)
         ddl = ", ".join(f"{n} {kind}" for n, kind in self.run.schemas[self.table].items())

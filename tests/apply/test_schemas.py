@@ -28,7 +28,7 @@ from lakeingest.decode.json.format import envelope_columns
 from lakeingest.decode.types.logical import Form
 from lakeingest.decode.wire import Samples
 from lakeingest.errors import DataError
-from lakeingest.source.bounds import wanted_ranges
+from lakeingest.source.bounds import checked_ranges
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from tests.decode.avro import envelope_schema, event, record
 from tests.envelope.records import Record, frame, postgresql_event
@@ -195,7 +195,7 @@ class Kept:
     asked: list[int] = field(default_factory=list)
 
     def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
-        self.asked.append(sum(span.end - span.start for span in wanted_ranges(ranges)))
+        self.asked.append(sum(span.end - span.start for span in checked_ranges(ranges)))
         offset = F.col("offset")
         spans = [(offset >= span.start) & (offset < span.end) for span in ranges]
         return self.records.where(reduce(operator.or_, spans))
