@@ -76,7 +76,7 @@ def left_out(cell: Column, op: Column) -> Column:
     return (op == "u") & ~is_there
 
 
-def may_leave_out(text: Column) -> Column:
+def may_omit(text: Column) -> Column:
     """Return a cheap condition: a JSON envelope in cells may lack a cell.
 
     True for each envelope that lacks one, and for some others whose text has a null elsewhere. The

@@ -138,7 +138,7 @@ class WireFormat(Protocol):
             time on PostgreSQL's END), ``malformed``.
         """
 
-    def foreign(self, value: Column, /) -> Column:
+    def is_foreign(self, value: Column, /) -> Column:
         """Return a condition over a value without operation: it is another message of Debezium.
 
         Heartbeats, BEGIN and END, schema changes, notifications (``foreign.py``). Any other value
@@ -160,7 +160,7 @@ class WireFormat(Protocol):
             row before it; NULL where it has none, or the record cannot be read.
         """
 
-    def may_leave_out(self, value: Column, /) -> Column:
+    def may_omit(self, value: Column, /) -> Column:
         """Return whether an update in cells may lack a cell (boolean): a cheap hint, like marks.
 
         Args:

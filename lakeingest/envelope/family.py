@@ -69,7 +69,6 @@ class Family:
         source: The fields of the source block to read.
         event: A value per column of RFC-39 (``event_columns``), in their order; None: Hudi's
             streamer has no tables of this connector.
-        cells: Whether its rows may come in cells (``decode/cells.py``).
         inside: ``INSIDE`` of a row, where a transaction's rows may share a place; None: they never
             do.
         in_file: ``(epoch) -> Column``: the position for epochs in which positions are places in a
@@ -85,7 +84,6 @@ class Family:
     end_collection: Callable[[Column], Column] | None = None
     source: StructType = SOURCE
     event: Callable[[], tuple[Column, ...]] | None = None
-    cells: bool = False
     inside: Callable[[], Column] | None = None
     in_file: Callable[[Column], Column] | None = None
 

@@ -52,7 +52,7 @@ def _position(epoch: Column) -> Column:
     return F.when(F.col("source.lsn") >= _HYBRID, F.concat(by_lsn, order)).otherwise(by_lsn)
 
 
-YUGABYTEDB = replace(POSTGRESQL, position=_position, cells=True)
+YUGABYTEDB = replace(POSTGRESQL, position=_position)
 
 _SOURCE = StructType(
     [
@@ -80,5 +80,4 @@ YUGABYTEDB_GRPC = Family(
     transaction_key=lambda id_: id_,
     end_position=None,
     source=_SOURCE,
-    cells=True,
 )

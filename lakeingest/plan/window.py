@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from lakeingest.envelope import changes
+from lakeingest.connectors import CONNECTORS
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.envelope.epoch import end_epoch
 from lakeingest.frame_schemas import Kind
@@ -28,26 +29,22 @@ SNAPSHOT_BATCH = 0
 
 def window_changes(records: DataFrame, spec: PipelineSpec) -> DataFrame:
     """Decode data records to ``CHANGE``."""
-    event = bool(spec.names.event)
-    family = FAMILIES[spec.connector]
-    source = family.source
-    if spec.ordering:
-        source = with_ordering_fields(source, spec.ordering)
-    envelopes = spec.format.envelopes(records, event=event, source=source)
-    marks, key_body = spec.format.marks(spec.encodings), spec.format.key_body(F.col("key"))
-    return changes(
-        envelopes,
+    event, value = bool(spec.names.event), F.col("value")
+    source = with_ordering_fields(FAMILIES[spec.connector].source, spec.ordering)
+    partial_rows = CONNECTORS[spec.connector].partial_rows
+    change_spec = ChangeSpec(
         spec.connector,
-        spec.epoch,
-        marks,
-        key_body,
-        event=event,
+        epoch=spec.epoch,
         epochs=spec.epochs,
-        ordered=ordered(spec.format, spec.ordering) if spec.ordering else None,
+        marks=spec.format.marks(spec.encodings),
+        key_body=spec.format.key_body(F.col("key")),
+        may_omit=spec.format.may_omit(value) if partial_rows else None,
+        is_foreign=spec.format.is_foreign(value),
+        ordering=ordered(spec.format, spec.ordering) if spec.ordering else None,
+        event=event,
         halves=not spec.whole,
-        left_out=spec.format.may_leave_out(F.col("value")) if family.cells else None,
-        foreign=spec.format.foreign(F.col("value")),
     )
+    return changes(spec.format.envelopes(records, event=event, source=source), change_spec)
 
 
 def window_metadata(records: DataFrame, spec: PipelineSpec) -> DataFrame:
@@ -232,29 +229,11 @@ def without_attempts(window: DataFrame, attempts: Iterable[tuple[str | None, str
     )
 
 
-def assigned(window: DataFrame, ends: DataFrame) -> DataFrame:
-    """Give each change its transaction's ``end_offset``, unless the window has that column."""
-    if "end_offset" in window.columns:
-        return window
-    return completeness.assigned(window, ends)
-
-
-def shortfalls(window: DataFrame, ends: DataFrame, counted: Column) -> DataFrame:
-    """Find the incomplete transactions of the window: rows are missing; see ``completeness``."""
-    rows = completeness.transactional(assigned(window, ends))
-    return completeness.shortfalls(rows, ends, counted)
-
-
-def shortfalls_by_incarnation(window: DataFrame, ends: DataFrame, counted: Column) -> DataFrame:
-    """Find incomplete transactions: count rows without a key by place and incarnation."""
-    rows = completeness.transactional(assigned(window, ends))
-    return completeness.shortfalls_by_incarnation(rows, ends, counted)
-
-
-def interrupted(window: DataFrame, ends: DataFrame, counted: Column) -> DataFrame:
-    """Find transactions with a repeated BEGIN that no incarnation sent whole."""
-    rows = completeness.transactional(assigned(window, ends))
-    return completeness.interrupted(rows, ends, counted)
+assigned = completeness.assigned
+shortfalls = completeness.shortfalls
+shortfalls_by_incarnation = completeness.shortfalls_by_incarnation
+sent_once = completeness.rows_by_place
+interrupted = completeness.without_whole_incarnation
 
 
 def unresumed(
@@ -279,19 +258,7 @@ def unresumed(
     begins = metadata.where(F.col("status") == "BEGIN").select(
         key.alias("transaction_key"), "offset", "timestamp"
     )
-    place = ["topic", "partition", "offset"]
-    written = records.select(*place, F.col("timestamp").alias("written_at"))
-    repeated = ends.where(F.col("begins") > 1).select("end_offset")
-    rows = completeness.transactional(assigned(window, ends)).join(
-        F.broadcast(repeated), "end_offset", "left_semi"
-    )
-    counted_rows = rows.withColumn("data_collection", F.col("collection")).where(counted)
-    return completeness.unresumed(counted_rows.join(written, place), ends, counted, begins)
-
-
-def sent_once(window: DataFrame, ends: DataFrame) -> DataFrame:
-    """Make one row of the copies that unnamed incarnations sent; see ``completeness``."""
-    return completeness.sent_once(assigned(window, ends), ends)
+    return completeness.without_row_after_begin(window, ends, counted, begins, records)
 
 
 def in_batches(
@@ -316,24 +283,19 @@ def in_batches(
         frontier_position: Position above everything that was released before.
         snapshot: Whether the initial snapshot is complete and forms batch 0.
     """
-    offsets = F.array(*(F.lit(cut.last_offset) for cut in cuts)).cast("array<bigint>")
-    positions = F.array(*(F.lit(cut.position) for cut in cuts)).cast("array<string>")
-    by_end = 1 + F.size(F.filter(offsets, lambda last: last < F.col("end_offset")))
-    by_position = 1 + F.size(F.filter(positions, lambda above: above <= F.col("position")))
-    index = (
-        F.when(F.lit(snapshot) & (F.col("kind") == Kind.SNAPSHOT), F.lit(SNAPSHOT_BATCH))
-        .when(~F.col("kind").isin(Kind.ROW, Kind.TRUNCATE, Kind.SNAPSHOT), F.lit(None))
-        .when(F.col("end_offset").isNotNull(), by_end)
-        .when(_released_before(frontier_position), F.lit(1))
-        .when(F.col("transaction_key").isNull(), by_position)
-    )
-    rows = assigned(window, ends)
-    return rows.withColumn("batch", F.when(index <= len(cuts), index))
+    places = (F.struct(F.lit(one.last_offset), F.lit(one.position)) for one in cuts)
+    cut_places = F.array(*places).cast("array<struct<last_offset:bigint,position:string>>")
 
+    def is_behind(place: Column) -> Column:
+        return _is_behind(place["last_offset"], place["position"], frontier_position)
 
-def _released_before(frontier_position: str) -> Column:
-    """Return a condition: the row's transaction was released before."""
-    return F.col("position") < F.lit(frontier_position)
+    index = F.size(F.filter(cut_places, is_behind)) + 1
+    has_batch = _is_applied(snapshot=snapshot) & _is_behind(0, "", frontier_position).isNotNull()
+    number = F.when(has_batch & (index <= len(cuts)), index)
+    if snapshot:
+        in_snapshot = F.col("kind") == Kind.SNAPSHOT
+        number = F.when(in_snapshot, F.lit(SNAPSHOT_BATCH)).otherwise(number)
+    return completeness.assigned(window, ends).withColumn("batch", number)
 
 
 def of_batch(
@@ -352,19 +314,35 @@ def of_batch(
     """
     if index == SNAPSHOT_BATCH:
         return window.where(F.col("kind") == Kind.SNAPSHOT)
-    cut = cuts[index - 1]
+
+    def is_behind(cut: Cut) -> Column:
+        return _is_behind(cut.last_offset, cut.position, frontier_position)
+
     # Start behind the last END of the batch before it, not at the batch's own first END: so no END
     # lies between two batches.
-    mine = F.col("end_offset") <= cut.last_offset
-    if index > 1:
-        mine &= F.col("end_offset") > cuts[index - 2].last_offset
-    lower = F.lit(cuts[index - 2].position if index > 1 else frontier_position)
-    position = F.col("position")
-    loose = (
-        F.col("transaction_key").isNull() & (position >= lower) & (position < F.lit(cut.position))
+    behind_others = is_behind(cuts[index - 2]) if index > 1 else F.lit(True)
+    in_range = behind_others & ~is_behind(cuts[index - 1])
+    return window.where(in_range & _is_applied(snapshot=snapshot))
+
+
+def _is_behind(last_offset: Column | int, position: Column | str, frontier_position: str) -> Column:
+    """Return whether a change lies behind a cut; NULL: its transaction has no END yet.
+
+    A row of a transaction that was released before lies behind no cut.
+    """
+    position_of_cut = F.lit(position)
+    return (
+        F.when(F.col("end_offset").isNotNull(), F.col("end_offset") > F.lit(last_offset))
+        .when(F.col("position") < F.lit(frontier_position), F.lit(False))
+        .when(F.col("transaction_key").isNull(), F.col("position") >= position_of_cut)
     )
-    without = loose | _released_before(frontier_position) if index == 1 else loose
-    ours = F.when(F.col("end_offset").isNotNull(), mine).otherwise(without)
+
+
+def _is_applied(*, snapshot: bool) -> Column:
+    """Return whether a change belongs to a batch of transactions.
+
+    Args:
+        snapshot: Whether the rows of the initial snapshot are a batch of their own.
+    """
     kinds = (Kind.ROW, Kind.TRUNCATE) if snapshot else (Kind.ROW, Kind.TRUNCATE, Kind.SNAPSHOT)
-    # Compare the numbers first: they filter most of the window before Spark compares a text.
-    return window.where(ours & F.col("kind").isin(*kinds))
+    return F.col("kind").isin(*kinds)

@@ -13,7 +13,7 @@ from lakeingest.apply.batch.changeset import changeset
 from lakeingest.apply.batch_stats import batch_stats
 from lakeingest.decode.columns import Encodings, declared
 from lakeingest.decode.json.envelope import decode_envelope
-from lakeingest.envelope import changes
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from tests.envelope.records import Record, frame, postgresql_event
 
@@ -44,7 +44,7 @@ def test_a_key_change_of_a_decimal_key_finds_its_values_by_the_delete_beside_it(
         sent("c", 7, 130, SPEC.encodings.placeholder, **{"__debezium.oldkey": header}),
     ]
     marks = tuple(mark.encode() for mark in SPEC.encodings.json_marks())
-    found = changes(decode_envelope(frame(spark, records)), "postgresql", 0, marks)
+    found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql", marks=marks))
     found = found.withColumn("batch", F.lit(1))
     schema = spark.createDataFrame([], "id DECIMAL(20,0), t STRING").schema
     table = TableSpec("public.a", declared(schema, SPEC.encodings), ("id",))

@@ -139,7 +139,7 @@ def test_avro_rows_and_keys_are_taken_out_of_their_cells(spark: SparkSession) ->
     assert read(decoded) == [(values, left_out) for *_, values, left_out in EVENTS]
     keyed = with_key(changes, shown.columns[:1], "k", shown.reader).select("k.pk").collect()
     assert [one["pk"] for one in keyed] == list(range(len(EVENTS)))
-    hint = changes.select(AvroFormat(known).may_leave_out(F.col("value"))).distinct().collect()
+    hint = changes.select(AvroFormat(known).may_omit(F.col("value"))).distinct().collect()
     assert [one[0] for one in hint] == [True]
 
 
@@ -241,7 +241,7 @@ def test_the_hint_misses_no_cell_that_is_not_there(
     shown = spark.createDataFrame(texts, "text string, missing boolean").coalesce(1)
     text = F.col("text")
     for value in (text, tagged(text, F.lit("{}"))):
-        hint = JsonFormat().may_leave_out(value.cast("binary"))
+        hint = JsonFormat().may_omit(value.cast("binary"))
         assert shown.where(F.col("missing") & ~F.coalesce(hint, F.lit(False))).isEmpty()
 
 
@@ -250,9 +250,7 @@ def _hints(spark: SparkSession, afters: Sequence[Any]) -> list[bool]:
     envelopes = [{"before": None, "after": after, "source": source, "op": "u"} for after in afters]
     records = [Record("t", value, None, 0, n) for n, value in enumerate(envelopes)]
     decoded = decode_envelope(frame(spark, records)).orderBy("offset")
-    return [
-        bool(one[0]) for one in decoded.select(JsonFormat().may_leave_out(F.col("value"))).collect()
-    ]
+    return [bool(one[0]) for one in decoded.select(JsonFormat().may_omit(F.col("value"))).collect()]
 
 
 def test_the_hint_lets_whole_rows_and_plain_ones_be_folded_undecoded(spark: SparkSession) -> None:

@@ -10,7 +10,7 @@ from pyspark.sql import Row, SparkSession
 from lakeingest.config.connector import REFUSED, Connector
 from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.json.envelope import decode_envelope
-from lakeingest.envelope import changes
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.event_columns import BY_CONNECTOR
 from lakeingest.frame_schemas import Kind
@@ -22,7 +22,7 @@ EARLY, LATE = "00000027:00000ac0:0007", "00000027:00000ac0:000a"
 def placed(spark: SparkSession, connector: str, events: list[dict[str, Any]]) -> list[Row]:
     records = [Record("t", event, {"id": n}, 0, n) for n, event in enumerate(events)]
     envelopes = decode_envelope(frame(spark, records), source=FAMILIES[connector].source)
-    return changes(envelopes, connector, 0, ()).orderBy("offset").collect()
+    return changes(envelopes, ChangeSpec(connector)).orderBy("offset").collect()
 
 
 def test_snapshot_then_change_then_number_then_commit(spark: SparkSession) -> None:

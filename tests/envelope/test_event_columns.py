@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.decode.json.envelope import decode_envelope
-from lakeingest.envelope import changes
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.event_columns import BINLOG, BY_CONNECTOR, EVENT, POSTGRESQL
 from lakeingest.frame_schemas import CHANGE, INSIDE
@@ -27,7 +27,7 @@ def told(spark: SparkSession, values: Iterable[Any], connector: str) -> list[dic
     envelopes = decode_envelope(
         frame(spark, records), event=True, source=FAMILIES[connector].source
     )
-    found = changes(envelopes, connector, 0, (), event=True)
+    found = changes(envelopes, ChangeSpec(connector, event=True))
     return [row[EVENT].asDict() for row in found.orderBy("offset").collect()]
 
 
@@ -90,13 +90,13 @@ def test_nothing_of_them_is_read_or_carried_where_they_are_not_wanted(
 ) -> None:
     records = frame(spark, [Record("t", postgresql_event())])
     source = FAMILIES[connector].source
-    own = changes(decode_envelope(records, source=source), connector, 0, ())
+    own = changes(decode_envelope(records, source=source), ChangeSpec(connector))
     columns = [*CHANGE.fieldNames(), *([INSIDE] if connector == "mysql" else [])]
     assert own.columns == columns
     plan = explained(own, capsys)
     assert "from_json" in plan
     assert not [word for word in ("txId", "xmin", "_change_operation_type") if word in plan]
     envelopes = decode_envelope(records, event=True, source=source)
-    wanted = changes(envelopes, connector, 0, (), event=True)
+    wanted = changes(envelopes, ChangeSpec(connector, event=True))
     assert wanted.columns == [*columns, EVENT]
     assert "xmin" in explained(wanted, capsys)

@@ -13,7 +13,7 @@ from pyspark.sql.types import LongType, StringType, StructType, TimestampNTZType
 from lakeingest.apply.spark_errors import explained
 from lakeingest.decode.columns import Encodings, declared
 from lakeingest.decode.json.envelope import decode_envelope
-from lakeingest.envelope import changes
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.errors import DataError
 from lakeingest.payload.net_zero import KEPT, with_kept_rows
 from lakeingest.plan.keyless import NO_ROW_BEFORE, NOT_AN_INSERT
@@ -58,7 +58,7 @@ def decoded(
         Record("t.public.a", one, None, 0, number, {"__debezium.context.runId": life})
         for number, (life, one) in enumerate((life, one) for life in lives for one in events)
     ]
-    found = changes(decode_envelope(frame(spark, records)), "postgresql", 0, ())
+    found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql"))
     return decoded_rows(found, keyless(policy), SPEC)
 
 

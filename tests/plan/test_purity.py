@@ -17,7 +17,7 @@ import lakeingest
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC, array, decimal
-from lakeingest.envelope import changes
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.frame_schemas import BOUNDARY, CHANGE, ENVELOPE, RECORD
 from lakeingest.plan import table as table_plan
 from lakeingest.plan import window as plan
@@ -210,9 +210,9 @@ def test_each_stage_gives_what_the_next_one_takes(records: DataFrame) -> None:
     assert records.schema == RECORD
     envelopes = decode_envelope(records)
     assert fits(envelopes.schema, ENVELOPE) == []
-    found = changes(envelopes, "postgresql", 0, ())
+    found = changes(envelopes, ChangeSpec("postgresql"))
     assert fits(found.schema, CHANGE) == []
-    assert fits(changes(envelopes, "mariadb", 0, ()).schema, CHANGE) == []
+    assert fits(changes(envelopes, ChangeSpec("mariadb")).schema, CHANGE) == []
     ends = plan.window_boundaries(plan.window_metadata(records, SPEC), SPEC)
     assert [
         problem for problem in fits(ends.drop("domain").schema, BOUNDARY) if "null" not in problem

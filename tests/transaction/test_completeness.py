@@ -252,7 +252,7 @@ INTERRUPTED: dict[str, tuple[Case, bool]] = {
 def interrupted(spark: SparkSession, cases: list[Case]) -> set[int]:
     boundaries = ended(spark, cases)
     assigned = completeness.assigned(completeness.transactional(changes(spark, cases)), boundaries)
-    found = completeness.interrupted(assigned, boundaries, selected()).collect()
+    found = completeness.without_whole_incarnation(assigned, boundaries, selected()).collect()
     assert {row["reason"] for row in found} <= {NO_WHOLE_INCARNATION}
     return {row["end_offset"] // CASE for row in found}
 

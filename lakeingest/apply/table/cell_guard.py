@@ -7,8 +7,8 @@ cells, no code looks for cells that an update leaves out, and the update would w
 
 from __future__ import annotations
 
+from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.wire import Shown
-from lakeingest.envelope.change import FAMILIES
 from lakeingest.errors import ConfigError
 
 
@@ -18,7 +18,7 @@ def refuse_cells(collection: str, shown: Shown, connector: str) -> None:
     Args:
         collection: The source table.
         shown: Columns and format of the table, from its records.
-        connector: One of ``FAMILIES``.
+        connector: One of ``CONNECTORS``.
 
     Raises:
         ConfigError: Only some of the records come in cells, or the connector sends no cells.
@@ -30,7 +30,7 @@ def refuse_cells(collection: str, shown: Shown, connector: str) -> None:
             "(topic.prefix), and load the tables anew. Nothing of this batch was published."
         )
         raise ConfigError(message)
-    if shown.reader.cells and not FAMILIES[connector].cells:
+    if shown.reader.cells and not CONNECTORS[connector].partial_rows:
         message = (
             f"The columns of table '{collection}' come wrapped as value and set, as YugabyteDB's "
             "connectors write them. Set lakeingest.source.connector=yugabytedb. Nothing of this "

@@ -10,7 +10,7 @@ subject, which guesses the naming strategy.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,7 +23,7 @@ from lakeingest.decode.avro.rows import AvroRows, body_of, is_read, read_avro, t
 from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import Encodings, SourceColumn, merged
 from lakeingest.decode.envelope_fields import TRANSACTION_METADATA, envelope_fields
-from lakeingest.decode.foreign import is_foreign
+from lakeingest.decode.foreign import has_foreign_fields
 from lakeingest.decode.replaced_nulls import nullable_defaults_in_avro
 from lakeingest.decode.types.logical import AVRO, JSON, Form
 from lakeingest.decode.wire import Samples, Shown
@@ -69,11 +69,9 @@ class AvroFormat:
             _malformed(),
         )
 
-    def foreign(self, value: Column, /) -> Column:
+    def is_foreign(self, value: Column, /) -> Column:
         """See ``WireFormat``; the record's schema decides."""
-        schemas = sorted(self.schemas.items())
-        tags = [tag for tag, schema in schemas if is_foreign(schema.fields(schema.tree))]
-        return tag_of(value).isin(*tags) if tags else F.lit(False)
+        return self._has_schema(value, lambda one: has_foreign_fields(one.fields(one.tree)))
 
     def marks(self, encodings: Encodings) -> tuple[bytes, ...]:
         """See ``WireFormat``."""
@@ -95,10 +93,9 @@ class AvroFormat:
             values = F.when(tag_of(value) == F.lit(tag), F.array(*texts)).otherwise(values)
         return values
 
-    def may_leave_out(self, value: Column, /) -> Column:
+    def may_omit(self, value: Column, /) -> Column:
         """See ``WireFormat``; a missing cell has no octet, so only the schema shows it."""
-        tags = [tag for tag, schema in sorted(self.schemas.items()) if side_in_cells(schema)]
-        return tag_of(value).isin(*tags) if tags else F.lit(False)
+        return self._has_schema(value, side_in_cells)
 
     def key_body(self, key: Column) -> Column:
         """Drop the schema's id from a key: a newly filled registry has other ids."""
@@ -155,6 +152,10 @@ class AvroFormat:
         spark_type = StructType([StructField("after", row), StructField("before", row)])
         read = read_avro(value, schemas, spark_type, strict=False)
         return tuple(read.getField(side) for side in spark_type.names)
+
+    def _has_schema(self, value: Column, condition: Callable[[AvroSchema], bool]) -> Column:
+        tags = [tag for tag, schema in sorted(self.schemas.items()) if condition(schema)]
+        return tag_of(value).isin(*tags) if tags else F.lit(False)
 
     def _known(self, tags: Collection[bytes]) -> dict[bytes, AvroSchema]:
         return {tag: self.schemas[tag] for tag in sorted(tags)}

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from lakeingest.decode.cells import are_cells, may_leave_out, opened
+from lakeingest.decode.cells import are_cells, may_omit, opened
 from lakeingest.decode.columns import Encodings, SourceColumn, from_connect, merged
 from lakeingest.decode.flattened.added_fields import ADDED
 from lakeingest.decode.foreign import has_foreign_names
@@ -73,7 +73,7 @@ class JsonFormat:
         """See ``WireFormat``."""
         return decode_transaction_metadata(records)
 
-    def foreign(self, value: Column, /) -> Column:
+    def is_foreign(self, value: Column, /) -> Column:
         """See ``WireFormat``."""
         names = F.json_object_keys(value.cast("string"))
         return has_foreign_names(F.array_remove(names, TAGGED))
@@ -93,9 +93,9 @@ class JsonFormat:
 
         return F.array(*map(of, names))
 
-    def may_leave_out(self, value: Column, /) -> Column:
+    def may_omit(self, value: Column, /) -> Column:
         """See ``WireFormat``."""
-        return may_leave_out(value.cast("string"))
+        return may_omit(value.cast("string"))
 
     def key_body(self, key: Column) -> Column:
         """See ``WireFormat``."""
