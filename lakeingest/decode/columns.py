@@ -29,7 +29,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from lakeingest.decode.cells import opened
+from lakeingest.decode.cells import without_cells
 from lakeingest.decode.types import decimals, logical
 from lakeingest.decode.types.logical import DECIMAL, JSON, PRIMITIVES, SEMANTIC, Form, LogicalType
 from lakeingest.decode.types.versions import of_versions
@@ -261,7 +261,7 @@ def from_connect(fields: Iterable[Mapping[str, Any]], form: Form) -> tuple[Sourc
         form: How octets and small integers look on the wire.
     """
     listed = list(fields)
-    return tuple(_column(item, form) for item in opened(listed) or listed)
+    return tuple(_column(item, form) for item in without_cells(listed) or listed)
 
 
 def _column(item: Mapping[str, Any], form: Form) -> SourceColumn:

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lakeingest.decode.cells import opened
+from lakeingest.decode.cells import without_cells
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.flattened.added_fields import ADDED
 
@@ -37,7 +37,7 @@ def _nullable_defaults(fields: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     listed = list(fields)
     return tuple(
         item["field"]
-        for item in opened(listed) or listed
+        for item in without_cells(listed) or listed
         if item.get("optional") and item.get("default") is not None
     )
 

@@ -31,6 +31,16 @@ class RowReader(Protocol):
     def cells(self) -> bool:
         """Return whether each column of a row and of a key comes in a cell (``cells.py``)."""
 
+    @property
+    def partial(self) -> bool:
+        """Return whether an update may lack any column."""
+
+    def value(self, wire: Column) -> Column:
+        """Return the value in a field of a row or key."""
+
+    def omission(self, row: Column, column: SourceColumn, encodings: Encodings) -> Column | None:
+        """Return the condition that a change's row omits a column; see ``RowLayout``."""
+
     def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
         """Read sides of an envelope.
 

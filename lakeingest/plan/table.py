@@ -14,7 +14,7 @@ from collections.abc import Collection
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.decode.row import header_tells, with_key, with_moved_from, with_row
+from lakeingest.decode.row import RowSpec, header_tells, with_key, with_moved_from, with_row
 from lakeingest.decode.types.logical_type import Site
 from lakeingest.frame_schemas import MOVED_UNNAMED, Kind
 from lakeingest.payload import deferred_key_order, fold
@@ -58,14 +58,7 @@ def payload_of_whole_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec)
 
 
 def _payload(latest: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
-    decoded = with_row(
-        latest,
-        table.columns,
-        table.encodings_in(spec),
-        table.reader,
-        masked=False,
-        absences=table.absences,
-    )
+    decoded = with_row(latest, table.row_spec(spec), masked=False)
     return fold.payload_of_last(decoded, table.names(), table.key, spec.names)
 
 
@@ -77,15 +70,8 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     """
     if table.keyless is not None:
         return keyless_rows(rows, table, spec)
-    decoded = with_row(
-        rows,
-        table.columns,
-        table.encodings_in(spec),
-        table.reader,
-        masked=True,
-        sides=("after", "before") if table.key_in_value else ("after",),
-        absences=table.absences,
-    )
+    sides = ("after", "before") if table.key_in_value else ("after",)
+    decoded = with_row(rows, table.row_spec(spec), masked=True, sides=sides)
     if table.key_in_value:
         decoded = _with_declared_key(decoded, table, spec)
     else:
@@ -129,14 +115,8 @@ def _with_declared_key(decoded: DataFrame, table: TableSpec, spec: PipelineSpec)
     """Read the key from the row; split an update that changes it into two changes."""
     key = F.struct(*(_key_column(name).alias(name) for name in table.key))
     with_keys = decoded.withColumn("key_row", key).withColumnsRenamed(_AFTER_COLUMNS)
-    before = with_row(
-        with_keys,
-        table.key_columns(),
-        table.encodings_in(spec),
-        table.reader,
-        masked=True,
-        sides=("before",),
-    )
+    key_spec = RowSpec(table.key_columns(), table.encodings_in(spec), table.reader)
+    before = with_row(with_keys, key_spec, masked=True, sides=("before",))
     old = F.when(
         F.col("op") == "u", F.struct(*(_old_key_column(name).alias(name) for name in table.key))
     )

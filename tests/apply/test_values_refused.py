@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.spark_errors import explained
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.json.rows import JsonRows
-from lakeingest.decode.row import with_row
+from lakeingest.decode.row import RowSpec, with_row
 from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC, LogicalType, array, decimal
 from lakeingest.errors import DataError
 from tests.decode.wire import event, unscaled
@@ -40,7 +40,9 @@ REFUSED: dict[str, tuple[LogicalType, Any, str]] = {
 
 def read(spark: SparkSession, name: str, kind: LogicalType, wire: Any) -> str:
     frame = spark.createDataFrame([(event({name: wire}).encode(),)], "value binary")
-    rows = with_row(frame, [SourceColumn(name, kind)], Encodings(), JsonRows(), masked=False)
+    rows = with_row(
+        frame, RowSpec([SourceColumn(name, kind)], Encodings(), JsonRows()), masked=False
+    )
     with pytest.raises(DataError) as raised, explained(TABLE):
         rows.collect()
     return str(raised.value)

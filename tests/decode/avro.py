@@ -13,7 +13,7 @@ from pyspark.sql import Row, SparkSession
 from lakeingest.decode.avro.format import AvroFormat
 from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import Encodings
-from lakeingest.decode.row import with_row
+from lakeingest.decode.row import RowSpec, with_row
 from lakeingest.decode.wire import Samples
 
 SOURCE = {
@@ -92,5 +92,5 @@ def rows_of(
     tags = frozenset(octets[:5] for octets in records)
     shown = AvroFormat(known).shown(Samples(value_tags=tags))
     frame = spark.createDataFrame(list(enumerate(records)), "at int, value binary").coalesce(1)
-    decoded = with_row(frame, shown.columns, Encodings(), shown.reader, masked=True)
+    decoded = with_row(frame, RowSpec(shown.columns, Encodings(), shown.reader), masked=True)
     return [row["row"] for row in decoded.orderBy("at").collect()]

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.decode.avro.format import AvroFormat
 from lakeingest.decode.avro.schema import AvroSchema
-from lakeingest.decode.cells import are_cells, opened
+from lakeingest.decode.cells import are_cells, without_cells
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.defaults import Default
 from lakeingest.decode.flattened.json_format import FlattenedFormat
@@ -26,7 +26,7 @@ from lakeingest.decode.json.format import (
 )
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.replaced_nulls import nullable_defaults
-from lakeingest.decode.row import Absences, Early, with_key, with_row
+from lakeingest.decode.row import Absences, Early, RowSpec, with_key, with_row
 from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC
 from lakeingest.decode.wire import Samples
 from tests.decode.avro import envelope_schema, event, record, tag
@@ -82,7 +82,7 @@ def test_json_rows_are_taken_out_of_their_cells(spark: SparkSession) -> None:
         for op, before, after, *_ in EVENTS
     ]
     changes = spark.createDataFrame(texts, "op string, value binary").coalesce(1)
-    decoded = with_row(changes, COLUMNS, Encodings(), JsonRows(cells=True), masked=True)
+    decoded = with_row(changes, RowSpec(COLUMNS, Encodings(), JsonRows(cells=True)), masked=True)
     assert read(decoded) == [(values, left_out) for *_, values, left_out in EVENTS]
 
 
@@ -98,7 +98,7 @@ def test_an_update_from_before_a_column_has_its_default_and_does_not_leave_it_ou
     changes = spark.createDataFrame(texts, "op string, value binary").coalesce(1)
     early = Absences(early={"bb": Early(frozenset({old.encode()}), Default('"web"'))})
     reader = JsonRows(cells=True)
-    decoded = with_row(changes, COLUMNS, Encodings(), reader, masked=True, absences=early)
+    decoded = with_row(changes, RowSpec(COLUMNS, Encodings(), reader, absences=early), masked=True)
     day = "1970-01-01"
     assert read(decoded) == [((1, day, "web"), None), ((1, day, None), {"bb"})]
 
@@ -135,7 +135,7 @@ def test_avro_rows_and_keys_are_taken_out_of_their_cells(spark: SparkSession) ->
     ]
     assert (shown.reader.cells, shown.mixed, shown.key) == (True, False, ("pk",))
     changes = spark.createDataFrame(records, "op string, value binary, key binary").coalesce(1)
-    decoded = with_row(changes, shown.columns, Encodings(), shown.reader, masked=True)
+    decoded = with_row(changes, RowSpec(shown.columns, Encodings(), shown.reader), masked=True)
     assert read(decoded) == [(values, left_out) for *_, values, left_out in EVENTS]
     keyed = with_key(changes, shown.columns[:1], "k", shown.reader).select("k.pk").collect()
     assert [one["pk"] for one in keyed] == list(range(len(EVENTS)))
@@ -191,7 +191,7 @@ def test_a_schema_in_json_shows_the_columns_in_the_cells() -> None:
     ],
 )
 def test_fields_that_are_not_all_cells_are_left_as_they_are(fields: list[dict[str, Any]]) -> None:
-    assert opened(fields) is None
+    assert without_cells(fields) is None
 
 
 @pytest.mark.parametrize(

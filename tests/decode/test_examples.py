@@ -20,7 +20,7 @@ from lakeingest.decode.avro.rows import AvroRows
 from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.json.rows import JsonRows
-from lakeingest.decode.row import with_row
+from lakeingest.decode.row import RowSpec, with_row
 from lakeingest.decode.types.examples import EXAMPLES, Schema
 from lakeingest.decode.types.logical import AVRO, DECIMAL, PRIMITIVES, SEMANTIC
 from lakeingest.decode.wire import RowReader
@@ -45,7 +45,7 @@ def in_the_lake(
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     frame = session.createDataFrame([(octets,)], "value binary")
-    rows = with_row(frame, columns, Encodings(), reader, masked=False)
+    rows = with_row(frame, RowSpec(columns, Encodings(), reader), masked=False)
     values = [shown(F.col(f"row.{column.name}"), column.type.spark) for column in columns]
     (row,) = rows.select(*values).collect()
     return list(row)

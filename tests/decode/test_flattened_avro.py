@@ -12,7 +12,7 @@ from pyspark.sql import Row, SparkSession
 from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import Encodings
 from lakeingest.decode.flattened.avro_format import FlattenedAvroFormat
-from lakeingest.decode.row import with_row
+from lakeingest.decode.row import RowSpec, with_row
 from lakeingest.decode.wire import Samples
 from lakeingest.frame_schemas import ENVELOPE
 from tests.decode.avro import record, tag
@@ -154,7 +154,7 @@ def test_rows_of_old_and_new_schemas_are_after_a_change_or_before_a_delete(
 
     def read(*sides: str) -> list[dict[str, Any] | None]:
         rows = with_row(
-            changes, shown.columns, Encodings(), shown.reader, masked=False, sides=sides
+            changes, RowSpec(shown.columns, Encodings(), shown.reader), masked=False, sides=sides
         ).orderBy("at")
         return [one["row"] and one["row"].asDict() for one in rows.collect()]
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import Encodings, SourceColumn
 from lakeingest.decode.json.rows import JsonRows
-from lakeingest.decode.row import with_key, with_moved_from, with_row
+from lakeingest.decode.row import RowSpec, with_key, with_moved_from, with_row
 from lakeingest.decode.types.logical import JSON, PRIMITIVES, binary
 from lakeingest.decode.types.temporal import DATE
 
@@ -37,11 +37,11 @@ def test_a_row_is_read_from_the_side_that_is_there(spark: SparkSession) -> None:
         None,
     ]
     frame = spark.createDataFrame(octets(texts), "_index int, value binary").coalesce(1)
-    after = with_row(frame, COLUMNS, Encodings(), JsonRows(), masked=False)
+    after = with_row(frame, RowSpec(COLUMNS, Encodings(), JsonRows()), masked=False)
     found = [r["row"] and tuple(r["row"]) for r in after.orderBy("_index").collect()]
     assert found == [(1, "x", "y"), None, (2, None, None), None]
     either = with_row(
-        frame, COLUMNS, Encodings(), JsonRows(), masked=False, sides=("after", "before")
+        frame, RowSpec(COLUMNS, Encodings(), JsonRows()), masked=False, sides=("after", "before")
     )
     assert tuple(either.where("_index = 1").collect()[0]["row"]) == (1, "x", "y")
 

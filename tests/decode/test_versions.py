@@ -17,7 +17,7 @@ from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import Encodings, SourceColumn, from_connect, merged
 from lakeingest.decode.json.format import CarriedSchema, JsonFormat
 from lakeingest.decode.json.rows import JsonRows
-from lakeingest.decode.row import with_key, with_row
+from lakeingest.decode.row import RowSpec, with_key, with_row
 from lakeingest.decode.types.logical import AVRO, JSON, PRIMITIVES, as_declared
 from lakeingest.decode.wire import Samples, Shown
 from tests.decode.avro import envelope_schema, event, record, tag
@@ -181,7 +181,7 @@ def test_each_record_of_a_batch_is_read_by_its_own_schema(
     versions = (first, second) if newer else (second, first)
     shown, records = written(form, versions)
     frame = spark.createDataFrame(records, "key binary, value binary").coalesce(1)
-    decoded = with_row(frame, shown.columns, Encodings(), shown.reader, masked=True)
+    decoded = with_row(frame, RowSpec(shown.columns, Encodings(), shown.reader), masked=True)
     texts = (F.col(f"row.{name}").cast("string").alias(name) for name in CHANGED)
     found = [row.asDict() for row in decoded.select(*texts).collect()]
     expected = [{name: told[2 + at] for name, told in CHANGED.items()} for at in (0, 1)]
@@ -223,7 +223,9 @@ def test_a_declared_type_is_made_of_each_version_by_itself(spark: SparkSession) 
     ]
     frame = spark.createDataFrame([(value.encode(),) for value in values], "value binary")
     declared = [SourceColumn("n", as_text)]
-    rows = with_row(frame.coalesce(1), declared, Encodings(), JsonRows(), masked=False).collect()
+    rows = with_row(
+        frame.coalesce(1), RowSpec(declared, Encodings(), JsonRows()), masked=False
+    ).collect()
     assert [row["row"]["n"] for row in rows] == ["1.50", "0.0150"]
 
 
@@ -237,7 +239,7 @@ def test_a_value_that_the_common_type_does_not_hold_stops(spark: SparkSession) -
         text = {"schema": "1" * 16, "after": {"n": in_json(unscaled(value))}}
         octets = json.dumps(text, separators=(",", ":")).encode()
         frame = spark.createDataFrame([(octets,)], "value binary")
-        rows = with_row(frame, [column], Encodings(), JsonRows(), masked=False)
+        rows = with_row(frame, RowSpec([column], Encodings(), JsonRows()), masked=False)
         if stored is None:
             with pytest.raises(Exception, match="a value is not a decimal"):
                 rows.collect()

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakeingest.decode.avro.schema import AvroSchema
-from lakeingest.decode.cells import opened
+from lakeingest.decode.cells import without_cells
 from lakeingest.decode.columns import SourceColumn, from_connect
 from lakeingest.decode.types.logical import Form
 
@@ -63,7 +63,7 @@ def side_columns(schema: AvroSchema, form: Form) -> tuple[SourceColumn, ...]:
 
 def side_in_cells(schema: AvroSchema) -> bool:
     """Return whether the columns of an envelope's rows are cells (``cells.py``)."""
-    return opened(_side_fields(schema)) is not None
+    return without_cells(_side_fields(schema)) is not None
 
 
 def _side_fields(schema: AvroSchema) -> list[dict[str, Any]]:

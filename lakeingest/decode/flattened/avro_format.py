@@ -21,7 +21,6 @@ from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.envelope_fields import envelope_fields
 from lakeingest.decode.flattened.added_fields import ADDED, ADDED_OP, envelopes_of, flat
-from lakeingest.decode.json.rows import wire
 from lakeingest.decode.types.logical import Form
 from lakeingest.frame_schemas import SOURCE
 
@@ -31,7 +30,7 @@ class FlattenedAvroRows(AvroRows):
 
     def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
         """See ``RowReader``."""
-        spark_type = StructType([*wire(columns), StructField(ADDED_OP, StringType())])
+        spark_type = StructType([*self.row_type(columns), StructField(ADDED_OP, StringType())])
         read = read_avro(value, self.values, spark_type, strict=True)
         row = F.struct(*(read.getField(column.name).alias(column.name) for column in columns))
         is_delete = read.getField(ADDED_OP) == "d"

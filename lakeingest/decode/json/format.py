@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from lakeingest.decode.cells import are_cells, may_omit, opened
+from lakeingest.decode.cells import are_cells, may_omit, without_cells
 from lakeingest.decode.columns import Encodings, SourceColumn, from_connect, merged
 from lakeingest.decode.flattened.added_fields import ADDED
 from lakeingest.decode.foreign import has_foreign_names
@@ -168,7 +168,7 @@ def flattened_columns(schema_text: str, form: Form = JSON) -> tuple[SourceColumn
 def come_in_cells(schema_text: str) -> bool:
     """Return whether the columns of a Connect schema (JSON), of either kind, are cells."""
     fields = _envelope_fields(schema_text) or _flattened_fields(schema_text)
-    return opened(fields) is not None
+    return without_cells(fields) is not None
 
 
 def _envelope_fields(schema_text: str) -> list[Mapping[str, Any]]:
