@@ -43,8 +43,9 @@ def test_a_run_is_warned_of_nulls_that_a_converter_may_have_replaced(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     columns = declared(spark.createDataFrame([], "id BIGINT, k INT").schema, SPEC.encodings)
+    may_be_replaced = (columns[0], replace(columns[1], nullable=True, default="5"))
     form = JsonFormat(
-        {b"met": CarriedSchema(0, columns, ("k",)), b"other": CarriedSchema(0, columns)}
+        {b"met": CarriedSchema(0, may_be_replaced), b"other": CarriedSchema(0, columns)}
     )
     warnings: list[str] = []
     spec = replace(SPEC, format=form)

@@ -22,9 +22,8 @@ from lakeingest.apply.table.record_schemas import CarriedSchemas, RegistrySchema
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resolve import learned
 from lakeingest.config import load_config
-from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.columns import SourceColumn, from_connect
 from lakeingest.decode.json.envelope import carried_schemas
-from lakeingest.decode.json.format import envelope_columns
 from lakeingest.decode.types.logical import Form
 from lakeingest.decode.wire import Samples
 from lakeingest.errors import DataError
@@ -238,11 +237,11 @@ def test_a_schema_that_records_carry_is_read_once_whatever_their_number(
 ) -> None:
     asked: list[str] = []
 
-    def counted(text: str, form: Form) -> tuple[SourceColumn, ...]:
-        asked.append(text)
-        return envelope_columns(text, form)
+    def counted(fields: list[Any], form: Form) -> tuple[SourceColumn, ...]:
+        asked.append(json.dumps(fields))
+        return from_connect(fields, form)
 
-    monkeypatch.setattr("lakeingest.apply.table.record_schemas.envelope_columns", counted)
+    monkeypatch.setattr("lakeingest.decode.json.format.from_connect", counted)
     plain = postgresql_event()
     narrow = {"schema": connect_schema(("id", "int32")), "payload": plain}
     wide = {"schema": connect_schema(("id", "int64"), ("n", "int32")), "payload": plain}

@@ -21,13 +21,10 @@ from lakeingest.decode.json.envelope import decode_envelope, tagged
 from lakeingest.decode.json.format import (
     CarriedSchema,
     JsonFormat,
-    come_in_cells,
-    envelope_columns,
 )
 from lakeingest.decode.json.rows import JsonRows
-from lakeingest.decode.replaced_nulls import nullable_defaults
 from lakeingest.decode.row import Absences, Early, RowSpec, with_key, with_row
-from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC
+from lakeingest.decode.types.logical import JSON, PRIMITIVES, SEMANTIC
 from lakeingest.decode.wire import Samples
 from tests.decode.avro import envelope_schema, event, record, tag
 from tests.envelope.records import Record, frame
@@ -166,13 +163,13 @@ FIELDS = [
 def test_a_schema_in_json_shows_the_columns_in_the_cells() -> None:
     side = {"type": "struct", "fields": FIELDS, "optional": True, "field": "before"}
     text = json.dumps({"type": "struct", "fields": [side, {**side, "field": "after"}]})
-    columns = envelope_columns(text)
+    schema = JsonFormat().carried_schema(0, text, JSON)
+    columns = schema.columns
     assert columns == COLUMNS
     assert [c.nullable for c in columns] == [False, True, True]
     assert [c.default for c in columns] == [None, None, '"web"']
-    assert come_in_cells(text)
-    assert nullable_defaults(text) == ("bb",)
-    known = {b"1": CarriedSchema(0, columns, cells=True), b"2": CarriedSchema(1, columns)}
+    known = {b"1": schema, b"2": CarriedSchema(1, columns)}
+    assert JsonFormat(known).defaulted({b"1"}) == ("bb",)
     one = JsonFormat(known).shown(Samples(value_tags=frozenset({b"1"})))
     assert (one.reader.cells, one.mixed) == (True, False)
     assert JsonFormat(known).shown(Samples(value_tags=frozenset(known))).mixed

@@ -30,7 +30,7 @@ from lakeingest.decode.columns import (
     from_connect,
     of_json,
 )
-from lakeingest.decode.json.format import envelope_columns
+from lakeingest.decode.json.format import JsonFormat
 from lakeingest.decode.types.decimals import unsigned
 from lakeingest.decode.types.logical import (
     AVRO,
@@ -77,7 +77,8 @@ def test_a_connect_schema_gives_the_sources_types() -> None:
         attributes={"type": "map", "keys": {"type": "string"}, "values": {"type": "string"}},
         point={"type": "struct", "fields": [{"field": "x", "type": "int32"}]},
     )
-    assert {column.name: column.type.spark for column in envelope_columns(schema)} == {
+    columns = JsonFormat().carried_schema(0, schema, JSON).columns
+    assert {column.name: column.type.spark for column in columns} == {
         "id": LongType(),
         "small": ShortType(),
         "n": DecimalType(10, 2),

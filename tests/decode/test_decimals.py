@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DecimalType, StringType
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.types.decimals import unsigned, variable_decimal
+from lakeingest.decode.types.decimals import unsigned
 from lakeingest.decode.types.logical import (
     JSON,
     JSON_NUMERIC,
@@ -162,7 +162,7 @@ def test_a_column_that_fits_stays_a_decimal_whatever_becomes_of_larger_ones() ->
 
 
 def test_an_unconstrained_numeric_is_the_decimal_that_is_declared(spark: SparkSession) -> None:
-    column = SourceColumn("n", variable_decimal(DecimalType(20, 3)))
+    column = SourceColumn("n", JSON.variable(DecimalType(20, 3)))
     parts = [(2, 150), (0, -7), (-2, 12), (5, 1_500_000), (3, 0), (40, 0)]
     texts = [event({"n": {"scale": s, "value": unscaled(n)}}) for s, n in parts]
     decoded = decode_texts(spark, [column], texts)

@@ -77,7 +77,7 @@ def test_a_header_whose_text_may_mean_two_keys_is_not_believed(spark: SparkSessi
     # A number, base64 of one, a date as the default converter writes it.
     texts = [('{"n":1234}',), ('{"n":"1234"}',), ('{"n":2026-01-02}',)]
     frame = spark.createDataFrame(texts, "moved_from string")
-    for kind in (JSON.exact(20, 0), DATE, binary()):
+    for kind in (JSON.decimal(20, 0), DATE, binary()):
         keyed = with_moved_from(frame, [SourceColumn("n", kind)], "key_row", JsonRows())
         assert keyed.where("key_row IS NOT NULL").isEmpty()
 

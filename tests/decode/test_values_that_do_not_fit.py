@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DecimalType
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.types.decimals import variable_decimal
 from lakeingest.decode.types.logical import (
     CONVERSION_FAILED,
+    JSON,
     PRIMITIVES,
     SEMANTIC,
     LogicalType,
@@ -75,11 +75,11 @@ SILENT = {
     "a decimal of 9 octets in 18 digits": (decimal(18, 0), unscaled(2**63)),
     "a decimal of 17 octets in 38 digits": (decimal(38, 0), unscaled(10**39)),
     "a variable-scale decimal of more digits than declared": (
-        variable_decimal(DecimalType(10, 2)),
+        JSON.variable(DecimalType(10, 2)),
         {"scale": 2, "value": unscaled(10**10)},
     ),
     "a variable-scale decimal of a finer scale than declared": (
-        variable_decimal(DecimalType(10, 2)),
+        JSON.variable(DecimalType(10, 2)),
         {"scale": 3, "value": unscaled(1005)},
     ),
     "an ISO time that is none": (SEMANTIC[TIME + "IsoTime"], "yesterday"),

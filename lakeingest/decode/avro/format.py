@@ -24,7 +24,7 @@ from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import Encodings, SourceColumn, merged
 from lakeingest.decode.envelope_fields import TRANSACTION_METADATA, envelope_fields
 from lakeingest.decode.foreign import has_foreign_fields
-from lakeingest.decode.replaced_nulls import nullable_defaults_in_avro
+from lakeingest.decode.replaced_nulls import nullable_defaults
 from lakeingest.decode.types.logical import AVRO, JSON, Form
 from lakeingest.decode.wire import Samples, Shown
 from lakeingest.frame_schemas import ENVELOPE, SOURCE
@@ -112,9 +112,9 @@ class AvroFormat:
     def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
         """See ``WireFormat``."""
         schemas = self._known(tags).values()
-        rows = (self.row_columns(schema, self.form) for schema in schemas)
-        names_by_schema = map(nullable_defaults_in_avro, rows)
-        return tuple({name: None for names in names_by_schema for name in names})
+        return nullable_defaults(
+            column for schema in schemas for column in self.row_columns(schema, self.form)
+        )
 
     def shown(self, samples: Samples) -> Shown:
         """See ``WireFormat``; schemas in the order of their ids, the order of registration."""

@@ -51,6 +51,11 @@ class FlattenedFormat(JsonFormat):
         row = F.concat(F.lit('{"'), side, F.lit('":'), F.col("value").cast("string"), F.lit("}"))
         return envelopes_of(read, fields, tagged(row, F.col("_schema")).cast("binary"))
 
+    def row_schema(self, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Return the row's own fields in a Connect schema."""
+        fields = schema.get("fields") or ()
+        return [item for item in fields if not item["field"].startswith(ADDED)]
+
     def row_fields(self, value: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the row's own fields."""
         row = super().row_fields(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,6 @@ from pyspark.sql.types import StructType
 
 from lakeingest.decode.cells import are_cells, may_omit, without_cells
 from lakeingest.decode.columns import Encodings, SourceColumn, from_connect, merged
-from lakeingest.decode.flattened.added_fields import ADDED
 from lakeingest.decode.foreign import has_foreign_names
 from lakeingest.decode.json.envelope import (
     TAGGED,
@@ -22,7 +21,8 @@ from lakeingest.decode.json.envelope import (
     named_schema,
 )
 from lakeingest.decode.json.rows import JsonRows
-from lakeingest.decode.types.logical import JSON, Form
+from lakeingest.decode.replaced_nulls import nullable_defaults
+from lakeingest.decode.types.logical import Form
 from lakeingest.decode.wire import Samples, Shown
 from lakeingest.frame_schemas import SOURCE
 
@@ -36,7 +36,6 @@ class CarriedSchema:
     Attributes:
         since: When the first known record with it was written (epoch milliseconds).
         columns: Columns of the row.
-        defaulted: Columns whose NULLs a converter may have replaced (``replaced_nulls.py``).
         cells: Whether the columns come in cells (``cells.py``).
         by_policy: The columns under each policy for decimals that are too large (``logical.Form``);
             ``columns`` are those under the pipeline's policy.
@@ -44,7 +43,6 @@ class CarriedSchema:
 
     since: int
     columns: tuple[SourceColumn, ...]
-    defaulted: tuple[str, ...] = ()
     cells: bool = False
     by_policy: Mapping[str, tuple[SourceColumn, ...]] = field(default_factory=dict)
 
@@ -112,7 +110,7 @@ class JsonFormat:
     def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
         """See ``WireFormat``."""
         schemas = (self.schemas[tag] for tag in sorted(tags) if tag in self.schemas)
-        return tuple({name: None for schema in schemas for name in schema.defaulted})
+        return nullable_defaults(column for schema in schemas for column in schema.columns)
 
     def shown(self, samples: Samples) -> Shown:
         """See ``WireFormat``; schemas in the order of their first records."""
@@ -146,6 +144,33 @@ class JsonFormat:
             keys=frozenset(map(frozenset, keys)),
         )
 
+    def carried_schema(
+        self, since: int, text: str, form: Form, policies: Iterable[str] = ()
+    ) -> CarriedSchema:
+        """Parse a schema that records carry.
+
+        Args:
+            since: See ``CarriedSchema``.
+            text: The schema: Connect's, as JSON.
+            form: The form of values on the wire, with the pipeline's policy for decimals that are
+                too large.
+            policies: The policies that a table may have instead.
+        """
+        fields = self.row_schema(json.loads(text))
+        by_policy = {
+            policy: from_connect(fields, form.with_policy(policy))
+            for policy in {form.too_large, *policies}
+        }
+        columns = by_policy[form.too_large]
+        return CarriedSchema(since, columns, without_cells(fields) is not None, by_policy)
+
+    def row_schema(self, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Return the fields of a row in a Connect schema: those of ``after`` or ``before``."""
+        for part in schema.get("fields") or ():
+            if part.get("field") in _SIDES:
+                return list(part.get("fields") or ())
+        return []
+
     def row_fields(self, value: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the names of a row's fields, from a value as ``envelopes`` gives it."""
         return tuple(value.get("after") or value.get("before") or ())
@@ -153,34 +178,6 @@ class JsonFormat:
     def _in_cells(self, value: Mapping[str, Any]) -> bool | None:
         row = value.get("after") or value.get("before") or {}
         return are_cells(row, self.row_fields(value))
-
-
-def envelope_columns(schema_text: str, form: Form = JSON) -> tuple[SourceColumn, ...]:
-    """Return the columns of ``after`` (or ``before``) in a Connect envelope schema (JSON)."""
-    return from_connect(_envelope_fields(schema_text), form)
-
-
-def flattened_columns(schema_text: str, form: Form = JSON) -> tuple[SourceColumn, ...]:
-    """Return the columns, without added fields, in the Connect schema (JSON) of a bare row."""
-    return from_connect(_flattened_fields(schema_text), form)
-
-
-def come_in_cells(schema_text: str) -> bool:
-    """Return whether the columns of a Connect schema (JSON), of either kind, are cells."""
-    fields = _envelope_fields(schema_text) or _flattened_fields(schema_text)
-    return without_cells(fields) is not None
-
-
-def _envelope_fields(schema_text: str) -> list[Mapping[str, Any]]:
-    for part in json.loads(schema_text).get("fields") or ():
-        if part.get("field") in ("after", "before"):
-            return list(part.get("fields") or ())
-    return []
-
-
-def _flattened_fields(schema_text: str) -> list[Mapping[str, Any]]:
-    fields = json.loads(schema_text).get("fields") or ()
-    return [item for item in fields if not item["field"].startswith(ADDED)]
 
 
 def _key_fields(text: bytes) -> tuple[str, ...]:

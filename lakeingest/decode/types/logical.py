@@ -40,7 +40,7 @@ from lakeingest.decode.types.logical_type import (
     checked,
     plain,
 )
-from lakeingest.decode.types.octets import RAW, binary
+from lakeingest.decode.types.octets import BASE64, OCTETS, RAW, OctetForm, binary
 from lakeingest.decode.types.versions import joined, stored_as
 
 __all__ = [
@@ -114,7 +114,7 @@ SEMANTIC: Mapping[str, LogicalType] = {
     "io.debezium.time.StructuredZonedTime": structured.STRUCTURED_ZONED_TIME,
     "io.debezium.time.StructuredZonedTimestamp": structured.STRUCTURED_ZONED_TIMESTAMP,
     "io.debezium.time.StructuredDuration": structured.STRUCTURED_DURATION,
-    "io.debezium.data.VariableScaleDecimal": decimals.variable_decimal(),
+    "io.debezium.data.VariableScaleDecimal": decimals.variable(BASE64),
     "io.debezium.data.Bits": binary(),
     "org.apache.kafka.connect.data.Date": temporal.DATE,
     "org.apache.kafka.connect.data.Time": temporal.MILLI_TIME,
@@ -133,21 +133,19 @@ class Form:
     """The differences between JSON and Avro on the wire: octets, small integers, maps.
 
     Attributes:
-        exact: ``(precision, scale)`` to Connect's ``Decimal`` as a decimal of at most 38 digits.
-        large: Scale to a ``Decimal`` of any number of digits, as text.
-        variable: ``VariableScaleDecimal`` as a declared decimal.
+        octets: How octets look.
         entries: Key and value to a map whose keys are not text.
         primitives: Connect's primitive types.
         semantic: Semantic names that say more than their primitive type.
+        numeric: Whether decimals are numbers, not octets.
         too_large: Policy for decimals of more than 38 digits: ``fail`` or ``string``.
     """
 
-    exact: Callable[[int, int], LogicalType]
-    large: Callable[[int], LogicalType]
-    variable: Callable[[DecimalType], LogicalType]
+    octets: OctetForm
     entries: Callable[[LogicalType, LogicalType], LogicalType]
     primitives: Mapping[str, LogicalType]
     semantic: Mapping[str, LogicalType]
+    numeric: bool = False
     too_large: str = "fail"
 
     def decimal(self, precision: int, scale: int) -> LogicalType:
@@ -160,23 +158,31 @@ class Form:
         fits = decimals.digits_of(precision, scale) <= decimals.DIGITS
         if not fits and self.too_large == "string":
             return self.large(scale)
-        return self.exact(precision, scale)
+        if self.numeric:
+            return decimals.number(precision, scale)
+        return decimals.in_octets(self.octets, precision, scale)
+
+    def large(self, scale: int) -> LogicalType:
+        """Return a ``Decimal`` of any number of digits, as text."""
+        return decimals.large_number(scale) if self.numeric else decimals.large(self.octets, scale)
+
+    def variable(self, spark: DecimalType) -> LogicalType:
+        """Return ``VariableScaleDecimal`` as a declared decimal."""
+        return decimals.variable(self.octets, spark)
 
     def with_policy(self, too_large: str) -> Form:
         """Return the form under a policy for decimals that are too large."""
         return replace(self, too_large=too_large)
 
 
-JSON = Form(decimal, decimals.large_decimal, decimals.variable_decimal, pairs, PRIMITIVES, SEMANTIC)
+JSON = Form(BASE64, pairs, PRIMITIVES, SEMANTIC)
 """JsonConverter's form: octets are base64 text."""
 
-JSON_NUMERIC = replace(JSON, exact=decimals.number, large=decimals.large_number)
+JSON_NUMERIC = replace(JSON, numeric=True)
 """The same with ``decimal.format=NUMERIC``: decimals are numbers."""
 
 AVRO = Form(
-    decimals.raw_decimal,
-    decimals.raw_large_decimal,
-    decimals.raw_variable_decimal,
+    OCTETS,
     entries,
     {
         **PRIMITIVES,
@@ -188,7 +194,7 @@ AVRO = Form(
     },
     {
         **SEMANTIC,
-        "io.debezium.data.VariableScaleDecimal": decimals.raw_variable_decimal(),
+        "io.debezium.data.VariableScaleDecimal": decimals.variable(OCTETS),
         "io.debezium.data.Bits": RAW,
     },
 )
