@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.config.model import PipelineConfig
 from lakeingest.connectors import CONNECTORS
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.wire import WireFormat
 from lakeingest.plan.spec import Ordering, PipelineSpec
 from lakeingest.plan.window import is_counted

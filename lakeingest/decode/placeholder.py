@@ -39,7 +39,8 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.types.logical_type import LogicalType
 
 AMBIGUOUS_NULL = "an update with NULL may mean that the value did not change"

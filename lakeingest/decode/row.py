@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default, default_value
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import unwrapped
 from lakeingest.decode.placeholder import AMBIGUOUS_NULL, ambiguous, null_may_be_unchanged
 from lakeingest.decode.row_layout import BARE, RowLayout

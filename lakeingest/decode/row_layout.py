@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
 from lakeingest.decode.cells import cell_type, is_omitted, value_in
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.placeholder import unavailable
 
 

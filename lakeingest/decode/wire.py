@@ -16,7 +16,8 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
 from lakeingest.frame_schemas import SOURCE
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.format import JsonFormat
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.placeholder import ambiguous, can_be_unavailable

@@ -14,7 +14,8 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.columns import Encodings, declared
+from lakeingest.decode.columns import declared
+from lakeingest.decode.encodings import Encodings
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.frame_schemas import Kind
 from lakeingest.plan.spec import PipelineSpec, TableSpec

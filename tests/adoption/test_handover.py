@@ -12,7 +12,7 @@ from lakeingest.apply.adoption import checkpoint_alignment as module
 from lakeingest.apply.adoption.checkpoint_alignment import Handover, handover
 from lakeingest.apply.run import run_session
 from lakeingest.apply.table.record_schemas import CarriedSchemas
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.encodings import Encodings
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.position import after

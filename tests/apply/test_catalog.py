@@ -12,7 +12,8 @@ from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.catalog import TableBook
 from lakeingest.config import load_config
 from lakeingest.config.model import PipelineConfig
-from lakeingest.decode.columns import Encodings, declared
+from lakeingest.decode.columns import declared
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.format import CarriedSchema, JsonFormat
 from lakeingest.folders import LakeFolders
 from lakeingest.plan.spec import PipelineSpec, TableSpec

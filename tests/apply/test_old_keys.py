@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply.batch.changeset import changeset
 from lakeingest.apply.batch_stats import batch_stats
-from lakeingest.decode.columns import Encodings, declared
+from lakeingest.decode.columns import declared
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.plan.spec import PipelineSpec, TableSpec

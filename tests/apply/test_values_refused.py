@@ -8,10 +8,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.spark_errors import explained
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import RowSpec, with_row
-from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC, LogicalType, array, decimal
+from lakeingest.decode.types.composed import array
+from lakeingest.decode.types.decimals import decimal
+from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC
+from lakeingest.decode.types.logical_type import LogicalType
 from lakeingest.errors import DataError
 from tests.decode.wire import event, unscaled
 

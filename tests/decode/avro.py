@@ -12,7 +12,7 @@ from pyspark.sql import Row, SparkSession
 
 from lakeingest.decode.avro.format import AvroFormat
 from lakeingest.decode.avro.schema import AvroSchema
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.row import RowSpec, with_row
 from lakeingest.decode.wire import Samples
 

@@ -15,7 +15,8 @@ from lakeingest.decode.avro.columns import record_columns, side_columns
 from lakeingest.decode.avro.format import AvroFormat
 from lakeingest.decode.avro.rows import AvroRows
 from lakeingest.decode.avro.schema import AvroSchema
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import unwrapped
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import RowSpec, with_key, with_moved_from, with_row

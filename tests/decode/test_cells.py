@@ -14,8 +14,9 @@ from pyspark.sql import functions as F
 from lakeingest.decode.avro.format import AvroFormat
 from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.cells import are_cells, without_cells
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.flattened.json_format import FlattenedFormat
 from lakeingest.decode.json.envelope import decode_envelope, tagged
 from lakeingest.decode.json.format import (

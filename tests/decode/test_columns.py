@@ -24,14 +24,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from lakeingest.decode.columns import (
-    Encodings,
-    declared,
-    from_connect,
-    of_json,
-)
+from lakeingest.decode.columns import declared, from_connect, of_json
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.format import JsonFormat
-from lakeingest.decode.types.decimals import unsigned
+from lakeingest.decode.types.decimals import decimal, unsigned
 from lakeingest.decode.types.logical import (
     AVRO,
     JSON,
@@ -40,7 +36,6 @@ from lakeingest.decode.types.logical import (
     SEMANTIC,
     Form,
     as_declared,
-    decimal,
 )
 from lakeingest.errors import ConfigError
 

@@ -11,16 +11,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DecimalType, StringType
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.types.decimals import unsigned
-from lakeingest.decode.types.logical import (
-    JSON,
-    JSON_NUMERIC,
-    PRIMITIVES,
-    LogicalType,
-    array,
-    as_declared,
-    decimal,
-)
+from lakeingest.decode.types.composed import array
+from lakeingest.decode.types.decimals import decimal, unsigned
+from lakeingest.decode.types.logical import JSON, JSON_NUMERIC, PRIMITIVES, as_declared
+from lakeingest.decode.types.logical_type import LogicalType
 from tests.decode.wire import decode_texts, event, minimal_width, unscaled
 
 EXACT = Context(prec=80)

@@ -18,7 +18,8 @@ from lakeingest.cli.main import execute
 from lakeingest.decode.avro.columns import side_columns
 from lakeingest.decode.avro.rows import AvroRows
 from lakeingest.decode.avro.schema import AvroSchema
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import RowSpec, with_row
 from lakeingest.decode.types.examples import EXAMPLES, Schema

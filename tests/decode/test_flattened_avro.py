@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from lakeingest.decode.avro.schema import AvroSchema
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.flattened.avro_format import FlattenedAvroFormat
 from lakeingest.decode.row import RowSpec, with_row
 from lakeingest.decode.wire import Samples

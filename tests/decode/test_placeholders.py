@@ -12,20 +12,16 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.placeholder import ambiguous, can_be_unavailable
 from lakeingest.decode.row import RowSpec, with_row
-from lakeingest.decode.types.logical import (
-    PRIMITIVES,
-    SEMANTIC,
-    LogicalType,
-    array,
-    binary,
-    decimal,
-    mapping,
-    text,
-)
+from lakeingest.decode.types.composed import array, mapping
+from lakeingest.decode.types.decimals import decimal
+from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC, text
+from lakeingest.decode.types.logical_type import LogicalType
+from lakeingest.decode.types.octets import binary
 from tests.decode.wire import event
 
 DATA = Path(__file__).parent / "data"

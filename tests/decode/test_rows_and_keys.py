@@ -9,10 +9,12 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import RowSpec, with_key, with_moved_from, with_row
-from lakeingest.decode.types.logical import JSON, PRIMITIVES, binary
+from lakeingest.decode.types.logical import JSON, PRIMITIVES
+from lakeingest.decode.types.octets import binary
 from lakeingest.decode.types.temporal import DATE
 
 INT, TEXT = PRIMITIVES["int32"], PRIMITIVES["string"]

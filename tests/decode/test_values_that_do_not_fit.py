@@ -11,16 +11,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DecimalType
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.types.logical import (
-    CONVERSION_FAILED,
-    JSON,
-    PRIMITIVES,
-    SEMANTIC,
-    LogicalType,
-    array,
-    binary,
-    decimal,
-)
+from lakeingest.decode.types.composed import array
+from lakeingest.decode.types.decimals import decimal
+from lakeingest.decode.types.logical import JSON, PRIMITIVES, SEMANTIC
+from lakeingest.decode.types.logical_type import CONVERSION_FAILED, LogicalType
+from lakeingest.decode.types.octets import binary
 from tests.decode.wire import decode_texts, event, unscaled
 
 TIME = "io.debezium.time."

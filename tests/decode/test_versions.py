@@ -14,7 +14,8 @@ from pyspark.sql.types import DecimalType, StringType
 
 from lakeingest.decode.avro.format import AvroFormat
 from lakeingest.decode.avro.schema import AvroSchema
-from lakeingest.decode.columns import Encodings, SourceColumn, from_connect, merged
+from lakeingest.decode.columns import SourceColumn, from_connect, merged
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.format import CarriedSchema, JsonFormat
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import RowSpec, with_key, with_row

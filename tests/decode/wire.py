@@ -11,10 +11,11 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, TimestampNTZType, TimestampType
 
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import RowSpec, with_row
-from lakeingest.decode.types.logical import LogicalType
+from lakeingest.decode.types.logical_type import LogicalType
 
 
 def minimal_width(number: int) -> int:

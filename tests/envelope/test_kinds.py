@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.decode.json.format import JsonFormat
 from lakeingest.envelope import ChangeSpec, changes

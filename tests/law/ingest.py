@@ -15,7 +15,8 @@ from lakeingest.apply.batch.changeset import changeset, folds_undecoded, rows_pa
 from lakeingest.apply.batch.latest_per_key import latest
 from lakeingest.apply.batch_stats import BatchStats, batch_stats
 from lakeingest.commit_note import CommitNote, token
-from lakeingest.decode.columns import Encodings, declared
+from lakeingest.decode.columns import declared
+from lakeingest.decode.encodings import Encodings
 from lakeingest.folders import LakeFolders
 from lakeingest.frame_schemas import CHANGE
 from lakeingest.plan.spec import PipelineSpec, TableSpec

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.types.logical import PRIMITIVES

@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.apply.spark_errors import explained
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.decode.types.logical import PRIMITIVES
 from lakeingest.envelope import ChangeSpec, changes

@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructType, TimestampNTZType
 
 from lakeingest.apply.spark_errors import explained
-from lakeingest.decode.columns import Encodings, declared
+from lakeingest.decode.columns import declared
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.errors import DataError

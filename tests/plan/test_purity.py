@@ -14,9 +14,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
 import lakeingest
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import decode_envelope
-from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC, array, decimal
+from lakeingest.decode.types.composed import array
+from lakeingest.decode.types.decimals import decimal
+from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC
 from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.frame_schemas import BOUNDARY, CHANGE, ENVELOPE, RECORD
 from lakeingest.plan import table as table_plan

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.encodings import Encodings
 from lakeingest.plan import window as plan
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.transaction.completeness import (

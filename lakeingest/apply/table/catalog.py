@@ -14,7 +14,7 @@ from lakeingest.apply.table.partition import resolve_partition
 from lakeingest.apply.table.resolve import table_spec
 from lakeingest.config.model import PipelineConfig
 from lakeingest.connectors import CONNECTORS
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.replaced_nulls import replaced_nulls_warning
 from lakeingest.errors import ConfigError
 from lakeingest.plan.evolution import Kind, Policies, Policy, SourceSchema

@@ -21,7 +21,7 @@ from lakeingest.apply.table.schema_policy import Evolution
 from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.columns import SourceColumn, declared, of_json
 from lakeingest.decode.row import NONE_ABSENT
-from lakeingest.decode.types import logical
+from lakeingest.decode.types import logical, logical_type
 from lakeingest.decode.types.decimals import scales_differ
 from lakeingest.decode.wire import Samples, Shown
 from lakeingest.errors import ConfigError, DataError
@@ -227,7 +227,9 @@ def _declared_columns(
         if special_type is not None:
             columns.append(replace(record_column, type=special_type))
         elif widens(record_type.spark, declared_type):
-            columns.append(replace(record_column, type=logical.as_type(record_type, declared_type)))
+            columns.append(
+                replace(record_column, type=logical_type.as_type(record_type, declared_type))
+            )
         elif record_type.wire == column.type.wire and not scales_differ(record_type, column.type):
             columns.append(column)
         else:

@@ -21,7 +21,8 @@ from pyspark.sql.types import StructField, StructType
 from lakeingest.decode.avro.columns import record_columns, side_columns, side_in_cells
 from lakeingest.decode.avro.rows import AvroRows, body_of, is_read, read_avro, tag_of
 from lakeingest.decode.avro.schema import AvroSchema
-from lakeingest.decode.columns import Encodings, SourceColumn, merged
+from lakeingest.decode.columns import SourceColumn, merged
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.envelope_fields import TRANSACTION_METADATA, envelope_fields
 from lakeingest.decode.foreign import has_foreign_fields
 from lakeingest.decode.replaced_nulls import nullable_defaults

@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakeingest.decode.cells import are_cells, may_omit, without_cells
-from lakeingest.decode.columns import Encodings, SourceColumn, from_connect, merged
+from lakeingest.decode.columns import SourceColumn, from_connect, merged
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.foreign import has_foreign_names
 from lakeingest.decode.json.envelope import (
     TAGGED,

@@ -31,37 +31,15 @@ from pyspark.sql.types import (
 )
 
 from lakeingest.decode.types import decimals, structured, temporal
-from lakeingest.decode.types.composed import array, entries, mapping, pairs, struct
+from lakeingest.decode.types.composed import entries, pairs
 from lakeingest.decode.types.decimals import decimal
 from lakeingest.decode.types.logical_type import (
-    CONVERSION_FAILED,
     LogicalType,
-    as_type,
     checked,
     plain,
 )
 from lakeingest.decode.types.octets import BASE64, OCTETS, RAW, OctetForm, binary
 from lakeingest.decode.types.versions import joined, stored_as
-
-__all__ = [
-    "AVRO",
-    "CONVERSION_FAILED",
-    "DECIMAL",
-    "JSON",
-    "JSON_NUMERIC",
-    "PRIMITIVES",
-    "SEMANTIC",
-    "Form",
-    "LogicalType",
-    "array",
-    "as_declared",
-    "as_type",
-    "binary",
-    "decimal",
-    "mapping",
-    "struct",
-    "text",
-]
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
