@@ -78,7 +78,7 @@ class BatchStats:
     gone_at: int = 0
     come_at: int = 0
 
-    def doubted(self) -> BatchStats:
+    def all_masked(self) -> BatchStats:
         """Return the statistics for a table whose rows may all omit a column without a mark."""
         return replace(self, masked=self.rows, moved=self.relocated)
 

@@ -20,7 +20,7 @@ from lakeingest.sink.partition_types import NO_FOLDER
 
 
 @contextmanager
-def explained(collection: str) -> Iterator[None]:
+def spark_errors_of(collection: str) -> Iterator[None]:
     """Turn the failures that a table's data can cause into ``DataError``.
 
     Raises:

@@ -209,8 +209,7 @@ def test_a_new_table_of_the_source_stops_no_run_once_all_are_adopted(tmp_path: P
     def begin(*, pending: bool) -> Begin | None:
         tables = cast(HudiAdoption, Tables(pending=pending))
         nothing: Any = None
-        given = (config(tmp_path), nothing, tables, nothing, nothing, nothing, nothing, "r")
-        adoption = Adoption(*given)
+        adoption = Adoption(config(tmp_path), nothing, tables, nothing, "r")
         return adoption.begin(["t1.public.a", "t1.public.new"])
 
     assert begin(pending=False) is None

@@ -20,7 +20,7 @@ import lakeingest
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.table.record_schemas import CarriedSchemas, RegistrySchemas
 from lakeingest.apply.window.offset_ranges import WindowRanges
-from lakeingest.apply.window.resolve import learned
+from lakeingest.apply.window.resolve import learn_schemas
 from lakeingest.config import load_config
 from lakeingest.decode.columns import SourceColumn, from_connect
 from lakeingest.decode.json.envelope import carried_schemas
@@ -218,11 +218,11 @@ def test_the_middle_of_a_window_is_looked_at_only_for_schemas_that_its_edges_do_
     ranges = WindowRanges(None, (OffsetRange("t", 0, 0, 4),), frozenset())
     schemas = RegistrySchemas(Asked())
     tags = [value[:5] for value in (old, new)]
-    assert learned(schemas, tags[:1], source, ranges)
+    assert learn_schemas(schemas, tags[:1], source, ranges)
     assert source.asked == [1, 1]
-    assert learned(schemas, tags, source, ranges)
+    assert learn_schemas(schemas, tags, source, ranges)
     assert source.asked == [1, 1, 1, 1, 4]
-    assert not learned(schemas, tags, source, ranges)
+    assert not learn_schemas(schemas, tags, source, ranges)
     assert source.asked == [1, 1, 1, 1, 4]
 
 

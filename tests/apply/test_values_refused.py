@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.spark_errors import explained
+from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.rows import JsonRows
@@ -47,7 +47,7 @@ def read(spark: SparkSession, name: str, kind: LogicalType, wire: Any) -> str:
     rows = with_row(
         frame, RowSpec([SourceColumn(name, kind)], Encodings(), JsonRows()), masked=False
     )
-    with pytest.raises(DataError) as raised, explained(TABLE):
+    with pytest.raises(DataError) as raised, spark_errors_of(TABLE):
         rows.collect()
     return str(raised.value)
 

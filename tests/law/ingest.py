@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from lakeingest.apply.batch.changeset import changeset, folds_undecoded, rows_pass
+from lakeingest.apply.batch.changeset import TablePart, changeset, folds_undecoded, rows_pass
 from lakeingest.apply.batch.latest_per_key import latest
 from lakeingest.apply.batch_stats import BatchStats, batch_stats
 from lakeingest.commit_note import CommitNote, token
@@ -143,5 +143,6 @@ class Ingest:
         as_text = as_text and not (self._spec.whole and rows_pass(changes, mine))
         folded = latest(changes, [COLLECTION]) if as_text else None
         graves = previous.note.high if previous and previous.note.tombstones else ""
-        payloads, _ = changeset(changes, mine, self.table, self._spec, floor, lake, folded, graves)
+        part = TablePart(self.table, tuple(mine), changes, floor, as_text, foreseen=False)
+        payloads, _ = changeset(part, self._spec, lake, folded, graves)
         self.state = self.sink.apply(payloads, note, previous)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from lakeingest.apply.spark_errors import explained
+from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import decode_envelope
@@ -68,7 +68,7 @@ def test_values_that_a_change_of_a_declared_key_leaves_out_are_those_of_the_old_
 
 def test_null_in_a_declared_key_is_refused(spark: SparkSession) -> None:
     expected = "Table 'public.a', column 'code': NULL in a column of the key finds no row.*NOT NULL"
-    with pytest.raises(DataError, match=expected), explained("public.a"):
+    with pytest.raises(DataError, match=expected), spark_errors_of("public.a"):
         payloads(spark, [event("c", row(None))])
 
 
@@ -83,5 +83,5 @@ def test_a_change_that_does_not_say_what_the_key_was_is_refused(
     spark: SparkSession, one: Any, what: str
 ) -> None:
     expected = f"Table 'public.a', column 'code': {what}.*REPLICA IDENTITY FULL"
-    with pytest.raises(DataError, match=expected), explained("public.a"):
+    with pytest.raises(DataError, match=expected), spark_errors_of("public.a"):
         payloads(spark, [one])

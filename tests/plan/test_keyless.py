@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructType, TimestampNTZType
 
-from lakeingest.apply.spark_errors import explained
+from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.decode.columns import declared
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import decode_envelope
@@ -187,7 +187,7 @@ def test_a_placeholder_is_no_part_of_a_row_without_a_key(spark: SparkSession, si
     sides = {"before": {**ROW, "t": "old"}, "after": {**ROW, "t": "new"}}
     sides[side]["t"] = SPEC.encodings.placeholder
     expected = "Table 'public.a', column 't': a change leaves a value out.*Give the table a primary"
-    with pytest.raises(DataError, match=expected), explained("public.a"):
+    with pytest.raises(DataError, match=expected), spark_errors_of("public.a"):
         payloads(spark, Keyless.FULL_ROW, [event("u", sides["after"], sides["before"])])
 
 

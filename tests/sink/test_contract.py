@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql.types import DecimalType, DoubleType, LongType
 
-from lakeingest.apply.spark_errors import explained
+from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.errors import ConfigError, DataError, FencedError
 from tests.sink.conftest import Lakes
 from tests.sink.lake import (
@@ -138,7 +138,7 @@ def test_a_value_that_is_nowhere_is_refused_and_nothing_is_committed(
 ) -> None:
     lake = lakes()
     before = lake.apply(insert(2, 1, n=2)) if known else None
-    with pytest.raises(DataError, match="no earlier value"), explained(COLLECTION):
+    with pytest.raises(DataError, match="no earlier value"), spark_errors_of(COLLECTION):
         lake.apply(update(1, 2, n=1))
     assert lake.sink.state(COLLECTION) == before
 

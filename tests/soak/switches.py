@@ -26,8 +26,8 @@ from lakeingest.apply.batch.publish import Publisher
 from lakeingest.apply.batch.writer import BatchWriter
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.summary import BatchSummary
-from lakeingest.apply.window import whole_transactions as settling
-from lakeingest.apply.window.end_markers import SeenEnd
+from lakeingest.apply.window import decide
+from lakeingest.apply.window.end_markers import EndMarker
 from lakeingest.apply.window.incomplete_transaction import IncompleteTransaction
 from lakeingest.apply.window.window import Window
 from lakeingest.errors import TransientError
@@ -57,11 +57,11 @@ def trust_ends(patch: pytest.MonkeyPatch) -> None:
     """Let every transaction be complete whose END was read, whatever of it is there."""
 
     def everything(
-        ends: Sequence[SeenEnd], _passed: str | None, *_lacking: IncompleteTransaction | None
-    ) -> tuple[None, list[SeenEnd]]:
+        ends: Sequence[EndMarker], _passed: str | None, *_lacking: IncompleteTransaction | None
+    ) -> tuple[None, list[EndMarker]]:
         return None, list(ends)
 
-    patch.setattr(settling, "complete_prefix", everything)
+    patch.setattr(decide, "complete_prefix", everything)
 
 
 def publish_first(patch: pytest.MonkeyPatch) -> None:

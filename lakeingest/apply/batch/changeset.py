@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -30,6 +30,44 @@ from lakeingest.plan.table import (
 from lakeingest.sink.contract import Changeset
 
 
+@dataclass(frozen=True)
+class TablePart:
+    """One table's part of a batch.
+
+    Attributes:
+        table: Columns and key of the table.
+        batch_stats: Summaries of its changes.
+        changes: Its changes in the batch.
+        floor: Position of its newest truncate so far; empty: none.
+        undecoded: Whether its changes fold to the latest per key without decoding a row.
+        foreseen: Whether the table's columns after the batch are known before it is written.
+    """
+
+    table: TableSpec
+    batch_stats: tuple[BatchStats, ...]
+    changes: DataFrame
+    floor: str
+    undecoded: bool
+    foreseen: bool
+
+    @property
+    def masked(self) -> bool:
+        """Whether one of its changes may leave a value out."""
+        return self.table.partial or any(stats.masked for stats in self.batch_stats)
+
+    @property
+    def has_key_changes(self) -> bool:
+        """Whether one of its changes gives a row another key."""
+        return any(stats.moved for stats in self.batch_stats)
+
+    @property
+    def asks_lake(self) -> bool:
+        """Whether its changeset, if its rows are decoded, may need a key look-up in the lake."""
+        if self.table.key_in_value:
+            return self.table.keyless is not Keyless.APPEND
+        return any(stats.moved or stats.relocated for stats in self.batch_stats)
+
+
 def folds_undecoded(batch_stats: Sequence[BatchStats], table: TableSpec, floor: str) -> bool:
     """Return whether the table folds to its latest per key without decoding a row.
 
@@ -46,19 +84,9 @@ def rows_pass(rows: DataFrame, batch_stats: Sequence[BatchStats]) -> bool:
     return any(stats.relocated for stats in batch_stats) and not keys_passed(rows).isEmpty()
 
 
-def asks_lake(batch_stats: Sequence[BatchStats], table: TableSpec) -> bool:
-    """Return whether a changeset whose rows are decoded may need a key look-up in the table."""
-    if table.key_in_value:
-        return table.keyless is not Keyless.APPEND
-    return any(stats.moved or stats.relocated for stats in batch_stats)
-
-
 def changeset(
-    changes: DataFrame,
-    batch_stats: Sequence[BatchStats],
-    table: TableSpec,
+    part: TablePart,
     spec: PipelineSpec,
-    floor: str,
     lake: DataFrame | None,
     latest: LatestPerKey | None = None,
     tombstones_to: str = "",
@@ -66,63 +94,49 @@ def changeset(
     """Fold a table's changes of one batch.
 
     Args:
-        changes: The table's changes in the batch (``CHANGE``).
-        batch_stats: Summaries of these changes.
-        table: Columns and key.
+        part: The table's part of the batch.
         spec: Pipeline settings.
-        floor: Position of the newest truncate so far, this batch's included; empty: none.
-        lake: The table as it is now, for the key look-up; None if the table is new or if
-            ``asks_lake`` returns False.
-        latest: The batch's latest per key, if ``folds_undecoded`` returns True; else None.
+        lake: The table as it is now, for the key look-up; None if the table is new or if the part
+            does not ask for it (``asks_lake``).
+        latest: The batch's latest per key, if the part folds undecoded; else None.
         tombstones_to: See ``deferred_key_order.in_order``.
 
     Returns:
         The changeset and the number of its payloads.
     """
+    table = part.table
     if latest is not None:
         payload = payload_of_latest(latest.of(table.collection), table, spec)
         keys = latest.keys.get(table.collection, 0)
         inserted = latest.inserted.get(table.collection, 0)
-        return _changeset(payload, batch_stats, table, spec, keys, inserted), keys
-    masked = table.partial or any(stats.masked for stats in batch_stats)
-    rows = rows_above(changes, floor)
-    if masked or table.key_in_value or any(stats.relocated for stats in batch_stats):
-        payload = _partial_payload(rows, batch_stats, table, spec, floor, lake, tombstones_to)
+        return _changeset(payload, part, spec, keys, inserted), keys
+    if part.masked or table.key_in_value or any(stats.relocated for stats in part.batch_stats):
+        payload = _partial_payload(part, spec, lake, tombstones_to)
     else:
-        payload = payload_of_whole_rows(rows, table, spec)
+        payload = payload_of_whole_rows(rows_above(part.changes, part.floor), table, spec)
     frame = local_checkpoint(payload)
     deleted_count = F.count_if(F.col(spec.names.deleted)).alias("gone")
     row = frame.agg(*key_counts(FIRST_OP), deleted_count).first()
     keys, inserted = (int(row["keys"]), int(row["inserted"])) if row else (0, 0)
-    result = _changeset(frame, batch_stats, table, spec, keys, inserted)
+    result = _changeset(frame, part, spec, keys, inserted)
     # ``plan/table.py`` may split an update into a delete and a create.
     return replace(result, deletes=result.deletes or bool(row and row["gone"])), keys
 
 
 def _partial_payload(
-    rows: DataFrame,
-    batch_stats: Sequence[BatchStats],
-    table: TableSpec,
-    spec: PipelineSpec,
-    floor: str,
-    lake: DataFrame | None,
-    tombstones_to: str,
+    part: TablePart, spec: PipelineSpec, lake: DataFrame | None, tombstones_to: str
 ) -> DataFrame:
-    has_key_changes = any(stats.moved for stats in batch_stats)
-    decoded = decoded_rows(rows, table, spec)
-    if has_key_changes and (
-        not old_keys_told(table) or any(stats.unpaired for stats in batch_stats)
+    table = part.table
+    decoded = decoded_rows(rows_above(part.changes, part.floor), table, spec)
+    if part.has_key_changes and (
+        not old_keys_told(table) or any(stats.unpaired for stats in part.batch_stats)
     ):
         decoded = key_changes.paired(decoded)
-    needs_order = table.keyless is Keyless.FULL_ROW or (
-        spec.whole and asks_lake(batch_stats, table)
-    )
-    if has_key_changes or needs_order:
+    needs_order = table.keyless is Keyless.FULL_ROW or (spec.whole and part.asks_lake)
+    if part.has_key_changes or needs_order:
         decoded = local_checkpoint(decoded)
-    ordered = (
-        _in_row_order(decoded, table, spec, floor, lake, tombstones_to) if needs_order else decoded
-    )
-    if not has_key_changes:
+    ordered = _in_row_order(decoded, part, spec, lake, tombstones_to) if needs_order else decoded
+    if not part.has_key_changes:
         return payload_of_partial_rows(ordered, table, spec)
     if ordered is not decoded:
         ordered = local_checkpoint(ordered)
@@ -132,9 +146,8 @@ def _partial_payload(
 
 def _in_row_order(
     decoded: DataFrame,
-    table: TableSpec,
+    part: TablePart,
     spec: PipelineSpec,
-    floor: str,
     lake: DataFrame | None,
     tombstones_to: str,
 ) -> DataFrame:
@@ -143,6 +156,7 @@ def _in_row_order(
     Returns:
         ``decoded`` itself, which is checkpointed, where the positions give the order.
     """
+    table, floor = part.table, part.floor
     if table.keyless is Keyless.FULL_ROW:
         if kept_rows(decoded).isEmpty():
             return decoded
@@ -159,13 +173,10 @@ def _in_row_order(
 
 
 def _changeset(
-    frame: DataFrame,
-    batch_stats: Sequence[BatchStats],
-    table: TableSpec,
-    spec: PipelineSpec,
-    keys: int,
-    inserted: int,
+    frame: DataFrame, part: TablePart, spec: PipelineSpec, keys: int, inserted: int
 ) -> Changeset:
+    table, batch_stats = part.table, part.batch_stats
+    infinite = table.encodings_in(spec).infinite
     return Changeset(
         frame=frame,
         columns=table.names(),
@@ -176,16 +187,14 @@ def _changeset(
         high=max((max(stats.high, stats.floor) for stats in batch_stats), default=""),
         rows=keys,
         inserts_only=keys == inserted,
-        masked=table.partial or any(stats.masked for stats in batch_stats),
+        masked=part.masked,
         deletes=any(stats.deletes for stats in batch_stats),
         size=sum(stats.size for stats in batch_stats),
         floor_event=_floor_event(batch_stats),
         partition=table.partition,
         forgiven=tuple(table.absences.dropped),
         fills={
-            column.name: default_value(
-                column, table.fills[column.name], table.encodings_in(spec).infinite
-            )
+            column.name: default_value(column, table.fills[column.name], infinite)
             for column in table.columns
             if column.name in table.fills
         },

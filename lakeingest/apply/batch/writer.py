@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from lakeingest.apply.batch.changeset import asks_lake, changeset
-from lakeingest.apply.batch.prepare import PreparedBatch, TablePart, prepare
+from lakeingest.apply.batch.changeset import TablePart, changeset
+from lakeingest.apply.batch.prepare import PreparedBatch, prepare
 from lakeingest.apply.batch.publish import Publisher
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState
+from lakeingest.apply.next_publication import clock_ms
 from lakeingest.apply.parallel import in_parallel, perhaps_in_background
-from lakeingest.apply.spark_errors import explained
+from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.table.catalog import TableBook
 from lakeingest.apply.window.next_frontier import frontier_after
-from lakeingest.apply.window.progress import clock_ms
 from lakeingest.apply.window.window import Window
 from lakeingest.commit_note import CommitNote, token
 from lakeingest.folders import LakeFolders
@@ -170,14 +170,11 @@ class BatchWriter:
         """Commit one table's part; return its state and the number of its merge payloads."""
         collection = part.table.collection
         previous = state.tables.get(collection)
-        needs_lookup = not part.undecoded and asks_lake(part.batch_stats, part.table)
-        with explained(collection):
+        needs_lookup = not part.undecoded and part.asks_lake
+        with spark_errors_of(collection):
             payloads, count = changeset(
-                part.changes,
-                part.batch_stats,
-                part.table,
+                part,
                 self.spec,
-                part.floor,
                 self.sink.read(collection, previous.version) if previous and needs_lookup else None,
                 batch.latest if part.undecoded else None,
                 previous.note.high if previous and previous.note.tombstones else "",

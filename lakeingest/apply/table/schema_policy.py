@@ -26,7 +26,7 @@ _REPAIR = "To repair them, snapshot the table again (Debezium's incremental snap
 
 
 @dataclass(frozen=True)
-class Evolution:
+class SchemaPolicy:
     """The schema policy of one table: its settings, applied to the changes of its schema.
 
     Attributes:

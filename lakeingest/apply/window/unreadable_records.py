@@ -107,7 +107,7 @@ _SEND_AGAIN = (
 )
 
 
-def refused(unreadable: UnreadableRecords, *, whole: bool) -> LakeingestError:
+def unreadable_error(unreadable: UnreadableRecords, *, whole: bool) -> LakeingestError:
     """Return the error for the unreadable records of a window that gave no batch.
 
     Args:

@@ -9,9 +9,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.apply.adoption import checkpoint_alignment as module
-from lakeingest.apply.adoption.checkpoint_alignment import Handover, handover
+from lakeingest.apply.adoption.checkpoint_alignment import Alignment, align_checkpoints
 from lakeingest.apply.run import run_session
 from lakeingest.apply.table.record_schemas import CarriedSchemas
+from lakeingest.apply.window.window import PipelineLog
 from lakeingest.decode.encodings import Encodings
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.plan.spec import PipelineSpec
@@ -26,22 +27,17 @@ A, B, A1 = ("a", 0), ("b", 0), ("a", 1)
 
 
 class Where:
-    """Finds handovers of a log that a test writes."""
+    """Finds the place of tables in a log that a test writes."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self._spark, self._folder = run_session(spark), folder
 
-    def __call__(self, log: Log, at: dict[Row, int], margin: int | None = None) -> Handover:
+    def __call__(self, log: Log, at: dict[Row, int], margin: int | None = None) -> Alignment:
         source = log.source(self._spark, self._folder, sorted({table for table, _ in at}))
-        return handover(
-            source,
-            TRANSACTIONS,
-            {TopicPartition(topic(table), part): offset for (table, part), offset in at.items()},
-            PipelineSpec("postgresql", Encodings()),
-            CarriedSchemas(),
-            F.lit(True),
-            margin,
-        )
+        spec = PipelineSpec("postgresql", Encodings())
+        pipeline = PipelineLog(source, TRANSACTIONS, spec, F.lit(True), CarriedSchemas())
+        offsets = {TopicPartition(topic(name), part): at for (name, part), at in at.items()}
+        return align_checkpoints(pipeline, offsets, margin)
 
 
 @pytest.fixture
@@ -49,7 +45,7 @@ def where(spark: SparkSession, tmp_path: Path) -> Where:
     return Where(spark, tmp_path)
 
 
-def starts(found: Handover) -> dict[Row, int]:
+def starts(found: Alignment) -> dict[Row, int]:
     """Return where each partition is read from."""
     return {
         (name.rpartition(".")[2], partition): offset
