@@ -27,7 +27,7 @@ _AS_WRITTEN = {"mode": "FAILFAST", "allowUnquotedControlChars": "true"}
 
 
 @dataclass(frozen=True)
-class Early:
+class AddedColumn:
     """Records older than an added column, where its default is known.
 
     Attributes:
@@ -49,11 +49,11 @@ class Absences:
         dropped: Dropped columns, with the ``schema_tag`` of the schemas without them (empty: look
             into each record). An update without such a column leaves it as it is; an insert has no
             value for it.
-        early: Added columns.
+        added: Added columns, with the records that are older.
     """
 
     dropped: Mapping[str, Collection[bytes]] = field(default_factory=dict)
-    early: Mapping[str, Early] = field(default_factory=dict)
+    added: Mapping[str, AddedColumn] = field(default_factory=dict)
 
 
 NONE_ABSENT = Absences()
@@ -131,7 +131,7 @@ def _value_and_absence(
     site = Site(column.name, infinite, reader.schema_of(F.col("value")))
     field = reader.value(F.col("_wire").getField(column.name))
     absent = reader.omission(F.col("_wire"), column, spec.encodings) if masked else None
-    early = spec.absences.early.get(column.name)
+    early = spec.absences.added.get(column.name)
     if early is None:
         value = column.type.convert(field if absent is None else F.when(~absent, field), site)
     else:
@@ -178,17 +178,17 @@ def with_moved_from(
     """Add struct ``name``: the key columns read from the header in column ``moved_from``.
 
     Debezium's headers go through Connect's header converter: JSON, whatever the format of the
-    records. Only keys for which ``header_tells`` can be read; for others the struct is NULL.
+    records. The struct is NULL unless ``header_identifies_key``.
     """
     header_key = reader.header_columns(key)
     header, _ = unwrapped(F.col("moved_from").cast("binary"))
-    if not header_tells(key, reader):
+    if not header_identifies_key(key, reader):
         header = F.lit(None).cast("binary")
     read = F.from_json(header.cast("string"), BARE.row_type(header_key), _AS_WRITTEN)
     return _with_struct(changes.withColumn("_key", read), header_key, name, BARE)
 
 
-def header_tells(key: Sequence[SourceColumn], reader: RowReader) -> bool:
+def header_identifies_key(key: Sequence[SourceColumn], reader: RowReader) -> bool:
     """Return whether a header's text identifies a key.
 
     Connect's default header converter writes a decimal as a bare number and a date as a date.

@@ -79,7 +79,7 @@ class RowReader(Protocol):
 
 
 @dataclass(frozen=True)
-class Shown:
+class TableShape:
     """The shape of a table, as its records show it.
 
     Attributes:
@@ -190,5 +190,5 @@ class WireFormat(Protocol):
     def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
         """Return the columns with possibly replaced NULLs, by the schemas with these tags."""
 
-    def shown(self, samples: Samples) -> Shown:
+    def table_shape(self, samples: Samples) -> TableShape:
         """Return the shape of a table, from samples of its records."""

@@ -22,8 +22,8 @@ from enum import Enum, auto
 
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default, is_stand_in
-from lakeingest.decode.row import Absences, Early
-from lakeingest.decode.wire import Shown
+from lakeingest.decode.row import Absences, AddedColumn
+from lakeingest.decode.wire import TableShape
 from lakeingest.plan.evolution import SourceSchema
 
 
@@ -56,7 +56,7 @@ Zero = Callable[[SourceColumn], str | None]
 
 
 def presence(
-    shown: Shown,
+    shown: TableShape,
     columns: Sequence[SourceColumn],
     lake: Collection[str] | None,
     before: SourceSchema | None,
@@ -122,7 +122,7 @@ class _OldValue(Enum):
 
 
 def _by_schema(
-    shown: Shown,
+    shown: TableShape,
     names: Sequence[str],
     lake_columns: frozenset[str],
     before: SourceSchema | None,
@@ -170,7 +170,7 @@ def _by_schema(
         ),
         Absences(
             {name: tags for name, tags in tags_without.items() if tags},
-            {n: Early(new[n].older, value) for n, value in values.items() if new[n].older},
+            {n: AddedColumn(new[n].older, value) for n, value in values.items() if new[n].older},
         ),
         values if exists else {},
         of(_OldValue.STAND_IN),

@@ -130,7 +130,7 @@ class TableSpec:
         by_name = {column.name: column for column in self.columns}
         return tuple(by_name[name] for name in self.key)
 
-    def doubtful(self, encodings: Encodings) -> bool:
+    def has_ambiguous_nulls(self, encodings: Encodings) -> bool:
         """Return whether a NULL may stand for an unchanged value; False if the policy is null."""
         if self.reader.partial:
             return False

@@ -14,7 +14,13 @@ from collections.abc import Collection
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.decode.row import RowSpec, header_tells, with_key, with_moved_from, with_row
+from lakeingest.decode.row import (
+    RowSpec,
+    header_identifies_key,
+    with_key,
+    with_moved_from,
+    with_row,
+)
 from lakeingest.decode.types.logical_type import Site
 from lakeingest.frame_schemas import MOVED_UNNAMED, Kind
 from lakeingest.payload import deferred_key_order, fold
@@ -94,12 +100,12 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     )
 
 
-def old_keys_told(table: TableSpec) -> bool:
+def has_old_keys(table: TableSpec) -> bool:
     """Return whether ``decoded_rows`` gives the old key of each key change."""
-    return not table.key_in_value and header_tells(table.key_columns(), table.reader)
+    return not table.key_in_value and header_identifies_key(table.key_columns(), table.reader)
 
 
-def keys_passed(rows: DataFrame) -> DataFrame:
+def keys_with_deferred_order(rows: DataFrame) -> DataFrame:
     """Find the record keys with a deferred key order; see ``deferred_key_order.passed``."""
     changes = rows.withColumn(deferred_key_order.WITHIN, deferred_key_order.within())
     key_change = F.col("moved_from").isNotNull() | _key_change_without_header(rows)

@@ -13,7 +13,7 @@ If BEGIN repeats, the count is that of the last incarnation alone. So some incar
 
 A row without a key counts by its place in the log, which is the same when the row comes again. Rows
 of one COPY share a place. One incarnation numbers them apart, so a place has at least as many rows
-as one incarnation sent of it (``shortfalls_by_incarnation``, used only if the count of places was
+as one incarnation sent of it (``incomplete_by_incarnation``, used only if the count of places was
 not enough).
 
 Before Debezium 3.3 a row does not name its incarnation. In log order ``total_order`` grows within
@@ -47,7 +47,7 @@ def transactional(changes: DataFrame) -> DataFrame:
     )
 
 
-def assigned(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
+def with_end_offset(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
     """Give each transactional change its transaction's ``end_offset`` (NULL: no END was read yet).
 
     A key may be used again (PostgreSQL's xid wraps around). The row then belongs to the first END
@@ -67,7 +67,9 @@ def assigned(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
     )
 
 
-def shortfalls(changes: DataFrame, boundaries: DataFrame, is_counted: Column) -> DataFrame:
+def incomplete_transactions(
+    changes: DataFrame, boundaries: DataFrame, is_counted: Column
+) -> DataFrame:
     """Find the transactions that have fewer rows than END counts.
 
     Args:
@@ -123,10 +125,10 @@ def shortfalls(changes: DataFrame, boundaries: DataFrame, is_counted: Column) ->
     return with_reason.select(*_COLUMNS)
 
 
-def shortfalls_by_incarnation(
+def incomplete_by_incarnation(
     changes: DataFrame, boundaries: DataFrame, is_counted: Column
 ) -> DataFrame:
-    """Count as ``shortfalls`` does, with as many rows per place as one incarnation sent of it.
+    """Count as ``incomplete_transactions``, with as many rows per place as one incarnation sent.
 
     Several incarnations sent a transaction if its rows name no incarnation and one number stands
     for two of its places: each place then counts as one row.
@@ -192,7 +194,8 @@ def without_whole_incarnation(
 ) -> DataFrame:
     """Find transactions with a repeated BEGIN where no incarnation sent exactly END's rows.
 
-    Only worth a job if some boundary has ``begins > 1``. Arguments and columns as ``shortfalls``.
+    Only worth a job if some boundary has ``begins > 1``. Arguments and columns as
+    ``incomplete_transactions``.
     """
     rows = _where_counted(_resent_rows(changes, boundaries), is_counted)
     named = rows.where(F.col("incarnation").isNotNull())
@@ -232,7 +235,7 @@ def without_row_after_begin(
         records: ``RECORD``: those of the changes.
 
     Returns:
-        Columns as ``shortfalls``.
+        Columns as ``incomplete_transactions``.
     """
     ends = _resent(boundaries).select("transaction_key", "end_offset")
     of_transaction = begins.join(F.broadcast(ends), "transaction_key").where(
@@ -276,7 +279,9 @@ def _number_incarnations(rows: DataFrame) -> DataFrame:
 
 def _rows(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
     """Keep the changes of transactions whose END was read, with its ``end_offset``."""
-    return transactional(assigned(changes, boundaries)).where(F.col("end_offset").isNotNull())
+    return transactional(with_end_offset(changes, boundaries)).where(
+        F.col("end_offset").isNotNull()
+    )
 
 
 def _resent(boundaries: DataFrame) -> DataFrame:
@@ -320,7 +325,7 @@ def _totals(boundaries: DataFrame, is_counted: Column) -> DataFrame:
 
 
 def _reported(totals: DataFrame) -> DataFrame:
-    """Return transactions of ``_totals`` in the columns of ``shortfalls``."""
+    """Return transactions of ``_totals`` in the columns of ``incomplete_transactions``."""
     return totals.select(
         "end_offset",
         F.lit(None).cast("string").alias("collection"),

@@ -58,7 +58,7 @@ def read_past(ends: Sequence[AnyEnd], passed: str | None) -> list[AnyEnd]:
     return list(takewhile(lambda end: end.position <= passed, ends))
 
 
-def first_passing(
+def first_later_end(
     ends: Sequence[AnyEnd], begun: int | None = None, row: str | None = None
 ) -> AnyEnd | None:
     """Return the first END that passes a transaction without END; None: no END does.

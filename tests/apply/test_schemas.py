@@ -255,7 +255,7 @@ def test_a_schema_that_records_carry_is_read_once_whatever_their_number(
     assert (len(asked), len(set(asked))) == (4, 2)
     tags = [bytes(row["tag"]) for row in carried_schemas(log).collect()]
     assert not schemas.lacks(tags)
-    shown = schemas.format.shown(Samples((json.dumps(plain).encode(),), (), frozenset(tags)))
+    shown = schemas.format.table_shape(Samples((json.dumps(plain).encode(),), (), frozenset(tags)))
     assert {column.name: column.type.spark for column in shown.columns} == {
         "id": LongType(),
         "n": IntegerType(),

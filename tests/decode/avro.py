@@ -90,7 +90,7 @@ def rows_of(
     """Decode records of one table to their rows, in their order."""
     known = {tag(number): AvroSchema.parse(json.dumps(s)) for number, s in schemas.items()}
     tags = frozenset(octets[:5] for octets in records)
-    shown = AvroFormat(known).shown(Samples(value_tags=tags))
+    shown = AvroFormat(known).table_shape(Samples(value_tags=tags))
     frame = spark.createDataFrame(list(enumerate(records)), "at int, value binary").coalesce(1)
     decoded = with_row(frame, RowSpec(shown.columns, Encodings(), shown.reader), masked=True)
     return [row["row"] for row in decoded.orderBy("at").collect()]

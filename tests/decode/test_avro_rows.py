@@ -159,7 +159,7 @@ def test_debeziums_own_events_give_the_same_rows_in_avro_and_in_json(
     assert octets
     (only,) = {value[:5] for value in octets}
     schema = known[only]
-    shown = AvroFormat(known).shown(Samples(value_tags=frozenset(v[:5] for v in octets)))
+    shown = AvroFormat(known).table_shape(Samples(value_tags=frozenset(v[:5] for v in octets)))
     frame = spark.createDataFrame(list(enumerate(octets)), "at int, value binary").coalesce(1)
     avro = with_row(frame, RowSpec(shown.columns, Encodings(), shown.reader), masked=False)
     found = {str(row["row"]) for row in avro.collect() if row["row"] is not None}
@@ -203,7 +203,7 @@ def test_an_unavailable_value_is_hinted_at_and_recognised(spark: SparkSession, n
     octets = record(3, schema, event({name: value}))
     form = AvroFormat(known)
     assert any(mark in octets for mark in form.marks(Encodings()))
-    shown = form.shown(Samples(value_tags=frozenset(known)))
+    shown = form.table_shape(Samples(value_tags=frozenset(known)))
     frame = spark.createDataFrame([(octets,)], "value binary")
     (row,) = with_row(
         frame, RowSpec(shown.columns, Encodings(), shown.reader), masked=True

@@ -24,7 +24,7 @@ from lakeingest.decode.json.format import (
     JsonFormat,
 )
 from lakeingest.decode.json.rows import JsonRows
-from lakeingest.decode.row import Absences, Early, RowSpec, with_key, with_row
+from lakeingest.decode.row import Absences, AddedColumn, RowSpec, with_key, with_row
 from lakeingest.decode.types.logical import JSON, PRIMITIVES, SEMANTIC
 from lakeingest.decode.wire import Samples
 from tests.decode.avro import envelope_schema, event, record, tag
@@ -94,7 +94,7 @@ def test_an_update_from_before_a_column_has_its_default_and_does_not_leave_it_ou
         for name, after in sent
     ]
     changes = spark.createDataFrame(texts, "op string, value binary").coalesce(1)
-    early = Absences(early={"bb": Early(frozenset({old.encode()}), Default('"web"'))})
+    early = Absences(added={"bb": AddedColumn(frozenset({old.encode()}), Default('"web"'))})
     reader = JsonRows(cells=True)
     decoded = with_row(changes, RowSpec(COLUMNS, Encodings(), reader, absences=early), masked=True)
     day = "1970-01-01"
@@ -125,7 +125,7 @@ def test_avro_rows_and_keys_are_taken_out_of_their_cells(spark: SparkSession) ->
         for number, (op, before, after, *_) in enumerate(EVENTS)
     ]
     tags = Samples(value_tags=frozenset({tag(2)}), key_tags=frozenset({tag(1)}))
-    shown = AvroFormat(known).shown(tags)
+    shown = AvroFormat(known).table_shape(tags)
     assert [(c.name, c.nullable, c.type.spark.simpleString()) for c in shown.columns] == [
         ("pk", False, "int"),
         ("day", True, "date"),
@@ -171,9 +171,9 @@ def test_a_schema_in_json_shows_the_columns_in_the_cells() -> None:
     assert [c.default for c in columns] == [None, None, '"web"']
     known = {b"1": schema, b"2": CarriedSchema(1, columns)}
     assert JsonFormat(known).defaulted({b"1"}) == ("bb",)
-    one = JsonFormat(known).shown(Samples(value_tags=frozenset({b"1"})))
+    one = JsonFormat(known).table_shape(Samples(value_tags=frozenset({b"1"})))
     assert (one.reader.cells, one.mixed) == (True, False)
-    assert JsonFormat(known).shown(Samples(value_tags=frozenset(known))).mixed
+    assert JsonFormat(known).table_shape(Samples(value_tags=frozenset(known))).mixed
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_row_in_json_tells_whether_it_comes_in_cells(
 
 def test_rows_without_their_envelopes_may_come_in_cells_too() -> None:
     values = (json.dumps({"after": {**row(1), "__op": "u", "__lsn": 7}}).encode(),)
-    shown = FlattenedFormat().shown(Samples(values=values))
+    shown = FlattenedFormat().table_shape(Samples(values=values))
     assert (shown.reader.cells, shown.mixed, shown.fields) == (True, False, ("pk", "day", "bb"))
 
 

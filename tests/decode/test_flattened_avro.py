@@ -148,7 +148,7 @@ def test_rows_of_old_and_new_schemas_are_after_a_change_or_before_a_delete(
         record(12, NEW, row(id=2**40, op=None, added="shop")),
         record(12, NEW, row("d", id=3, op=None, added="web")),
     ]
-    shown = form.shown(Samples(value_tags=frozenset(value[:5] for value in octets)))
+    shown = form.table_shape(Samples(value_tags=frozenset(value[:5] for value in octets)))
     assert shown.fields == ("id", "op", "added")
     changes = spark.createDataFrame(list(enumerate(octets)), "at int, value binary").coalesce(1)
 

@@ -20,7 +20,7 @@ from lakeingest.decode.json.format import CarriedSchema, JsonFormat
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import RowSpec, with_key, with_row
 from lakeingest.decode.types.logical import AVRO, JSON, PRIMITIVES, as_declared
-from lakeingest.decode.wire import Samples, Shown
+from lakeingest.decode.wire import Samples, TableShape
 from tests.decode.avro import envelope_schema, event, record, tag
 from tests.decode.wire import minimal_width
 
@@ -134,7 +134,7 @@ Version = Sequence[tuple[str, Mapping[str, Any], Any]]
 """Columns of a version: name, type, value."""
 
 
-def written(form: str, versions: Sequence[Version]) -> tuple[Shown, list[tuple[bytes, bytes]]]:
+def written(form: str, versions: Sequence[Version]) -> tuple[TableShape, list[tuple[bytes, bytes]]]:
     """Write a record of each version; return what they show, and key and value of each."""
     records, tags, key_tags = [], [], []
     if form == "avro":
@@ -150,7 +150,7 @@ def written(form: str, versions: Sequence[Version]) -> tuple[Shown, list[tuple[b
             tags.append(tag(at + 1))
             key_tags.append(tag(at + 11))
         samples = Samples(value_tags=frozenset(tags), key_tags=frozenset(key_tags))
-        return AvroFormat(known, AVRO.with_policy("string")).shown(samples), records
+        return AvroFormat(known, AVRO.with_policy("string")).table_shape(samples), records
     carried = {}
     for at, version in enumerate(versions):
         name = f"{at:016X}"
@@ -162,7 +162,7 @@ def written(form: str, versions: Sequence[Version]) -> tuple[Shown, list[tuple[b
         records.append((key_text.encode(), text.encode()))
     bare = tuple(value for _, value in records)
     samples = Samples(bare, (records[0][0],), frozenset(carried))
-    return JsonFormat(carried).shown(samples), records
+    return JsonFormat(carried).table_shape(samples), records
 
 
 def key_schema(field: Any) -> dict[str, Any]:

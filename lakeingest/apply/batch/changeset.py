@@ -20,8 +20,8 @@ from lakeingest.payload.net_zero import kept_rows, with_kept_rows
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.plan.table import (
     decoded_rows,
-    keys_passed,
-    old_keys_told,
+    has_old_keys,
+    keys_with_deferred_order,
     payload_of_latest,
     payload_of_partial_rows,
     payload_of_whole_rows,
@@ -81,7 +81,10 @@ def folds_undecoded(batch_stats: Sequence[BatchStats], table: TableSpec, floor: 
 
 def rows_pass(rows: DataFrame, batch_stats: Sequence[BatchStats]) -> bool:
     """Return whether rows may exchange record keys (``payload/deferred_key_order.py``)."""
-    return any(stats.relocated for stats in batch_stats) and not keys_passed(rows).isEmpty()
+    return (
+        any(stats.relocated for stats in batch_stats)
+        and not keys_with_deferred_order(rows).isEmpty()
+    )
 
 
 def changeset(
@@ -129,7 +132,7 @@ def _partial_payload(
     table = part.table
     decoded = decoded_rows(rows_above(part.changes, part.floor), table, spec)
     if part.has_key_changes and (
-        not old_keys_told(table) or any(stats.unpaired for stats in part.batch_stats)
+        not has_old_keys(table) or any(stats.unpaired for stats in part.batch_stats)
     ):
         decoded = key_changes.paired(decoded)
     needs_order = table.keyless is Keyless.FULL_ROW or (spec.whole and part.asks_lake)

@@ -8,11 +8,11 @@ cells, no code looks for cells that an update leaves out, and the update would w
 from __future__ import annotations
 
 from lakeingest.connectors import CONNECTORS
-from lakeingest.decode.wire import Shown
+from lakeingest.decode.wire import TableShape
 from lakeingest.errors import ConfigError
 
 
-def refuse_cells(collection: str, shown: Shown, connector: str) -> None:
+def refuse_cells(collection: str, shown: TableShape, connector: str) -> None:
     """Raise an error for a table whose cells cannot be read.
 
     Args:

@@ -25,7 +25,7 @@ from lakeingest.decode.columns import SourceColumn, declared, of_json
 from lakeingest.decode.row import NONE_ABSENT
 from lakeingest.decode.types import logical, logical_type
 from lakeingest.decode.types.decimals import scales_differ
-from lakeingest.decode.wire import Samples, Shown
+from lakeingest.decode.wire import Samples, TableShape
 from lakeingest.errors import ConfigError
 from lakeingest.plan import implicit
 from lakeingest.plan.evolution import SourceSchema
@@ -64,7 +64,7 @@ def table_spec(
         DataError: The schema changed in a way that the settings do not allow.
     """
     collection, ddl = settings.collection, settings.ddl
-    shown = spec.format.shown(_samples(batch_stats, settings.too_large))
+    shown = spec.format.table_shape(_samples(batch_stats, settings.too_large))
     refuse_cells(collection, shown, spec.connector)
     stored = _lake_columns(before.lake, spec)
     declared_columns = (
@@ -118,7 +118,7 @@ def _zero(spec: PipelineSpec) -> Zero | None:
     return lambda column: implicit.implicit_value(column, spec.encodings)
 
 
-def _newest_columns(shown: Shown, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
+def _newest_columns(shown: TableShape, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
     """Return the source's columns, as its newest record shows them; empty if no record does."""
     if not shown.rows:
         return ()

@@ -27,7 +27,7 @@ from lakeingest.decode.envelope_fields import TRANSACTION_METADATA, envelope_fie
 from lakeingest.decode.foreign import has_foreign_fields
 from lakeingest.decode.replaced_nulls import nullable_defaults
 from lakeingest.decode.types.logical import AVRO, JSON, Form
-from lakeingest.decode.wire import Samples, Shown
+from lakeingest.decode.wire import Samples, TableShape
 from lakeingest.frame_schemas import ENVELOPE, SOURCE
 
 
@@ -117,7 +117,7 @@ class AvroFormat:
             column for schema in schemas for column in self.row_columns(schema, self.form)
         )
 
-    def shown(self, samples: Samples) -> Shown:
+    def table_shape(self, samples: Samples) -> TableShape:
         """See ``WireFormat``; schemas in the order of their ids, the order of registration."""
         form = self.form.with_policy(samples.too_large or self.form.too_large)
         values, keys = self._known(samples.value_tags), self._known(samples.key_tags)
@@ -130,7 +130,7 @@ class AvroFormat:
         }
         fields = tuple(column.name for column in columns)
         cells = {side_in_cells(values[tag]) for tag in versions}
-        return Shown(
+        return TableShape(
             columns,
             fields,
             tuple(names),

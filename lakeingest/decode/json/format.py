@@ -24,7 +24,7 @@ from lakeingest.decode.json.envelope import (
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.replaced_nulls import nullable_defaults
 from lakeingest.decode.types.logical import Form
-from lakeingest.decode.wire import Samples, Shown
+from lakeingest.decode.wire import Samples, TableShape
 from lakeingest.frame_schemas import SOURCE
 
 _SIDES = ("after", "before")
@@ -113,7 +113,7 @@ class JsonFormat:
         schemas = (self.schemas[tag] for tag in sorted(tags) if tag in self.schemas)
         return nullable_defaults(column for schema in schemas for column in schema.columns)
 
-    def shown(self, samples: Samples) -> Shown:
+    def table_shape(self, samples: Samples) -> TableShape:
         """See ``WireFormat``; schemas in the order of their first records."""
         values = [json.loads(value) for value in samples.values]
         fields = {name: None for value in values for name in self.row_fields(value)}
@@ -133,7 +133,7 @@ class JsonFormat:
         key = next(filter(None, keys), ())
         # Octets do not identify a key if they mean different keys in different versions.
         has_bare_keys = not any(column.type.versions for column in columns if column.name in key)
-        return Shown(
+        return TableShape(
             columns,
             tuple(fields),
             key,
