@@ -19,6 +19,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.connectors import CONNECTORS
 from lakeingest.envelope.binlog import MARIADB, MYSQL
 from lakeingest.envelope.commit_lsn import DB2, SQLSERVER
 from lakeingest.envelope.epoch import row_epoch
@@ -29,7 +30,7 @@ from lakeingest.envelope.ordered import ordered_position
 from lakeingest.envelope.postgresql import POSTGRESQL
 from lakeingest.envelope.yugabytedb import YUGABYTEDB, YUGABYTEDB_GRPC
 from lakeingest.errors import InvariantError
-from lakeingest.event_columns import BY_CONNECTOR, EVENT
+from lakeingest.event_columns import BY_SOURCE, EVENT
 from lakeingest.frame_schemas import CHANGE, INSIDE, MOVES_ON, Kind
 from lakeingest.position.epochs import Epoch
 
@@ -158,7 +159,7 @@ def _event(connector: str) -> Column:
     if of_family is None:
         message = f"Hudi's streamer has no tables of a {connector} connector"
         raise InvariantError(message)
-    values = zip(of_family(), BY_CONNECTOR[connector], strict=True)
+    values = zip(of_family(), BY_SOURCE[CONNECTORS[connector].streamer_source], strict=True)
     return F.struct(*(value.cast(item.dataType).alias(item.name) for value, item in values)).alias(
         EVENT
     )

@@ -272,7 +272,7 @@ def test_after_a_repeated_begin_one_incarnation_must_have_exactly_ends_rows(
 
 
 def test_the_count_alone_would_release_an_interrupted_transaction(spark: SparkSession) -> None:
-    """What ``interrupted`` protects from: ``shortfalls`` sees nothing wrong there."""
+    """What ``without_whole_incarnation`` protects from: the count sees nothing wrong there."""
     case, held = INTERRUPTED["the second incarnation's rows are still under way"]
     assert held
     assert short_of(spark, [case]) == []
