@@ -58,7 +58,7 @@ class SourceColumn:
 _LARGE = re.compile(re.escape(DECIMAL) + r"\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
 
 
-def declared(schema: StructType, encodings: Encodings) -> tuple[SourceColumn, ...]:
+def declared_columns(schema: StructType, encodings: Encodings) -> tuple[SourceColumn, ...]:
     """Return the columns of a declared schema; a field's comment may name its semantic type.
 
     Raises:
@@ -196,7 +196,7 @@ def _of_connect(spec: Mapping[str, Any], form: Form) -> LogicalType:
     return form.primitives[kind]
 
 
-def of_json(kinds: Mapping[str, str]) -> tuple[SourceColumn, ...]:
+def columns_of_kinds(kinds: Mapping[str, str]) -> tuple[SourceColumn, ...]:
     """Return the columns from names of Connect primitives, as inferred from bare JSON."""
     return tuple(SourceColumn(name, PRIMITIVES[kind]) for name, kind in kinds.items())
 
@@ -207,7 +207,7 @@ Versions = Mapping[bytes, Iterable[SourceColumn]]
 _NONE: Versions = {}
 
 
-def merged(versions: Versions, keys: Versions = _NONE) -> tuple[SourceColumn, ...]:
+def merge_versions(versions: Versions, keys: Versions = _NONE) -> tuple[SourceColumn, ...]:
     """Return all columns of a batch's schemas, each with its widest type (``types/versions.py``).
 
     Args:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default, default_value
 from lakeingest.decode.encodings import Encodings
-from lakeingest.decode.json.envelope import unwrapped
+from lakeingest.decode.json.envelope import split_schema
 from lakeingest.decode.placeholder import AMBIGUOUS_NULL, ambiguous, null_may_be_unchanged
 from lakeingest.decode.row_layout import BARE, RowLayout
 from lakeingest.decode.types.logical_type import Site
@@ -181,7 +181,7 @@ def with_moved_from(
     records. The struct is NULL unless ``header_identifies_key``.
     """
     header_key = reader.header_columns(key)
-    header, _ = unwrapped(F.col("moved_from").cast("binary"))
+    header, _ = split_schema(F.col("moved_from").cast("binary"))
     if not header_identifies_key(key, reader):
         header = F.lit(None).cast("binary")
     read = F.from_json(header.cast("string"), BARE.row_type(header_key), _AS_WRITTEN)

@@ -26,7 +26,7 @@ from lakeingest.envelope.epoch import row_epoch
 from lakeingest.envelope.family import Family, is_streamed
 from lakeingest.envelope.headers import NEW_KEY_HEADER, OLD_KEY_HEADER, RUN_HEADER, header
 from lakeingest.envelope.oracle import ORACLE
-from lakeingest.envelope.ordered import ordered_position
+from lakeingest.envelope.ordering_columns import ordered_position
 from lakeingest.envelope.postgresql import POSTGRESQL
 from lakeingest.envelope.yugabytedb import YUGABYTEDB, YUGABYTEDB_GRPC
 from lakeingest.errors import InvariantError
@@ -79,8 +79,8 @@ class ChangeSpec:
         may_omit: Condition: an update may omit columns without a mark; None: no update does.
         is_foreign: Condition over a record without an operation: it is another message of
             Debezium's; None: no record is.
-        ordering: The user's order of rows (``ordered.ordered_position``), over an envelope with
-            ``collection``; NULL where the source's log decides.
+        ordering: The user's order of rows (``ordering_columns.ordered_position``), over an envelope
+            with ``collection``; NULL where the source's log decides.
         event: Whether to add RFC-39's columns.
         halves: Whether to add ``MOVES_ON``.
     """

@@ -163,20 +163,20 @@ def _by_schema(
         return tuple(name for name, (kind, _) in old_values.items() if kind is case)
 
     return Presence(
-        frozenset(
+        left_out=frozenset(
             name
             for name, appearance in appearances.items()
             if appearance is None and name in lake_columns
         ),
-        Absences(
+        absences=Absences(
             {name: tags for name, tags in tags_without.items() if tags},
             {n: AddedColumn(new[n].older, value) for n, value in values.items() if new[n].older},
         ),
-        values if exists else {},
-        of(_OldValue.STAND_IN),
-        of(_OldValue.ZERO),
-        of(_OldValue.UNKNOWN_ZERO),
-        of(_OldValue.RENAMED),
+        fills=values if exists else {},
+        stand_ins=of(_OldValue.STAND_IN),
+        zeros=of(_OldValue.ZERO),
+        unfilled=of(_OldValue.UNKNOWN_ZERO),
+        renamed=of(_OldValue.RENAMED),
     )
 
 

@@ -16,7 +16,7 @@ from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.envelope.epoch import end_epoch
 from lakeingest.plan.end_positions import UNPLACED, epochs_in_file_order
-from lakeingest.plan.ordering import ordered, with_ordering_fields
+from lakeingest.plan.ordering import ordering_values, with_ordering_fields
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.transaction import completeness
 from lakeingest.transaction.boundary import boundaries
@@ -35,7 +35,7 @@ def window_changes(records: DataFrame, spec: PipelineSpec) -> DataFrame:
         key_body=spec.format.key_body(F.col("key")),
         may_omit=spec.format.may_omit(value) if partial_rows else None,
         is_foreign=spec.format.is_foreign(value),
-        ordering=ordered(spec.format, spec.ordering) if spec.ordering else None,
+        ordering=ordering_values(spec.format, spec.ordering) if spec.ordering else None,
         event=event,
         halves=not spec.whole,
     )

@@ -134,9 +134,9 @@ def cut(
 
 def _closed(batch: Sequence[End], events: int) -> Cut:
     return Cut(
-        batch[0].offset,
-        batch[-1].offset,
-        max(end.position for end in batch),
-        len(batch),
-        events,
+        first_offset=batch[0].offset,
+        last_offset=batch[-1].offset,
+        position=max(end.position for end in batch),
+        transactions=len(batch),
+        events=events,
     )

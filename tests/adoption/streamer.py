@@ -14,7 +14,7 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.columns import declared
+from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.frame_schemas import Kind
@@ -118,7 +118,7 @@ class Streamed:
         encodings = Encodings()
         spec = PipelineSpec("postgresql", encodings)
         ddl = ", ".join(f"{n} {kind}" for n, kind in self.run.schemas[self.table].items())
-        columns = declared(self.spark.createDataFrame([], ddl).schema, encodings)
+        columns = declared_columns(self.spark.createDataFrame([], ddl).schema, encodings)
         table = TableSpec(self.run.collection(self.table), columns, key_of(self.table))
         ranges = [OffsetRange(self.topic, p, start[p], end[p]) for p in end]
         changes = window_changes(source.read(ranges), spec)

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply.batch.changeset import TablePart, changeset
 from lakeingest.apply.batch_stats import batch_stats
-from lakeingest.decode.columns import declared
+from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.envelope import ChangeSpec, changes
@@ -48,7 +48,7 @@ def test_a_key_change_of_a_decimal_key_finds_its_values_by_the_delete_beside_it(
     found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql", marks=marks))
     found = found.withColumn("batch", F.lit(1))
     schema = spark.createDataFrame([], "id DECIMAL(20,0), t STRING").schema
-    table = TableSpec("public.a", declared(schema, SPEC.encodings), ("id",))
+    table = TableSpec("public.a", declared_columns(schema, SPEC.encodings), ("id",))
     stats = tuple(batch_stats(found, SPEC.format))
     made, _ = changeset(TablePart(table, stats, found, "", False, False), SPEC, None)
     rows = made.frame.where(f"NOT {SPEC.names.deleted}").select("id", "t").collect()

@@ -17,7 +17,7 @@ from lakeingest.decode.avro.rows import AvroRows
 from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.encodings import Encodings
-from lakeingest.decode.json.envelope import unwrapped
+from lakeingest.decode.json.envelope import split_schema
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import RowSpec, with_key, with_moved_from, with_row
 from lakeingest.decode.types.logical import AVRO, JSON
@@ -169,7 +169,7 @@ def test_debeziums_own_events_give_the_same_rows_in_avro_and_in_json(
         if line["topic"] == f"px.public.{table}" and line["v"]
     ]
     wrapped = spark.createDataFrame(texts, "value binary").coalesce(1)
-    plain = wrapped.select(unwrapped(F.col("value"))[0].alias("value"))
+    plain = wrapped.select(split_schema(F.col("value"))[0].alias("value"))
     columns = side_columns(schema, JSON)
     json_rows = with_row(plain, RowSpec(columns, Encodings(), JsonRows()), masked=False)
     expected = {str(row["row"]) for row in json_rows.collect() if row["row"] is not None}

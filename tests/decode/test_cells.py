@@ -18,7 +18,7 @@ from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.flattened.json_format import FlattenedFormat
-from lakeingest.decode.json.envelope import decode_envelope, tagged
+from lakeingest.decode.json.envelope import add_tag, decode_envelope
 from lakeingest.decode.json.format import (
     CarriedSchema,
     JsonFormat,
@@ -238,7 +238,7 @@ def test_the_hint_misses_no_cell_that_is_not_there(
     texts = [(json.dumps(of, separators=separators), missing) for of, missing in made]
     shown = spark.createDataFrame(texts, "text string, missing boolean").coalesce(1)
     text = F.col("text")
-    for value in (text, tagged(text, F.lit("{}"))):
+    for value in (text, add_tag(text, F.lit("{}"))):
         hint = JsonFormat().may_omit(value.cast("binary"))
         assert shown.where(F.col("missing") & ~F.coalesce(hint, F.lit(False))).isEmpty()
 

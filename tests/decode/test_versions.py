@@ -14,7 +14,7 @@ from pyspark.sql.types import DecimalType, StringType
 
 from lakeingest.decode.avro.format import AvroFormat
 from lakeingest.decode.avro.schema import AvroSchema
-from lakeingest.decode.columns import SourceColumn, from_connect, merged
+from lakeingest.decode.columns import SourceColumn, from_connect, merge_versions
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.format import CarriedSchema, JsonFormat
 from lakeingest.decode.json.rows import JsonRows
@@ -204,7 +204,7 @@ def test_what_is_read_alike_in_all_versions_has_one_conversion() -> None:
     one, two = number(10, 2), number(12, 2)
     for old, new in ((one, two), ({"type": "int16"}, {"type": "int64"}), (MICROS, MICROS)):
         versions = [from_connect([{"field": "c", **kind}], JSON) for kind in (old, new)]
-        (column,) = merged({b"1": versions[0], b"2": versions[1]})
+        (column,) = merge_versions({b"1": versions[0], b"2": versions[1]})
         assert column.type is versions[1][0].type
         assert column.type.versions == ()
 
@@ -212,7 +212,7 @@ def test_what_is_read_alike_in_all_versions_has_one_conversion() -> None:
 def test_a_declared_type_is_made_of_each_version_by_itself(spark: SparkSession) -> None:
     kinds = (number(10, 2), number(12, 4))
     columns = [from_connect([{"field": "n", **kind}], JSON) for kind in kinds]
-    (column,) = merged({b"0" * 16: columns[0], b"1" * 16: columns[1]})
+    (column,) = merge_versions({b"0" * 16: columns[0], b"1" * 16: columns[1]})
     as_text = as_declared(column.type, PRIMITIVES["string"])
     assert as_text is not None
     assert as_text.spark == StringType()
@@ -234,7 +234,7 @@ def test_a_value_that_the_common_type_does_not_hold_stops(spark: SparkSession) -
     (wide,), (narrow,) = (
         from_connect([{"field": "n", **kind}], JSON) for kind in (number(10, 0), number(10, 4))
     )
-    (column,) = merged({b"0" * 16: [wide], b"1" * 16: [narrow]})
+    (column,) = merge_versions({b"0" * 16: [wide], b"1" * 16: [narrow]})
     assert column.type.spark == DecimalType(10, 0)
     for value, stored in ((20_000, "2"), (15_000, None)):
         text = {"schema": "1" * 16, "after": {"n": in_json(unscaled(value))}}

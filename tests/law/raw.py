@@ -24,7 +24,7 @@ from lakeingest.decode.json.format import JsonFormat
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
-from lakeingest.plan.ordering import ordered, with_ordering_fields
+from lakeingest.plan.ordering import ordering_values, with_ordering_fields
 from lakeingest.plan.spec import Ordering
 from lakeingest.sink.contract import Sink
 from tests.envelope.records import Record, frame
@@ -329,7 +329,7 @@ class RawIngest(Ingest):
         family = FAMILIES[name]
         source = with_ordering_fields(family.source, ordering)
         envelopes = decode_envelope(frame(self._session, numbered), source=source)
-        by_columns = ordered(JsonFormat(), ordering) if ordering else None
+        by_columns = ordering_values(JsonFormat(), ordering) if ordering else None
         partial = connectors.CONNECTORS[name].partial_rows
         may_omit = JsonFormat().may_omit(F.col("value")) if partial else None
         spec = ChangeSpec(name, marks=marks, ordering=by_columns, may_omit=may_omit)

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructType, TimestampNTZType
 
 from lakeingest.apply.spark_errors import spark_errors_of
-from lakeingest.decode.columns import declared
+from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.envelope import ChangeSpec, changes
@@ -43,7 +43,7 @@ def numbered(number: int) -> dict[str, Any]:
 
 
 def keyless(policy: Keyless) -> TableSpec:
-    columns = declared(SCHEMA, SPEC.encodings)
+    columns = declared_columns(SCHEMA, SPEC.encodings)
     return TableSpec("public.a", columns, (SPEC.names.row_key,), True, keyless=policy)
 
 

@@ -21,7 +21,7 @@ from lakeingest.apply.table.name_guard import refuse_alike, refuse_names
 from lakeingest.apply.table.schema_policy import SchemaPolicy
 from lakeingest.apply.table.settings import TableBefore, TableSettings
 from lakeingest.connectors import CONNECTORS
-from lakeingest.decode.columns import SourceColumn, declared, of_json
+from lakeingest.decode.columns import SourceColumn, columns_of_kinds, declared_columns
 from lakeingest.decode.row import NONE_ABSENT
 from lakeingest.decode.types import logical, logical_type
 from lakeingest.decode.types.decimals import scales_differ
@@ -160,7 +160,7 @@ def _declared_columns(
     """
     record_columns = {column.name: column for column in shown}
     columns = []
-    for column in declared(ddl, spec.encodings):
+    for column in declared_columns(ddl, spec.encodings):
         record_type = record_columns.get(column.name, column).type
         declared_type = column.type.spark
         special_type = logical.as_declared(record_type, column.type)
@@ -193,7 +193,7 @@ def _infer_columns(
 ) -> tuple[SourceColumn, ...]:
     if not names:
         return ()
-    columns = of_json(infer(names, cells))
+    columns = columns_of_kinds(infer(names, cells))
     types = ", ".join(f"{c.name} {c.type.spark.simpleString()}" for c in columns)
     warn(
         f"Table '{collection}': types taken from the JSON for {types}. Decimals, dates, times and "
@@ -208,7 +208,7 @@ def _lake_columns(lake: StructType | None, spec: PipelineSpec) -> tuple[SourceCo
         return ()
     others = {*spec.names.names, *spec.names.keyless, *spec.names.event}
     own = StructType([item for item in lake if item.name not in others])
-    return declared(own, spec.encodings)
+    return declared_columns(own, spec.encodings)
 
 
 def _missing_columns(

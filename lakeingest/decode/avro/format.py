@@ -21,7 +21,7 @@ from pyspark.sql.types import StructField, StructType
 from lakeingest.decode.avro.columns import record_columns, side_columns, side_in_cells
 from lakeingest.decode.avro.rows import AvroRows, body_of, is_read, read_avro, tag_of
 from lakeingest.decode.avro.schema import AvroSchema
-from lakeingest.decode.columns import SourceColumn, merged
+from lakeingest.decode.columns import SourceColumn, merge_versions
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.envelope_fields import TRANSACTION_METADATA, envelope_fields
 from lakeingest.decode.foreign import has_foreign_fields
@@ -123,7 +123,7 @@ class AvroFormat:
         values, keys = self._known(samples.value_tags), self._known(samples.key_tags)
         versions = {tag: self.row_columns(schema, form) for tag, schema in values.items()}
         key_versions = {tag: record_columns(one, one.tree, form) for tag, one in keys.items()}
-        columns = merged(versions, key_versions)
+        columns = merge_versions(versions, key_versions)
         names = {name: None for schema in keys.values() for name in schema.fields(schema.tree)}
         versions = {
             tag: schema_columns for tag, schema_columns in versions.items() if schema_columns
@@ -131,10 +131,10 @@ class AvroFormat:
         fields = tuple(column.name for column in columns)
         cells = {side_in_cells(values[tag]) for tag in versions}
         return TableShape(
-            columns,
-            fields,
-            tuple(names),
-            self.rows(values, keys, JSON.with_policy(form.too_large), cells=True in cells),
+            columns=columns,
+            fields=fields,
+            key=tuple(names),
+            reader=self.rows(values, keys, JSON.with_policy(form.too_large), cells=True in cells),
             everywhere=frozenset(fields),
             rows=bool(versions),
             versions=versions,

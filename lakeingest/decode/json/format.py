@@ -12,14 +12,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakeingest.decode.cells import are_cells, may_omit, without_cells
-from lakeingest.decode.columns import SourceColumn, from_connect, merged
+from lakeingest.decode.columns import SourceColumn, from_connect, merge_versions
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.foreign import has_foreign_names
 from lakeingest.decode.json.envelope import (
     TAGGED,
     decode_envelope,
     decode_transaction_metadata,
-    named_schema,
+    schema_tag,
 )
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.replaced_nulls import nullable_defaults
@@ -102,7 +102,7 @@ class JsonFormat:
 
     def schema_tag(self, value: Column, /) -> Column:
         """See ``WireFormat``."""
-        return named_schema(value)
+        return schema_tag(value)
 
     def key_tag(self, _: Column, /) -> Column:
         """Return NULL: the columns of a key are those of its row, with the row's types."""
@@ -126,7 +126,7 @@ class JsonFormat:
         versions = {
             tag: schema.under(samples.too_large) for tag, schema in by_age if schema.columns
         }
-        columns = merged(versions)
+        columns = merge_versions(versions)
         cells = {schema.cells for _, schema in batch_schemas if schema.columns}
         cells |= {in_cells for value in values if (in_cells := self._in_cells(value)) is not None}
         keys = [_key_fields(text) for text in samples.keys]
@@ -134,10 +134,10 @@ class JsonFormat:
         # Octets do not identify a key if they mean different keys in different versions.
         has_bare_keys = not any(column.type.versions for column in columns if column.name in key)
         return TableShape(
-            columns,
-            tuple(fields),
-            key,
-            JsonRows(cells=True in cells, bare_keys=has_bare_keys),
+            columns=columns,
+            fields=tuple(fields),
+            key=key,
+            reader=JsonRows(cells=True in cells, bare_keys=has_bare_keys),
             everywhere=frozenset.intersection(*rows) if rows else frozenset(),
             rows=bool(rows or versions),
             versions=versions,

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import MapType, StringType, StructField, StructType
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.json.envelope import named_schema
+from lakeingest.decode.json.envelope import schema_tag
 from lakeingest.decode.json.limits import ANY_LENGTH
 from lakeingest.decode.row_layout import RowLayout
 
@@ -41,17 +41,17 @@ class JsonRows(RowLayout):
     def lacks(self, value: Column, name: str, tags: Collection[bytes], /) -> Column:
         """See ``RowReader``; without schemas it costs another parse of the row."""
         if tags:
-            return named_schema(value).isin(*tags)
+            return schema_tag(value).isin(*tags)
         row = F.map_keys(F.from_json(value.cast("string"), _ANY_ROW, ANY_LENGTH)["after"])
         return ~F.array_contains(row, F.lit(name))
 
     def schema_of(self, value: Column, /) -> Column:
         """See ``RowReader``."""
-        return named_schema(value)
+        return schema_tag(value)
 
     def key_schema(self, _: Column, value: Column, /) -> Column:
         """See ``RowReader``; one version of the table wrote a key and its row."""
-        return named_schema(value)
+        return schema_tag(value)
 
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
         """See ``RowReader``."""

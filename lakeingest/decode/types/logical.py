@@ -39,7 +39,7 @@ from lakeingest.decode.types.logical_type import (
     plain,
 )
 from lakeingest.decode.types.octets import BASE64, OCTETS, RAW, OctetForm, binary
-from lakeingest.decode.types.versions import joined, stored_as
+from lakeingest.decode.types.versions import join_versions, stored_as
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
@@ -236,6 +236,6 @@ def _each_as_declared(carried: LogicalType, stored: LogicalType) -> LogicalType 
     each = [(tags, kind, as_declared(kind, stored)) for tags, kind in carried.versions]
     if all(special is None for _, _, special in each):
         return None
-    return joined(
+    return join_versions(
         [(tags, special or stored_as(kind, stored.spark)) for tags, kind, special in each]
     )
