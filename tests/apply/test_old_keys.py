@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.apply.batch.changeset import TablePart, changeset
+from lakeingest.apply.batch.changeset import Fold, TablePart, changeset
 from lakeingest.apply.batch_stats import batch_stats
 from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
@@ -50,7 +50,9 @@ def test_a_key_change_of_a_decimal_key_finds_its_values_by_the_delete_beside_it(
     schema = spark.createDataFrame([], "id DECIMAL(20,0), t STRING").schema
     table = TableSpec("public.a", declared_columns(schema, SPEC.encodings), ("id",))
     stats = tuple(batch_stats(found, SPEC.format))
-    made, _ = changeset(TablePart(table, stats, found, "", False, False), SPEC, None)
+    made, _ = changeset(
+        TablePart(table, stats, found, "", Fold.PARTIAL_ROWS, foreseen=False), SPEC, None
+    )
     rows = made.frame.where(f"NOT {SPEC.names.deleted}").select("id", "t").collect()
     assert {int(row["id"]): row["t"] for row in rows} == {
         OTHER: "of another",

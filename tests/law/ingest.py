@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from lakeingest.apply.batch.changeset import TablePart, changeset, folds_undecoded, rows_pass
+from lakeingest.apply.batch.changeset import Fold, TablePart, changeset, choose_fold
 from lakeingest.apply.batch.latest_per_key import latest
 from lakeingest.apply.batch_stats import BatchStats, batch_stats
 from lakeingest.commit_note import CommitNote, token
@@ -139,10 +139,9 @@ class Ingest:
             PIPELINE, COLLECTION, "run", token(1, self._batch), self._batch, self._batch, ""
         )
         floor = max(floors, default="")
-        as_text = folds_undecoded(mine, self.table, floor)
-        as_text = as_text and not (self._spec.whole and rows_pass(changes, mine))
-        folded = latest(changes, [COLLECTION]) if as_text else None
+        fold = choose_fold(changes, mine, self.table, floor, whole=self._spec.whole)
+        folded = latest(changes, [COLLECTION]) if fold is Fold.UNDECODED else None
         graves = previous.note.high if previous and previous.note.tombstones else ""
-        part = TablePart(self.table, tuple(mine), changes, floor, as_text, foreseen=False)
+        part = TablePart(self.table, tuple(mine), changes, floor, fold, foreseen=False)
         payloads, _ = changeset(part, self._spec, lake, folded, graves)
         self.state = self.sink.apply(payloads, note, previous)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -30,6 +31,14 @@ from lakeingest.plan.table import (
 from lakeingest.sink.contract import Changeset
 
 
+class Fold(Enum):
+    """How the changes of a table become one payload per key."""
+
+    UNDECODED = "the latest change per key, found before a row is decoded, for many tables at once"
+    WHOLE_ROWS = "the latest decoded row per key"
+    PARTIAL_ROWS = "decoded rows of which some lack values, have their key inside, or change it"
+
+
 @dataclass(frozen=True)
 class TablePart:
     """One table's part of a batch.
@@ -39,7 +48,7 @@ class TablePart:
         batch_stats: Summaries of its changes.
         changes: Its changes in the batch.
         floor: Position of its newest truncate so far; empty: none.
-        undecoded: Whether its changes fold to the latest per key without decoding a row.
+        fold: How its changes become payloads.
         foreseen: Whether the table's columns after the batch are known before it is written.
     """
 
@@ -47,7 +56,7 @@ class TablePart:
     batch_stats: tuple[BatchStats, ...]
     changes: DataFrame
     floor: str
-    undecoded: bool
+    fold: Fold
     foreseen: bool
 
     @property
@@ -62,29 +71,42 @@ class TablePart:
 
     @property
     def asks_lake(self) -> bool:
-        """Whether its changeset, if its rows are decoded, may need a key look-up in the lake."""
+        """Whether its changeset may need a key look-up in the lake."""
+        if self.fold is not Fold.PARTIAL_ROWS:
+            return False
         if self.table.key_in_value:
             return self.table.keyless is not Keyless.APPEND
         return any(stats.moved or stats.relocated for stats in self.batch_stats)
 
 
-def folds_undecoded(batch_stats: Sequence[BatchStats], table: TableSpec, floor: str) -> bool:
-    """Return whether the table folds to its latest per key without decoding a row.
+def choose_fold(
+    changes: DataFrame,
+    batch_stats: Sequence[BatchStats],
+    table: TableSpec,
+    floor: str,
+    *,
+    whole: bool,
+) -> Fold:
+    """Return how a table's changes of a batch fold.
 
-    It does not where a change leaves a value out, where keys are not bare, or where a truncate
-    sweeps some of the rows away.
+    To fold undecoded is the cheapest. It is wrong where a change leaves a value out, where keys are
+    not bare, where a truncate sweeps some of the rows away, or where rows may exchange record keys
+    (``payload/deferred_key_order.py``).
+
+    Args:
+        changes: The table's changes in the batch (``CHANGE``); asked only where keys changed.
+        batch_stats: Summaries of these changes.
+        table: Columns and key.
+        floor: Position of the newest truncate so far, this batch's included; empty: none.
+        whole: Whether the batch holds whole transactions.
     """
     masked = table.partial or any(stats.masked for stats in batch_stats)
+    relocated = any(stats.relocated for stats in batch_stats)
     swept = any(stats.low <= floor for stats in batch_stats if stats.low)
-    return not (masked or table.key_in_value or not table.reader.bare_keys or swept)
-
-
-def rows_pass(rows: DataFrame, batch_stats: Sequence[BatchStats]) -> bool:
-    """Return whether rows may exchange record keys (``payload/deferred_key_order.py``)."""
-    return (
-        any(stats.relocated for stats in batch_stats)
-        and not keys_with_deferred_order(rows).isEmpty()
-    )
+    decodes = masked or table.key_in_value or not table.reader.bare_keys or swept
+    if not decodes and (not (whole and relocated) or keys_with_deferred_order(changes).isEmpty()):
+        return Fold.UNDECODED
+    return Fold.PARTIAL_ROWS if masked or table.key_in_value or relocated else Fold.WHOLE_ROWS
 
 
 def changeset(
@@ -101,19 +123,19 @@ def changeset(
         spec: Pipeline settings.
         lake: The table as it is now, for the key look-up; None if the table is new or if the part
             does not ask for it (``asks_lake``).
-        latest: The batch's latest per key, if the part folds undecoded; else None.
+        latest: The batch's latest per key, if the part folds undecoded.
         tombstones_to: See ``deferred_key_order.in_order``.
 
     Returns:
         The changeset and the number of its payloads.
     """
     table = part.table
-    if latest is not None:
+    if part.fold is Fold.UNDECODED and latest is not None:
         payload = payload_of_latest(latest.of(table.collection), table, spec)
         keys = latest.keys.get(table.collection, 0)
         inserted = latest.inserted.get(table.collection, 0)
         return _changeset(payload, part, spec, keys, inserted), keys
-    if part.masked or table.key_in_value or any(stats.relocated for stats in part.batch_stats):
+    if part.fold is Fold.PARTIAL_ROWS:
         payload = _partial_payload(part, spec, lake, tombstones_to)
     else:
         payload = payload_of_whole_rows(rows_above(part.changes, part.floor), table, spec)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.batch.changeset import TablePart, folds_undecoded, rows_pass
+from lakeingest.apply.batch.changeset import Fold, TablePart, choose_fold
 from lakeingest.apply.batch.latest_per_key import LatestPerKey, latest
 from lakeingest.apply.batch_stats import BatchStats, may_move_without_header
 from lakeingest.apply.lake import LakeState
@@ -109,7 +109,7 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
             return _part(changes, collection, by_table[collection], state, book, window.whole)
 
     parts = tuple(in_parallel(part, collections))
-    undecoded = [part.table.collection for part in parts if part.undecoded]
+    undecoded = [part.table.collection for part in parts if part.fold is Fold.UNDECODED]
     with spark_errors_of(", ".join(undecoded)):
         latest_changes = latest(changes, undecoded)
     return PreparedBatch(index, own_stats, parts, latest_changes)
@@ -175,8 +175,6 @@ def _part(
     floor = max(
         [stats.floor for stats in batch_stats] + ([previous.note.floor] if previous else [])
     )
-    undecoded = folds_undecoded(batch_stats, table, floor) and not (
-        whole and rows_pass(own_changes, batch_stats)
-    )
+    fold = choose_fold(own_changes, batch_stats, table, floor, whole=whole)
     foreseen = book.foreseen(table, previous)
-    return TablePart(table, tuple(batch_stats), own_changes, floor, undecoded, foreseen)
+    return TablePart(table, tuple(batch_stats), own_changes, floor, fold, foreseen)

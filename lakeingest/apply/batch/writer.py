@@ -170,15 +170,12 @@ class BatchWriter:
         """Commit one table's part; return its state and the number of its merge payloads."""
         collection = part.table.collection
         previous = state.tables.get(collection)
-        needs_lookup = not part.undecoded and part.asks_lake
         with spark_errors_of(collection):
-            payloads, count = changeset(
-                part,
-                self.spec,
-                self.sink.read(collection, previous.version) if previous and needs_lookup else None,
-                batch.latest if part.undecoded else None,
-                previous.note.high if previous and previous.note.tombstones else "",
-            )
+            lake = None
+            if previous and part.asks_lake:
+                lake = self.sink.read(collection, previous.version)
+            tombstones_to = previous.note.high if previous and previous.note.tombstones else ""
+            payloads, count = changeset(part, self.spec, lake, batch.latest, tombstones_to)
             schema = part.table.source or (previous.note.schema if previous else "")
             note = replace(note, collection=collection, schema=schema)
             result = self.sink.apply(payloads, note, previous)
