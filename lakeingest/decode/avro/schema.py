@@ -155,7 +155,8 @@ def _bare(kind: Any) -> Any:
     if isinstance(kind, list):
         return list(map(_bare, kind))
     if isinstance(kind, dict):
-        return {key: _bare(value) for key, value in kind.items() if key in _STRUCTURE}
+        bare = {key: _bare(value) for key, value in kind.items() if key in _STRUCTURE}
+        return bare["type"] if len(bare) == 1 else bare
     return kind
 
 
