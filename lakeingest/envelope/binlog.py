@@ -130,7 +130,6 @@ def _event() -> tuple[Column, ...]:
 MARIADB = Family(
     position=partial(_position, within=_row),
     collection=lambda: table_name("db", "table"),
-    transaction_key=lambda id_: id_,
     end_position=lambda epoch, id_: position(
         epoch,
         F.lit(True),

@@ -31,7 +31,7 @@ from lakeingest.envelope.postgresql import POSTGRESQL
 from lakeingest.envelope.yugabytedb import YUGABYTEDB, YUGABYTEDB_GRPC
 from lakeingest.errors import InvariantError
 from lakeingest.event_columns import BY_SOURCE, EVENT
-from lakeingest.frame_schemas import CHANGE, INSIDE, MOVES_ON, Kind
+from lakeingest.frame_schemas import CHANGE, INSIDE, MOVES_ON, ROW_PLACE, Kind
 from lakeingest.position.epochs import Epoch
 
 FAMILIES: dict[str, Family] = {
@@ -44,8 +44,6 @@ FAMILIES: dict[str, Family] = {
     "yugabytedb": YUGABYTEDB,
     "yugabytedb-grpc": YUGABYTEDB_GRPC,
 }
-
-_PLACE = ("transaction_key", "position", "collection", "op")
 
 
 def _kind(position: Column, foreign: Column | None) -> Column:
@@ -117,7 +115,7 @@ def changes(envelopes: DataFrame, spec: ChangeSpec) -> DataFrame:
     return (
         with_position.withColumn("kind", _kind(F.col("position"), spec.is_foreign))
         .withColumn("transaction_key", family.transaction_key(F.col("transaction.id")))
-        .withColumn("identity", F.xxhash64(*_PLACE, key, keyless))
+        .withColumn("identity", F.xxhash64(*ROW_PLACE, key, keyless))
         .withColumn("nth", F.col("transaction.total_order"))
         .withColumn("snapshot", F.col("source.snapshot"))
         .withColumn("source_ms", F.col("source.ts_ms"))

@@ -77,8 +77,8 @@ class Family:
 
     position: Callable[[Column], Column]
     collection: Callable[[], Column]
-    transaction_key: Callable[[Column], Column]
-    end_position: Callable[[Column, Column], Column] | None
+    transaction_key: Callable[[Column], Column] = lambda id_: id_
+    end_position: Callable[[Column, Column], Column] | None = None
     implied_end: bool = False
     domains: Domains | None = None
     end_collection: Callable[[Column], Column] | None = None

@@ -81,8 +81,6 @@ def _position(epoch: Column) -> Column:
 ORACLE = Family(
     position=_position,
     collection=lambda: table_name("schema", "table"),
-    transaction_key=lambda id_: id_,
-    end_position=None,
     end_collection=lambda name: F.substring_index(name, ".", -2),
     source=_SOURCE,
 )

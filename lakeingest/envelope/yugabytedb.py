@@ -77,7 +77,5 @@ def _by_time(epoch: Column) -> Column:
 YUGABYTEDB_GRPC = Family(
     position=_by_time,
     collection=POSTGRESQL.collection,
-    transaction_key=lambda id_: id_,
-    end_position=None,
     source=_SOURCE,
 )

@@ -32,7 +32,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from lakeingest.frame_schemas import INSIDE, Kind
+from lakeingest.frame_schemas import INSIDE, ROW_PLACE, Kind
 from lakeingest.transaction import compressed_detection
 
 TOO_FEW_ROWS = "fewer rows than END counts"
@@ -304,8 +304,7 @@ def _keyless() -> Column:
 
 def _row_place() -> Column:
     """Return a row's identity; of a row without a key, its place in the log."""
-    place = F.xxhash64("transaction_key", "position", "collection", "op")
-    return F.when(_keyless(), place).otherwise(F.col("identity"))
+    return F.when(_keyless(), F.xxhash64(*ROW_PLACE)).otherwise(F.col("identity"))
 
 
 def _counts(boundaries: DataFrame, is_counted: Column) -> DataFrame:
