@@ -187,7 +187,7 @@ class WireFormat(Protocol):
     def key_tag(self, key: Column, /) -> Column:
         """Return the schema tag of a record key (binary); NULL where there is none."""
 
-    def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
+    def nullable_defaults(self, tags: Collection[bytes]) -> tuple[str, ...]:
         """Return the columns with possibly replaced NULLs, by the schemas with these tags."""
 
     def table_shape(self, samples: Samples) -> TableShape:

@@ -170,7 +170,7 @@ def test_a_schema_in_json_shows_the_columns_in_the_cells() -> None:
     assert [c.nullable for c in columns] == [False, True, True]
     assert [c.default for c in columns] == [None, None, '"web"']
     known = {b"1": schema, b"2": CarriedSchema(1, columns)}
-    assert JsonFormat(known).defaulted({b"1"}) == ("bb",)
+    assert JsonFormat(known).nullable_defaults({b"1"}) == ("bb",)
     one = JsonFormat(known).table_shape(Samples(value_tags=frozenset({b"1"})))
     assert (one.reader.cells, one.mixed) == (True, False)
     assert JsonFormat(known).table_shape(Samples(value_tags=frozenset(known))).mixed

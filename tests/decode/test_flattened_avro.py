@@ -166,4 +166,4 @@ def test_rows_of_old_and_new_schemas_are_after_a_change_or_before_a_delete(
 
 
 def test_a_column_whose_nulls_may_have_been_replaced_is_named(form: FlattenedAvroFormat) -> None:
-    assert form.defaulted({tag(9), tag(12)}) == ("added",)
+    assert form.nullable_defaults({tag(9), tag(12)}) == ("added",)

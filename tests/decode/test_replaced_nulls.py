@@ -37,9 +37,9 @@ def test_a_nullable_column_with_a_default_is_named_in_json(
     other = other if form is FlattenedFormat else {"fields": [{"field": "before", **other}]}
     texts = {b"1": schema, b"2": other, b"3": {"type": "struct", "fields": []}}
     known = {tag: form().carried_schema(0, json.dumps(one), JSON) for tag, one in texts.items()}
-    assert form(known).defaulted({b"1"}) == ("k", "flag")
-    assert form(known).defaulted({*known, b"unknown"}) == ("k", "flag", "z")
-    assert form(known).defaulted({b"3"}) == ()
+    assert form(known).nullable_defaults({b"1"}) == ("k", "flag")
+    assert form(known).nullable_defaults({*known, b"unknown"}) == ("k", "flag", "z")
+    assert form(known).nullable_defaults({b"3"}) == ()
 
 
 def test_a_nullable_column_with_a_default_is_named_in_avro() -> None:
@@ -50,7 +50,7 @@ def test_a_nullable_column_with_a_default_is_named_in_avro() -> None:
         {"name": "flag", "type": ["boolean", "null"], "default": False},
     )
     form = AvroFormat({tag(3): AvroSchema.parse(json.dumps(schema))})
-    assert form.defaulted({tag(3)}) == ("k", "flag")
+    assert form.nullable_defaults({tag(3)}) == ("k", "flag")
 
 
 def test_the_warning_names_table_columns_and_setting() -> None:

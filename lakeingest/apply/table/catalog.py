@@ -111,7 +111,7 @@ class TableBook:
             raise _event_columns_turned_off(collection)
         settings = self._config.table(collection)
         tags = frozenset(tag for stats in batch_stats for tag in stats.value_tags)
-        nullable_defaults = self._spec.format.defaulted(tags)
+        nullable_defaults = self._spec.format.nullable_defaults(tags)
         if nullable_defaults:
             self._warn(replaced_nulls_warning(collection, nullable_defaults))
         before = TableBefore()

@@ -110,7 +110,7 @@ class AvroFormat:
         """See ``WireFormat``."""
         return tag_of(key)
 
-    def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
+    def nullable_defaults(self, tags: Collection[bytes]) -> tuple[str, ...]:
         """See ``WireFormat``."""
         schemas = self._known(tags).values()
         return nullable_defaults(

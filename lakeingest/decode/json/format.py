@@ -108,7 +108,7 @@ class JsonFormat:
         """Return NULL: the columns of a key are those of its row, with the row's types."""
         return F.lit(None).cast("binary")
 
-    def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
+    def nullable_defaults(self, tags: Collection[bytes]) -> tuple[str, ...]:
         """See ``WireFormat``."""
         schemas = (self.schemas[tag] for tag in sorted(tags) if tag in self.schemas)
         return nullable_defaults(column for schema in schemas for column in schema.columns)
