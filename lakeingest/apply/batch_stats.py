@@ -105,7 +105,7 @@ def _bit() -> Column:
 
 
 def batch_stats(batched: DataFrame, format_: WireFormat) -> list[BatchStats]:
-    """Summarise a window whose changes have their ``batch`` (``plan.window.in_batches``)."""
+    """Summarise a window whose changes have their ``batch`` (``plan.batches.in_batches``)."""
     is_row = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT)
     truncate = F.col("kind") == Kind.TRUNCATE
     is_change = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE)

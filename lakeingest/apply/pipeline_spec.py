@@ -13,7 +13,7 @@ from lakeingest.apply.table.record_schemas import Schemas
 from lakeingest.apply.window.window import PipelineLog
 from lakeingest.config.model import PipelineConfig
 from lakeingest.connectors import CONNECTORS
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.wire import WireFormat
 from lakeingest.plan.spec import Ordering, PipelineSpec
 from lakeingest.plan.window import is_counted

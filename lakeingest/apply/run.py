@@ -55,7 +55,7 @@ from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import FencedError
 from lakeingest.ledger.publication import Publication
-from lakeingest.plan.window import SNAPSHOT_BATCH
+from lakeingest.plan.batches import SNAPSHOT_BATCH
 from lakeingest.source import open_source
 from lakeingest.source.contract import Source
 

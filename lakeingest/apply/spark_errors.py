@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lakeingest.decode.logical_type import CONVERSION_FAILED
+from lakeingest.decode.types.logical_type import CONVERSION_FAILED
 from lakeingest.errors import DataError, LakeingestError, TransientError
 from lakeingest.plan.keyless import NO_ROW_BEFORE, NOT_AN_INSERT
 from lakeingest.sink.merge_law import MISSING_VALUE

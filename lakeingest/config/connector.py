@@ -45,7 +45,7 @@ Connector = Annotated[
 def event_column_problems(connector: str, snapshot_again: str) -> list[str]:
     """Return why RFC-39's columns are impossible: none are defined, or no event fills them."""
     problems = []
-    if not CONNECTORS[connector].streamer_tables:
+    if not CONNECTORS[connector].streamer_source:
         problems.append(
             "lakeingest.metadata.columns=hudi: Hudi Streamer has no tables of a "
             f"{connector} connector whose columns could be kept; set it to own, or remove it"

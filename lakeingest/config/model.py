@@ -33,6 +33,7 @@ from lakeingest.config.schema_changes import KINDS, SchemaChanges
 from lakeingest.config.table import TableConfig
 from lakeingest.config.topic_names import refuse_other_names
 from lakeingest.config.value_settings import DoubtfulValues, ValueSettings, value_policies
+from lakeingest.connectors import CONNECTORS
 from lakeingest.folders import LakeFolders
 from lakeingest.topic_names import TopicNames
 
@@ -374,10 +375,11 @@ class PipelineConfig(DoubtfulValues):
     def metadata(self) -> MetadataColumns:
         """Return the metadata columns of the tables."""
         # Not imported at the top: the report of a misspelt key must not wait for pyspark.
-        from lakeingest.event_columns import BY_CONNECTOR
+        from lakeingest.event_columns import BY_SOURCE
         from lakeingest.frame_schemas import MetadataColumns
 
-        event = BY_CONNECTOR[self.source.connector] if self.has_event_columns else ()
+        streamer_source = CONNECTORS[self.source.connector].streamer_source
+        event = BY_SOURCE[streamer_source] if self.has_event_columns else ()
         return MetadataColumns(self.metadata_prefix, [item.name for item in event])
 
     def formats(self) -> set[str]:

@@ -3,8 +3,8 @@
 Debezium sends a key change as delete(old) and create(new) at one place of the log. The create has
 placeholders for unchanged TOAST values: such a value is the old key's value just below that place.
 A header of the create names the old key. If a transform removes the headers, or if their text does
-not tell one key from another (``decode.row.header_tells``), the delete at the same place names the
-old key (``paired``); it is in the same transaction.
+not tell one key from another (``decode.row.header_identifies_key``), the delete at the same place
+names the old key (``paired``); it is in the same transaction.
 
 An earlier key change of the same batch may have moved the row to the old key (chains and swaps). So
 the look-up is a hop, and the hop is repeated while it finds another key change. Then ``from_table``

@@ -25,8 +25,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from lakeingest.decode.logical_type import CONVERSION_FAILED
-from lakeingest.decode.row import with_row
+from lakeingest.decode.row import RowSpec, with_row
+from lakeingest.decode.types.logical_type import CONVERSION_FAILED
 from lakeingest.event_columns import EVENT
 from lakeingest.payload.fold import carried_event
 from lakeingest.payload.net_zero import KEPT
@@ -120,9 +120,10 @@ def _net(changes: DataFrame) -> DataFrame:
 
 
 def _whole_side(rows: DataFrame, table: TableSpec, spec: PipelineSpec, side: str) -> DataFrame:
-    encodings = table.encodings_in(spec)
-    decoded = with_row(rows, table.columns, encodings, table.reader, masked=True, sides=(side,))
-    missing = F.raise_error(F.lit(NO_ROW_BEFORE) if table.reader.cells else _partial_row_message())
+    row_spec = RowSpec(table.columns, table.encodings_in(spec), table.reader)
+    decoded = with_row(rows, row_spec, masked=True, sides=(side,))
+    message = F.lit(NO_ROW_BEFORE) if table.reader.partial else _partial_row_message()
+    missing = F.raise_error(message)
     partial = F.col("op").isin("u", "d") & F.col("unavailable").isNotNull()
     row = F.when(partial, missing).otherwise(F.col("row"))
     return decoded.withColumn("row", row).drop("unavailable")

@@ -13,7 +13,7 @@ from lakeingest.apply.adoption.checkpoint_alignment import Alignment, align_chec
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table.record_schemas import CarriedSchemas
 from lakeingest.apply.window.window import PipelineLog
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.encodings import Encodings
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.position import after

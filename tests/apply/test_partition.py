@@ -7,7 +7,7 @@ import pytest
 from lakeingest.apply.table.partition import resolve_partition
 from lakeingest.commit_note import CommitNote
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.logical import PRIMITIVES
+from lakeingest.decode.types.logical import PRIMITIVES
 from lakeingest.errors import ConfigError
 from lakeingest.plan.spec import TableSpec
 from lakeingest.sink.contract import TableState

@@ -21,10 +21,13 @@ from pyspark.sql.types import (
 from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.resolve import table_spec
 from lakeingest.apply.table.settings import TableBefore, TableSettings
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
-from lakeingest.decode.json_format import CarriedSchema, JsonFormat
-from lakeingest.decode.logical import JSON, PRIMITIVES, SEMANTIC, LogicalType, mapping
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.format import CarriedSchema, JsonFormat
+from lakeingest.decode.types.composed import mapping
+from lakeingest.decode.types.logical import JSON, PRIMITIVES, SEMANTIC
+from lakeingest.decode.types.logical_type import LogicalType
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.plan.evolution import DEFAULTS, Kind, Policies, Policy, SourceSchema

@@ -15,7 +15,8 @@ from lakeingest.apply.batch.changeset import Fold, TablePart, changeset, choose_
 from lakeingest.apply.batch.latest_per_key import latest
 from lakeingest.apply.batch_stats import BatchStats, batch_stats
 from lakeingest.commit_note import CommitNote, token
-from lakeingest.decode.columns import Encodings, declared
+from lakeingest.decode.columns import declared_columns
+from lakeingest.decode.encodings import Encodings
 from lakeingest.folders import LakeFolders
 from lakeingest.frame_schemas import CHANGE
 from lakeingest.plan.spec import PipelineSpec, TableSpec
@@ -79,7 +80,7 @@ class Ingest:
     def columns(self, ddl: str) -> TableSpec:
         """Change the columns that the source has from here on."""
         schema = self._spark.createDataFrame([], ddl).schema
-        columns = declared(schema, self._spec.encodings)
+        columns = declared_columns(schema, self._spec.encodings)
         self.table = TableSpec(COLLECTION, columns, self._key)
         return self.table
 

@@ -9,10 +9,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.apply.spark_errors import spark_errors_of
-from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.decode.logical import PRIMITIVES
-from lakeingest.envelope import changes
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.decode.types.logical import PRIMITIVES
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.errors import DataError
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.plan.table import decoded_rows, payload_of_partial_rows
@@ -30,7 +31,7 @@ def event(op: str, after: Any, before: Any = None, *, lsn: int = 110) -> Any:
 
 def decoded(spark: SparkSession, events: Sequence[Any]) -> DataFrame:
     records = [Record("t.public.a", one, None, 0, number) for number, one in enumerate(events)]
-    found = changes(decode_envelope(frame(spark, records)), "postgresql", 0, ())
+    found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql"))
     return decoded_rows(found, TABLE, SPEC)
 
 

@@ -11,9 +11,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructType, TimestampNTZType
 
 from lakeingest.apply.spark_errors import spark_errors_of
-from lakeingest.decode.columns import Encodings, declared
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.envelope import changes
+from lakeingest.decode.columns import declared_columns
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.errors import DataError
 from lakeingest.payload.net_zero import KEPT, with_kept_rows
 from lakeingest.plan.keyless import NO_ROW_BEFORE, NOT_AN_INSERT
@@ -42,7 +43,7 @@ def numbered(number: int) -> dict[str, Any]:
 
 
 def keyless(policy: Keyless) -> TableSpec:
-    columns = declared(SCHEMA, SPEC.encodings)
+    columns = declared_columns(SCHEMA, SPEC.encodings)
     return TableSpec("public.a", columns, (SPEC.names.row_key,), True, keyless=policy)
 
 
@@ -58,7 +59,7 @@ def decoded(
         Record("t.public.a", one, None, 0, number, {"__debezium.context.runId": life})
         for number, (life, one) in enumerate((life, one) for life in lives for one in events)
     ]
-    found = changes(decode_envelope(frame(spark, records)), "postgresql", 0, ())
+    found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql"))
     return decoded_rows(found, keyless(policy), SPEC)
 
 

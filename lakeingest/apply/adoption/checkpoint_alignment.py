@@ -33,17 +33,12 @@ from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan import handover as plan
-from lakeingest.plan.window import (
-    over,
-    shortfalls,
-    shortfalls_by_incarnation,
-    window_boundaries,
-    window_changes,
-    window_metadata,
-)
+from lakeingest.plan.end_positions import without_open_transactions
+from lakeingest.plan.window import window_boundaries, window_changes, window_metadata
 from lakeingest.position import after
 from lakeingest.source.bounds import check_retained
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
+from lakeingest.transaction.completeness import incomplete_by_incarnation, incomplete_transactions
 
 DEPTH = 20_000
 """Records of each partition that are read first, on either side of its checkpoint."""
@@ -92,7 +87,7 @@ def align_checkpoints(
     for place, offset in checkpoints.items():
         check_retained([OffsetRange(place.topic, place.partition, offset, offset)], marks)
     topic = window_metadata(_read(log, [markers]), log.spec)
-    ends = local_checkpoint(over(window_boundaries(topic, log.spec)))
+    ends = local_checkpoint(without_open_transactions(window_boundaries(topic, log.spec)))
     search = _Search(log, checkpoints, marks, ends, margin_seconds)
     depth = DEPTH
     while True:
@@ -159,9 +154,11 @@ class _Search:
             return max(self.marks[place].earliest, self.checkpoints[place] - depth)
 
         checkpoints = {(place.topic, place.partition): at for place, at in self.checkpoints.items()}
-        with_sides = local_checkpoint(plan.with_sides(self.changes(begin, depth), checkpoints))
+        with_sides = local_checkpoint(
+            plan.mark_before_checkpoint(self.changes(begin, depth), checkpoints)
+        )
         first_behind = self._first_behind(with_sides)
-        last_end = plan.last_over(self.ends, first_behind, self.margin_seconds).first()
+        last_end = plan.last_whole_end(self.ends, first_behind, self.margin_seconds).first()
         # Without an END, all streamed changes lie above, and the initial snapshot lies below.
         position = last_end["end_position"] if last_end else after(self.log.spec.epoch)
         offsets: dict[str, dict[int, int]] = {}
@@ -177,7 +174,7 @@ class _Search:
                 unproven[place] = begin(place)
             start = begin(place) if last is None else last + 1
             offsets.setdefault(place.topic, {})[place.partition] = start
-        partial_transactions = plan.shown_above(with_sides, self.ends, position).first()
+        partial_transactions = plan.partly_applied(with_sides, self.ends, position).first()
         committed = last_end["committed_at"] if last_end else None
         return _Result(
             Frontier(
@@ -200,7 +197,7 @@ class _Search:
         Raises:
             ConfigError: The initial snapshot is not wholly before the checkpoints.
         """
-        parts = plan.what_is_behind(sided).collect()
+        parts = plan.partition_summaries(sided).collect()
         loading_topics = sorted({row["topic"] for row in parts if row["loading"]})
         if not loading_topics and not any(row["streamed"] for row in parts) and self.ends.isEmpty():
             marks: dict[str, set[str]] = {}
@@ -240,9 +237,9 @@ def _refuse_incomplete(search: _Search, result: _Result, unproven: list[TopicPar
         (F.col("end_position") > F.lit(result.frontier.end_position))
         & (F.col("end_offset") <= F.lit(result.through or -1))
     )
-    if shortfalls(rows, ends, search.log.counted).isEmpty():
+    if incomplete_transactions(rows, ends, search.log.counted).isEmpty():
         return
-    if not shortfalls_by_incarnation(rows, ends, search.log.counted).isEmpty():
+    if not incomplete_by_incarnation(rows, ends, search.log.counted).isEmpty():
         raise _retention_error(", ".join(sorted({place.topic for place in unproven})), "rows of")
 
 

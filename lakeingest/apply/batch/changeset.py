@@ -21,8 +21,8 @@ from lakeingest.payload.net_zero import kept_rows, with_kept_rows
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.plan.table import (
     decoded_rows,
-    keys_passed,
-    old_keys_told,
+    has_old_keys,
+    keys_with_deferred_order,
     payload_of_latest,
     payload_of_partial_rows,
     payload_of_whole_rows,
@@ -104,7 +104,7 @@ def choose_fold(
     relocated = any(stats.relocated for stats in batch_stats)
     swept = any(stats.low <= floor for stats in batch_stats if stats.low)
     decodes = masked or table.key_in_value or not table.reader.bare_keys or swept
-    if not decodes and (not (whole and relocated) or keys_passed(changes).isEmpty()):
+    if not decodes and (not (whole and relocated) or keys_with_deferred_order(changes).isEmpty()):
         return Fold.UNDECODED
     return Fold.PARTIAL_ROWS if masked or table.key_in_value or relocated else Fold.WHOLE_ROWS
 
@@ -154,7 +154,7 @@ def _partial_payload(
     table = part.table
     decoded = decoded_rows(rows_above(part.changes, part.floor), table, spec)
     if part.has_key_changes and (
-        not old_keys_told(table) or any(stats.unpaired for stats in part.batch_stats)
+        not has_old_keys(table) or any(stats.unpaired for stats in part.batch_stats)
     ):
         decoded = key_changes.paired(decoded)
     needs_order = table.keyless is Keyless.FULL_ROW or (spec.whole and part.asks_lake)

@@ -25,8 +25,8 @@ from lakeingest.apply.window.snapshot_attempts import superseded_below
 from lakeingest.apply.window.window import Window
 from lakeingest.commit_note import CommitNote
 from lakeingest.payload.deferred_key_order import with_moves
-from lakeingest.plan.table import keys_passed
-from lakeingest.plan.window import SNAPSHOT_BATCH, of_batch
+from lakeingest.plan.batches import SNAPSHOT_BATCH, of_batch
+from lakeingest.plan.table import keys_with_deferred_order
 from lakeingest.position.epochs import snapshot_floor
 from lakeingest.sink.contract import TableState
 from lakeingest.source.contract import TopicPartition
@@ -161,13 +161,13 @@ def _part(
     previous = state.tables.get(collection)
     own_changes = changes.where(F.col("collection") == collection)
     table = book.spec(collection, batch_stats, own_changes, previous)
-    if table.doubtful(book.encodings(collection)):
+    if table.has_ambiguous_nulls(book.encodings(collection)):
         batch_stats = [stats.all_masked() for stats in batch_stats]
     if table.key_in_value and table.keyless is None:
         batch_stats = [stats.any_moved() for stats in batch_stats]
     if whole and table.keyless is None and may_move_without_header(batch_stats):
         with_key_changes = with_moves(own_changes)
-        if not keys_passed(with_key_changes).isEmpty():
+        if not keys_with_deferred_order(with_key_changes).isEmpty():
             own_changes, batch_stats = (
                 with_key_changes,
                 [replace(stats, relocated=stats.rows) for stats in batch_stats],

@@ -27,9 +27,9 @@ from lakeingest.commit_note import CommitNote, token
 from lakeingest.folders import LakeFolders
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
+from lakeingest.plan.batches import SNAPSHOT_BATCH
 from lakeingest.plan.evolution import SourceSchema
 from lakeingest.plan.spec import PipelineSpec
-from lakeingest.plan.window import SNAPSHOT_BATCH
 from lakeingest.position.epochs import Epoch
 from lakeingest.sink.contract import Sink, TableState
 

@@ -15,7 +15,7 @@ from lakeingest.apply.table.resolve import table_spec
 from lakeingest.apply.table.settings import TableBefore, TableSettings
 from lakeingest.config.model import PipelineConfig
 from lakeingest.connectors import CONNECTORS
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.replaced_nulls import replaced_nulls_warning
 from lakeingest.errors import ConfigError
 from lakeingest.plan.evolution import Kind, Policies, Policy, SourceSchema
@@ -111,7 +111,7 @@ class TableBook:
             raise _event_columns_turned_off(collection)
         settings = self._config.table(collection)
         tags = frozenset(tag for stats in batch_stats for tag in stats.value_tags)
-        nullable_defaults = self._spec.format.defaulted(tags)
+        nullable_defaults = self._spec.format.nullable_defaults(tags)
         if nullable_defaults:
             self._warn(replaced_nulls_warning(collection, nullable_defaults))
         before = TableBefore()

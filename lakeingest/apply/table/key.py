@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.settings import TableSettings
-from lakeingest.decode.wire import Shown
+from lakeingest.decode.wire import TableShape
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.plan.spec import Keyless
@@ -30,7 +30,7 @@ class Key:
 
 def resolve_key(
     settings: TableSettings,
-    shown: Shown,
+    shown: TableShape,
     batch_stats: Sequence[BatchStats],
     names: MetadataColumns,
 ) -> Key:

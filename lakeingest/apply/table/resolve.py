@@ -21,11 +21,11 @@ from lakeingest.apply.table.name_guard import refuse_alike, refuse_names
 from lakeingest.apply.table.schema_policy import SchemaPolicy
 from lakeingest.apply.table.settings import TableBefore, TableSettings
 from lakeingest.connectors import CONNECTORS
-from lakeingest.decode import logical
-from lakeingest.decode.columns import SourceColumn, declared, of_json
-from lakeingest.decode.decimals import scales_differ
+from lakeingest.decode.columns import SourceColumn, columns_of_kinds, declared_columns
 from lakeingest.decode.row import NONE_ABSENT
-from lakeingest.decode.wire import Samples, Shown
+from lakeingest.decode.types import logical, logical_type
+from lakeingest.decode.types.decimals import scales_differ
+from lakeingest.decode.wire import Samples, TableShape
 from lakeingest.errors import ConfigError
 from lakeingest.plan import implicit
 from lakeingest.plan.evolution import SourceSchema
@@ -36,7 +36,7 @@ from lakeingest.widening import widens
 Infer = Callable[[Sequence[str], bool], Mapping[str, str]]
 """Maps fields of ``after`` to the Connect primitive that reads every value of the batch.
 
-The second argument says whether the fields come in cells (``decode/cell.py``).
+The second argument says whether the fields come in cells (``decode/cells.py``).
 """
 
 
@@ -64,7 +64,7 @@ def table_spec(
         DataError: The schema changed in a way that the settings do not allow.
     """
     collection, ddl = settings.collection, settings.ddl
-    shown = spec.format.shown(_samples(batch_stats, settings.too_large))
+    shown = spec.format.table_shape(_samples(batch_stats, settings.too_large))
     refuse_cells(collection, shown, spec.connector)
     stored = _lake_columns(before.lake, spec)
     declared_columns = (
@@ -118,7 +118,7 @@ def _zero(spec: PipelineSpec) -> Zero | None:
     return lambda column: implicit.implicit_value(column, spec.encodings)
 
 
-def _newest_columns(shown: Shown, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
+def _newest_columns(shown: TableShape, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
     """Return the source's columns, as its newest record shows them; empty if no record does."""
     if not shown.rows:
         return ()
@@ -160,7 +160,7 @@ def _declared_columns(
     """
     record_columns = {column.name: column for column in shown}
     columns = []
-    for column in declared(ddl, spec.encodings):
+    for column in declared_columns(ddl, spec.encodings):
         record_type = record_columns.get(column.name, column).type
         declared_type = column.type.spark
         special_type = logical.as_declared(record_type, column.type)
@@ -168,7 +168,9 @@ def _declared_columns(
         if special_type is not None:
             columns.append(replace(record_column, type=special_type))
         elif widens(record_type.spark, declared_type):
-            columns.append(replace(record_column, type=logical.as_type(record_type, declared_type)))
+            columns.append(
+                replace(record_column, type=logical_type.as_type(record_type, declared_type))
+            )
         elif record_type.wire == column.type.wire and not scales_differ(record_type, column.type):
             columns.append(column)
         else:
@@ -191,7 +193,7 @@ def _infer_columns(
 ) -> tuple[SourceColumn, ...]:
     if not names:
         return ()
-    columns = of_json(infer(names, cells))
+    columns = columns_of_kinds(infer(names, cells))
     types = ", ".join(f"{c.name} {c.type.spark.simpleString()}" for c in columns)
     warn(
         f"Table '{collection}': types taken from the JSON for {types}. Decimals, dates, times and "
@@ -206,7 +208,7 @@ def _lake_columns(lake: StructType | None, spec: PipelineSpec) -> tuple[SourceCo
         return ()
     others = {*spec.names.names, *spec.names.keyless, *spec.names.event}
     own = StructType([item for item in lake if item.name not in others])
-    return declared(own, spec.encodings)
+    return declared_columns(own, spec.encodings)
 
 
 def _missing_columns(

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.decode.wire import WireFormat
 from lakeingest.frame_schemas import Kind
-from lakeingest.plan import window as plan
+from lakeingest.plan.snapshot_attempts import snapshot_place
 from lakeingest.source.contract import TopicPartition
 
 
@@ -197,7 +197,7 @@ def contents(window: DataFrame, format_: WireFormat, below: str | None = None) -
             "collection",
             "kind",
             F.when(snapshot, F.col("incarnation")).alias("run"),
-            F.when(snapshot, plan.snapshot_place()).alias("place"),
+            F.when(snapshot, snapshot_place()).alias("place"),
         )
         .agg(
             F.count("*").alias("records"),

@@ -33,7 +33,7 @@ from lakeingest.apply.window.window import Bounds
 from lakeingest.ledger.publication import Frontier
 from lakeingest.position import after
 from lakeingest.position.epochs import Epoch
-from lakeingest.transaction.cut import Cut, End, cut, first_passing
+from lakeingest.transaction.cut import Cut, End, cut, first_later_end
 
 MAX_BATCHES = 200
 """Batches cut from one window; more are planned from the next one."""
@@ -149,7 +149,7 @@ def likely_cuts(facts: WindowFacts, frontier: Frontier, bounds: Bounds) -> tuple
         return ()
     ordered = ascending_prefix(facts.ends_behind(frontier))
     opened = _blocking_begin(facts, frontier)
-    later_end = first_passing(ordered, opened.offset if opened else None)
+    later_end = first_later_end(ordered, opened.offset if opened else None)
     unblocked = ordered[: ordered.index(later_end)] if later_end else ordered
     return _cuts(unblocked, facts.ranges, bounds)
 

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.errors import DataError
+from lakeingest.plan.end_positions import all_positions_from_rows
 from lakeingest.plan.spec import PipelineSpec
-from lakeingest.plan.window import all_placed_by_rows
 from lakeingest.transaction.cut import End
 
 
@@ -116,7 +116,7 @@ def refuse_disorder(ends: Sequence[EndMarker], spec: PipelineSpec) -> None:
         DataError: A later END lies below an earlier one. (Where ids give the position, see
             ``ascending_prefix``.)
     """
-    if not all_placed_by_rows(spec):
+    if not all_positions_from_rows(spec):
         return
     for earlier, later in pairwise(ends):
         if later.position < earlier.position:

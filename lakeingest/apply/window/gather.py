@@ -30,8 +30,22 @@ from lakeingest.apply.window.window import Bounds, PipelineLog
 from lakeingest.decode.wire import WireFormat
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.ledger.publication import Frontier
-from lakeingest.plan import window as plan
+from lakeingest.plan.batches import in_batches
+from lakeingest.plan.end_positions import (
+    release_limit,
+    some_positions_from_rows,
+    with_positions_from_rows,
+    without_open_transactions,
+)
+from lakeingest.plan.snapshot_attempts import mark_superseded, snapshot_place
+from lakeingest.plan.window import (
+    window_boundaries,
+    window_changes,
+    window_metadata,
+    without_row_after_begin,
+)
 from lakeingest.position.epochs import Epoch
+from lakeingest.transaction.completeness import rows_by_place, with_end_offset
 from lakeingest.transaction.cut import Cut
 
 
@@ -40,7 +54,7 @@ class WindowFrames:
     """Frames of a window, checkpointed.
 
     Attributes:
-        metadata: Its part of the transaction topic, decoded (``plan.window_metadata``).
+        metadata: Its part of the transaction topic, decoded (``plan.window.window_metadata``).
         ended: ``BOUNDARY`` of the transactions that are over.
         boundaries: Those of them that were not released before.
         changes: ``CHANGE`` with ``end_offset``.
@@ -59,9 +73,7 @@ class WindowFrames:
         """Begin to compute the statistics of batches; return a function that waits for them."""
         if not cuts and not snapshot:
             return tuple
-        batched = plan.in_batches(
-            self.changes, self.boundaries, cuts, self.below, snapshot=snapshot
-        )
+        batched = in_batches(self.changes, self.boundaries, cuts, self.below, snapshot=snapshot)
         return start_in_background(partial(batch_stats, batched, format_))
 
 
@@ -101,11 +113,11 @@ def gather(
     """
     spec = log.spec
     metadata, topic, decoded = _decoded(log, ranges, frontier)
-    ended = plan.over(topic)
+    ended = without_open_transactions(topic)
     fresh = ended.where(F.col("end_position") > F.lit(frontier.end_position))
-    below = plan.released_below(frontier.end_position)
+    below = release_limit(frontier.end_position)
     with in_background(partial(read_end_markers, topic, spec)) as pending_ends:
-        changes = local_checkpoint(plan.assigned(decoded, fresh))
+        changes = local_checkpoint(with_end_offset(decoded, fresh))
         frames = WindowFrames(metadata, ended, fresh, changes, below)
         with (
             in_background(partial(contents, changes, spec.format, below)) as pending_contents,
@@ -133,12 +145,14 @@ def _decoded(
     """Return metadata, boundaries and changes of a window."""
     spec = log.spec
     markers = log.source.read([ranges.transactions] if ranges.transactions else [])
-    metadata = local_checkpoint(plan.window_metadata(markers, spec))
-    topic = local_checkpoint(plan.window_boundaries(metadata, spec))
-    decoded = plan.window_changes(log.source.read(ranges.data), spec)
-    if plan.placed_by_rows(spec):
+    metadata = local_checkpoint(window_metadata(markers, spec))
+    topic = local_checkpoint(window_boundaries(metadata, spec))
+    decoded = window_changes(log.source.read(ranges.data), spec)
+    if some_positions_from_rows(spec):
         decoded = local_checkpoint(decoded)
-        topic = local_checkpoint(plan.placed(topic, decoded, spec, frontier.end_position))
+        topic = local_checkpoint(
+            with_positions_from_rows(topic, decoded, spec, frontier.end_position)
+        )
     return metadata, topic, decoded
 
 
@@ -163,7 +177,7 @@ def _with_contents(
         spans = stretches(frames.changes, of_run)
     if verdict.superseded:
         names = [(attempt.run, attempt.place) for attempt in verdict.superseded]
-        frames = replace(frames, changes=plan.without_attempts(frames.changes, names))
+        frames = replace(frames, changes=mark_superseded(frames.changes, names))
         summary = summary.without(verdict.superseded)
     return replace(facts, contents=summary, attempts=verdict, stretches=spans), frames
 
@@ -184,8 +198,10 @@ def _with_rows(
     if facts.has_repeats(frontier):
         changes, fresh = frames.changes, frames.boundaries
         records = log.source.read(facts.ranges.data)
-        unresumed = plan.unresumed(changes, fresh, log.counted, frames.metadata, records, log.spec)
-        once = local_checkpoint(plan.sent_once(changes, fresh))
+        unresumed = without_row_after_begin(
+            changes, fresh, log.counted, frames.metadata, records, log.spec
+        )
+        once = local_checkpoint(rows_by_place(changes, fresh))
         frames = replace(frames, changes=once)
         interrupted = first_interrupted(once, fresh, log.counted, unresumed)
         facts = replace(facts, interrupted=interrupted)
@@ -200,7 +216,7 @@ def _is_new(frontier: Frontier) -> Column:
     later = F.col("source_ms") > frontier.committed_ms
     if not (frontier.snapshot_run and frontier.snapshot_place):
         return later
-    is_named, place = F.col("incarnation").isNotNull(), plan.snapshot_place()
+    is_named, place = F.col("incarnation").isNotNull(), snapshot_place()
     in_lake = ~other_run & place.eqNullSafe(F.lit(frontier.snapshot_place))
     of_a_later_run = is_named & other_run & (place > frontier.snapshot_place)
     return (later & ~in_lake) | of_a_later_run

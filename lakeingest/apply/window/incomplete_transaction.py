@@ -10,9 +10,14 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply.window.contents import RowWithoutEnd
 from lakeingest.apply.window.end_markers import EndMarker, OpenTransaction
-from lakeingest.plan import window as plan
-from lakeingest.transaction.completeness import TOO_FEW_PLACES
-from lakeingest.transaction.cut import first_overtaking, first_passing, read_past
+from lakeingest.plan.end_positions import release_limit
+from lakeingest.transaction.completeness import (
+    TOO_FEW_PLACES,
+    incomplete_by_incarnation,
+    incomplete_transactions,
+    without_whole_incarnation,
+)
+from lakeingest.transaction.cut import first_later_end, first_overtaking, read_past
 
 NO_END = "the END of a later transaction is on the transaction topic, its own is not before it"
 
@@ -23,7 +28,7 @@ class IncompleteTransaction:
 
     Attributes:
         end_offset: Offset of its END; if it has none, of the END that passes it
-            (``cut.first_passing``).
+            (``cut.first_later_end``).
         transaction: Its id.
         collection: The table that lacks rows; None where the reason does not concern one table.
         expected: Number of rows that END counted.
@@ -47,26 +52,26 @@ class IncompleteTransaction:
 def first_short(
     changes: DataFrame, boundaries: DataFrame, counted: Column
 ) -> IncompleteTransaction | None:
-    """Return the first transaction that ``plan.shortfalls`` finds."""
-    incomplete = _first(plan.shortfalls(changes, boundaries, counted))
+    """Return the first transaction that ``completeness.incomplete_transactions`` finds."""
+    incomplete = _first(incomplete_transactions(changes, boundaries, counted))
     if incomplete is not None and incomplete.reason == TOO_FEW_PLACES:
         # Rare (a COPY into a table without a key, or rows under way): worth a job of its own.
-        incomplete = _first(plan.shortfalls_by_incarnation(changes, boundaries, counted))
+        incomplete = _first(incomplete_by_incarnation(changes, boundaries, counted))
     return incomplete
 
 
 def first_interrupted(
     changes: DataFrame, boundaries: DataFrame, counted: Column, unresumed: DataFrame
 ) -> IncompleteTransaction | None:
-    """Return the first transaction that ``plan.interrupted`` or ``plan.unresumed`` finds.
+    """Return the first transaction with a repeated BEGIN of which rows are missing.
 
     Args:
         changes: ``CHANGE`` with ``end_offset``.
         boundaries: ``BOUNDARY``.
         counted: Condition over ``data_collection``.
-        unresumed: Result of ``plan.unresumed``.
+        unresumed: Result of ``plan.window.without_row_after_begin``.
     """
-    return _first(plan.interrupted(changes, boundaries, counted).unionByName(unresumed))
+    return _first(without_whole_incarnation(changes, boundaries, counted).unionByName(unresumed))
 
 
 def first_without_end(
@@ -79,14 +84,14 @@ def first_without_end(
         opened: The first BEGIN without END.
         row: The first row whose transaction has no END.
     """
-    highest = plan.released_below(max((end.position for end in ends), default=""))
+    highest = release_limit(max((end.position for end in ends), default=""))
     if row is not None and highest <= row.position:
         row = None
     later_end = None
     if opened or row:
-        below = [replace(end, position=plan.released_below(end.position)) for end in ends]
+        below = [replace(end, position=release_limit(end.position)) for end in ends]
         begin_offset, position = opened.offset if opened else None, row.position if row else None
-        later_end = first_passing(below, begin_offset, position)
+        later_end = first_later_end(below, begin_offset, position)
     overtaken = first_overtaking(ends)
     if overtaken and (later_end is None or overtaken[0].offset < later_end.offset):
         return IncompleteTransaction(overtaken[0].offset, NO_END, named_by=overtaken[1].offset)

@@ -53,8 +53,10 @@ from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import MOVES_ON, Kind
 from lakeingest.ledger.publication import Frontier
-from lakeingest.plan import window as plan
+from lakeingest.plan.batches import in_batches
+from lakeingest.plan.snapshot_attempts import mark_superseded
 from lakeingest.plan.spec import PipelineSpec
+from lakeingest.plan.window import window_boundaries, window_changes, window_metadata
 from lakeingest.source.contract import OffsetRange, Source, TopicPartition
 from lakeingest.transaction.cut import Cut
 
@@ -82,7 +84,7 @@ def cut_events(
     waiting = 0
     unreadable: UnreadableRecords = {}
     while True:
-        decoded = plan.window_changes(source.read(ranges.data), spec)
+        decoded = window_changes(source.read(ranges.data), spec)
         changes = local_checkpoint(decoded.withColumn("end_offset", F.lit(number).cast("bigint")))
         summaries = contents(changes, spec.format)
         lone_deletes = _lone_deletes(changes)
@@ -108,10 +110,10 @@ def cut_events(
     if has_new_snapshot(summaries, frontier):
         raise new_snapshot_error()
     changes, summaries = _last_attempt(changes, summaries, ranges, frontier)
-    no_boundaries = plan.window_boundaries(plan.window_metadata(source.read([]), spec), spec)
+    no_boundaries = window_boundaries(window_metadata(source.read([]), spec), spec)
     events = sum(p.records for p in summaries.of(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
     cuts = (Cut(number, number, "", 0, events),) if shortened.data else ()
-    batched = plan.in_batches(changes, no_boundaries, cuts, "", snapshot=False)
+    batched = in_batches(changes, no_boundaries, cuts, "", snapshot=False)
 
     def check() -> Sequence[BatchStats]:
         predecessors = partial(_closely_before, source, spec, log.schemas)
@@ -155,7 +157,7 @@ def _last_attempt(
     if not verdict.superseded:
         return changes, summaries
     names = [(attempt.run, attempt.place) for attempt in verdict.superseded]
-    return plan.without_attempts(changes, names), summaries.without(verdict.superseded)
+    return mark_superseded(changes, names), summaries.without(verdict.superseded)
 
 
 def _read_before(frontier: Frontier) -> frozenset[TopicPartition]:
@@ -182,7 +184,7 @@ def _closely_before(
     if schemas.needed:
         # This run may have read no record with their schemas yet.
         schemas.learn(records)
-    return plan.window_changes(records, spec)
+    return window_changes(records, spec)
 
 
 def _lone_deletes(changes: DataFrame) -> dict[TopicPartition, int]:

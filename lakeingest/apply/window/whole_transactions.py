@@ -16,7 +16,7 @@ from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.window import Bounds, PipelineLog, Window
 from lakeingest.decode.wire import WireFormat
 from lakeingest.ledger.publication import Frontier
-from lakeingest.plan import window as plan
+from lakeingest.plan.end_positions import position_without_offset
 from lakeingest.transaction.cut import Cut
 
 
@@ -72,7 +72,7 @@ def _window(
         pending_stats=pending_stats,
         incomplete=with_end_record(incomplete, frames.ended) if incomplete else None,
         waiting=release.waiting,
-        again=tuple(plan.told_apart(end.position) for end in released),
+        again=tuple(position_without_offset(end.position) for end in released),
         epochs=gathered.epochs,
         ends_read_to=release.ends_read_to,
         unreadable=facts.unreadable,

@@ -10,7 +10,7 @@ subject, which guesses the naming strategy.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,15 +18,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from lakeingest.decode.avro_columns import record_columns, side_columns, side_in_cells
-from lakeingest.decode.avro_rows import AvroRows, body_of, is_read, read_avro, tag_of
-from lakeingest.decode.avro_schema import AvroSchema
-from lakeingest.decode.columns import Encodings, SourceColumn, merged
+from lakeingest.decode.avro.columns import record_columns, side_columns, side_in_cells
+from lakeingest.decode.avro.rows import AvroRows, body_of, is_read, read_avro, tag_of
+from lakeingest.decode.avro.schema import AvroSchema
+from lakeingest.decode.columns import SourceColumn, merge_versions
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.envelope_fields import TRANSACTION_METADATA, envelope_fields
-from lakeingest.decode.foreign import is_foreign
-from lakeingest.decode.logical import AVRO, JSON, Form
-from lakeingest.decode.replaced_nulls import nullable_defaults_in_avro
-from lakeingest.decode.wire import Samples, Shown
+from lakeingest.decode.foreign import has_foreign_fields
+from lakeingest.decode.replaced_nulls import nullable_defaults
+from lakeingest.decode.types.logical import AVRO, JSON, Form
+from lakeingest.decode.wire import Samples, TableShape
 from lakeingest.frame_schemas import ENVELOPE, SOURCE
 
 
@@ -69,11 +70,9 @@ class AvroFormat:
             _malformed(),
         )
 
-    def foreign(self, value: Column, /) -> Column:
+    def is_foreign(self, value: Column, /) -> Column:
         """See ``WireFormat``; the record's schema decides."""
-        schemas = sorted(self.schemas.items())
-        tags = [tag for tag, schema in schemas if is_foreign(schema.fields(schema.tree))]
-        return tag_of(value).isin(*tags) if tags else F.lit(False)
+        return self._has_schema(value, lambda one: has_foreign_fields(one.fields(one.tree)))
 
     def marks(self, encodings: Encodings) -> tuple[bytes, ...]:
         """See ``WireFormat``."""
@@ -95,10 +94,9 @@ class AvroFormat:
             values = F.when(tag_of(value) == F.lit(tag), F.array(*texts)).otherwise(values)
         return values
 
-    def may_leave_out(self, value: Column, /) -> Column:
+    def may_omit(self, value: Column, /) -> Column:
         """See ``WireFormat``; a missing cell has no octet, so only the schema shows it."""
-        tags = [tag for tag, schema in sorted(self.schemas.items()) if side_in_cells(schema)]
-        return tag_of(value).isin(*tags) if tags else F.lit(False)
+        return self._has_schema(value, side_in_cells)
 
     def key_body(self, key: Column) -> Column:
         """Drop the schema's id from a key: a newly filled registry has other ids."""
@@ -112,31 +110,31 @@ class AvroFormat:
         """See ``WireFormat``."""
         return tag_of(key)
 
-    def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
+    def nullable_defaults(self, tags: Collection[bytes]) -> tuple[str, ...]:
         """See ``WireFormat``."""
         schemas = self._known(tags).values()
-        rows = (self.row_columns(schema, self.form) for schema in schemas)
-        names_by_schema = map(nullable_defaults_in_avro, rows)
-        return tuple({name: None for names in names_by_schema for name in names})
+        return nullable_defaults(
+            column for schema in schemas for column in self.row_columns(schema, self.form)
+        )
 
-    def shown(self, samples: Samples) -> Shown:
+    def table_shape(self, samples: Samples) -> TableShape:
         """See ``WireFormat``; schemas in the order of their ids, the order of registration."""
         form = self.form.with_policy(samples.too_large or self.form.too_large)
         values, keys = self._known(samples.value_tags), self._known(samples.key_tags)
         versions = {tag: self.row_columns(schema, form) for tag, schema in values.items()}
         key_versions = {tag: record_columns(one, one.tree, form) for tag, one in keys.items()}
-        columns = merged(versions, key_versions)
+        columns = merge_versions(versions, key_versions)
         names = {name: None for schema in keys.values() for name in schema.fields(schema.tree)}
         versions = {
             tag: schema_columns for tag, schema_columns in versions.items() if schema_columns
         }
         fields = tuple(column.name for column in columns)
         cells = {side_in_cells(values[tag]) for tag in versions}
-        return Shown(
-            columns,
-            fields,
-            tuple(names),
-            self.rows(values, keys, JSON.with_policy(form.too_large), cells=True in cells),
+        return TableShape(
+            columns=columns,
+            fields=fields,
+            key=tuple(names),
+            reader=self.rows(values, keys, JSON.with_policy(form.too_large), cells=True in cells),
             everywhere=frozenset(fields),
             rows=bool(versions),
             versions=versions,
@@ -155,6 +153,10 @@ class AvroFormat:
         spark_type = StructType([StructField("after", row), StructField("before", row)])
         read = read_avro(value, schemas, spark_type, strict=False)
         return tuple(read.getField(side) for side in spark_type.names)
+
+    def _has_schema(self, value: Column, condition: Callable[[AvroSchema], bool]) -> Column:
+        tags = [tag for tag, schema in sorted(self.schemas.items()) if condition(schema)]
+        return tag_of(value).isin(*tags) if tags else F.lit(False)
 
     def _known(self, tags: Collection[bytes]) -> dict[bytes, AvroSchema]:
         return {tag: self.schemas[tag] for tag in sorted(tags)}

@@ -26,12 +26,12 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from lakeingest.decode.avro_columns import record_columns
-from lakeingest.decode.avro_schema import END, END_MARK, READ, AvroSchema, as_written, reader_schema
+from lakeingest.decode.avro.columns import record_columns
+from lakeingest.decode.avro.schema import END, END_MARK, READ, AvroSchema, as_written, reader_schema
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.json_rows import wire
-from lakeingest.decode.logical import JSON, Form
-from lakeingest.decode.logical_type import CONVERSION_FAILED
+from lakeingest.decode.row_layout import RowLayout
+from lakeingest.decode.types.logical import JSON, Form
+from lakeingest.decode.types.logical_type import CONVERSION_FAILED
 
 TAG_OCTETS = 5
 """Octet 0 and the schema's id."""
@@ -113,20 +113,18 @@ _KEY = "a record key has octets behind the end of its schema"
 
 
 @dataclass(frozen=True)
-class AvroRows:
+class AvroRows(RowLayout):
     """Reads Avro records of one table.
 
     Attributes:
         values: Schemas of the batch's values, by ``tag_of``.
         keys: Schemas of the batch's keys, by ``tag_of``.
         header: The form of keys in headers.
-        cells: See ``RowReader``.
     """
 
     values: Mapping[bytes, AvroSchema]
     keys: Mapping[bytes, AvroSchema]
     header: Form = JSON
-    cells: bool = False
 
     @property
     def bare_keys(self) -> bool:
@@ -135,7 +133,7 @@ class AvroRows:
 
     def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
         """See ``RowReader``."""
-        row = wire(columns, cells=self.cells)
+        row = self.row_type(columns)
         spark_type = StructType([StructField(name, row) for name in names])
         return read_avro(value, self.values, spark_type, strict=True)
 
@@ -153,8 +151,7 @@ class AvroRows:
 
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
         """See ``RowReader``."""
-        spark_type = wire(columns, cells=self.cells)
-        read = read_avro(key, self.keys, spark_type, strict=True)
+        read = read_avro(key, self.keys, self.row_type(columns), strict=True)
         refused = F.raise_error(F.lit(f"{CONVERSION_FAILED}: column '{columns[0].name}': {_KEY}"))
 
         def whole(one: Column) -> Column:

@@ -15,10 +15,10 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from lakeingest.decode.avro_schema import AvroSchema
-from lakeingest.decode.cell import opened
+from lakeingest.decode.avro.schema import AvroSchema
+from lakeingest.decode.cells import without_cells
 from lakeingest.decode.columns import SourceColumn, from_connect
-from lakeingest.decode.logical import Form
+from lakeingest.decode.types.logical import Form
 
 _CONNECT_TYPES = {
     "boolean": "boolean",
@@ -62,8 +62,8 @@ def side_columns(schema: AvroSchema, form: Form) -> tuple[SourceColumn, ...]:
 
 
 def side_in_cells(schema: AvroSchema) -> bool:
-    """Return whether the columns of an envelope's rows are cells (``cell.py``)."""
-    return opened(_side_fields(schema)) is not None
+    """Return whether the columns of an envelope's rows are cells (``cells.py``)."""
+    return without_cells(_side_fields(schema)) is not None
 
 
 def _side_fields(schema: AvroSchema) -> list[dict[str, Any]]:

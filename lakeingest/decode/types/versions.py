@@ -30,9 +30,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from lakeingest.decode.json_limits import ANY_LENGTH
-from lakeingest.decode.logical_type import LogicalType, Site, as_type, squeezed
-from lakeingest.decode.octets import base64
+from lakeingest.decode.json.limits import ANY_LENGTH
+from lakeingest.decode.types.logical_type import LogicalType, Site, as_narrower_type, as_type
+from lakeingest.decode.types.octets import base64
 from lakeingest.widening import widens
 
 Version = tuple[frozenset[bytes], LogicalType]
@@ -51,7 +51,7 @@ def of_versions(kind: LogicalType, versions: Mapping[bytes, LogicalType]) -> Log
         if not _reads(version, kind):
             tags_by_type.setdefault(version, set()).add(tag)
     others = [(frozenset(tags), version) for version, tags in tags_by_type.items()]
-    return joined([(frozenset(), kind), *others]) if others else kind
+    return join_versions([(frozenset(), kind), *others]) if others else kind
 
 
 def _reads(one: LogicalType, kind: LogicalType) -> bool:
@@ -63,7 +63,7 @@ def _reads(one: LogicalType, kind: LogicalType) -> bool:
     return one.wire == kind.wire or (numbers and widens(one.wire, kind.wire))
 
 
-def joined(versions: Sequence[Version]) -> LogicalType:
+def join_versions(versions: Sequence[Version]) -> LogicalType:
     """Return one type of several versions; the first version has the stored type."""
     (_, kind), *others = versions
     wire_differs = any(version.wire != kind.wire for _, version in others)
@@ -106,4 +106,4 @@ def _from_text(text: Column, wire: DataType) -> Column:
 
 def stored_as(version: LogicalType, spark: DataType) -> LogicalType:
     """Return a version with values stored as ``spark``; a value that changes stops the run."""
-    return (as_type if widens(version.spark, spark) else squeezed)(version, spark)
+    return (as_type if widens(version.spark, spark) else as_narrower_type)(version, spark)

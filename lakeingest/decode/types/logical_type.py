@@ -126,7 +126,7 @@ def as_type(kind: LogicalType, spark: DataType) -> LogicalType:
     return replace(kind, spark=spark, convert=convert, versions=())
 
 
-def squeezed(kind: LogicalType, spark: DataType) -> LogicalType:
+def as_narrower_type(kind: LogicalType, spark: DataType) -> LogicalType:
     """Return the type with values stored as ``spark``, which may not hold all of them.
 
     A value that is not the same after a cast to ``spark`` and back fails the job.

@@ -30,38 +30,16 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from lakeingest.decode import decimals, structured, temporal
-from lakeingest.decode.composed import array, entries, mapping, pairs, struct
-from lakeingest.decode.decimals import decimal
-from lakeingest.decode.logical_type import (
-    CONVERSION_FAILED,
+from lakeingest.decode.types import decimals, structured, temporal
+from lakeingest.decode.types.composed import entries, pairs
+from lakeingest.decode.types.decimals import decimal
+from lakeingest.decode.types.logical_type import (
     LogicalType,
-    as_type,
     checked,
     plain,
 )
-from lakeingest.decode.octets import RAW, binary
-from lakeingest.decode.versions import joined, stored_as
-
-__all__ = [
-    "AVRO",
-    "CONVERSION_FAILED",
-    "DECIMAL",
-    "JSON",
-    "JSON_NUMERIC",
-    "PRIMITIVES",
-    "SEMANTIC",
-    "Form",
-    "LogicalType",
-    "array",
-    "as_declared",
-    "as_type",
-    "binary",
-    "decimal",
-    "mapping",
-    "struct",
-    "text",
-]
+from lakeingest.decode.types.octets import BASE64, OCTETS, RAW, OctetForm, binary
+from lakeingest.decode.types.versions import join_versions, stored_as
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
@@ -114,7 +92,7 @@ SEMANTIC: Mapping[str, LogicalType] = {
     "io.debezium.time.StructuredZonedTime": structured.STRUCTURED_ZONED_TIME,
     "io.debezium.time.StructuredZonedTimestamp": structured.STRUCTURED_ZONED_TIMESTAMP,
     "io.debezium.time.StructuredDuration": structured.STRUCTURED_DURATION,
-    "io.debezium.data.VariableScaleDecimal": decimals.variable_decimal(),
+    "io.debezium.data.VariableScaleDecimal": decimals.variable(BASE64),
     "io.debezium.data.Bits": binary(),
     "org.apache.kafka.connect.data.Date": temporal.DATE,
     "org.apache.kafka.connect.data.Time": temporal.MILLI_TIME,
@@ -133,21 +111,19 @@ class Form:
     """The differences between JSON and Avro on the wire: octets, small integers, maps.
 
     Attributes:
-        exact: ``(precision, scale)`` to Connect's ``Decimal`` as a decimal of at most 38 digits.
-        large: Scale to a ``Decimal`` of any number of digits, as text.
-        variable: ``VariableScaleDecimal`` as a declared decimal.
+        octets: How octets look.
         entries: Key and value to a map whose keys are not text.
         primitives: Connect's primitive types.
         semantic: Semantic names that say more than their primitive type.
+        numeric: Whether decimals are numbers, not octets.
         too_large: Policy for decimals of more than 38 digits: ``fail`` or ``string``.
     """
 
-    exact: Callable[[int, int], LogicalType]
-    large: Callable[[int], LogicalType]
-    variable: Callable[[DecimalType], LogicalType]
+    octets: OctetForm
     entries: Callable[[LogicalType, LogicalType], LogicalType]
     primitives: Mapping[str, LogicalType]
     semantic: Mapping[str, LogicalType]
+    numeric: bool = False
     too_large: str = "fail"
 
     def decimal(self, precision: int, scale: int) -> LogicalType:
@@ -160,23 +136,31 @@ class Form:
         fits = decimals.digits_of(precision, scale) <= decimals.DIGITS
         if not fits and self.too_large == "string":
             return self.large(scale)
-        return self.exact(precision, scale)
+        if self.numeric:
+            return decimals.number(precision, scale)
+        return decimals.in_octets(self.octets, precision, scale)
+
+    def large(self, scale: int) -> LogicalType:
+        """Return a ``Decimal`` of any number of digits, as text."""
+        return decimals.large_number(scale) if self.numeric else decimals.large(self.octets, scale)
+
+    def variable(self, spark: DecimalType) -> LogicalType:
+        """Return ``VariableScaleDecimal`` as a declared decimal."""
+        return decimals.variable(self.octets, spark)
 
     def with_policy(self, too_large: str) -> Form:
         """Return the form under a policy for decimals that are too large."""
         return replace(self, too_large=too_large)
 
 
-JSON = Form(decimal, decimals.large_decimal, decimals.variable_decimal, pairs, PRIMITIVES, SEMANTIC)
+JSON = Form(BASE64, pairs, PRIMITIVES, SEMANTIC)
 """JsonConverter's form: octets are base64 text."""
 
-JSON_NUMERIC = replace(JSON, exact=decimals.number, large=decimals.large_number)
+JSON_NUMERIC = replace(JSON, numeric=True)
 """The same with ``decimal.format=NUMERIC``: decimals are numbers."""
 
 AVRO = Form(
-    decimals.raw_decimal,
-    decimals.raw_large_decimal,
-    decimals.raw_variable_decimal,
+    OCTETS,
     entries,
     {
         **PRIMITIVES,
@@ -188,7 +172,7 @@ AVRO = Form(
     },
     {
         **SEMANTIC,
-        "io.debezium.data.VariableScaleDecimal": decimals.raw_variable_decimal(),
+        "io.debezium.data.VariableScaleDecimal": decimals.variable(OCTETS),
         "io.debezium.data.Bits": RAW,
     },
 )
@@ -252,6 +236,6 @@ def _each_as_declared(carried: LogicalType, stored: LogicalType) -> LogicalType 
     each = [(tags, kind, as_declared(kind, stored)) for tags, kind in carried.versions]
     if all(special is None for _, _, special in each):
         return None
-    return joined(
+    return join_versions(
         [(tags, special or stored_as(kind, stored.spark)) for tags, kind, special in each]
     )

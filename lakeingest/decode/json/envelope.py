@@ -8,7 +8,7 @@ whole text again (2.2 times slower, measured). Also rejected: to decode the whol
 here; most events of a hot key never reach the lake.
 
 ``unwrapped`` first removes a schema that a record carries; from then on the schema's hash
-identifies it. The driver reads the schema itself, once (``json_format.py``).
+identifies it. The driver reads the schema itself, once (``format.py``).
 
 Spark's parser stops where a value ends, and replaces octets that are not UTF-8 by U+FFFD. So a
 value is read as the one element of a list with a mark behind it: any octets behind the value
@@ -34,7 +34,7 @@ from pyspark.sql.types import (
 )
 
 from lakeingest.decode.envelope_fields import TRANSACTION_METADATA, envelope_fields
-from lakeingest.decode.json_limits import ANY_LENGTH
+from lakeingest.decode.json.limits import ANY_LENGTH
 from lakeingest.frame_schemas import SOURCE
 
 _CORRUPT = "_malformed"
@@ -57,7 +57,7 @@ _ROWS_END = ',"source":{"version":'
 """Debezium writes this after both rows; no text in a row can contain it: quotes are escaped."""
 
 
-def unwrapped(octets: Column) -> tuple[Column, Column]:
+def split_schema(octets: Column) -> tuple[Column, Column]:
     """Remove JsonConverter's schema from a text, without parsing it.
 
     The schema comes first. No text in it can contain the bare ``,"payload":`` behind it, because
@@ -84,10 +84,10 @@ def unwrapped(octets: Column) -> tuple[Column, Column]:
     return F.when(prefix.isNotNull(), present).otherwise(octets), schema
 
 
-def undescribed(records: DataFrame) -> DataFrame:
+def without_schemas(records: DataFrame) -> DataFrame:
     """Remove the schemas of keys and values; column ``_schema`` has the text of a value's."""
-    payload, schema = unwrapped(F.col("value"))
-    key, _ = unwrapped(F.col("key"))
+    payload, schema = split_schema(F.col("value"))
+    key, _ = split_schema(F.col("key"))
     return records.select(
         "topic",
         "partition",
@@ -105,12 +105,12 @@ def tag_of_schema(schema: Column) -> Column:
     return F.lpad(F.hex(F.xxhash64(schema)), TAG_OCTETS, "0").cast("binary")
 
 
-def enclosed(text: Column) -> Column:
+def enclose(text: Column) -> Column:
     """Put a JSON text between marks that octets behind it would destroy (``is_enclosed``)."""
     return F.concat(F.lit(f'{{"{_VALUE}":['), text, F.lit(f'],"{_END}":true}}'))
 
 
-def enclosing(kind: DataType) -> StructType:
+def enclosing_type(kind: DataType) -> StructType:
     """Return the type of an ``enclosed`` text of a value of this type."""
     fields = [StructField(_VALUE, ArrayType(kind)), StructField(_END, BooleanType())]
     return StructType(fields)
@@ -123,7 +123,7 @@ def is_enclosed(read: Column) -> Column:
     return has_end & is_single & read[_VALUE][0].isNotNull()
 
 
-def opened_value(read: Column) -> Column:
+def enclosed_value(read: Column) -> Column:
     """Return the value of a parsed ``enclosed`` text."""
     return read[_VALUE][0]
 
@@ -154,15 +154,15 @@ def has_broken_key(key: Column) -> Column:
     return key.isNotNull() & ~F.coalesce(is_one_text(key), F.lit(False))
 
 
-def parsed(records: DataFrame, schema: StructType) -> DataFrame:
+def parse_fields(records: DataFrame, schema: StructType) -> DataFrame:
     """Add the fields of ``schema``, read from ``value``, and ``malformed``: it is not JSON."""
-    whole = StructType([*enclosing(schema), StructField(_CORRUPT, StringType())])
-    text = enclosed(F.col("value").cast("string"))
+    whole = StructType([*enclosing_type(schema), StructField(_CORRUPT, StringType())])
+    text = enclose(F.col("value").cast("string"))
     read = records.withColumn("_read", F.from_json(text, whole, _OPTIONS))
     is_sound = F.col(f"_read.{_CORRUPT}").isNull() & is_enclosed(F.col("_read"))
     return read.select(
         *records.columns,
-        *(opened_value(F.col("_read"))[name].alias(name) for name in schema.fieldNames()),
+        *(enclosed_value(F.col("_read"))[name].alias(name) for name in schema.fieldNames()),
         (F.col("value").isNotNull() & ~is_sound).alias("malformed"),
     )
 
@@ -181,14 +181,14 @@ def _rows(text: Column) -> Column:
     return F.when(has_layout, F.concat(before, F.lit("}"))).otherwise(text)
 
 
-def tagged(text: Column, schema: Column) -> Column:
+def add_tag(text: Column, schema: Column) -> Column:
     """Add a schema's tag to an envelope, in a field that no envelope of Debezium's has."""
     tag = tag_of_schema(schema).cast("string")
     with_tag = F.concat(F.lit(f'{_SCHEMA}"'), tag, F.lit('",'), F.substr(text, F.lit(2)))
     return F.when(schema.isNotNull() & F.startswith(text, F.lit("{")), with_tag).otherwise(text)
 
 
-def named_schema(value: Column) -> Column:
+def schema_tag(value: Column) -> Column:
     """Return the schema tag in a value of ``ENVELOPE``; NULL where there is none."""
     start = f'{_SCHEMA}"'
     has_tag = F.startswith(value.cast("string"), F.lit(start))
@@ -205,9 +205,9 @@ def decode_envelope(
         event: Whether to read RFC-39's columns.
         source: The fields of the source block to read.
     """
-    read = parsed(undescribed(records), envelope_fields(event=event, source=source))
+    read = parse_fields(without_schemas(records), envelope_fields(event=event, source=source))
     rows = _rows(F.col("value").cast("string"))
-    whole = tagged(rows, F.col("_schema")).cast("binary")
+    whole = add_tag(rows, F.col("_schema")).cast("binary")
     return (
         read.withColumn("value", whole)
         .withColumn("malformed", F.col("malformed") | is_no_text(F.col("value")))
@@ -218,9 +218,9 @@ def decode_envelope(
 
 def decode_transaction_metadata(records: DataFrame) -> DataFrame:
     """Decode records of the transaction topic; columns as ``WireFormat.transaction_metadata``."""
-    payload, _ = unwrapped(F.col("value"))
+    payload, _ = split_schema(F.col("value"))
     bare = records.select("partition", "offset", "timestamp", payload.alias("value"))
-    read = parsed(bare, TRANSACTION_METADATA)
+    read = parse_fields(bare, TRANSACTION_METADATA)
     is_malformed = F.col("malformed") | is_no_text(F.col("value"))
     return read.withColumn("malformed", is_malformed).drop("value")
 
@@ -232,7 +232,7 @@ def carried_schemas(records: DataFrame) -> DataFrame:
         ``tag`` (binary, as ``named_schema``), ``schema`` (Connect's, as JSON) and ``since``
         (bigint: timestamp of the first record with the schema, epoch milliseconds).
     """
-    _, schema = unwrapped(F.col("value"))
+    _, schema = split_schema(F.col("value"))
     since = F.coalesce(F.unix_millis(F.min("timestamp")), F.lit(0))
     return (
         records.select("timestamp", schema.alias("schema"))

@@ -11,7 +11,7 @@ modes leave only a null record of it. Debezium has counted the delete: its trans
 complete, and the run says so. Where each event is on its own, the null record itself is refused
 (``apply/window/null_records.py``); ``drop`` leaves nothing there that could be noticed.
 
-Avro's records have the same fields and need no envelope: ``flattened_avro.py``.
+Avro's records have the same fields and need no envelope: ``avro_format.py``.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from lakeingest.decode.added_fields import ADDED, ADDED_OP, envelopes_of, flat
 from lakeingest.decode.envelope_fields import envelope_fields
-from lakeingest.decode.json_envelope import (
+from lakeingest.decode.flattened.added_fields import ADDED, ADDED_OP, envelopes_of, flat
+from lakeingest.decode.json.envelope import (
+    add_tag,
     has_broken_key,
     is_no_text,
-    parsed,
-    tagged,
-    undescribed,
+    parse_fields,
+    without_schemas,
 )
-from lakeingest.decode.json_format import JsonFormat
+from lakeingest.decode.json.format import JsonFormat
 from lakeingest.frame_schemas import SOURCE
 
 
@@ -44,12 +44,17 @@ class FlattenedFormat(JsonFormat):
     ) -> DataFrame:
         """See ``WireFormat``."""
         fields = envelope_fields(event=event, source=source)
-        read = parsed(undescribed(records), flat(fields))
+        read = parse_fields(without_schemas(records), flat(fields))
         is_broken = F.col("malformed") | is_no_text(F.col("value")) | has_broken_key(F.col("key"))
         read = read.withColumn("malformed", is_broken)
         side = F.when(F.col(ADDED_OP) == "d", "before").otherwise("after")
         row = F.concat(F.lit('{"'), side, F.lit('":'), F.col("value").cast("string"), F.lit("}"))
-        return envelopes_of(read, fields, tagged(row, F.col("_schema")).cast("binary"))
+        return envelopes_of(read, fields, add_tag(row, F.col("_schema")).cast("binary"))
+
+    def row_schema(self, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Return the row's own fields in a Connect schema."""
+        fields = schema.get("fields") or ()
+        return [item for item in fields if not item["field"].startswith(ADDED)]
 
     def row_fields(self, value: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the row's own fields."""

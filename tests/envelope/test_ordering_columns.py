@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.envelope.ordered import ordered_position
+from lakeingest.envelope.ordering_columns import ordered_position
 from lakeingest.position import after
 
 PLACES: dict[str, int | None] = {

@@ -11,13 +11,10 @@ own scale, and text keeps it (``1.50`` is not ``1.5`` in PostgreSQL either).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
-    DataType,
     DecimalType,
     IntegerType,
     LongType,
@@ -27,9 +24,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from lakeingest.decode.logical_type import LogicalType, Site, checked
-from lakeingest.decode.number import decimal_from_bytes, decimal_text, exactly
-from lakeingest.decode.octets import RAW, base64
+from lakeingest.decode.types.decimal_octets import decimal_from_bytes, decimal_text, exactly
+from lakeingest.decode.types.logical_type import LogicalType, Site, checked
+from lakeingest.decode.types.octets import BASE64, OctetForm
 
 DIGITS = 38
 """Most digits of Spark's decimals."""
@@ -48,12 +45,6 @@ _TOO_LARGE = (
 )
 _SPECIAL = "NaN and infinity are no decimals: declare the column STRING or DOUBLE"
 
-Octets = Callable[[Column], Column]
-
-
-def _unchanged(value: Column) -> Column:
-    return value
-
 
 def decimal(precision: int, scale: int, mode: str = "precise") -> LogicalType:
     """Return ``decimal(precision, scale)`` for a ``decimal.handling.mode``, in JSON.
@@ -71,7 +62,7 @@ def decimal(precision: int, scale: int, mode: str = "precise") -> LogicalType:
     if mode == "string":
         read = checked(name, lambda value: _unrounded(value, spark), f"{_TOO_LARGE}; {_SPECIAL}")
         return LogicalType(_TEXT, spark, read, name, "digits")
-    return _decimal(_TEXT, base64, precision, scale)
+    return in_octets(BASE64, precision, scale)
 
 
 def _unrounded(text: Column, spark: DecimalType) -> Column:
@@ -136,19 +127,17 @@ _IN_BYTES = (
 )
 
 
-def raw_decimal(precision: int, scale: int) -> LogicalType:
-    """Return ``decimal(precision, scale)`` whose bytes are octets."""
-    return _decimal(RAW.wire, _unchanged, precision, scale)
-
-
-def _decimal(wire: DataType, octets: Octets, precision: int, scale: int) -> LogicalType:
+def in_octets(octets: OctetForm, precision: int, scale: int) -> LogicalType:
+    """Return ``decimal(precision, scale)`` in a format's octets."""
     spark = shape(precision, scale)
     name = _name(spark)
 
     def read(value: Column) -> Column:
-        return decimal_from_bytes(octets(value), precision, scale, spark)
+        return decimal_from_bytes(octets.read(value), precision, scale, spark)
 
-    return LogicalType(wire, spark, checked(name, read, _TOO_LARGE), name, f"{_SCALE}{scale}")
+    return LogicalType(
+        octets.wire, spark, checked(name, read, _TOO_LARGE), name, f"{_SCALE}{scale}"
+    )
 
 
 def wire_scale(kind: LogicalType) -> int | None:
@@ -168,7 +157,7 @@ def of_large(kind: LogicalType, scale: int, spark: DecimalType) -> LogicalType:
     """Return ``Decimal`` of any number of digits as the declared decimal.
 
     Args:
-        kind: A type of ``large_decimal`` or a similar function.
+        kind: A type of ``large`` or ``large_number``.
         scale: The scale of that type.
         spark: The declared type; a value that does not fit it stops the run.
     """
@@ -181,37 +170,19 @@ def of_large(kind: LogicalType, scale: int, spark: DecimalType) -> LogicalType:
     return LogicalType(kind.wire, spark, convert, name, kind.form)
 
 
-def large_decimal(scale: int) -> LogicalType:
-    """Return text for ``Decimal`` of any number of digits, in base64."""
-    return _large(_TEXT, base64, scale)
-
-
-def raw_large_decimal(scale: int) -> LogicalType:
-    """Return text for ``Decimal`` of any number of digits, in octets."""
-    return _large(RAW.wire, _unchanged, scale)
-
-
-def _large(wire: DataType, octets: Octets, scale: int) -> LogicalType:
-    decode = checked("decimal", lambda value: decimal_text(octets(value), F.lit(scale)))
+def large(octets: OctetForm, scale: int) -> LogicalType:
+    """Return text for ``Decimal`` of any number of digits, in a format's octets."""
+    decode = checked("decimal", lambda value: decimal_text(octets.read(value), F.lit(scale)))
     # Not "string": the text on the wire is base64.
-    return LogicalType(wire, _TEXT, decode, "decimal as text", f"{_SCALE}{scale}")
+    return LogicalType(octets.wire, _TEXT, decode, "decimal as text", f"{_SCALE}{scale}")
 
 
-def variable_decimal(spark: DecimalType | None = None) -> LogicalType:
-    """Return ``VariableScaleDecimal`` with base64 bytes, as text or as a declared decimal."""
-    return _variable(_TEXT, base64, spark)
-
-
-def raw_variable_decimal(spark: DecimalType | None = None) -> LogicalType:
-    """Return ``VariableScaleDecimal`` with octets, as text or as a declared decimal."""
-    return _variable(RAW.wire, _unchanged, spark)
-
-
-def _variable(wire: DataType, octets: Octets, spark: DecimalType | None) -> LogicalType:
-    parts = StructType([StructField("scale", IntegerType()), StructField("value", wire)])
+def variable(octets: OctetForm, spark: DecimalType | None = None) -> LogicalType:
+    """Return ``VariableScaleDecimal`` in a format's octets, as text or as a declared decimal."""
+    parts = StructType([StructField("scale", IntegerType()), StructField("value", octets.wire)])
 
     def as_text(value: Column) -> Column:
-        return decimal_text(octets(value["value"]), value["scale"])
+        return decimal_text(octets.read(value["value"]), value["scale"])
 
     if spark is None:
         return LogicalType(parts, _TEXT, checked(VARIABLE_NAME, as_text), VARIABLE_NAME, _OWN_SCALE)

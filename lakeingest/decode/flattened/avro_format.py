@@ -14,15 +14,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from lakeingest.decode.added_fields import ADDED, ADDED_OP, envelopes_of, flat
-from lakeingest.decode.avro_columns import record_columns
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_rows import AvroRows, is_read, read_avro
-from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.avro.columns import record_columns
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.rows import AvroRows, is_read, read_avro
+from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.envelope_fields import envelope_fields
-from lakeingest.decode.json_rows import wire
-from lakeingest.decode.logical import Form
+from lakeingest.decode.flattened.added_fields import ADDED, ADDED_OP, envelopes_of, flat
+from lakeingest.decode.types.logical import Form
 from lakeingest.frame_schemas import SOURCE
 
 
@@ -31,7 +30,7 @@ class FlattenedAvroRows(AvroRows):
 
     def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
         """See ``RowReader``."""
-        spark_type = StructType([*wire(columns), StructField(ADDED_OP, StringType())])
+        spark_type = StructType([*self.row_type(columns), StructField(ADDED_OP, StringType())])
         read = read_avro(value, self.values, spark_type, strict=True)
         row = F.struct(*(read.getField(column.name).alias(column.name) for column in columns))
         is_delete = read.getField(ADDED_OP) == "d"

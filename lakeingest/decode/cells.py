@@ -6,11 +6,11 @@ does not change a column, the column has no cell (REPLICA IDENTITY CHANGE, the d
 record types CHANGE, CHANGE_OLD_NEW and MODIFIED_COLUMNS_OLD_AND_NEW_IMAGES). It is filled like any
 unavailable value. A create has the whole row: a column without a cell is NULL.
 
-Cells are opened where a record is read (``row.py``), so columns, types and declarations are those
-of the values. Rejected: a logical type of a cell; every place that needs a type would have to look
-into it. The records show whether a table comes in cells: a schema says so, and without schemas a
-row does, because Debezium writes no other JSON object with just these two fields, and a key always
-has its cells. Rejected: a setting; it would have to be right per topic and per time.
+``row_layout.py`` opens the cells where a record is read, so columns, types and declarations are
+those of the values. Rejected: a logical type of a cell; every place that needs a type would have to
+look into it. The records show whether a table comes in cells: a schema says so, and without schemas
+a row does, because Debezium writes no other JSON object with just these two fields, and a key
+always has its cells. Rejected: a setting; it would have to be right per topic and per time.
 
 Sources: ``PGTableSchemaBuilder`` and ``PostgresChangeRecordEmitter`` of ``yugabyte/debezium``,
 ``YBTableSchemaBuilder`` of ``yugabyte/debezium-connector-yugabytedb``.
@@ -32,7 +32,7 @@ _SOME_CELL = r'"set":\s*true\s*\}'
 _NULL = r":\s*null"
 
 
-def opened(fields: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]] | None:
+def without_cells(fields: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]] | None:
     """Return the fields of a Connect struct without their cells; None if they are not cells.
 
     Args:
@@ -60,7 +60,7 @@ def are_cells(row: Mapping[str, Any], names: Sequence[str]) -> bool | None:
     )
 
 
-def wrapped(kind: DataType) -> StructType:
+def cell_type(kind: DataType) -> StructType:
     """Return the type of a cell on the wire, for values of this wire type."""
     return StructType([StructField(_VALUE, kind), StructField(_SET, BooleanType())])
 
@@ -70,13 +70,13 @@ def value_in(cell: Column) -> Column:
     return cell.getField(_VALUE)
 
 
-def left_out(cell: Column, op: Column) -> Column:
+def is_omitted(cell: Column, op: Column) -> Column:
     """Return a condition: the change omits this column."""
     is_there = cell.isNotNull() & F.coalesce(cell.getField(_SET), F.lit(True))
     return (op == "u") & ~is_there
 
 
-def may_leave_out(text: Column) -> Column:
+def may_omit(text: Column) -> Column:
     """Return a cheap condition: a JSON envelope in cells may lack a cell.
 
     True for each envelope that lacks one, and for some others whose text has a null elsewhere. The

@@ -14,62 +14,48 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import MapType, StringType, StructField, StructType
 
-from lakeingest.decode.cell import wrapped
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.json_envelope import named_schema
-from lakeingest.decode.json_limits import ANY_LENGTH
+from lakeingest.decode.json.envelope import schema_tag
+from lakeingest.decode.json.limits import ANY_LENGTH
+from lakeingest.decode.row_layout import RowLayout
 
 _ANY_ROW = StructType([StructField("after", MapType(StringType(), StringType()))])
 _FAILFAST = {"mode": "FAILFAST", **ANY_LENGTH}
 
 
-def wire(columns: Sequence[SourceColumn], *, cells: bool = False) -> StructType:
-    """Return the struct of a row or key of these columns on the wire.
-
-    Args:
-        columns: The columns of the row or key.
-        cells: Whether each comes in a cell (``cell.py``).
-    """
-    kinds = ((column.name, column.type.wire) for column in columns)
-    return StructType([StructField(name, wrapped(kind) if cells else kind) for name, kind in kinds])
-
-
 @dataclass(frozen=True)
-class JsonRows:
-    """Reads JsonConverter's records, after ``json_envelope.py`` removed their schemas.
+class JsonRows(RowLayout):
+    """Reads JsonConverter's records, after ``envelope.py`` removed their schemas.
 
     Attributes:
-        cells: See ``RowReader``.
         bare_keys: See ``RowReader``.
     """
 
-    cells: bool = False
     bare_keys: bool = True
 
     def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
         """See ``RowReader``."""
-        row = wire(columns, cells=self.cells)
+        row = self.row_type(columns)
         return self._read(value, StructType([StructField(name, row) for name in names]))
 
     def lacks(self, value: Column, name: str, tags: Collection[bytes], /) -> Column:
         """See ``RowReader``; without schemas it costs another parse of the row."""
         if tags:
-            return named_schema(value).isin(*tags)
+            return schema_tag(value).isin(*tags)
         row = F.map_keys(F.from_json(value.cast("string"), _ANY_ROW, ANY_LENGTH)["after"])
         return ~F.array_contains(row, F.lit(name))
 
     def schema_of(self, value: Column, /) -> Column:
         """See ``RowReader``."""
-        return named_schema(value)
+        return schema_tag(value)
 
     def key_schema(self, _: Column, value: Column, /) -> Column:
         """See ``RowReader``; one version of the table wrote a key and its row."""
-        return named_schema(value)
+        return schema_tag(value)
 
     def key(self, key: Column, columns: Sequence[SourceColumn]) -> Column:
         """See ``RowReader``."""
-        row = wire(columns, cells=self.cells)
-        return self._read(key, row)
+        return self._read(key, self.row_type(columns))
 
     def header_columns(self, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
         """Return the same columns: a header shows them as a record does."""

@@ -12,7 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
-from lakeingest.decode.logical_type import LogicalType, Site, checked, same
+from lakeingest.decode.types.logical_type import LogicalType, Site, checked, same
 
 
 def array(element: LogicalType) -> LogicalType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,19 +11,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from lakeingest.decode.added_fields import ADDED
-from lakeingest.decode.cell import are_cells, may_leave_out, opened
-from lakeingest.decode.columns import Encodings, SourceColumn, from_connect, merged
+from lakeingest.decode.cells import are_cells, may_omit, without_cells
+from lakeingest.decode.columns import SourceColumn, from_connect, merge_versions
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.foreign import has_foreign_names
-from lakeingest.decode.json_envelope import (
+from lakeingest.decode.json.envelope import (
     TAGGED,
     decode_envelope,
     decode_transaction_metadata,
-    named_schema,
+    schema_tag,
 )
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import JSON, Form
-from lakeingest.decode.wire import Samples, Shown
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.decode.replaced_nulls import nullable_defaults
+from lakeingest.decode.types.logical import Form
+from lakeingest.decode.wire import Samples, TableShape
 from lakeingest.frame_schemas import SOURCE
 
 _SIDES = ("after", "before")
@@ -36,15 +37,13 @@ class CarriedSchema:
     Attributes:
         since: When the first known record with it was written (epoch milliseconds).
         columns: Columns of the row.
-        defaulted: Columns whose NULLs a converter may have replaced (``replaced_nulls.py``).
-        cells: Whether the columns come in cells (``cell.py``).
+        cells: Whether the columns come in cells (``cells.py``).
         by_policy: The columns under each policy for decimals that are too large (``logical.Form``);
             ``columns`` are those under the pipeline's policy.
     """
 
     since: int
     columns: tuple[SourceColumn, ...]
-    defaulted: tuple[str, ...] = ()
     cells: bool = False
     by_policy: Mapping[str, tuple[SourceColumn, ...]] = field(default_factory=dict)
 
@@ -73,7 +72,7 @@ class JsonFormat:
         """See ``WireFormat``."""
         return decode_transaction_metadata(records)
 
-    def foreign(self, value: Column, /) -> Column:
+    def is_foreign(self, value: Column, /) -> Column:
         """See ``WireFormat``."""
         names = F.json_object_keys(value.cast("string"))
         return has_foreign_names(F.array_remove(names, TAGGED))
@@ -93,9 +92,9 @@ class JsonFormat:
 
         return F.array(*map(of, names))
 
-    def may_leave_out(self, value: Column, /) -> Column:
+    def may_omit(self, value: Column, /) -> Column:
         """See ``WireFormat``."""
-        return may_leave_out(value.cast("string"))
+        return may_omit(value.cast("string"))
 
     def key_body(self, key: Column) -> Column:
         """See ``WireFormat``."""
@@ -103,18 +102,18 @@ class JsonFormat:
 
     def schema_tag(self, value: Column, /) -> Column:
         """See ``WireFormat``."""
-        return named_schema(value)
+        return schema_tag(value)
 
     def key_tag(self, _: Column, /) -> Column:
         """Return NULL: the columns of a key are those of its row, with the row's types."""
         return F.lit(None).cast("binary")
 
-    def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
+    def nullable_defaults(self, tags: Collection[bytes]) -> tuple[str, ...]:
         """See ``WireFormat``."""
         schemas = (self.schemas[tag] for tag in sorted(tags) if tag in self.schemas)
-        return tuple({name: None for schema in schemas for name in schema.defaulted})
+        return nullable_defaults(column for schema in schemas for column in schema.columns)
 
-    def shown(self, samples: Samples) -> Shown:
+    def table_shape(self, samples: Samples) -> TableShape:
         """See ``WireFormat``; schemas in the order of their first records."""
         values = [json.loads(value) for value in samples.values]
         fields = {name: None for value in values for name in self.row_fields(value)}
@@ -127,24 +126,51 @@ class JsonFormat:
         versions = {
             tag: schema.under(samples.too_large) for tag, schema in by_age if schema.columns
         }
-        columns = merged(versions)
+        columns = merge_versions(versions)
         cells = {schema.cells for _, schema in batch_schemas if schema.columns}
         cells |= {in_cells for value in values if (in_cells := self._in_cells(value)) is not None}
         keys = [_key_fields(text) for text in samples.keys]
         key = next(filter(None, keys), ())
         # Octets do not identify a key if they mean different keys in different versions.
         has_bare_keys = not any(column.type.versions for column in columns if column.name in key)
-        return Shown(
-            columns,
-            tuple(fields),
-            key,
-            JsonRows(cells=True in cells, bare_keys=has_bare_keys),
+        return TableShape(
+            columns=columns,
+            fields=tuple(fields),
+            key=key,
+            reader=JsonRows(cells=True in cells, bare_keys=has_bare_keys),
             everywhere=frozenset.intersection(*rows) if rows else frozenset(),
             rows=bool(rows or versions),
             versions=versions,
             mixed=len(cells) > 1,
             keys=frozenset(map(frozenset, keys)),
         )
+
+    def carried_schema(
+        self, since: int, text: str, form: Form, policies: Iterable[str] = ()
+    ) -> CarriedSchema:
+        """Parse a schema that records carry.
+
+        Args:
+            since: See ``CarriedSchema``.
+            text: The schema: Connect's, as JSON.
+            form: The form of values on the wire, with the pipeline's policy for decimals that are
+                too large.
+            policies: The policies that a table may have instead.
+        """
+        fields = self.row_schema(json.loads(text))
+        by_policy = {
+            policy: from_connect(fields, form.with_policy(policy))
+            for policy in {form.too_large, *policies}
+        }
+        columns = by_policy[form.too_large]
+        return CarriedSchema(since, columns, without_cells(fields) is not None, by_policy)
+
+    def row_schema(self, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Return the fields of a row in a Connect schema: those of ``after`` or ``before``."""
+        for part in schema.get("fields") or ():
+            if part.get("field") in _SIDES:
+                return list(part.get("fields") or ())
+        return []
 
     def row_fields(self, value: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the names of a row's fields, from a value as ``envelopes`` gives it."""
@@ -153,34 +179,6 @@ class JsonFormat:
     def _in_cells(self, value: Mapping[str, Any]) -> bool | None:
         row = value.get("after") or value.get("before") or {}
         return are_cells(row, self.row_fields(value))
-
-
-def envelope_columns(schema_text: str, form: Form = JSON) -> tuple[SourceColumn, ...]:
-    """Return the columns of ``after`` (or ``before``) in a Connect envelope schema (JSON)."""
-    return from_connect(_envelope_fields(schema_text), form)
-
-
-def flattened_columns(schema_text: str, form: Form = JSON) -> tuple[SourceColumn, ...]:
-    """Return the columns, without added fields, in the Connect schema (JSON) of a bare row."""
-    return from_connect(_flattened_fields(schema_text), form)
-
-
-def come_in_cells(schema_text: str) -> bool:
-    """Return whether the columns of a Connect schema (JSON), of either kind, are cells."""
-    fields = _envelope_fields(schema_text) or _flattened_fields(schema_text)
-    return opened(fields) is not None
-
-
-def _envelope_fields(schema_text: str) -> list[Mapping[str, Any]]:
-    for part in json.loads(schema_text).get("fields") or ():
-        if part.get("field") in ("after", "before"):
-            return list(part.get("fields") or ())
-    return []
-
-
-def _flattened_fields(schema_text: str) -> list[Mapping[str, Any]]:
-    fields = json.loads(schema_text).get("fields") or ()
-    return [item for item in fields if not item["field"].startswith(ADDED)]
 
 
 def _key_fields(text: bytes) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from lakeingest.decode.logical_type import Convert, LogicalType, Site, checked
+from lakeingest.decode.types.logical_type import Convert, LogicalType, Site, checked
 
 _BEYOND = "is infinite, or not in the years 1 to 9999 that every reader knows"
 _REMEDY = "set lakeingest.infinite.times=edge for the first or last moment of these years, or =null"

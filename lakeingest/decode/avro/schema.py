@@ -147,24 +147,17 @@ def _resolved(schema: Any, space: str, names: dict[str, Mapping[str, Any]]) -> A
     return definition
 
 
+_STRUCTURE = ("type", "name", "fields", "items", "values", "symbols", "size")
+
+
 def _bare(kind: Any) -> Any:
     """Return structure and names only: the rest could make Spark choose another type."""
-    if isinstance(kind, str):
-        return kind
     if isinstance(kind, list):
-        return [_bare(branch) for branch in kind]
-    if kind["type"] == "record":
-        fields = [{"name": item["name"], "type": _bare(item["type"])} for item in kind["fields"]]
-        return {"type": "record", "name": kind["name"], "fields": fields}
-    if kind["type"] == "array":
-        return {"type": "array", "items": _bare(kind["items"])}
-    if kind["type"] == "map":
-        return {"type": "map", "values": _bare(kind["values"])}
-    if kind["type"] == "enum":
-        return {"type": "enum", "name": kind["name"], "symbols": kind["symbols"]}
-    if kind["type"] == "fixed":
-        return {"type": "fixed", "name": kind["name"], "size": kind["size"]}
-    return kind["type"]
+        return list(map(_bare, kind))
+    if isinstance(kind, dict):
+        bare = {key: _bare(value) for key, value in kind.items() if key in _STRUCTURE}
+        return bare["type"] if len(bare) == 1 else bare
+    return kind
 
 
 def _with_end(bare: Any) -> Any:

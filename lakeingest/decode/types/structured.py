@@ -26,8 +26,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from lakeingest.decode.logical_type import LogicalType, Site, checked
-from lakeingest.decode.temporal import EDGES, beyond
+from lakeingest.decode.types.logical_type import LogicalType, Site, checked
+from lakeingest.decode.types.temporal import EDGES, beyond
 
 _DAY = ("year", "month", "day")
 _CLOCK = ("hour", "minute", "second", "nanos")
