@@ -50,7 +50,7 @@ from lakeingest.apply.window.progress import clock_ms, frontier_behind, is_due, 
 from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, opening
 from lakeingest.apply.window.window import Window
 from lakeingest.config.model import PipelineConfig
-from lakeingest.engine.own_session import AS_THEY_ARE, own_session, without_inferred_filters
+from lakeingest.engine.own_session import TIME_SETTINGS, own_session, without_inferred_filters
 from lakeingest.engine.remembered_names import remember_names
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import FencedError
@@ -355,7 +355,7 @@ def run_session(spark: SparkSession) -> SparkSession:
     partitions = spark.conf.get("spark.sql.shuffle.partitions") or ""
     few_partitions = partitions.isdigit() and int(partitions) <= _HANDFUL
     adaptive = {"spark.sql.adaptive.enabled": "false"} if few_partitions else {}
-    settings = {**AS_THEY_ARE, **without_inferred_filters(spark), **adaptive}
+    settings = {**TIME_SETTINGS, **without_inferred_filters(spark), **adaptive}
     return own_session(spark, {"spark.sql.session.timeZone": "UTC", **settings})
 
 
