@@ -5,41 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.folders import LakeFolders
 from lakeingest.sink.contract import Sink
 from lakeingest.sink.delta.sink import DeltaSink
 from lakeingest.sink.hudi.options import HudiSettings, TableType
 from lakeingest.sink.hudi.sink import HudiSink
-from tests.sink.lake import NAMES, PIPELINE, Lake
+from tests.sink.lake import Lake, sink_settings
 
 Lakes = Callable[..., Lake]
 
 
-def _delta(
-    spark: SparkSession,
-    root: str,
-    *,
-    hard: bool = False,
-    null_missing: bool = False,
-    pipeline: str = PIPELINE,
-    paths: Mapping[str, str] | None = None,
-    direct: bool = True,
-    foreign: bool = False,
-) -> Sink:
-    return DeltaSink(
-        spark,
-        LakeFolders(root, paths or {}),
-        pipeline,
-        NAMES,
-        hard=hard,
-        null_missing=null_missing,
-        direct=direct,
-        foreign=foreign,
-    )
+def _delta(spark: SparkSession, root: str, *, direct: bool = True, **options: Any) -> Sink:
+    return DeltaSink(spark, sink_settings(root, **options), direct=direct)
 
 
 def _hudi(
@@ -47,24 +28,10 @@ def _hudi(
     root: str,
     *,
     table_type: TableType,
-    hard: bool = False,
-    null_missing: bool = False,
-    pipeline: str = PIPELINE,
-    paths: Mapping[str, str] | None = None,
     given: Mapping[str, str] | None = None,
-    foreign: bool = False,
+    **options: Any,
 ) -> Sink:
-    settings = HudiSettings(table_type, given or {})
-    return HudiSink(
-        spark,
-        LakeFolders(root, paths or {}),
-        pipeline,
-        NAMES,
-        hard=hard,
-        null_missing=null_missing,
-        settings=settings,
-        foreign=foreign,
-    )
+    return HudiSink(spark, sink_settings(root, **options), HudiSettings(table_type, given or {}))
 
 
 SINKS: Mapping[str, Callable[..., Sink]] = {
@@ -80,43 +47,39 @@ SINKS: Mapping[str, Callable[..., Sink]] = {
 _BY_HAND = {"hudi-cow": pytest.mark.soak, "delta-public": pytest.mark.soak}
 
 
-@pytest.fixture(params=[pytest.param(name, marks=_BY_HAND.get(name, ())) for name in sorted(SINKS)])
+def _params(*names: str) -> list[Any]:
+    return [pytest.param(name, marks=_BY_HAND.get(name, ())) for name in names]
+
+
+def _lake(spark: SparkSession, tmp_path: Path, name: str, **options: object) -> Lake:
+    root, make = str(tmp_path / name / "lake"), SINKS[name]
+    return Lake(spark, lambda **chosen: make(spark, root, **chosen), options)
+
+
+@pytest.fixture(params=_params(*sorted(SINKS)))
 def lakes(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lakes:
-    """Make a lake in the test's folder; ``hard`` and ``null_missing`` as the sink takes them."""
-    make = SINKS[request.param]
-    root = tmp_path / "lake"
-
-    def new(**options: object) -> Lake:
-        return Lake(spark, lambda **chosen: make(spark, str(root), **chosen), options)
-
-    return new
+    """Make a lake in the test's folder; options as ``SinkSettings`` has them, or the sink."""
+    return partial(_lake, spark, tmp_path, request.param)
 
 
 @pytest.fixture
 def delta_lake(spark: SparkSession, tmp_path: Path) -> Lake:
     """Make a Delta lake, for what only Delta has."""
-    root = tmp_path / "lake"
-    return Lake(spark, lambda **chosen: _delta(spark, str(root), **chosen), {})
+    return _lake(spark, tmp_path, "delta")
 
 
-@pytest.fixture
-def public_lake(spark: SparkSession, tmp_path: Path) -> Lake:
-    """Make a Delta lake that is written through the public API alone."""
-    root = tmp_path / "lake"
-    return Lake(spark, lambda **chosen: _delta(spark, str(root), direct=False, **chosen), {})
+@pytest.fixture(params=["delta", "delta-public"])
+def either_lake(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lake:
+    """Make a Delta lake that commits directly, and one that uses the public API alone."""
+    return _lake(spark, tmp_path, request.param)
 
 
-_PARTITIONED = ("delta", "hudi-cow", "hudi-mor")
-
-
-@pytest.fixture(params=[pytest.param(name, marks=_BY_HAND.get(name, ())) for name in _PARTITIONED])
+@pytest.fixture(params=_params("delta", "hudi-cow", "hudi-mor"))
 def partitioned(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lakes:
     """Make a lake partitioned by ``by``; other options as the sink takes them."""
-    make = SINKS[request.param]
-    root = tmp_path / request.param
 
     def new(*by: str, **options: bool) -> Lake:
-        lake = Lake(spark, lambda **chosen: make(spark, str(root), **chosen), options)
+        lake = _lake(spark, tmp_path, request.param, **options)
         lake.partition = by
         return lake
 
@@ -126,6 +89,4 @@ def partitioned(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequ
 @pytest.fixture(params=["hudi-cow", "hudi-mor"])
 def hudi_lake(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lake:
     """Make a Hudi lake of either table type, for what only Hudi has."""
-    root = tmp_path / request.param
-    make = SINKS[request.param]
-    return Lake(spark, lambda **chosen: make(spark, str(root), **chosen), {})
+    return _lake(spark, tmp_path, request.param)
