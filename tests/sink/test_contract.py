@@ -32,12 +32,9 @@ pytestmark = pytest.mark.slow
 DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
 
 
-def test_there_is_no_state_before_the_first_commit(lakes: Lakes) -> None:
-    assert lakes().sink.state(COLLECTION) is None
-
-
 def test_the_first_commit_creates_the_table_and_carries_its_note(lakes: Lakes) -> None:
     lake = lakes()
+    assert lake.sink.state(COLLECTION) is None
     state = lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
     assert lake.live() == {1: (1,), 2: (2,)}
     assert state.note.high == at(2)

@@ -14,7 +14,7 @@ from lakeingest.commit_note import CommitNote
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
 from lakeingest.errors import ConfigError, FencedError, TransientError
 from lakeingest.sink.delta import rewrite, sink
-from tests.sink.lake import COLLECTION, DDL, NAMES, Lake, Payload, at, delete, insert, update
+from tests.sink.lake import COLLECTION, DDL, NAMES, Lake, Payload, delete, insert, update
 
 
 def operations(lake: Lake) -> list[str]:
@@ -170,12 +170,6 @@ def test_a_fence_that_knew_too_little_hides_no_progress(
     assert found.note.same_progress(last.note)
     assert found.note.run == "run 2"
     assert lake.sink.fence(found, 3, "run 3").note.same_progress(last.note)
-
-
-def test_inserts_in_a_batch_with_a_truncate_are_not_appended(delta_lake: Lake) -> None:
-    delta_lake.apply(insert(1, 1, n=1))
-    delta_lake.apply(insert(2, 3, n=2), floor=at(2))
-    assert delta_lake.live() == {2: (2,)}
 
 
 def test_a_delta_table_of_somebody_else_is_a_configuration_error(delta_lake: Lake) -> None:
