@@ -54,7 +54,7 @@ def within() -> Column:
     return F.coalesce("transaction_key", "position")
 
 
-def exchanges(changes: DataFrame, key: str, moved: Column) -> DataFrame:
+def exchanged_keys(changes: DataFrame, key: str, moved: Column) -> DataFrame:
     """Find the keys that a transaction first moves a row to and later takes a row from.
 
     Args:
@@ -99,7 +99,7 @@ def in_order(
 
     Args:
         decoded: As ``fold.fold_rows`` takes it, with ``within``.
-        pairs: ``exchanges`` of ``decoded``, by ``key_row``.
+        pairs: ``exchanged_keys`` of ``decoded``, by ``key_row``.
         table: The table before the batch, above the newest truncate; at least its rows of these
             keys (``key_lookup``). None: the table is new.
         key: Names of its key columns.

@@ -114,10 +114,10 @@ def old_keys_told(table: TableSpec) -> bool:
 
 
 def keys_passed(rows: DataFrame) -> DataFrame:
-    """Find the record keys with a deferred key order; see ``deferred_key_order.exchanges``."""
+    """Find the record keys with a deferred key order; see ``deferred_key_order.exchanged_keys``."""
     changes = rows.withColumn(deferred_key_order.WITHIN, deferred_key_order.within())
     key_change = F.col("moved_from").isNotNull() | _key_change_without_header(rows)
-    return deferred_key_order.exchanges(changes, "key", key_change)
+    return deferred_key_order.exchanged_keys(changes, "key", key_change)
 
 
 def _key_change_without_header(rows: DataFrame) -> Column:

@@ -147,7 +147,7 @@ def _in_row_order(
     keys = (
         net_zero_rows(decoded)
         if has_net_zero
-        else local_checkpoint(deferred_key_order.exchanges(decoded, "key_row", F.col("moved")))
+        else local_checkpoint(deferred_key_order.exchanged_keys(decoded, "key_row", F.col("moved")))
     )
     number = keys.count()
     if not number:
