@@ -22,7 +22,12 @@ from lakeingest.sink.merge_law import MergeLaw
 from lakeingest.sink.partition_types import kept_by_folders
 from lakeingest.sink.progress import carry_over, note_from_ledger, require_ownership
 from lakeingest.sink.settings import SinkSettings
-from lakeingest.sink.tombstones import above_tombstones, may_be_below_tombstones, tombstones_of
+from lakeingest.sink.tombstones import (
+    SUFFIX,
+    above_tombstones,
+    may_be_below_tombstones,
+    tombstones_of,
+)
 
 _FENCE_ATTEMPTS = 10
 
@@ -47,9 +52,10 @@ class LakeSink(ABC):
     def table(self, collection: str) -> LakeTable:
         """Return a collection's table, which need not exist."""
 
-    @abstractmethod
     def tombstones(self, collection: str) -> LakeTable:
         """Return the side table of a collection's tombstones, which need not exist."""
+        table = self.table(collection)
+        return replace(table, path=f"{table.path}{SUFFIX}")
 
     @abstractmethod
     def _commit(

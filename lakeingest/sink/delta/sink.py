@@ -15,6 +15,7 @@ range of the keys, so that file statistics prune. It costs a fraction of the MER
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
@@ -37,7 +38,6 @@ from lakeingest.sink.partition_types import refuse_types
 from lakeingest.sink.progress import already_created_error
 from lakeingest.sink.schema_change import SchemaChange, evolved_schema, in_schema, schema_change
 from lakeingest.sink.settings import SinkSettings
-from lakeingest.sink.tombstones import SUFFIX
 
 
 class DeltaSink(LakeSink):
@@ -60,10 +60,6 @@ class DeltaSink(LakeSink):
         """Return a collection's table, which need not exist."""
         return DeltaLakeTable(self._spark, self.path(collection), self._direct)
 
-    def tombstones(self, collection: str) -> DeltaLakeTable:
-        """Return the side table of a collection's tombstones, which need not exist."""
-        return DeltaLakeTable(self._spark, f"{self.path(collection)}{SUFFIX}", self._direct)
-
     def _commit(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
     ) -> TableState:
@@ -77,10 +73,7 @@ class DeltaSink(LakeSink):
         if rewrites(change, changeset):
             return self._rewrite(table, changeset, note, change)
         if changeset.size <= SMALL_BYTES and not changeset.floor:
-
-            def write(transaction: DeltaTransaction) -> FileChange | None:
-                return self._write_files(transaction, changeset, note, change)
-
+            write = partial(self._write_files, changeset, note, change)
             direct_commit = table.commit_directly(note, previous, write)
             if direct_commit is not None:
                 return direct_commit
@@ -101,10 +94,10 @@ class DeltaSink(LakeSink):
 
     def _write_files(
         self,
-        transaction: DeltaTransaction,
         changeset: Changeset,
         note: CommitNote,
         change: SchemaChange,
+        transaction: DeltaTransaction,
     ) -> FileChange | None:
         files = transaction.files()
         if files is None:
