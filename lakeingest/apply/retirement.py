@@ -118,12 +118,12 @@ def without_table(
     offsets = dict(head.frontier.offsets)
     next_offsets = offsets.pop(topic, {})
     retired_table = Retired(
-        head.batch + 1,
-        head.tables[name],
-        topic,
-        dict(next_offsets),
-        head.frontier.newest_epoch,
-        adopted_at,
+        batch=head.batch + 1,
+        version=head.tables[name],
+        topic=topic,
+        offsets=dict(next_offsets),
+        epoch=head.frontier.newest_epoch,
+        adopted_at=adopted_at,
     )
     tables = {other: version for other, version in head.tables.items() if other != name}
     return replace(

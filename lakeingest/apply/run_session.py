@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.own_session import AS_THEY_ARE, own_session, without_inferred_filters
+from lakeingest.engine.own_session import TIME_SETTINGS, own_session, without_inferred_filters
 from lakeingest.engine.remembered_names import remember_names
 
 _HANDFUL = 16
@@ -26,5 +26,5 @@ def run_session(spark: SparkSession) -> SparkSession:
     partitions = spark.conf.get("spark.sql.shuffle.partitions") or ""
     few_partitions = partitions.isdigit() and int(partitions) <= _HANDFUL
     adaptive = {"spark.sql.adaptive.enabled": "false"} if few_partitions else {}
-    settings = {**AS_THEY_ARE, **without_inferred_filters(spark), **adaptive}
+    settings = {**TIME_SETTINGS, **without_inferred_filters(spark), **adaptive}
     return own_session(spark, {"spark.sql.session.timeZone": "UTC", **settings})

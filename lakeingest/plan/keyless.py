@@ -29,7 +29,7 @@ from lakeingest.decode.row import RowSpec, with_row
 from lakeingest.decode.types.logical_type import CONVERSION_FAILED
 from lakeingest.event_columns import EVENT
 from lakeingest.payload.fold import carried_event
-from lakeingest.payload.net_zero import KEPT
+from lakeingest.payload.net_zero import NET_ZERO
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 
 NO_ROW_BEFORE = "LAKEINGEST_NO_ROW_BEFORE"
@@ -114,7 +114,7 @@ def _net(changes: DataFrame) -> DataFrame:
         F.max("position").alias("position"),
     )
     row_exists = (F.col("last_op") != "d") | (F.col("made") > 0)
-    op_without_row = F.when(F.col("made") < 0, F.lit("d")).otherwise(F.lit(KEPT))
+    op_without_row = F.when(F.col("made") < 0, F.lit("d")).otherwise(F.lit(NET_ZERO))
     op = F.when(row_exists, F.col("come")).otherwise(op_without_row)
     return counts.select("row_key", op.alias("op"), "position", "last.*")
 

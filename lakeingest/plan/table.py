@@ -106,10 +106,10 @@ def has_old_keys(table: TableSpec) -> bool:
 
 
 def keys_with_deferred_order(rows: DataFrame) -> DataFrame:
-    """Find the record keys with a deferred key order; see ``deferred_key_order.passed``."""
+    """Find the record keys with a deferred key order; see ``deferred_key_order.exchanged_keys``."""
     changes = rows.withColumn(deferred_key_order.WITHIN, deferred_key_order.within())
     key_change = F.col("moved_from").isNotNull() | _key_change_without_header(rows)
-    return deferred_key_order.passed(changes, "key", key_change)
+    return deferred_key_order.exchanged_keys(changes, "key", key_change)
 
 
 def _key_change_without_header(rows: DataFrame) -> Column:

@@ -87,7 +87,7 @@ class Snapshot:
         if not self._is_hudi(name):
             return self._spark.read.format("delta").option("versionAsOf", version).load(path)
         names = self._names
-        frame = hudi_table.rows_of(self._spark, path, version, names.names, names.record_key)
+        frame = hudi_table.rows_of(self._spark, path, version, names)
         note = self._note(name)
         if note is None or not note.adopted_at:
             return frame

@@ -15,13 +15,12 @@ from lakeingest.config.model import PipelineConfig
 from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.format import CarriedSchema, JsonFormat
-from lakeingest.folders import LakeFolders
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.sink.hudi.options import HudiSettings
 from lakeingest.sink.hudi.sink import HudiSink
 from lakeingest.source.contract import TopicPartition
 from tests.law.ingest import delta_sink
-from tests.sink.lake import COLLECTION, NAMES, PIPELINE, Lake, insert
+from tests.sink.lake import COLLECTION, PIPELINE, Lake, insert, sink_settings
 
 SPEC = PipelineSpec("postgresql", Encodings())
 
@@ -70,15 +69,7 @@ def test_a_table_that_keeps_wider_types_than_its_source_is_foreseen(
     """Hudi makes INT of SMALLINT; a wider or a new column, by contrast, changes the table."""
 
     def sink(**_: object) -> HudiSink:
-        return HudiSink(
-            spark,
-            LakeFolders(str(tmp_path / "lake")),
-            PIPELINE,
-            NAMES,
-            hard=False,
-            null_missing=False,
-            settings=HudiSettings(),
-        )
+        return HudiSink(spark, sink_settings(str(tmp_path / "lake")), HudiSettings())
 
     lake = Lake(spark, sink, {})
     state = lake.apply(insert(1, 1, small=3), ddl="id BIGINT, small SMALLINT")

@@ -17,7 +17,17 @@ ORDERS = TableSpec("public.orders", COLUMNS, ("id",))
 
 
 def kept(*partition: str) -> TableState:
-    note = CommitNote("p", "public.orders", "run", 1, 1, 1, "", key=("id",), partition=partition)
+    note = CommitNote(
+        pipeline="p",
+        collection="public.orders",
+        run="run",
+        token=1,
+        batch=1,
+        end_offset=1,
+        end_position="",
+        key=("id",),
+        partition=partition,
+    )
     return TableState(1, note)
 
 

@@ -53,7 +53,7 @@ HEAD = Publication(
     frontier=Frontier(end_offset=8, offsets={TOPIC: {0: 5, 1: 6}, **OTHERS}, streaming=True),
     schemas={"public.orders": "id BIGINT"},
 )
-GONE = Retired(5, 3, TOPIC, {0: 5, 1: 6})
+GONE = Retired(batch=5, version=3, topic=TOPIC, offsets={0: 5, 1: 6})
 
 
 def retired(head: Publication = HEAD) -> Publication:

@@ -22,6 +22,7 @@ from lakeingest.frame_schemas import CHANGE
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.sink.contract import Sink, TableState
 from lakeingest.sink.delta.sink import DeltaSink
+from lakeingest.sink.settings import SinkSettings
 from tests.law.history import COLLECTION, Case, Change
 
 DDL = "h BIGINT, id BIGINT, n BIGINT, body STRING, blob BINARY, tags ARRAY<STRING>"
@@ -37,15 +38,14 @@ def delta_sink(
 ) -> DeltaSink:
     """Return the sink as a run would make it."""
     names = PipelineSpec("postgresql", Encodings()).names
-    return DeltaSink(
-        spark,
-        LakeFolders(str(root)),
-        PIPELINE,
-        names,
+    settings = SinkSettings(
+        folders=LakeFolders(str(root)),
+        pipeline=PIPELINE,
+        names=names,
         hard=hard,
         null_missing=null_missing,
-        direct=direct,
     )
+    return DeltaSink(spark, settings, direct=direct)
 
 
 class Ingest:
@@ -136,7 +136,13 @@ class Ingest:
         floors = [stats.floor for stats in mine] + ([previous.note.floor] if previous else [])
         lake = self.sink.read(COLLECTION, previous.version) if previous else None
         note = CommitNote(
-            PIPELINE, COLLECTION, "run", token(1, self._batch), self._batch, self._batch, ""
+            pipeline=PIPELINE,
+            collection=COLLECTION,
+            run="run",
+            token=token(1, self._batch),
+            batch=self._batch,
+            end_offset=self._batch,
+            end_position="",
         )
         floor = max(floors, default="")
         fold = choose_fold(changes, mine, self.table, floor, whole=self._spec.whole)

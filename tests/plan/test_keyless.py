@@ -16,7 +16,7 @@ from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.errors import DataError
-from lakeingest.payload.net_zero import KEPT, with_kept_rows
+from lakeingest.payload.net_zero import NET_ZERO, resolve_net_zero
 from lakeingest.plan.keyless import NO_ROW_BEFORE, NOT_AN_INSERT
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.plan.table import decoded_rows, payload_of_partial_rows
@@ -74,7 +74,7 @@ def payloads(
     """Fold events that come once in each life of the connector: values, and whether deleted."""
     table = keyless(policy)
     rows = decoded(spark, events, policy, lives=lives)
-    told = with_kept_rows(rows, lake, table.key, "", SPEC.names)
+    told = resolve_net_zero(rows, lake, table.key, SPEC.names)
     payload = payload_of_partial_rows(told, table, SPEC)
     found = payload.select("n", "t", SPEC.names.deleted).collect()
     return sorted((tuple(row) for row in found), key=str)
@@ -157,7 +157,7 @@ def test_what_a_transaction_left_as_it_was_has_its_last_place(spark: SparkSessio
     places = {number: decoded(spark, events[:number]).agg(F.max("position")) for number in (1, 2)}
     first, last = (str(places[number].collect()[0][0]) for number in (1, 2))
     (kept,) = decoded(spark, events).select("op", "position").collect()
-    assert (kept["op"], kept["position"]) == (KEPT, last)
+    assert (kept["op"], kept["position"]) == (NET_ZERO, last)
     assert first < last
 
 

@@ -113,8 +113,7 @@ def test_a_text_that_no_folder_keeps_stops_the_batch(partitioned: Lakes, text: s
 def test_a_partition_of_key_columns_needs_no_look_at_the_table(
     partitioned: Lakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("lakeingest.sink.hudi.sink.decided_with_moves")
-    monkeypatch.delattr("lakeingest.sink.hudi.sink.decided_rows")
+    monkeypatch.delattr("lakeingest.sink.hudi.sink.merged_rows")
     lake = partitioned("id")
     lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
     lake.apply(Payload(1, 3, {"n": 3}), delete(2, 4))

@@ -88,13 +88,7 @@ def publish_first(patch: pytest.MonkeyPatch) -> None:
 
 def take_whatever_comes(patch: pytest.MonkeyPatch) -> None:
     """Let a payload win over its row in the table, be it newer or older."""
-    bind: Callable[..., None] = MergeLaw.__init__
-
-    def blind(self: MergeLaw, *arguments: Any, **named: Any) -> None:
-        bind(self, *arguments, **named)
-        self._newer = F.lit(True)
-
-    patch.setattr(MergeLaw, "__init__", blind)
+    patch.setattr(MergeLaw, "newer", property(lambda _: F.lit(True)))
 
 
 def lose_a_reply(patch: pytest.MonkeyPatch) -> None:

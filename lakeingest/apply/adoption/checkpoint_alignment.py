@@ -178,10 +178,10 @@ class _Search:
         committed = last_end["committed_at"] if last_end else None
         return _Result(
             Frontier(
-                last_end["end_offset"] if last_end else -1,
-                position,
-                offsets,
-                int(committed.timestamp() * 1000) if committed else 0,
+                end_offset=last_end["end_offset"] if last_end else -1,
+                end_position=position,
+                offsets=offsets,
+                committed_ms=int(committed.timestamp() * 1000) if committed else 0,
                 streaming=True,
             ),
             partial_transactions["through"] if partial_transactions else None,

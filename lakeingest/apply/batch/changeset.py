@@ -17,7 +17,7 @@ from lakeingest.event_columns import GONE, OPERATION
 from lakeingest.frame_schemas import FIRST_OP
 from lakeingest.payload import deferred_key_order, key_changes
 from lakeingest.payload.key_lookup import rows_of
-from lakeingest.payload.net_zero import kept_rows, with_kept_rows
+from lakeingest.payload.net_zero import net_zero_rows, resolve_net_zero
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.plan.table import (
     decoded_rows,
@@ -156,7 +156,7 @@ def _partial_payload(
     if part.has_key_changes and (
         not has_old_keys(table) or any(stats.unpaired for stats in part.batch_stats)
     ):
-        decoded = key_changes.paired(decoded)
+        decoded = key_changes.with_old_keys(decoded)
     needs_order = table.keyless is Keyless.FULL_ROW or (spec.whole and part.asks_lake)
     if part.has_key_changes or needs_order:
         decoded = local_checkpoint(decoded)
@@ -182,19 +182,21 @@ def _in_row_order(
         ``decoded`` itself, which is checkpointed, where the positions give the order.
     """
     table, floor = part.table, part.floor
-    if table.keyless is Keyless.FULL_ROW:
-        if kept_rows(decoded).isEmpty():
-            return decoded
-        return with_kept_rows(decoded, lake, table.key, floor, spec.names)
-    keys = local_checkpoint(deferred_key_order.passed(decoded, "key_row", F.col("moved")))
+    has_net_zero = table.keyless is Keyless.FULL_ROW
+    keys = (
+        net_zero_rows(decoded)
+        if has_net_zero
+        else local_checkpoint(deferred_key_order.exchanged_keys(decoded, "key_row", F.col("moved")))
+    )
     number = keys.count()
     if not number:
         return decoded
     if lake is not None:
-        lake = rows_of(lake, table.key, keys, F.col("key_row"), number)
-    return deferred_key_order.in_order(
-        decoded, keys, lake, table.key, floor, tombstones_to, spec.names
-    )
+        above_floor = lake.where(F.col(spec.names.position) > F.lit(floor))
+        lake = rows_of(above_floor, table.key, keys, F.col("key_row"), number)
+    if has_net_zero:
+        return resolve_net_zero(decoded, lake, table.key, spec.names)
+    return deferred_key_order.in_order(decoded, keys, lake, table.key, tombstones_to, spec.names)
 
 
 def _changeset(

@@ -75,7 +75,12 @@ class PreparedBatch:
         return replace(state, tables=tables)
 
 
-_CREATED = TableState(0, CommitNote("", "", "", 0, 0, -1, ""))
+_CREATED = TableState(
+    0,
+    CommitNote(
+        pipeline="", collection="", run="", token=0, batch=0, end_offset=-1, end_position=""
+    ),
+)
 
 
 def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> PreparedBatch:
