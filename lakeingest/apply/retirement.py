@@ -22,8 +22,8 @@ from dataclasses import replace
 
 from lakeingest.apply.window.progress import clock_ms
 from lakeingest.commit_note import token
-from lakeingest.config.keys import nearest
 from lakeingest.config.model import PipelineConfig
+from lakeingest.config.spelling import nearest
 from lakeingest.errors import AccessError, FencedError, UnavailableError, UsageError
 from lakeingest.ledger.publication import Publication, Retired
 from lakeingest.source.contract import Source, TopicPartition, Watermarks
