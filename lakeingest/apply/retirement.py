@@ -21,8 +21,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lakeingest.apply.next_publication import next_publication
-from lakeingest.config.keys import nearest
 from lakeingest.config.model import PipelineConfig
+from lakeingest.config.spelling import nearest
 from lakeingest.errors import AccessError, FencedError, UnavailableError, UsageError
 from lakeingest.ledger.publication import Publication, Retired
 from lakeingest.source.contract import Source, TopicPartition, Watermarks

@@ -10,7 +10,7 @@ from lakeingest.apply.window.contents import Contents, Portion
 from lakeingest.apply.window.incomplete_transaction import NO_END, IncompleteTransaction
 from lakeingest.apply.window.unreadable_records import unreadable_error
 from lakeingest.apply.window.window import Window
-from lakeingest.config.keys import nearest
+from lakeingest.config.spelling import nearest
 from lakeingest.errors import DataError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.topic_names import TopicNames

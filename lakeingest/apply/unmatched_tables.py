@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from lakeingest.config.keys import TABLE, nearest
+from lakeingest.config.keys import TABLE
 from lakeingest.config.model import PipelineConfig
+from lakeingest.config.spelling import nearest
 from lakeingest.errors import ConfigError
 
 

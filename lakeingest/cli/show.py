@@ -94,7 +94,7 @@ def published_rows(
     Raises:
         UsageError: The publication has no such table. The message names the nearest table, or all.
     """
-    from lakeingest.config.keys import nearest
+    from lakeingest.config.spelling import nearest
     from lakeingest.named import all_named
     from lakeingest.reader import open_lake
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from lakeingest.config import PipelineConfig, TableConfig, load_config
-from lakeingest.config.connector import Connector
+from lakeingest.config.model import Connector
 from lakeingest.demo import demo_folder
 from lakeingest.event_columns import BINLOG, POSTGRESQL
 from tests.config.settings import KAFKA, RECORDED, problem_of

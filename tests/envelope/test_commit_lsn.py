@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from lakeingest.config.connector import REFUSED, Connector
+from lakeingest.config.model.source import REFUSED, Connector
 from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.envelope import ChangeSpec, changes

@@ -26,8 +26,8 @@ from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.parallel import in_parallel
 from lakeingest.apply.window.window import PipelineLog
 from lakeingest.commit_note import CommitNote, schema_token, token
-from lakeingest.config.checkpoint import Checkpoint
 from lakeingest.config.model import PipelineConfig
+from lakeingest.config.streamer.checkpoint import Checkpoint
 from lakeingest.errors import ConfigError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication

@@ -17,8 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from lakeingest.config.model import SourceConfig
-from lakeingest.config.value_settings import TooLarge
+from lakeingest.config.model import SourceConfig, TooLarge
 from lakeingest.decode.avro.format import AvroFormat
 from lakeingest.decode.avro.rows import TAG_OCTETS, tag_of
 from lakeingest.decode.avro.schema import AvroSchema

@@ -7,7 +7,7 @@ also counts fences and compactions, so a run that restarts again and again would
 of commits. So would a table whose commit succeeds each time while another table's commit of the
 same batch fails. So the user's number counts batches, and before each write the sink adds the
 number of other commits. Cleaning by hours or by file versions has no such number, and the
-configuration refuses it (``config/hudi_services.py``): a table may have no commit for days
+configuration refuses it (``config/hudi/table_services.py``): a table may have no commit for days
 while a publication points to it. (Hudi infers these policies from their numbers alone; with the
 sink's number beside them it would silently clean by commits.)
 

@@ -1,15 +1,8 @@
-r"""Parse the two languages of ``.properties`` files: Java's, and that of Hudi's streamer.
+r"""Parse the language of lakeingest's ``.properties`` files: Java's.
 
-lakeingest's files use Java's language. A backslash at the end of a line continues it in the next
-line, a backslash within a line escapes the next character, and there are three separators.
-Rejected: Python's ``configparser``, which reads a different language.
-
-The files of Hudi's streamer look the same, but are not. Hudi reads them line by line, and a
-backslash is an ordinary character: ``sasl.password=ab\cd`` contains one. If Java's rules were used,
-that login would fail without an explanation. So the streamer's commands read them as Hudi does,
-with one exception. If a line ends in a backslash, Hudi keeps the backslash in the value and reads
-the next line as another key, which no user can have meant. Here the line continues, as in the
-examples of Hudi's documentation. Source: Hudi 1.2, ``DFSPropertiesConfiguration``.
+A backslash at the end of a line continues it in the next line, a backslash within a line escapes
+the next character, and there are three separators. Rejected: Python's ``configparser``, which reads
+a different language.
 """
 
 from __future__ import annotations
@@ -24,8 +17,6 @@ from lakeingest.errors import ConfigError
 
 # Java reads such a backslash as the escape of the blank.
 _BLANKS_BEHIND_BACKSLASH = re.compile(r"(?<!\\)((?:\\\\)*\\)[ \t\f]+\r?$")
-_GOES_ON = "\\"
-_COMMENT = "#"
 
 
 @dataclass(frozen=True)
@@ -84,29 +75,3 @@ def _elements(text: str, origin: str) -> list[tuple[int, javaproperties.KeyValue
         message = f"{origin}, line {line}: \\u must be followed by four hexadecimal digits"
         raise ConfigError(message) from None
     return elements
-
-
-def hudi_lines(text: str, origin: str) -> tuple[list[Line], list[str]]:
-    """Parse Hudi's language; it has no problems: skip a line without a separator."""
-    del origin
-    lines: list[Line] = []
-    parts: list[str] = []
-    first = 1
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not parts:
-            first = number
-        part = line.strip()
-        comment = not parts and part.startswith(_COMMENT)
-        parts.append("" if comment else part.removesuffix(_GOES_ON))
-        if not part.endswith(_GOES_ON) or comment:
-            lines += _hudi_line(first, " ".join(parts))
-            parts = []
-    return lines + _hudi_line(first, " ".join(parts)), []
-
-
-def _hudi_line(number: int, text: str) -> list[Line]:
-    # As in Hudi: any white space equals one blank, and the first separator counts.
-    line = " ".join(text.split())
-    separator = "=" if "=" in line else " "
-    key, has_separator, value = line.partition(separator)
-    return [Line(number, key.strip(), value.strip())] if has_separator else []

@@ -14,18 +14,18 @@ lakeingest would show it, too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from pydantic import SecretStr
 
-from lakeingest.config.keys import REGISTRY, REGISTRY_URL, nearest
-from lakeingest.config.properties import Properties, Value
-from lakeingest.config.redaction import is_secret_key, remember
+from lakeingest.config.complaints import Messages
+from lakeingest.config.file.properties import Properties, Value
+from lakeingest.config.keys import REGISTRY as PREFIX
+from lakeingest.config.keys import REGISTRY_URL as URL
+from lakeingest.config.redaction import remember
+from lakeingest.config.spelling import nearest
 from lakeingest.errors import ConfigError
-
-PREFIX, URL = REGISTRY, REGISTRY_URL
 
 NATIVE: Mapping[str, str] = MappingProxyType(
     {
@@ -68,83 +68,59 @@ _USER_INFO, _SOURCE = "basic.auth.user.info", "basic.auth.credentials.source"
 _TOKEN, _TOKEN_SOURCE = "bearer.auth.token", "bearer.auth.credentials.source"
 
 
-@dataclass
-class RegistrySettings:
-    """The registry's settings in a configuration.
-
-    Attributes:
-        options: Settings by the names of ``NATIVE``, after ``schema.registry.``; the url holds no
-            credentials.
-        warnings: Messages about settings without effect.
-        problems: Messages about settings that are missing, contradictory or without equivalent.
-    """
-
-    options: dict[str, SecretStr] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-
 def is_registry_key(name: str) -> bool:
     """Return whether a key is about the registry."""
     return name.startswith((PREFIX, "basic.auth.", "bearer.auth."))
 
 
-def registry_settings(
-    names: Iterable[str], properties: Properties, hudi_url: Value | None
-) -> RegistrySettings:
-    """Read the settings of the registry.
+def registry_options(
+    names: Iterable[str], properties: Properties, hudi_url: Value | None, messages: Messages
+) -> dict[str, SecretStr]:
+    """Return the settings of the registry's client, by their whole names.
+
+    The url holds no credentials.
 
     Args:
         names: The keys for which ``is_registry_key`` holds.
         properties: The properties with their values.
         hudi_url: The registry's url from a Hudi Streamer file, used if there is no other.
+        messages: Receives what is without effect, missing, contradictory or without equivalent.
     """
-    result = RegistrySettings()
-    values = _values(names, properties, hudi_url, result)
+    values = _values(names, properties, messages)
+    if hudi_url is not None and values.setdefault("url", hudi_url).text != hudi_url.text:
+        messages.warnings.append(f"{hudi_url.key} has no effect: {URL} is set")
     for store, pem_settings in _STORES.items():
-        _replace_store(store, pem_settings, values, result)
+        _replace_store(store, pem_settings, values, messages)
     if "url" in values:
-        _login(values, _remove_credentials(values, result), result)
-    _token(values, result)
+        _login(values, _remove_credentials(values, messages), messages)
+    _token(values, messages)
     if "ssl.certificate.location" not in values:
-        result.problems.extend(
+        messages.problems.extend(
             f"{values[name].key} needs {PREFIX}ssl.certificate.location"
             for name in ("ssl.key.location", "ssl.key.password")
             if name in values
         )
-    result.options = {f"{PREFIX}{name}": SecretStr(value.text) for name, value in values.items()}
-    return result
+    return {f"{PREFIX}{name}": SecretStr(value.text) for name, value in values.items()}
 
 
-def _values(
-    names: Iterable[str],
-    properties: Properties,
-    hudi_url: Value | None,
-    result: RegistrySettings,
-) -> dict[str, Value]:
+def _values(names: Iterable[str], properties: Properties, messages: Messages) -> dict[str, Value]:
     values: dict[str, Value] = {}
     # The names with the prefix first: they override the names without it.
     for name in sorted(names, key=lambda name: not name.startswith(PREFIX)):
         bare_name = name.removeprefix(PREFIX)
-        stores = [store for store in _STORES if bare_name.removeprefix(store) in _STORE_PARTS]
-        if bare_name not in NATIVE and (not stores or bare_name in _ONLY_JAVAS):
-            result.warnings.append(_unknown_warning(name, bare_name))
+        is_of_store = any(bare_name.removeprefix(store) in _STORE_PARTS for store in _STORES)
+        if bare_name not in NATIVE and (not is_of_store or bare_name in _ONLY_JAVAS):
+            messages.warnings.append(_unknown_warning(name, bare_name))
             continue
         try:
             value = properties.value(name)
         except ConfigError as error:
-            result.problems.append(str(error))
+            messages.problems.append(str(error))
             continue
-        if is_secret_key(name):
-            remember(value.text)
         if not value.text:
-            result.problems.append(f"{name} has no value: give one or remove the key")
-        elif bare_name not in values:
-            values[bare_name] = value
-        elif values[bare_name].text != value.text:
-            result.warnings.append(f"{name} has no effect: {values[bare_name].key} is set")
-    if hudi_url is not None and values.setdefault("url", hudi_url).text != hudi_url.text:
-        result.warnings.append(f"{hudi_url.key} has no effect: {URL} is set")
+            messages.problems.append(f"{name} has no value: give one or remove the key")
+        elif values.setdefault(bare_name, value).text != value.text:
+            messages.warnings.append(f"{name} has no effect: {values[bare_name].key} is set")
     return values
 
 
@@ -156,7 +132,7 @@ def _unknown_warning(name: str, bare_name: str) -> str:
 
 
 def _replace_store(
-    store: str, pem_settings: tuple[str, ...], values: dict[str, Value], result: RegistrySettings
+    store: str, pem_settings: tuple[str, ...], values: dict[str, Value], messages: Messages
 ) -> None:
     """Translate a PEM store to the client's settings, and refuse any other store."""
     parts = {part: values.pop(f"{store}{part}", None) for part in _STORE_PARTS}
@@ -168,25 +144,25 @@ def _replace_store(
     if location is not None and kind is not None and kind.text.upper() == "PEM":
         values.update(dict.fromkeys(pem_settings, location))
     elif location is not None:
-        result.problems.append(
+        messages.problems.append(
             f"{location.key} is no PEM file (its type is {kind.text if kind else 'JKS'}), and the "
             f"registry's client reads nothing else: export it as PEM and name it by {instead}"
         )
     elif pem is not None:
-        result.problems.append(
+        messages.problems.append(
             f"{pem.key} holds the PEM text itself, and the registry's client reads files only: "
             f"write it to a file and name it by {instead}"
         )
 
 
-def _remove_credentials(values: dict[str, Value], result: RegistrySettings) -> str | None:
+def _remove_credentials(values: dict[str, Value], messages: Messages) -> str | None:
     """Remove ``user:password@`` from the urls, and return it decoded if there is one."""
     url = values["url"]
     urls, logins = [], set()
     for text in filter(None, (part.strip().rstrip("/") for part in url.text.split(","))):
         parts = _split(text)
         if parts is None:
-            result.problems.append(f"{url.key}: every address begins with http:// or https://")
+            messages.problems.append(f"{url.key}: every address begins with http:// or https://")
             return None
         info, _, host = parts.netloc.rpartition("@")
         urls.append(parts._replace(netloc=host).geturl())
@@ -196,7 +172,9 @@ def _remove_credentials(values: dict[str, Value], result: RegistrySettings) -> s
             logins.add(f"{unquote(user)}:{unquote(password)}")
     values["url"] = Value(url.key, ",".join(urls), url.referenced)
     if len(logins) > 1:
-        result.problems.append(f"{url.key} holds different users; give one by {PREFIX}{_USER_INFO}")
+        messages.problems.append(
+            f"{url.key} holds different users; give one by {PREFIX}{_USER_INFO}"
+        )
     return logins.pop() if logins else None
 
 
@@ -210,43 +188,43 @@ def _split(url: str) -> SplitResult | None:
     return parts if usable else None
 
 
-def _login(values: dict[str, Value], url_login: str | None, result: RegistrySettings) -> None:
+def _login(values: dict[str, Value], url_login: str | None, messages: Messages) -> None:
     source, info = values.pop(_SOURCE, None), values.pop(_USER_INFO, None)
     source_name = source.text.upper() if source is not None else None
     if source is not None and source_name not in _SOURCES:
-        result.problems.append(f"{source.key} must be one of {', '.join(_SOURCES)}")
+        messages.problems.append(f"{source.key} must be one of {', '.join(_SOURCES)}")
     elif source is not None and source_name == "SASL_INHERIT":
         values[_SOURCE] = Value(source.key, "SASL_INHERIT")
     elif source is not None and source_name == "USER_INFO" and info is None:
-        result.problems.append(f"missing: {PREFIX}{_USER_INFO} ({source.key} says it is there)")
+        messages.problems.append(f"missing: {PREFIX}{_USER_INFO} ({source.key} says it is there)")
     elif source_name is None and info is not None and url_login is not None:
-        result.problems.append(f"{info.key} and {URL} both hold a user: keep one")
+        messages.problems.append(f"{info.key} and {URL} both hold a user: keep one")
     elif info is not None and source_name != "URL":
         if ":" not in info.text:
-            result.problems.append(f"{info.key} is not of the form user:password")
+            messages.problems.append(f"{info.key} is not of the form user:password")
         values[_USER_INFO] = info
     elif url_login is not None:
         values[_USER_INFO] = Value(URL, url_login)
     if info is not None and source_name in {"URL", "SASL_INHERIT"}:
-        result.warnings.append(f"{info.key} has no effect: {PREFIX}{_SOURCE} is {source_name}")
+        messages.warnings.append(f"{info.key} has no effect: {PREFIX}{_SOURCE} is {source_name}")
     if _USER_INFO in values:
         _remember_login(values[_USER_INFO].text)
 
 
-def _token(values: dict[str, Value], result: RegistrySettings) -> None:
+def _token(values: dict[str, Value], messages: Messages) -> None:
     source, token = values.pop(_TOKEN_SOURCE, None), values.get(_TOKEN)
     if source is not None and source.text.upper() != "STATIC_TOKEN":
-        result.problems.append(f"{source.key}: only STATIC_TOKEN is known here")
+        messages.problems.append(f"{source.key}: only STATIC_TOKEN is known here")
     elif source is not None and token is None:
-        result.problems.append(f"missing: {PREFIX}{_TOKEN} ({source.key} says it is there)")
+        messages.problems.append(f"missing: {PREFIX}{_TOKEN} ({source.key} says it is there)")
     if token is None:
         return
     remember(token.text)
     if _USER_INFO in values or _SOURCE in values:
-        result.problems.append(f"{token.key} and a user for the registry exclude each other")
+        messages.problems.append(f"{token.key} and a user for the registry exclude each other")
     # A header allows no other character, and the HTTP client's error would quote the token.
     if not (token.text.isascii() and token.text.isprintable()):
-        result.problems.append(f"{token.key} is no token: it holds other than printable ASCII")
+        messages.problems.append(f"{token.key} is no token: it holds other than printable ASCII")
 
 
 def _remember_login(info: str) -> None:

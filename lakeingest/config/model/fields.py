@@ -16,18 +16,21 @@ from pydantic_core import PydanticCustomError
 
 from lakeingest.config.redaction import REDACTED
 
+CONSEQUENCE = "consequence"
+"""Type of an error that follows from another one."""
+
 
 class Problems(ValueError):  # noqa: N818 - a ValueError for pydantic, and several problems
     """Several problems of a model, each to be reported separately.
 
     Attributes:
-        said: The messages; each names its keys and the remedy.
+        messages: The messages; each names its keys and the remedy.
     """
 
     def __init__(self, messages: Iterable[str]) -> None:
         """Store the messages."""
-        self.said = tuple(messages)
-        super().__init__("; ".join(self.said))
+        self.messages = tuple(messages)
+        super().__init__("; ".join(self.messages))
 
 
 def consequence(message: str) -> PydanticCustomError:
@@ -36,18 +39,7 @@ def consequence(message: str) -> PydanticCustomError:
     It stops a caller who builds a model directly. For a file, ``complaints.py`` leaves it out, so
     that the user does not read the same problem twice.
     """
-    return PydanticCustomError(CONSEQUENCE, "{said}", {"said": message})
-
-
-CONSEQUENCE = "consequence"
-"""Error type of an error that follows from another one."""
-
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-
-
-def _without_trailing_slash(path: str) -> str:
-    return path.rstrip("/") or "/"
+    return PydanticCustomError(CONSEQUENCE, "{message}", {"message": message})
 
 
 def _regular_expression(pattern: str) -> str:
@@ -62,25 +54,30 @@ def _regular_expression(pattern: str) -> str:
     return pattern
 
 
-FolderPath = Annotated[Text, AfterValidator(_without_trailing_slash)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+FolderPath = Annotated[Text, AfterValidator(lambda path: path.rstrip("/") or "/")]
+RegularExpression = Annotated[Text, AfterValidator(_regular_expression)]
 SkippedRecord = Annotated[Text, StringConstraints(pattern=r"^[A-Za-z0-9._-]+:[0-9]+:[0-9]+$")]
 """``topic:partition:offset``."""
-
-RegularExpression = Annotated[Text, AfterValidator(_regular_expression)]
 
 
 class ConfigModel(BaseModel):
     """Base of all configuration models: frozen, closed, and silent about referenced values."""
 
     # hide_input: a validation error must not quote the value; it may be a secret.
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    referenced: frozenset[str] = Field(
-        default=frozenset(),
-        repr=False,
-        exclude=True,
-        description="Names of the fields whose value came from a reference and is not shown.",
+    # populate_by_name: code names a field, a file names its key.
+    # use_attribute_docstrings: the text below a field is its description.
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
     )
+
+    referenced: frozenset[str] = Field(default=frozenset(), repr=False, exclude=True)
+    """Names of the fields whose value came from a reference and is not shown."""
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         """Yield the fields for ``repr``, with referenced values hidden."""

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakeingest.config import keys
-from lakeingest.config.checkpoint import Checkpoint
+from lakeingest.config.file.properties import Entry, Properties, from_mapping, read_properties
 from lakeingest.config.load import load_properties
 from lakeingest.config.model import PipelineConfig
-from lakeingest.config.properties import Entry, Properties, from_mapping, read_properties
-from lakeingest.config.property_lines import hudi_lines
-from lakeingest.config.streamer_options import (
+from lakeingest.config.streamer.checkpoint import Checkpoint
+from lakeingest.config.streamer.hudi_lines import hudi_lines
+from lakeingest.config.streamer.options import (
     BASE_PATH,
     CHECKPOINT,
     TABLE,
@@ -56,7 +56,8 @@ def streamer_config(typed: CommandLine) -> PipelineConfig:
         ConfigError: lakeingest cannot follow a setting or an option; the message names all of them.
     """
     refuse_missing(typed, (BASE_PATH, TABLE, TABLE_TYPE))
-    return load_properties(with_options(settings_of(typed), typed))
+    settings = from_mapping({}) if typed.props is None else read_properties(typed.props, hudi_lines)
+    return load_properties(replace(with_options(settings, typed), origin="the command line"))
 
 
 def refuse_missing(typed: CommandLine, required: Iterable[Option]) -> None:
@@ -71,18 +72,11 @@ def refuse_missing(typed: CommandLine, required: Iterable[Option]) -> None:
         raise UsageError(problem)
 
 
-def settings_of(typed: CommandLine) -> Properties:
-    """Return the file's settings, overridden by ``--hoodie-conf``."""
-    settings = from_mapping({}) if typed.props is None else read_properties(typed.props, hudi_lines)
-    return replace(settings.overridden(typed.conf, "--hoodie-conf"), origin="the command line")
-
-
 def with_options(settings: Properties, typed: CommandLine) -> Properties:
-    """Override settings by the options; tables are Hudi's unless the settings say otherwise."""
+    """Override settings by the command line; tables are Hudi's unless a setting says otherwise."""
+    settings = settings.overridden(typed.conf, "--hoodie-conf")
     entries = dict(settings.entries)
-    entries.setdefault(
-        keys.TARGET_FORMAT.name, Entry(keys.TARGET_FORMAT.name, "hudi", "the command")
-    )
+    entries.setdefault(keys.TARGET_FORMAT, Entry(keys.TARGET_FORMAT, "hudi", "the command"))
     for option, text in typed.options.items():
         if option.key is not None:
             for name in option.key.names:
@@ -104,8 +98,8 @@ def _idle_warnings(options: Mapping[Option, str]) -> list[str]:
     """Return warnings about options without effect, one for each reason."""
     by_reason: dict[str, list[str]] = {}
     for option, text in options.items():
-        if option.idle is not None and text.rpartition(".")[2] not in option.usual:
-            by_reason.setdefault(option.idle, []).append(option.name)
+        if option.is_idle and text.rpartition(".")[2] != option.usual:
+            by_reason.setdefault(option.help, []).append(option.name)
     return [
         f"without effect here: {', '.join(names)} ({reason})" for reason, names in by_reason.items()
     ]
@@ -113,9 +107,9 @@ def _idle_warnings(options: Mapping[Option, str]) -> list[str]:
 
 def _refusals(options: Mapping[Option, str]) -> list[str]:
     return [
-        f"{option.name}: {option.refused}"
+        f"{option.name}: {option.help}"
         for option, text in options.items()
-        if option.refused is not None and text.upper() not in option.usual
+        if option.is_refused and text.upper() != option.usual
     ]
 
 

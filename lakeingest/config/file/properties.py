@@ -1,7 +1,7 @@
 """Read a ``.properties`` file, ``--set`` overrides, and references to the environment and to files.
 
-The language is Java's; the files of Hudi's streamer are read as Hudi reads them
-(``property_lines.py``).
+The language is Java's (``java_lines.py``); the files of Hudi's streamer are read as Hudi reads them
+(``streamer/hudi_lines.py``).
 
 A reference (``${env:NAME}``, ``${file:/path}``) is resolved only when its value is used. Rejected:
 to resolve it while reading the file. A key without effect in lakeingest would then stop the run
@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from lakeingest.config.property_lines import Dialect, java_lines
-from lakeingest.config.redaction import remember
+from lakeingest.config.file.java_lines import Dialect, java_lines
+from lakeingest.config.redaction import is_secret_key, remember
 from lakeingest.errors import ConfigError, UsageError
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z]+):([^}]*)\}")
@@ -28,8 +28,6 @@ _BEGIN = "${"
 _KINDS = "${env:NAME} and ${file:/path}"
 _LOCAL = re.compile(r"^file:/+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_INCLUDE = "include"
-_IN_A_FOLDER = "pipeline.properties"
 
 
 @dataclass(frozen=True)
@@ -81,14 +79,16 @@ class Properties:
     problems: tuple[str, ...] = ()
 
     def value(self, key: str) -> Value:
-        """Return the value of ``key`` with its references resolved.
+        """Return the value of ``key`` with its references resolved; remember it if it is a secret.
 
         Raises:
             ConfigError: A reference is malformed, or its target does not exist. The message names
                 the key and the target.
         """
-        entry = self.entries[key]
-        return _resolve(entry)
+        value = _resolve(self.entries[key])
+        if is_secret_key(key):
+            remember(value.text)
+        return value
 
     def overridden(self, overrides: Sequence[str], option: str = "--set") -> Properties:
         """Return these properties, overridden by ``key=value`` texts.
@@ -154,15 +154,11 @@ def read_properties(path: str | Path, dialect: Dialect = java_lines) -> Properti
         ConfigError: None of these is a file (the message lists them), the file cannot be read, or
             it includes itself.
     """
-    return _read(_find(local_path(path)), str(path), (), dialect)
+    return _read(_find(_local_path(path)), str(path), (), dialect)
 
 
-def local_path(path: str | Path) -> Path:
-    """Return a local path; the text may be a ``file:`` URI.
-
-    Raises:
-        ConfigError: The text is a URI of another scheme.
-    """
+def _local_path(path: str | Path) -> Path:
+    """Return a local path; the text may be a ``file:`` URI, and no other."""
     text = _LOCAL.sub("/", str(path))
     if _SCHEME.match(text):
         message = f"cannot read {path}: a file of settings must lie on this machine, copy it here"
@@ -170,25 +166,10 @@ def local_path(path: str | Path) -> Path:
     return Path(text)
 
 
-def _read(file: Path, origin: str, including: tuple[Path, ...], dialect: Dialect) -> Properties:
-    if file.absolute() in including:
-        message = f"{file} includes itself, by itself or by what it includes"
-        raise ConfigError(message)
-    try:
-        with file.open(encoding="utf-8-sig") as stream:
-            return _parse(stream.read(), origin, (*including, file.absolute()), dialect)
-    except UnicodeDecodeError as error:
-        message = f"{file} is not in UTF-8 (byte {error.start}): save it as UTF-8"
-        raise ConfigError(message) from None
-    except OSError as error:
-        message = f"cannot read {file}: {error.strerror}"
-        raise ConfigError(message) from error
-
-
 def _find(path: Path) -> Path:
-    places = [path, path.with_name(f"{path.name}.properties"), path / _IN_A_FOLDER]
-    if path.suffix == ".properties":
-        places = [path]
+    places = [path]
+    if path.suffix != ".properties":
+        places += [path.with_name(f"{path.name}.properties"), path / "pipeline.properties"]
     for place in places:
         if place.is_file():
             return place
@@ -197,32 +178,39 @@ def _find(path: Path) -> Path:
     raise ConfigError(message)
 
 
-def _parse(text: str, origin: str, including: tuple[Path, ...], dialect: Dialect) -> Properties:
+def _read(file: Path, origin: str, including: tuple[Path, ...], dialect: Dialect) -> Properties:
+    if file.absolute() in including:
+        message = f"{file} includes itself, by itself or by what it includes"
+        raise ConfigError(message)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        message = f"{file} is not in UTF-8 (byte {error.start}): save it as UTF-8"
+        raise ConfigError(message) from None
+    except OSError as error:
+        message = f"cannot read {file}: {error.strerror}"
+        raise ConfigError(message) from error
     entries: dict[str, Entry] = {}
-    lines: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     warnings: list[str] = []
-    parsed_lines, problems = dialect(text, origin)
-    for line in parsed_lines:
+    lines, problems = dialect(text, origin)
+    for line in lines:
         key = line.key
-        if key == _INCLUDE:
-            included = _read_included(line.text.strip(), including, dialect)
+        if key == "include":
+            path = file.parent / _local_path(line.text.strip())
+            included = _read(_find(path), str(path), (*including, file.absolute()), dialect)
             entries |= included.entries
             warnings += included.warnings
             problems += included.problems
             continue
-        if key in lines:
+        if key in numbers:
             warnings.append(
-                f"{origin}: {key} is there twice, in lines {lines[key]} and {line.number}; "
+                f"{origin}: {key} is there twice, in lines {numbers[key]} and {line.number}; "
                 f"the last one counts"
             )
         entries[key] = Entry(key, line.text, f"line {line.number}")
-        lines[key] = line.number
+        numbers[key] = line.number
     return Properties(origin, entries, tuple(warnings), tuple(problems))
-
-
-def _read_included(path: str, including: tuple[Path, ...], dialect: Dialect) -> Properties:
-    file = including[-1].parent / local_path(path)
-    return _read(_find(file), str(file), including, dialect)
 
 
 def _resolve(entry: Entry) -> Value:
@@ -234,35 +222,28 @@ def _resolve(entry: Entry) -> Value:
             f"are {_KINDS}. A value that holds {_BEGIN} itself can come by either"
         )
         raise ConfigError(message)
-    referenced = False
 
     def replacement(match: re.Match[str]) -> str:
-        nonlocal referenced
-        referenced = True
         text = _referenced_text(entry, match[1], match[2].strip())
         remember(text)
         return text
 
-    text = _REFERENCE.sub(replacement, entry.text).strip()
-    return Value(entry.key, text, referenced)
+    text, count = _REFERENCE.subn(replacement, entry.text)
+    return Value(entry.key, text.strip(), referenced=count > 0)
 
 
 def _referenced_text(entry: Entry, kind: str, name: str) -> str:
-    where = f"{entry.key} ({entry.origin})"
+    message = f"${{{kind}:…}} is unknown; there are {_KINDS}"
     if kind == "env":
-        text = os.environ.get(name)
-        if text is None:
-            message = f"{where}: the environment variable {name} is not set"
-            raise ConfigError(message)
-        return text.strip()
+        if name in os.environ:
+            return os.environ[name].strip()
+        message = f"the environment variable {name} is not set"
     if kind == "file":
         try:
             return Path(name).read_text(encoding="utf-8").strip()
         except OSError as error:
-            message = f"{where}: cannot read {Path(name).absolute()}: {error.strerror}"
-            raise ConfigError(message) from None
+            message = f"cannot read {Path(name).absolute()}: {error.strerror}"
         except UnicodeDecodeError:
-            message = f"{where}: {Path(name).absolute()} is not text in UTF-8"
-            raise ConfigError(message) from None
-    message = f"{where}: ${{{kind}:…}} is unknown; there are {_KINDS}"
-    raise ConfigError(message)
+            message = f"{Path(name).absolute()} is not text in UTF-8"
+    problem = f"{entry.key} ({entry.origin}): {message}"
+    raise ConfigError(problem)
