@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lakeingest.decode.types.examples import Example, Schema
+from lakeingest.cli.type_examples import Example, Schema
 from lakeingest.decode.types.logical import DECIMAL, JSON
 from tests.decode.wire import unscaled
 

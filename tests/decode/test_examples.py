@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType
 
 from lakeingest.cli.main import execute
+from lakeingest.cli.type_examples import EXAMPLES, Schema
 from lakeingest.decode.avro.columns import side_columns
 from lakeingest.decode.avro.rows import AvroRows
 from lakeingest.decode.avro.schema import AvroSchema
@@ -22,7 +23,6 @@ from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import RowSpec, with_row
-from lakeingest.decode.types.examples import EXAMPLES, Schema
 from lakeingest.decode.types.logical import AVRO, DECIMAL, PRIMITIVES, SEMANTIC
 from lakeingest.decode.wire import RowReader
 from tests.decode.avro import envelope_schema, event, record, tag

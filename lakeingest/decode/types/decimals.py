@@ -133,7 +133,7 @@ def in_octets(octets: OctetForm, precision: int, scale: int) -> LogicalType:
     name = _name(spark)
 
     def read(value: Column) -> Column:
-        return decimal_from_bytes(octets.read(value), precision, scale, spark)
+        return decimal_from_bytes(octets.decode(value), precision, scale, spark)
 
     return LogicalType(
         octets.wire, spark, checked(name, read, _TOO_LARGE), name, f"{_SCALE}{scale}"
@@ -172,7 +172,7 @@ def of_large(kind: LogicalType, scale: int, spark: DecimalType) -> LogicalType:
 
 def large(octets: OctetForm, scale: int) -> LogicalType:
     """Return text for ``Decimal`` of any number of digits, in a format's octets."""
-    decode = checked("decimal", lambda value: decimal_text(octets.read(value), F.lit(scale)))
+    decode = checked("decimal", lambda value: decimal_text(octets.decode(value), F.lit(scale)))
     # Not "string": the text on the wire is base64.
     return LogicalType(octets.wire, _TEXT, decode, "decimal as text", f"{_SCALE}{scale}")
 
@@ -182,7 +182,7 @@ def variable(octets: OctetForm, spark: DecimalType | None = None) -> LogicalType
     parts = StructType([StructField("scale", IntegerType()), StructField("value", octets.wire)])
 
     def as_text(value: Column) -> Column:
-        return decimal_text(octets.read(value["value"]), value["scale"])
+        return decimal_text(octets.decode(value["value"]), value["scale"])
 
     if spark is None:
         return LogicalType(parts, _TEXT, checked(VARIABLE_NAME, as_text), VARIABLE_NAME, _OWN_SCALE)

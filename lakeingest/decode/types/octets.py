@@ -24,11 +24,11 @@ class OctetForm:
 
     Attributes:
         wire: Type on the wire.
-        read: Returns the octets of a wire value; NULL if it has none.
+        decode: Returns the octets of a wire value; NULL if it has none.
     """
 
     wire: DataType
-    read: Callable[[Column], Column]
+    decode: Callable[[Column], Column]
 
 
 BASE64 = OctetForm(StringType(), base64)

@@ -1,10 +1,10 @@
 """One value of every type that Debezium writes, on the wire and in the lake.
 
-``lakeingest types`` prints them. They stand in ``examples.jsonl``: the source's types, Connect's
-schema and the value as a JSON record has them, and the value in the lake. The converter that reads
-such a record gives the Spark type, and a test converts all values to those of the lake. Rejected:
-to convert them when the command runs. It takes a Spark session, ten seconds and a JVM, to print
-what never changes.
+``lakeingest types`` prints them. They stand in ``type_examples.jsonl``: the source's types,
+Connect's schema and the value as a JSON record has them, and the value in the lake. The converter
+that reads such a record gives the Spark type, and a test converts all values to those of the lake.
+Rejected: to convert them when the command runs. It takes a Spark session, ten seconds and a JVM, to
+print what never changes.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Example:
 
 
 def _examples() -> Iterator[Example]:
-    path = Path(__file__).with_name("examples.jsonl")
+    path = Path(__file__).with_name("type_examples.jsonl")
     for line in path.read_text(encoding="utf-8").splitlines():
         fields = json.loads(line)
         form = JSON.with_policy(fields.pop("decimal.too.large", JSON.too_large))
