@@ -61,6 +61,10 @@ class TopicNames:
             return re.fullmatch(self.pattern, topic) is not None
         return not self.listed or topic in self.listed
 
+    def has_prefix(self, topic: str) -> bool:
+        """Return whether a topic's name begins with the connector's prefix."""
+        return topic.startswith(f"{self.prefix}.")
+
     def reads_column(self, collection: Column) -> Column | None:
         """Return ``reads`` as a condition; ``None``: lakeingest reads every table's topic."""
         topic = self.topic_column(collection)

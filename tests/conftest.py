@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -21,12 +22,27 @@ __all__ = ["small_lake"]
 
 compile_quickly()
 
+PARTS = "parts"
 _PARTS = ("live", "oracles", "rig", "soak", "workloads")
 _MORE_PARTS = (
     "recordings/test_hudi_streamer.py",
     "recordings/test_through_kafka.py",
     "source/test_kafka.py",
 )
+
+GENERATED_CODE = {
+    "spark.sql.codegen.wholeStage": ("true", "false"),
+    "spark.sql.codegen.factoryMode": ("FALLBACK", "NO_CODEGEN"),
+    "spark.sql.shuffle.partitions": ("2", "1"),
+}
+"""Settings of Spark, with code generation as production has it, and as most tests run.
+
+Production generates Java code for each plan, and compiles it. A test runs most of its plans once:
+without the code, the same tests took 77 % of the processor time, and with one partition and the
+settings below 68 % (measured). The law, the live databases, a recorded run and every process that a
+test starts run as production does, so that a defect of generated code or of partitions alone is
+found.
+"""
 
 
 class ByParts(LoadScopeScheduling):  # type: ignore[misc]
@@ -39,9 +55,14 @@ class ByParts(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         """Return what a test is sent to a worker with."""
-        file = nodeid.partition("::")[0].removeprefix("tests/")
-        parts = file.partition("/")[0] in _PARTS or file in _MORE_PARTS
-        return "parts" if parts else file
+        return scope_of(nodeid)
+
+
+def scope_of(nodeid: str) -> str:
+    """Return the file of a test, or ``PARTS`` if it needs databases, brokers or connectors."""
+    file = nodeid.partition("::")[0].removeprefix("tests/")
+    parts = file.partition("/")[0] in _PARTS or file in _MORE_PARTS
+    return PARTS if parts else file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByParts:
@@ -49,12 +70,37 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByParts:
     return ByParts(config, log)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the harness's own tests, before markers select what runs."""
+    if is_harness_test(item.nodeid):
+        item.add_marker("harness")
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the harness's own tests; begin with those of the parts: together they take longest."""
-    for item in items:
-        if is_harness_test(item.nodeid):
-            item.add_marker("harness")
-    items.sort(key=lambda item: not item.nodeid.startswith(tuple(f"tests/{p}/" for p in _PARTS)))
+    """Order what runs, for two workers to end together.
+
+    First the parts, which one worker takes, then the files with the most tests: what is left for
+    the end is short.
+    """
+    scopes = {item.nodeid: scope_of(item.nodeid) for item in items}
+    sizes = Counter(scopes.values())
+    items.sort(key=lambda item: (scopes[item.nodeid] != PARTS, -sizes[scopes[item.nodeid]]))
+
+
+@pytest.fixture(autouse=True)
+def _generated(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let Spark generate code in a test that is marked ``generated``."""
+    if request.node.get_closest_marker("generated") is None:
+        yield
+        return
+    spark: SparkSession = request.getfixturevalue("spark")
+    for name, (generated, _) in GENERATED_CODE.items():
+        spark.conf.set(name, generated)
+    yield
+    for name, (_, interpreted) in GENERATED_CODE.items():
+        spark.conf.set(name, interpreted)
 
 
 @pytest.fixture(scope="session")
@@ -71,10 +117,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             # Delta keeps 10,000 tables' logs for an hour, at some 6 MB each: the tests' hundreds of
             # tables filled the heap until Spark ended its own JVM.
             "spark.databricks.delta.delta.log.cacheSize": "32",
+            # As a run has them: see ``apply.run.run_session``.
+            "spark.sql.adaptive.enabled": "false",
+            # Nobody reads them here.
+            "spark.databricks.delta.writeChecksumFile.enabled": "false",
+            **{name: interpreted for name, (_, interpreted) in GENERATED_CODE.items()},
         },
     )
     assert started.sparkContext.master == "local[2]"
-    assert started.conf.get("spark.sql.shuffle.partitions") == "2"
     assert str(started.conf.get("spark.sql.warehouse.dir")).endswith(str(warehouse))
     yield started
     started.stop()

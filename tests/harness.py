@@ -1,8 +1,10 @@
 """The tests of the harness itself, and whether the harness changed since they last passed.
 
 Oracles, workloads, databases, brokers and checkers are what the tests of the product stand on. They
-change seldom, and their own tests start every real part again. So they run with ``--all``, and
-whenever one of their files differs from what ``harness_passed.txt`` says of the last such run.
+change seldom, and their own tests start every real part again. So they run with ``--all`` or
+``--harness``, and whenever one of their files differs from what ``harness_passed.txt`` says of the
+last such run that passed. Who changes the harness runs ``python -m tests --harness`` and commits
+the file with the change.
 
 The file holds a hash of the folders' content. Rejected: to compare with a commit of git's; a clone
 may be shallow, and a source archive has no history.

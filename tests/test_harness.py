@@ -1,9 +1,12 @@
-"""The harness is tested again when it changes, and only then."""
+"""The harness is tested again when it changes, and only then; who runs generated code."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
 
 from tests.harness import PARTS, TESTS, digest, is_harness_test
 
@@ -33,3 +36,21 @@ def test_a_file_of_the_harness_that_changes_or_joins_changes_the_digest(tmp_path
     assert joined != same
     (tests / "rig" / "joined.py").write_text("x = 2\n", "utf-8")
     assert digest(tests) != joined
+
+
+def stages_of_generated_code(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> int:
+    spark.range(3).selectExpr("id + 1").explain()
+    return capsys.readouterr().out.count("*(")
+
+
+@pytest.mark.generated
+def test_a_test_that_is_marked_runs_generated_code(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert stages_of_generated_code(spark, capsys) > 0
+
+
+def test_other_tests_run_interpreted_plans(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert stages_of_generated_code(spark, capsys) == 0

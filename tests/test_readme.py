@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-import os
+import io
 import re
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -301,19 +300,13 @@ class Demo:
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+def demo(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Demo:
     """The demo as a person runs it."""
-    folder = tmp_path_factory.mktemp("demo")
-    run = subprocess.run(
-        [sys.executable, "-m", "lakeingest.cli.main", "demo"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    return Demo(folder / "lakeingest-demo", run.stdout)
+    folder, said = tmp_path_factory.mktemp("demo"), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
+        patch.chdir(folder)
+        assert execute(["demo"]) == 0
+    return Demo(folder / "lakeingest-demo", said.getvalue())
 
 
 def final_orders() -> int:

@@ -18,7 +18,7 @@ from lakeingest.apply.factory import (
 )
 from lakeingest.apply.lake import LakeState, with_every_table
 from lakeingest.apply.order_guard import refuse_another_order
-from lakeingest.apply.pipeline_spec import counted, pipeline_spec
+from lakeingest.apply.pipeline_spec import pipeline_log
 from lakeingest.apply.retirement import rows_since, without_retired
 from lakeingest.apply.table.catalog import TableBook, Warnings
 from lakeingest.apply.table.new_tables import likely_tables
@@ -97,7 +97,8 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
         config = without_retired(config, head)
         source = resources.enter_context(closing(open_source(spark, config.source)))
         schemas = resources.enter_context(closing(open_schemas(spark, config.source)))
-        spec = pipeline_spec(config, schemas.format)
+        log = pipeline_log(config, source, schemas)
+        spec = log.spec
         TableBook(spark, config, spec, sink, warnings.add)
         schemas.check()
         topics = source.topics()
@@ -105,9 +106,7 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
         begin = None
         if adopted_collections(config):
             tables = open_adoption(spark, config)
-            begin = Adoption(
-                config, source, tables, ledger, spec, schemas, counted(config), ""
-            ).begin(topics)
+            begin = Adoption(config, log, tables, ledger, "").begin(topics)
         # A table has no owner until its adoption, and reading its state refuses such a table.
         state = with_every_table(LakeState(head, {}), sink, () if begin else collections)
         refuse_another_order(state.head, spec)

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 
 from lakeingest.apply.window.contents import Contents, Portion
 from lakeingest.apply.window.incomplete_transaction import NO_END, IncompleteTransaction
-from lakeingest.apply.window.unreadable_records import refused
+from lakeingest.apply.window.unreadable_records import unreadable_error
 from lakeingest.apply.window.window import Window
 from lakeingest.config.spelling import nearest
 from lakeingest.errors import DataError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.topic_names import TopicNames
 from lakeingest.transaction.completeness import NO_WHOLE_INCARNATION
+from lakeingest.transaction.compressed_detection import SHARED_PLACE
 from lakeingest.transaction.unreadable import UNREADABLE
 
 
@@ -76,8 +77,11 @@ def refuse_stall(
         ConfigError: A record is no Debezium event.
     """
     if window.unreadable:
-        raise refused(window.unreadable, whole=window.whole)
+        raise unreadable_error(window.unreadable, whole=window.whole)
     incomplete = window.incomplete
+    if incomplete is not None and incomplete.reason == SHARED_PLACE:
+        # More rows are of no use: these have no order.
+        raise _compressed_error(incomplete)
     if incomplete is not None and patience.over(incomplete):
         timeout = patience.timeout_seconds
         topic = names.topic(incomplete.collection or "")
@@ -88,6 +92,19 @@ def refuse_stall(
         raise DataError(
             _incomplete_text(incomplete, window.waiting, timeout, static=patience.static) + remedy
         )
+
+
+def _compressed_error(first: IncompleteTransaction) -> DataError:
+    return DataError(
+        f"Transaction {first.transaction} has rows of several statements on '{first.collection}' "
+        "at one place of the binlog: MySQL compressed it (binlog_transaction_compression=ON). "
+        "Before version 3.7 Debezium does not tell the order of such rows for certain, so none of "
+        "them was applied; everything before it is published. Set "
+        "binlog_transaction_compression=OFF on the server, or upgrade the connector to Debezium "
+        "3.7 or later; either holds for transactions to come. For those in the topics already, let "
+        "the connector make a new snapshot (lakeingest.source.snapshot.again=replace) or load the "
+        "lake anew."
+    )
 
 
 def _first_broken(contents: Contents, topic: str) -> Portion | None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.columns import Encodings, declared
+from lakeingest.decode.columns import declared_columns
+from lakeingest.decode.encodings import Encodings
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.frame_schemas import Kind
 from lakeingest.plan.spec import PipelineSpec, TableSpec
@@ -22,8 +22,8 @@ from lakeingest.plan.table import decoded_rows
 from lakeingest.plan.window import window_changes
 from lakeingest.source.contract import OffsetRange
 from lakeingest.source.recorded import RecordedSource
+from lakeingest.topic_names import TopicNames
 from tests.recordings.configure import RecordedRun, key_of
-from tests.recordings.oracle import Oracle, Totals
 
 PLACEHOLDER = "__debezium_unavailable_value"
 PAYLOAD = "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload"
@@ -38,23 +38,6 @@ _QUICK = {
     "hoodie.archive.automatic": "false",
     "hoodie.datasource.compaction.async.enable": "false",
 }
-
-
-@dataclass(frozen=True)
-class SomeTables(Oracle):
-    """The oracle of a pipeline that reads a part of the tables."""
-
-    chosen: tuple[str, ...] = ()
-
-    @cached_property
-    def tables(self) -> tuple[str, ...]:
-        return self.chosen
-
-    @cached_property
-    def commits(self) -> tuple[Totals, ...] | None:
-        found = Oracle(self.folder).commits
-        assert found is not None
-        return tuple({t: m for t, m in totals.items() if t in self.chosen} for totals in found)
 
 
 @dataclass(frozen=True)
@@ -112,11 +95,11 @@ class Streamed:
 
     def rows(self, start: Mapping[int, int], end: Mapping[int, int]) -> DataFrame:
         """Return the rows of PostgresDebeziumSource; it knows no truncate."""
-        source = RecordedSource(self.spark, str(self.run.events), self.run.prefix)
+        source = RecordedSource(self.spark, str(self.run.events), TopicNames(self.run.prefix))
         encodings = Encodings()
         spec = PipelineSpec("postgresql", encodings)
         ddl = ", ".join(f"{n} {kind}" for n, kind in self.run.schemas[self.table].items())
-        columns = declared(self.spark.createDataFrame([], ddl).schema, encodings)
+        columns = declared_columns(self.spark.createDataFrame([], ddl).schema, encodings)
         table = TableSpec(self.run.collection(self.table), columns, key_of(self.table))
         ranges = [OffsetRange(self.topic, p, start[p], end[p]) for p in end]
         changes = window_changes(source.read(ranges), spec)

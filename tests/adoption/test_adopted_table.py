@@ -14,14 +14,23 @@ from lakeingest.commit_note import CommitNote, schema_token, token
 from lakeingest.engine.hudi_streamer import newest_checkpoint, rows_elsewhere, table_properties
 from lakeingest.engine.hudi_table import READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError
-from lakeingest.folders import LakeFolders
 from lakeingest.position import after
 from lakeingest.sink.contract import TableState
 from lakeingest.sink.hudi.adopt import HudiAdoption
 from lakeingest.sink.hudi.options import HudiSettings
 from lakeingest.sink.hudi.sink import HudiSink
 from tests.adoption.streamer import CHECKPOINT, PAYLOAD, PLACEHOLDER
-from tests.sink.lake import COLLECTION, NAMES, PIPELINE, Lake, Payload, at, delete, update
+from tests.sink.lake import (
+    COLLECTION,
+    NAMES,
+    PIPELINE,
+    Lake,
+    Payload,
+    at,
+    delete,
+    sink_settings,
+    update,
+)
 
 # Real Hudi commits, some seconds each.
 pytestmark = pytest.mark.slow
@@ -70,33 +79,35 @@ def adopted(spark: SparkSession, root: Path, **more: str) -> tuple[Lake, HudiAdo
     given = {name.replace("_", "."): value for name, value in more.items()}
 
     def new(**_: object) -> HudiSink:
-        return HudiSink(
-            spark,
-            LakeFolders(str(root)),
-            PIPELINE,
-            NAMES,
-            hard=True,
-            null_missing=True,
-            settings=HudiSettings(given=given),
-        )
+        settings = sink_settings(str(root), hard=True, null_missing=True)
+        return HudiSink(spark, settings, HudiSettings(user_options=given))
 
     lake = Lake(spark, new, {})
     assert isinstance(lake.sink, HudiSink)
-    adoption = HudiAdoption(
-        spark, lake.sink, PIPELINE, NAMES, placeholder=PLACEHOLDER, null_missing=True
-    )
+    adoption = HudiAdoption(spark, lake.sink, PLACEHOLDER)
     assert adoption.pending(COLLECTION)
     with pytest.raises(ConfigError, match="belongs to no lakeingest pipeline"):
         lake.sink.state(COLLECTION)
     adoption.check(COLLECTION)
     first = schema_token(token(1, 1))
-    note = CommitNote(PIPELINE, "", "run 1", first, 0, -1, at(100), adopted_at=ADOPTED_AT)
+    note = CommitNote(
+        pipeline=PIPELINE,
+        collection="",
+        run="run 1",
+        token=first,
+        batch=0,
+        end_offset=-1,
+        end_position=at(100),
+        adopted_at=ADOPTED_AT,
+    )
     adoption.adopt(COLLECTION, note, adoption.version(COLLECTION))
     lake.restart()
     return lake, adoption
 
 
-@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize(
+    "table_type", [pytest.param("COPY_ON_WRITE", marks=pytest.mark.soak), "MERGE_ON_READ"]
+)
 def test_rows_of_the_old_writer_and_of_ours_are_one_table(
     spark: SparkSession, tmp_path: Path, table_type: str
 ) -> None:
@@ -134,6 +145,7 @@ def test_rows_of_the_old_writer_and_of_ours_are_one_table(
     assert newest_checkpoint(spark, path) == f"t1.{COLLECTION},0:1"
 
 
+@pytest.mark.soak
 def test_rows_of_the_old_writer_get_the_default_of_a_new_column(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -174,6 +186,7 @@ def test_a_row_in_a_file_that_is_no_buckets_is_counted_as_one_elsewhere(
     assert rows_elsewhere(spark, path, "id", 2) > 0
 
 
+@pytest.mark.soak
 def test_a_table_of_consistent_hashing_is_adopted_with_that_index_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -198,15 +211,7 @@ def test_an_adopted_table_is_refused_with_soft_deletes_a_new_log_and_beside_hudi
     streamed(spark, path, "COPY_ON_WRITE", FIRST)
     lake, _ = adopted(spark, tmp_path)
     assert isinstance(lake.state, TableState)
-    soft = HudiSink(
-        spark,
-        LakeFolders(str(tmp_path)),
-        PIPELINE,
-        NAMES,
-        hard=False,
-        null_missing=True,
-        settings=HudiSettings(),
-    )
+    soft = HudiSink(spark, sink_settings(str(tmp_path), null_missing=True), HudiSettings())
     with pytest.raises(ConfigError, match=r"Set lakeingest\.deletes=hard"):
         soft.state(COLLECTION)
     # Where LSNs begin anew Hudi would drop the rows that have lower ones.

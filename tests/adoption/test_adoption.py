@@ -21,10 +21,12 @@ from lakeingest.engine.hudi_table import READ_OPTIONS, commits
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.reader import open_lake
 from lakeingest.source.recorded import RecordedSource
-from tests.adoption.streamer import PLACEHOLDER, SomeTables, Streamed
+from lakeingest.topic_names import TopicNames
+from tests.adoption.streamer import PLACEHOLDER, Streamed
 from tests.adoption.test_adopted_table import FIRST, streamed
 from tests.apply.test_schemas import OLD, Log
 from tests.apply.written import WrittenLog, change
+from tests.recordings.altered import PartOracle, short_run
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 from tests.recordings.prefix import PrefixChecker
 from tests.recordings.totals import TotalsOfLake, publications
@@ -35,27 +37,36 @@ pytestmark = pytest.mark.slow
 PARTS = {"customers": 0.6, "documents": 0.5}
 """How much of its topic a table's Hudi Streamer has read: to other places in the source's log."""
 
+SHORT_PARTS = {"customers": 0.85, "documents": 0.8}
+"""The same of the short run, of which the snapshot is a larger part."""
+
 LOST_BY_HUDI = frozenset({"documents.crc_body", "documents.crc_extra"})
 """Values that the old table does not have any more: see ``by_moved_keys``."""
 
 
-def run_of(tables: Mapping[str, float]) -> RecordedRun:
-    """Return the packaged run as a pipeline of some tables sees it."""
+def run_of(tables: Mapping[str, float], folder: Path, end: int | None = None) -> RecordedRun:
+    """Return the packaged run, up to a commit, as a pipeline of some tables sees it."""
+    if end is not None:
+        return short_run(folder / "log", end, *tables)
     run = packaged_run()
-    return replace(run, oracle=SomeTables(run.oracle.folder, tuple(tables)))
+    return replace(run, oracle=PartOracle(run.oracle.folder, tuple(tables)))
 
 
 def stream(
-    spark: SparkSession, run: RecordedRun, target: Path, table_type: str
+    spark: SparkSession,
+    run: RecordedRun,
+    target: Path,
+    table_type: str,
+    parts: Mapping[str, float] = PARTS,
 ) -> Mapping[str, Streamed]:
     """Let a Hudi Streamer write each table, in two commits that cut transactions."""
-    source = RecordedSource(spark, str(run.events), run.prefix)
+    source = RecordedSource(spark, str(run.events), TopicNames(run.prefix))
     streamed = {}
     for table in run.oracle.tables:
         old = Streamed(spark, run, table, target, table_type)
         marks = source.watermarks([old.topic])
         begin = {place.partition: found.earliest for place, found in marks.items()}
-        stop = {place.partition: int(found.high * PARTS[table]) for place, found in marks.items()}
+        stop = {place.partition: int(found.high * parts[table]) for place, found in marks.items()}
         half = {partition: offset // 2 for partition, offset in stop.items()}
         old.take(begin, half)
         old.take(half, stop)
@@ -121,10 +132,10 @@ def crash_at(place: str, crash: pytest.MonkeyPatch) -> None:
 
 # All steps by hand (`-m soak`); what differs between the types is in ``test_adopted_table.py``.
 @pytest.mark.parametrize(
-    ("table_type", "crashes", "events"),
+    ("table_type", "crashes", "events", "end"),
     [
-        pytest.param("COPY_ON_WRITE", ADOPTION_FAILPOINTS, "100", marks=pytest.mark.soak),
-        ("MERGE_ON_READ", ("0.first-adopted",), "2000"),
+        pytest.param("COPY_ON_WRITE", ADOPTION_FAILPOINTS, "100", None, marks=pytest.mark.soak),
+        ("MERGE_ON_READ", ("0.first-adopted",), "500", 250),
     ],
 )
 def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(
@@ -133,11 +144,13 @@ def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(
     table_type: str,
     crashes: Sequence[str],
     events: str,
+    end: int | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After crashes between the steps of the adoption."""
-    run, target = run_of(PARTS), tmp_path / "lake"
-    streamed = stream(spark, run, target, table_type)
+    run, target = run_of(PARTS, tmp_path, end), tmp_path / "lake"
+    parts = SHORT_PARTS if end else PARTS
+    streamed = stream(spark, run, target, table_type, parts)
     given = properties_of(run, target) | {"lakeingest.batch.max.events": "20"}
     config = load_config(write_properties(tmp_path / "p.properties", given))
     assert not raw(spark, streamed["customers"].path).isEmpty()
@@ -156,10 +169,12 @@ def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(
     assert checker.violations == []
     assert checker.place is not None
     assert checker.place.last == checker.newest
-    by_moved_keys(spark, run, target)
+    if run.oracle.knows_final:
+        by_moved_keys(spark, run, target)
     # No key is there twice, and what readers of Hudi see is what is published.
     table = raw(spark, streamed["customers"].path)
-    wanted = len(run.oracle.final("customers").rows)
+    assert run.oracle.commits is not None
+    wanted = run.oracle.commits[-1]["customers"]["count"]
     assert table.count() == table.select("id").distinct().count() == wanted
     assert table.where(F.col("_event_lsn").isNull()).isEmpty()
 
@@ -268,7 +283,7 @@ def by_moved_keys(spark: SparkSession, run: RecordedRun, target: Path) -> None:
 def test_a_table_is_not_touched_where_it_cannot_be_adopted_or_need_not_be(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    run, target = run_of({"documents": 1}), tmp_path / "lake"
+    run, target = run_of({"documents": 1}, tmp_path), tmp_path / "lake"
     old = stream(spark, run, target, "COPY_ON_WRITE")["documents"]
 
     def refused(kind: type[Exception], said: str, **change: str) -> None:

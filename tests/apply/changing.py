@@ -15,7 +15,7 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.summary import RunSummary
 from lakeingest.config import load_config
 from lakeingest.reader import Lake, open_lake
-from tests.decode.avro import envelope_schema, record
+from tests.decode.avro import METADATA, envelope_schema, record
 from tests.source.folder import write_topic
 
 TABLE = "public.items"
@@ -27,34 +27,6 @@ _AVRO = {
     "string": "string",
     "boolean": "boolean",
     "bytes": "bytes",
-}
-_METADATA = {
-    "type": "record",
-    "name": "TransactionMetadataValue",
-    "fields": [
-        {"name": "status", "type": "string"},
-        {"name": "id", "type": "string"},
-        {"name": "event_count", "type": ["null", "long"], "default": None},
-        {
-            "name": "data_collections",
-            "type": [
-                "null",
-                {
-                    "type": "array",
-                    "items": {
-                        "type": "record",
-                        "name": "collection",
-                        "fields": [
-                            {"name": "data_collection", "type": "string"},
-                            {"name": "event_count", "type": "long"},
-                        ],
-                    },
-                },
-            ],
-            "default": None,
-        },
-        {"name": "ts_ms", "type": "long"},
-    ],
 }
 _KEY = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "long"}]}
 
@@ -80,7 +52,7 @@ class Log:
     form: str = "json"
     _rows: list[dict[str, Any]] = field(default_factory=list)
     _ends: list[dict[str, Any]] = field(default_factory=list)
-    _schemas: list[Any] = field(default_factory=lambda: [_METADATA, _KEY])
+    _schemas: list[Any] = field(default_factory=lambda: [METADATA, _KEY])
     _lsn: int = 100
 
     def commit(
@@ -163,7 +135,7 @@ class Log:
             "data_collections": tables,
             "ts_ms": self._lsn,
         }
-        value = self._octets(_METADATA, told) if self.form == "avro" else json.dumps(told)
+        value = self._octets(METADATA, told) if self.form == "avro" else json.dumps(told)
         self._write(self._ends, json.dumps({"id": id_}), value)
 
     def _key(self, id_: int) -> Any:

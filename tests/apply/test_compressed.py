@@ -62,7 +62,10 @@ def test_statements_of_one_compressed_transaction_leave_what_the_last_one_wrote(
     assert table(spark, tmp_path / "lake", TABLE) == {1: 6, 2: 7, 3: 4, 8: 8}
 
 
-@pytest.mark.parametrize("number", range(len(COMPRESSED)))
+@pytest.mark.parametrize(
+    "number",
+    [0, *(pytest.param(n, marks=pytest.mark.soak) for n in range(1, len(COMPRESSED)))],
+)
 def test_a_debezium_that_does_not_tell_the_order_for_certain_stops_the_run(
     spark: SparkSession, tmp_path: Path, number: int
 ) -> None:
@@ -71,6 +74,7 @@ def test_a_debezium_that_does_not_tell_the_order_for_certain_stops_the_run(
         log.ingest(spark, tmp_path / "lake")
 
 
+@pytest.mark.soak
 def test_a_key_change_without_headers_and_many_rows_are_no_sign_of_compression(
     spark: SparkSession, tmp_path: Path
 ) -> None:

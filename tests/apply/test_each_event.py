@@ -17,10 +17,9 @@ from lakeingest.apply.summary import RunSummary
 from lakeingest.config import load_config
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.reader import open_lake
-from tests.adoption.streamer import SomeTables
 from tests.apply.changing import ID, TABLE, Log, column
 from tests.envelope.records import recorded
-from tests.recordings.altered import altered
+from tests.recordings.altered import PartOracle, altered
 from tests.recordings.check import check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 
@@ -72,7 +71,7 @@ def test_a_recorded_run_without_its_transactions_ends_as_its_source_does_after_a
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = packaged_run()
-    run = replace(run, oracle=SomeTables(run.oracle.folder, TABLES))
+    run = replace(run, oracle=PartOracle(run.oracle.folder, TABLES))
     run = altered(run, tmp_path / "log", **dict.fromkeys(TABLES, in_one_partition))
     (topic,) = (tmp_path / "log" / "topics").glob("*.transaction.jsonl.gz")
     topic.unlink()
@@ -106,7 +105,11 @@ def test_ordering_columns_decide_and_not_arrival(spark: SparkSession, tmp_path: 
     assert log.rows(spark, "v", "note") == {2: (12, "c"), 3: (9, "b")}
 
 
-@pytest.mark.parametrize("form", ["json", "json-schema", "avro"])
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "form",
+    ["json", *(pytest.param(form, marks=pytest.mark.soak) for form in ("json-schema", "avro"))],
+)
 def test_a_table_may_have_an_order_of_its_own(
     spark: SparkSession, tmp_path: Path, form: str
 ) -> None:
@@ -116,6 +119,7 @@ def test_a_table_may_have_an_order_of_its_own(
     assert log.rows(spark, "note") == {1: ("new",)}
 
 
+@pytest.mark.soak
 def test_timestamps_order_rows_as_points_in_time(spark: SparkSession, tmp_path: Path) -> None:
     log = Log(tmp_path)
     columns = (ID, column("at"))
@@ -158,6 +162,7 @@ def test_a_lake_is_not_gone_on_with_in_another_mode_or_by_other_columns(
         whole.run(spark, EACH)
 
 
+@pytest.mark.soak
 def test_a_changed_key_that_leaves_values_out_needs_one_partition(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -166,6 +171,7 @@ def test_a_changed_key_that_leaves_values_out_needs_one_partition(
         ingest(spark, run, tmp_path, 500)
 
 
+@pytest.mark.soak
 def test_a_changed_key_that_leaves_values_out_is_not_ordered_by_columns(
     spark: SparkSession, tmp_path: Path
 ) -> None:

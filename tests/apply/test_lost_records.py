@@ -25,7 +25,13 @@ def insert(id_: int, before: int, lsn: int) -> Sent:
     return Sent("public.a", id_, id_, place(before, lsn), "c")
 
 
-@pytest.mark.parametrize("begun", [True, False], ids=["END is lost", "BEGIN and END are lost"])
+@pytest.mark.parametrize(
+    "begun",
+    [
+        pytest.param(True, id="END is lost"),
+        pytest.param(False, id="BEGIN and END are lost", marks=pytest.mark.soak),
+    ],
+)
 def test_nothing_is_published_past_a_transaction_without_end(
     spark: SparkSession, tmp_path: Path, begun: bool
 ) -> None:
@@ -51,7 +57,7 @@ def test_nothing_is_published_past_a_transaction_without_end(
         assert table(spark, lake, "public.a") == {1: 1}
 
 
-@pytest.mark.parametrize("keyless", ["append", "full-row"])
+@pytest.mark.parametrize("keyless", [pytest.param("append", marks=pytest.mark.soak), "full-row"])
 def test_rows_without_a_key_that_unnamed_lives_of_the_connector_repeat_are_there_once(
     spark: SparkSession, tmp_path: Path, keyless: str
 ) -> None:

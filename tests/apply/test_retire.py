@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +74,19 @@ class Shop:
         return {name: table(self.spark, self.lake, name) for name in names}
 
 
+@pytest.fixture(scope="module")
+def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """Two transactions of two tables are published; to be copied."""
+    return begun_shop(spark, tmp_path_factory.mktemp("begun"), "delta")
+
+
 @pytest.fixture
-def shop(spark: SparkSession, tmp_path: Path) -> Shop:
+def shop(begun: Shop, tmp_path: Path) -> Shop:
     """Two transactions of two tables are published."""
-    return begun_shop(spark, tmp_path, "delta")
+    shutil.copytree(begun.lake, tmp_path / "lake")
+    log = deepcopy(begun.log)
+    log.folder = tmp_path / "log"
+    return replace(begun, log=log, lake=tmp_path / "lake")
 
 
 def begun_shop(spark: SparkSession, tmp_path: Path, format_: str) -> Shop:
@@ -88,7 +98,7 @@ def begun_shop(spark: SparkSession, tmp_path: Path, format_: str) -> Shop:
     return shop
 
 
-@pytest.mark.parametrize("format_", ["delta", "hudi"])
+@pytest.mark.parametrize("format_", ["delta", pytest.param("hudi", marks=pytest.mark.soak)])
 def test_a_table_that_the_source_dropped_is_retired_and_older_snapshots_show_it(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:
@@ -116,6 +126,7 @@ def test_a_table_that_the_source_dropped_is_retired_and_older_snapshots_show_it(
     assert shop.tables()[KEPT][4] == 40
 
 
+@pytest.mark.soak
 def test_a_table_of_which_nothing_is_left_can_be_retired(shop: Shop) -> None:
     shop.log.drop(GONE)
     shutil.rmtree(shop.lake / GONE)
@@ -147,6 +158,7 @@ def test_rows_that_arrive_afterwards_are_not_mixed_into_it_and_are_told_of(shop:
     assert shop.run().nothing_new
 
 
+@pytest.mark.soak
 def test_a_transaction_that_waits_for_its_rows_becomes_whole_without_them(shop: Shop) -> None:
     rows = [row(KEPT, 3, 1, 3, 30), row(GONE, 3, 2, 3, 31)]
     shop.log.begin("3:3100")
@@ -159,7 +171,7 @@ def test_a_transaction_that_waits_for_its_rows_becomes_whole_without_them(shop: 
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
-@pytest.mark.parametrize("format_", ["delta", "hudi"])
+@pytest.mark.parametrize("format_", ["delta", pytest.param("hudi", marks=pytest.mark.soak)])
 def test_it_is_taken_up_again_from_where_it_was_left(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:
@@ -180,6 +192,7 @@ def test_it_is_taken_up_again_from_where_it_was_left(
     }
 
 
+@pytest.mark.soak
 def test_rows_of_one_that_is_taken_up_again_are_not_passed_over_while_the_source_is_at_rest(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,6 +240,7 @@ def test_a_published_table_whose_topic_is_not_read_any_more_stops_the_run(shop: 
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
+@pytest.mark.soak
 def test_one_that_had_no_rows_since_is_shown_again_at_once(shop: Shop) -> None:
     shop.retire()
     shop.commit(a=30)
@@ -238,6 +252,7 @@ def test_one_that_had_no_rows_since_is_shown_again_at_once(shop: Shop) -> None:
     assert shop.tables()[GONE] == {1: 11, 2: 21, 4: 41}
 
 
+@pytest.mark.soak
 def test_one_whose_topic_was_made_anew_is_not_taken_up_again(shop: Shop) -> None:
     shop.log.drop(GONE)
     shop.retire()
@@ -248,7 +263,10 @@ def test_one_whose_topic_was_made_anew_is_not_taken_up_again(shop: Shop) -> None
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
-@pytest.mark.parametrize("place", ["4.before-publication", "4.after-publication"])
+@pytest.mark.parametrize(
+    "place",
+    [pytest.param("4.before-publication", marks=pytest.mark.soak), "4.after-publication"],
+)
 def test_a_command_that_is_killed_is_done_or_not_and_runs_go_on(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -272,6 +290,7 @@ def test_a_command_that_is_killed_is_done_or_not_and_runs_go_on(
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
+@pytest.mark.soak
 def test_a_killed_run_must_finish_first(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(name: str) -> None:
         if name == "3.after-last-commit":
@@ -295,7 +314,10 @@ def test_a_killed_run_must_finish_first(shop: Shop, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("place", "why"),
-    [("read_lake", "retired, or taken up again, since this run began"), ("take_over", "took over")],
+    [
+        ("read_lake", "retired, or taken up again, since this run began"),
+        pytest.param("take_over", "took over", marks=pytest.mark.soak),
+    ],
 )
 def test_a_run_that_was_under_way_when_a_table_was_retired_stops_and_reads_it_no_more(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, place: str, why: str
@@ -316,7 +338,8 @@ def test_a_run_that_was_under_way_when_a_table_was_retired_stops_and_reads_it_no
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
-@pytest.mark.parametrize("undo", [False, True])
+@pytest.mark.soak
+@pytest.mark.parametrize("undo", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_a_run_that_read_the_lake_while_the_command_published_stops_before_it_writes(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, undo: bool
 ) -> None:
@@ -348,6 +371,7 @@ def test_a_run_that_read_the_lake_while_the_command_published_stops_before_it_wr
     assert shop.tables().get(GONE) == ({1: 11, 2: 21, 3: 31} if undo else None)
 
 
+@pytest.mark.soak
 def test_rows_of_a_retired_table_on_another_topic_stop_the_run(shop: Shop) -> None:
     shop.retire()
     shop.commit(a=30, b=31)

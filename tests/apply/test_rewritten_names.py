@@ -36,7 +36,9 @@ def log_of(folder: Path, *tables: str, lacks: str | None = None) -> WrittenLog:
     return log
 
 
-@pytest.mark.parametrize("settings", [{}, {"source_topics": TOPICS}])
+@pytest.mark.parametrize(
+    "settings", [{}, pytest.param({"source_topics": TOPICS}, marks=pytest.mark.soak)]
+)
 def test_tables_with_rewritten_names_are_published_whole(
     spark: SparkSession, tmp_path: Path, settings: dict[str, str]
 ) -> None:
@@ -66,7 +68,7 @@ def test_a_crash_before_their_first_publication_is_recovered(
     assert {name: table(spark, lake, name) for name in TABLES} == dict.fromkeys(TABLES, rows)
 
 
-@pytest.mark.parametrize("mode", ["metadata", "none"])
+@pytest.mark.parametrize("mode", ["metadata", pytest.param("none", marks=pytest.mark.soak)])
 def test_two_tables_on_one_topic_are_told_apart(
     spark: SparkSession, tmp_path: Path, mode: str
 ) -> None:
@@ -78,6 +80,7 @@ def test_two_tables_on_one_topic_are_told_apart(
     assert {name: table(spark, lake, name) for name in both} == dict.fromkeys(both, {1: 10, 2: 20})
 
 
+@pytest.mark.soak
 def test_a_killed_runs_table_that_is_ahead_of_the_plan_is_waited_for(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +101,7 @@ def test_a_killed_runs_table_that_is_ahead_of_the_plan_is_waited_for(
     assert only.table("public.orders").count() == only.table("public.Order Items").count() == 2
 
 
+@pytest.mark.soak
 def test_settings_under_the_name_of_the_topic_are_refused(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -108,6 +112,7 @@ def test_settings_under_the_name_of_the_topic_are_refused(
     assert not (tmp_path / "lake").exists()
 
 
+@pytest.mark.soak
 def test_settings_of_a_table_whose_topic_is_not_there_name_table_and_topic(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -118,6 +123,7 @@ def test_settings_of_a_table_whose_topic_is_not_there_name_table_and_topic(
     assert "'w.public.Order_Itens'" in warning
 
 
+@pytest.mark.soak
 def test_rows_on_a_topic_that_is_not_their_tables_are_refused_where_topics_are_listed(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -20,7 +20,6 @@ NOTE = column("note")
 WEB = column("channel", default="web")
 OLD, NEW = (ID, NOTE), (ID, NOTE, WEB)
 
-FORMS = pytest.mark.parametrize("form", ["json-schema", "avro"])
 # What differs between the formats is in tests/sink.
 FORMATS = pytest.mark.parametrize(
     "format_", ["delta", pytest.param("hudi", marks=pytest.mark.soak)]
@@ -48,7 +47,7 @@ def said(summary: RunSummary) -> list[str]:
     return [text for text in summary.warnings if "may be NULL and have a default" not in text]
 
 
-@FORMS
+@pytest.mark.parametrize("form", [pytest.param("json-schema", marks=pytest.mark.soak), "avro"])
 def test_old_rows_get_the_default_of_a_new_column_in_the_commit_that_brings_it(
     spark: SparkSession, tmp_path: Path, form: str
 ) -> None:
@@ -74,7 +73,8 @@ def test_a_batch_that_brings_a_column_and_rows_from_before_gives_these_its_defau
     assert log.rows(spark, "note", "channel") == FILLED
 
 
-@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.soak
+@pytest.mark.parametrize("apart", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_old_rows_of_a_column_that_may_be_renamed_are_null_which_is_said(
     spark: SparkSession, tmp_path: Path, apart: bool
 ) -> None:
@@ -87,6 +87,7 @@ def test_old_rows_of_a_column_that_may_be_renamed_are_null_which_is_said(
     assert log.rows(spark, "quantity") == {1: (None,), 2: (8,)}
 
 
+@pytest.mark.soak
 def test_without_schemas_a_default_cannot_be_known_which_is_said_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -98,6 +99,7 @@ def test_without_schemas_a_default_cannot_be_known_which_is_said_once(
     assert log.rows(spark, "channel") == {1: ("web",), 2: ("shop",), 3: (None,), 4: (None,)}
 
 
+@pytest.mark.soak
 def test_the_default_of_an_expression_is_not_taken_for_a_value(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -128,7 +130,9 @@ def dropped(folder: Path, form: str) -> Log:
 KEPT = {1: ("newer", 1), 2: (None, 2), 3: ("a", 3), 4: ("b", 4), 5: (None, 5)}
 
 
-@pytest.mark.parametrize(("form", "apart"), [("json", True), ("json-schema", False)])
+@pytest.mark.parametrize(
+    ("form", "apart"), [("json", True), pytest.param("json-schema", False, marks=pytest.mark.soak)]
+)
 def test_a_dropped_column_keeps_its_values_and_is_null_in_later_rows(
     spark: SparkSession, tmp_path: Path, form: str, apart: bool
 ) -> None:
@@ -176,6 +180,7 @@ def test_another_type_stops_the_run_and_publishes_nothing(
     assert log.rows(spark, "n") == {1: (1,), 2: (2,)}
 
 
+@pytest.mark.soak
 def test_a_column_that_is_ignored_is_left_out_and_taken_in_later_without_a_guess(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -212,6 +217,7 @@ def test_wider_and_narrower_types_order_nullability_and_defaults_evolve_and_are_
     assert len(list(commits(spark, str(tmp_path / "lake" / TABLE)))) == 3
 
 
+@pytest.mark.soak
 def test_each_kind_of_change_can_be_made_to_stop(spark: SparkSession, tmp_path: Path) -> None:
     n = column("n", "int32")
     stopping: dict[str, tuple[dict[str, object], ...]] = {
@@ -244,7 +250,7 @@ def price(precision: int, scale: int, default: int) -> dict[str, object]:
     return column("price", "bytes", name=name, parameters=parameters, default=cents(default))
 
 
-@FORMS
+@pytest.mark.parametrize("form", ["json-schema", pytest.param("avro", marks=pytest.mark.soak)])
 def test_a_batch_with_two_scales_and_units_reads_each_record_and_default_by_its_own(
     spark: SparkSession, tmp_path: Path, form: str
 ) -> None:

@@ -36,8 +36,19 @@ def lake(tmp_path: Path) -> Path:
     return tmp_path / "lake"
 
 
-@pytest.mark.parametrize("runs", [(None, None), ("one", "two"), ("one", None), (None, "two")])
-@pytest.mark.parametrize("mode", ["metadata", "none"])
+@pytest.mark.parametrize(
+    ("mode", "runs"),
+    [
+        pytest.param("metadata", (None, None), marks=pytest.mark.soak),
+        ("metadata", ("one", "two")),
+        pytest.param("none", ("one", "two"), marks=pytest.mark.soak),
+        *(
+            pytest.param(mode, runs, marks=pytest.mark.soak)
+            for mode in ("metadata", "none")
+            for runs in (("one", None), (None, "two"))
+        ),
+    ],
+)
 def test_a_snapshot_after_streamed_changes_is_refused_in_the_first_reading_too(
     spark: SparkSession, tmp_path: Path, lake: Path, mode: str, runs: tuple[str | None, ...]
 ) -> None:
@@ -71,7 +82,7 @@ def test_two_whole_snapshots_larger_than_a_window_are_read_on(
     assert table(spark, lake, "public.b") == many
 
 
-@pytest.mark.parametrize("mode", ["metadata", "none"])
+@pytest.mark.parametrize("mode", ["metadata", pytest.param("none", marks=pytest.mark.soak)])
 def test_rows_of_a_replaced_snapshot_that_a_killed_run_wrote_are_not_published(
     spark: SparkSession,
     tmp_path: Path,

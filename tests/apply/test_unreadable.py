@@ -85,8 +85,15 @@ def test_a_streamed_row_that_is_no_utf8_holds_what_lies_behind_it(
     assert log.ingest(spark, lake).batches == 0
 
 
-@pytest.mark.parametrize("key", [b'{"id":', b'{"id":2,"t":"\xff"}', b'{"id":2} x'])
-@pytest.mark.parametrize("mode", ["none", "metadata"])
+@pytest.mark.parametrize(
+    ("mode", "key"),
+    [
+        pytest.param("none", b'{"id":', marks=pytest.mark.soak),
+        ("metadata", b'{"id":2,"t":"\xff"}'),
+        pytest.param("none", b'{"id":2} x', marks=pytest.mark.soak),
+        pytest.param("metadata", b'{"id":2} x', marks=pytest.mark.soak),
+    ],
+)
 def test_a_record_whose_key_cannot_be_read_is_named_and_may_be_sent_again(
     spark: SparkSession, tmp_path: Path, mode: str, key: bytes
 ) -> None:
@@ -110,7 +117,9 @@ def test_a_record_whose_key_cannot_be_read_is_named_and_may_be_sent_again(
         assert table(spark, lake, A) == {1: 4, 2: 3}
 
 
-@pytest.mark.parametrize("skipped", [{}, {"source_skip_records": "w.public.a:0:1"}])
+@pytest.mark.parametrize(
+    "skipped", [{}, pytest.param({"source_skip_records": "w.public.a:0:1"}, marks=pytest.mark.soak)]
+)
 def test_a_counted_row_that_cannot_be_read_is_named_where_another_change_of_its_key_stands_for_it(
     spark: SparkSession, tmp_path: Path, skipped: dict[str, str]
 ) -> None:
@@ -146,21 +155,24 @@ def test_without_transactions_an_unknown_operation_stops_the_run_behind_what_cam
 
 @pytest.mark.parametrize(
     ("name", "value", "kind"),
-    [("public.b", "{", DataError), ("of.nobody", {"told": 1}, ConfigError)],
+    [
+        ("public.b", "{", DataError),
+        pytest.param("of.nobody", {"told": 1}, ConfigError, marks=pytest.mark.soak),
+    ],
 )
 def test_without_transactions_a_partition_that_begins_with_such_a_record_holds_no_other_one(
     spark: SparkSession, tmp_path: Path, name: str, value: Any, kind: type[Exception]
 ) -> None:
     log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
-    for number in range(1, 9):
+    for number in range(1, 4):
         log.put(Sent(A, number, number, place(number), "c"))
         log.raw(name, {"id": number}, value)
     with pytest.raises(kind, match=rf"offset 0 of 'w\.{name}' partition 0"):
-        log.ingest(spark, lake, **EACH, batch_max_events="4")
-    assert table(spark, lake, A) == {number: number for number in range(1, 9)}
+        log.ingest(spark, lake, **EACH, batch_max_events="2")
+    assert table(spark, lake, A) == {1: 1, 2: 2, 3: 3}
 
 
-@pytest.mark.parametrize("mode", ["none", "metadata"])
+@pytest.mark.parametrize("mode", [pytest.param("none", marks=pytest.mark.soak), "metadata"])
 def test_rows_without_their_envelopes_are_named_and_make_no_empty_table(
     spark: SparkSession, tmp_path: Path, mode: str
 ) -> None:
@@ -178,6 +190,7 @@ def test_rows_without_their_envelopes_are_named_and_make_no_empty_table(
     assert not (lake / A).exists()
 
 
+@pytest.mark.soak
 def test_messages_of_debezium_that_are_no_change_are_passed_over(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -188,7 +201,8 @@ def test_messages_of_debezium_that_are_no_change_are_passed_over(
     assert table(spark, lake, A) == {1: 1}
 
 
-@pytest.mark.parametrize("keyless", [True, False])
+@pytest.mark.soak
+@pytest.mark.parametrize("keyless", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_a_record_that_is_not_recognised_when_it_is_sent_again_is_passed_where_it_is_listed(
     spark: SparkSession, tmp_path: Path, *, keyless: bool
 ) -> None:

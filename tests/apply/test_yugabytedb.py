@@ -22,8 +22,7 @@ import lakeingest
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.errors import DataError
-from tests.apply.test_schemas import METADATA
-from tests.decode.avro import envelope_schema, record
+from tests.decode.avro import METADATA, envelope_schema, record
 from tests.envelope.records import grpc_event
 from tests.source.folder import Line, line, write_manifest, write_topic
 
@@ -200,7 +199,10 @@ class Log:
 TEXT = "random text value"
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize(
+    "format_",
+    ["json", *(pytest.param(name, marks=pytest.mark.soak) for name in FORMATS if name != "json")],
+)
 def test_updates_of_what_they_change_leave_the_rest_as_it_was(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:
@@ -240,6 +242,7 @@ def test_changes_of_a_row_at_one_hybrid_time_come_in_their_order(
     assert log.ingest(spark, lake) == {1: (5, None)}
 
 
+@pytest.mark.soak
 def test_an_update_of_a_row_that_nobody_has_seen_stops_the_run(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -139,7 +140,8 @@ def main(folder: Path, ages: tuple[int, ...] = AGES) -> None:
         log.ingest(spark, lake)
         if age:
             grow_old(spark, lake, age)
-            java_log(spark, "")[0].org.apache.spark.sql.delta.DeltaLog.clearCache()
+            jvm: Any = spark._jvm
+            jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
         found = measured(spark, log, lake, 200)
         print(json.dumps({"earlier_runs": age, **found}), flush=True)
 

@@ -10,10 +10,10 @@ from typing import Any
 import fastavro
 from pyspark.sql import Row, SparkSession
 
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_schema import AvroSchema
-from lakeingest.decode.columns import Encodings
-from lakeingest.decode.row import with_row
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.schema import AvroSchema
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.row import RowSpec, with_row
 from lakeingest.decode.wire import Samples
 
 SOURCE = {
@@ -35,6 +35,31 @@ BLOCK = {
     "namespace": "event",
     "fields": [{"name": "id", "type": "string"}, {"name": "total_order", "type": "long"}],
 }
+
+_COUNTS = {
+    "type": "array",
+    "items": {
+        "type": "record",
+        "name": "collection",
+        "namespace": "event",
+        "fields": [
+            {"name": "data_collection", "type": "string"},
+            {"name": "event_count", "type": "long"},
+        ],
+    },
+}
+METADATA = {
+    "type": "record",
+    "name": "TransactionMetadataValue",
+    "fields": [
+        {"name": "status", "type": "string"},
+        {"name": "id", "type": "string"},
+        {"name": "event_count", "type": ["null", "long"], "default": None},
+        {"name": "data_collections", "type": ["null", _COUNTS], "default": None},
+        {"name": "ts_ms", "type": "long"},
+    ],
+}
+"""What is written to the transaction topic."""
 
 
 def tag(schema_id: int) -> bytes:
@@ -90,7 +115,7 @@ def rows_of(
     """Decode records of one table to their rows, in their order."""
     known = {tag(number): AvroSchema.parse(json.dumps(s)) for number, s in schemas.items()}
     tags = frozenset(octets[:5] for octets in records)
-    shown = AvroFormat(known).shown(Samples(value_tags=tags))
+    shown = AvroFormat(known).table_shape(Samples(value_tags=tags))
     frame = spark.createDataFrame(list(enumerate(records)), "at int, value binary").coalesce(1)
-    decoded = with_row(frame, shown.columns, Encodings(), shown.reader, masked=True)
+    decoded = with_row(frame, RowSpec(shown.columns, Encodings(), shown.reader), masked=True)
     return [row["row"] for row in decoded.orderBy("at").collect()]

@@ -14,12 +14,13 @@ from lakeingest.errors import FencedError, LakeingestError
 from lakeingest.frame_schemas import LEDGER_FOLDER
 from lakeingest.reader import open_lake
 from tests.faults.killed import (
-    RUN_COMMAND,
     Ordeal,
+    Outcome,
     Writer,
     failpoint_kills,
     random_kills,
 )
+from tests.recordings.altered import short_run
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 from tests.recordings.rust import RustLake
@@ -30,6 +31,11 @@ pytestmark = pytest.mark.slow
 
 SMALL_BATCHES = {"lakeingest.batch.max.events": "1000"}
 LARGER_BATCHES = {"lakeingest.batch.max.events": "3000"}
+FEW_EVENTS = {"lakeingest.batch.max.events": "200"}
+"""Some batches of the first transactions, which are small."""
+
+TABLES = ("customers", "order_lines", "orders", "txlog")
+KILLED_AT = "3.after-first-commit"
 
 HUDI = {"lakeingest.target.format": "hudi"}
 COPY_ON_WRITE = {**HUDI, "lakeingest.hudi.table.type": "COPY_ON_WRITE"}
@@ -43,16 +49,39 @@ def run() -> RecordedRun:
     return packaged_run()
 
 
+@pytest.fixture(scope="module")
+def killed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
+    """A lake whose writer was killed where tables are ahead of the ledger, then finished.
+
+    Before, a reader looked at it while it was being made: the folder of the first commit was there,
+    its file was not yet. Delta remembers in this session that there was no table.
+    """
+    folder = tmp_path_factory.mktemp("killed")
+    lake = folder / "lake-1"
+    (lake / LEDGER_FOLDER / "_delta_log").mkdir(parents=True)
+    with pytest.raises(LakeingestError):
+        open_lake(spark, str(lake))
+    kills = failpoint_kills([KILLED_AT])
+    ordeal = Ordeal(spark, short_run(folder / "log", 150, *TABLES), folder, FEW_EVENTS)
+    return lake, ordeal.suffer(kills)
+
+
 def test_a_run_killed_between_its_commits_ends_with_the_same_tables(
-    spark: SparkSession, run: RecordedRun, tmp_path: Path
+    killed: tuple[Path, Outcome],
 ) -> None:
-    # Where tables are ahead of the ledger; the soak kills everywhere else, too.
-    kills = failpoint_kills(["3.after-first-commit", "4.before-publication"])
-    outcome = Ordeal(spark, run, tmp_path, LARGER_BATCHES).suffer(kills)
+    """The soak kills everywhere else, too."""
+    _, outcome = killed
     assert outcome.violations == []
-    assert set(outcome.kills) == {"3.after-first-commit", "4.before-publication"}
+    assert outcome.kills == {KILLED_AT: 1}
     assert outcome.reader_checks > 0
-    assert len(outcome.tables) == 9
+    assert outcome.publications > 1
+
+
+def test_a_reader_that_looked_while_the_lake_was_being_made_finds_it_later(
+    spark: SparkSession, killed: tuple[Path, Outcome]
+) -> None:
+    lake, outcome = killed
+    assert len(publications(open_lake(spark, str(lake)))) == outcome.publications
 
 
 @pytest.mark.soak
@@ -67,24 +96,6 @@ def test_a_run_killed_at_every_failpoint_and_at_random_moments_ends_with_the_sam
     assert set(FAILPOINTS) <= set(outcome.kills)
     assert outcome.reader_checks > len(FAILPOINTS)
     assert len(outcome.tables) == 9
-
-
-def test_a_reader_that_looked_while_the_lake_was_being_made_finds_it_later(
-    spark: SparkSession, run: RecordedRun, tmp_path: Path
-) -> None:
-    # What a reader of another process may meet: the first commit's folder is there, its file is
-    # not yet. Delta remembers in this session that there was no table.
-    target = tmp_path / "lake"
-    (target / LEDGER_FOLDER / "_delta_log").mkdir(parents=True)
-    with pytest.raises(LakeingestError):
-        open_lake(spark, str(target))
-    configuration = write_properties(
-        tmp_path / "pipeline.properties", run.configuration(target, batch_max_events="500")
-    )
-    one_batch = (*RUN_COMMAND, "--max-batches", "1")
-    writer = Writer(configuration, tmp_path / "log", command=one_batch)
-    assert writer.wait() == 0, writer.said()
-    assert len(publications(open_lake(spark, str(target)))) == 1
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from lakeingest.position import after
 from tests.law.history import Change, change
@@ -39,8 +39,3 @@ class Steps:
 def position(number: int, pair: int = 0) -> str:
     """Return the position of a statement, or of a further key that it changes."""
     return after(0, 1, number, pair)
-
-
-def all_of(*batches: Iterable[Change]) -> list[Change]:
-    """Join changes to one batch."""
-    return [item for batch in batches for item in batch]

@@ -14,16 +14,24 @@ from tests.law.history import Case, any_order, in_order
 from tests.law.judge import check
 from tests.law.oracle import Insert, Move
 
+pytestmark = [pytest.mark.slow, pytest.mark.generated]
+
 HISTORIES = 200
 ROUNDS = 3
 TRUNCATED = 2
 """Rounds where a truncate is in the middle of them."""
 
-DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+_SOAK = pytest.mark.soak
+SOFT = pytest.mark.parametrize(
+    "hard", [pytest.param(False, id="soft"), pytest.param(True, id="hard", marks=_SOAK)]
+)
+HARD = pytest.mark.parametrize(
+    "hard", [pytest.param(False, id="soft", marks=_SOAK), pytest.param(True, id="hard")]
+)
+"""CI takes each way of a change with one kind of delete, in turns."""
 
 
-@pytest.mark.slow
-@DELETES
+@SOFT
 def test_every_batch_leaves_the_rows_of_the_source_whatever_is_repeated(
     tables: Tables, hard: bool
 ) -> None:
@@ -31,15 +39,13 @@ def test_every_batch_leaves_the_rows_of_the_source_whatever_is_repeated(
     check(tables(hard=hard, whole=True), cases)
 
 
-@pytest.mark.slow
-@DELETES
+@HARD
 def test_events_in_any_order_leave_the_rows_of_the_source(tables: Tables, hard: bool) -> None:
     cases = [any_order(seed, ROUNDS) for seed in range(HISTORIES)]
     check(tables(hard=hard, null_missing=True), cases)
 
 
-@pytest.mark.slow
-@DELETES
+@SOFT
 def test_the_law_holds_where_only_touched_files_are_written_again(
     tables: Tables, hard: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,28 +54,24 @@ def test_the_law_holds_where_only_touched_files_are_written_again(
     check(tables(hard=hard, null_missing=True), cases)
 
 
-@pytest.mark.slow
-@DELETES
+@HARD
 def test_the_law_holds_through_the_public_api(tables: Tables, hard: bool) -> None:
     cases = [any_order(seed, ROUNDS) for seed in range(HISTORIES)]
     check(tables(hard=hard, null_missing=True, direct=False), cases)
 
 
-@pytest.mark.slow
-@DELETES
+@SOFT
 def test_a_truncate_is_a_floor_in_the_order_of_the_source(tables: Tables, hard: bool) -> None:
     cases = [in_order(seed, TRUNCATED, truncate=True) for seed in range(HISTORIES)]
     check(tables(hard=hard), cases)
 
 
-@pytest.mark.slow
-@DELETES
+@HARD
 def test_a_truncate_is_a_floor_in_any_order(tables: Tables, hard: bool) -> None:
     cases = [any_order(seed, TRUNCATED, truncate=True) for seed in range(HISTORIES)]
     check(tables(hard=hard, null_missing=True), cases)
 
 
-@pytest.mark.slow
 def test_a_key_change_that_comes_again_with_the_next_one_of_its_row_loses_no_value(
     tables: Tables,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import functions as F
 
-from lakeingest.apply.spark_errors import explained
+from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.errors import DataError
 from lakeingest.sink.delta.sink import DeltaSink
 from tests.law.conftest import Tables
@@ -18,7 +18,11 @@ from tests.law.steps import Steps, position
 # Real Delta commits, some seconds each.
 pytestmark = pytest.mark.slow
 
-DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+DELETES = pytest.mark.parametrize(
+    "hard",
+    [pytest.param(False, id="soft", marks=pytest.mark.soak), pytest.param(True, id="hard")],
+)
+"""Hard deletes leave tombstones beside the table; ``test_law.py`` has both kinds."""
 FULL: Row = {"n": 1, "body": "first", "blob": b"first", "tags": ["first"]}
 
 
@@ -78,6 +82,7 @@ def test_a_late_event_in_the_middle_supplies_what_a_newer_update_left_out(
     assert rows(table) == steps.source.rows == {1: {**later, "n": 3}}
 
 
+@pytest.mark.soak
 def test_values_that_an_update_leaves_out_are_filled_within_its_batch(tables: Tables) -> None:
     steps = Steps(Insert(1, FULL), Update(1, {"body": "second"}), Update(1, {"n": 3}))
     table = tables()()
@@ -85,6 +90,7 @@ def test_values_that_an_update_leaves_out_are_filled_within_its_batch(tables: Ta
     assert rows(table) == steps.source.rows == {1: {**FULL, "n": 3, "body": "second"}}
 
 
+@pytest.mark.soak
 def test_values_from_before_a_delete_do_not_fill_a_key_that_is_used_again(tables: Tables) -> None:
     steps = Steps(Insert(1, FULL), Delete(1), Insert(1, {"body": "new"}), Update(1, {"n": 2}))
     table = tables(null_missing=True)()
@@ -101,7 +107,7 @@ def test_an_update_with_nothing_before_it_is_refused_and_nothing_is_committed(
     steps = Steps(Insert(1, FULL), Insert(2, FULL), Update(1, {"n": 2}))
     table = tables()()
     before = table.one(steps.sent(2))
-    with pytest.raises(DataError, match="no earlier value"), explained(COLLECTION):
+    with pytest.raises(DataError, match="no earlier value"), spark_errors_of(COLLECTION):
         table.one(steps.sent(3))
     assert isinstance(table.sink, DeltaSink)
     assert table.sink.state(COLLECTION) == before
@@ -120,6 +126,7 @@ def test_a_missing_value_is_null_and_marked_until_a_late_older_event_brings_it(
     assert marks(table) == dict.fromkeys(("body", "blob", "tags"), position(1))
 
 
+@pytest.mark.soak
 def test_a_missing_value_is_filled_when_the_older_event_comes_with_a_repeated_newer_one(
     tables: Tables,
 ) -> None:
@@ -130,6 +137,7 @@ def test_a_missing_value_is_filled_when_the_older_event_comes_with_a_repeated_ne
     assert rows(table) == steps.source.rows
 
 
+@pytest.mark.soak
 @DELETES
 def test_a_swap_of_keys_carries_the_values_that_its_events_leave_out(
     tables: Tables, hard: bool
@@ -146,7 +154,13 @@ def test_a_swap_of_keys_carries_the_values_that_its_events_leave_out(
 
 
 @DELETES
-@pytest.mark.parametrize("apart", [False, True], ids=["one batch", "two batches"])
+@pytest.mark.parametrize(
+    "apart",
+    [
+        pytest.param(False, id="one batch", marks=pytest.mark.soak),
+        pytest.param(True, id="two batches"),
+    ],
+)
 def test_rows_that_pass_one_another_within_a_statement_all_stay(
     tables: Tables, hard: bool, apart: bool
 ) -> None:
@@ -203,6 +217,7 @@ def test_a_repeated_key_change_does_not_take_the_values_of_the_old_keys_next_row
     assert rows(table) == steps.source.rows
 
 
+@pytest.mark.soak
 def test_a_key_change_of_unknown_values_is_not_filled_from_the_dead_row_of_the_new_key(
     tables: Tables,
 ) -> None:

@@ -22,7 +22,7 @@ from tests.workloads.crew import Pace
 from tests.workloads.shop import Schedule
 from tests.workloads.source import Family
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka]
+pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.generated]
 
 NUMBER = 250
 SHOP = Schedule(giant_every=60, giant_rows=1_500, alter_at=130, signal_every=110, truncate_from=100)
@@ -39,7 +39,7 @@ def ingested(
 ) -> tuple[History, Path]:
     """Run the pipeline until ``stop`` likes what its publications show."""
     lake = stage.folder / f"lake-{run.form}"
-    properties = run.configuration(stage.chain, lake, batch_max_events="2000")
+    properties = run.configuration(stage.chain, lake, batch_max_events="4000")
     configuration = write_properties(stage.folder / f"{run.form}.properties", properties)
     deadline = time.monotonic() + ARRIVAL_SECONDS
     while True:
@@ -58,10 +58,10 @@ def all_of_it(history: History) -> bool:
 @pytest.mark.parametrize(
     ("workload", "family", "formats"),
     [
-        ("bank", "postgresql", (Format.JSON, Format.AVRO)),
         ("shop", "postgresql", (Format.AVRO,)),
         ("shop", "mariadb", (Format.JSON,)),
-        ("sysbench", "mariadb", (Format.AVRO,)),
+        pytest.param("bank", "postgresql", (Format.JSON, Format.AVRO), marks=pytest.mark.soak),
+        pytest.param("sysbench", "mariadb", (Format.AVRO,), marks=pytest.mark.soak),
     ],
 )
 def test_the_lake_becomes_the_database_by_way_of_its_commits(

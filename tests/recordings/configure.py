@@ -119,12 +119,14 @@ class RecordedRun:
         form: ``json``, ``json-schema`` or ``avro``.
         events: Folder with ``manifest.json`` and ``topics``.
         oracle: The source's truth.
+        tables: The tables that a pipeline reads; empty: all.
     """
 
     name: str
     form: str
     events: Path
     oracle: Oracle
+    tables: tuple[str, ...] = ()
 
     @cached_property
     def manifest(self) -> Mapping[str, object]:
@@ -188,6 +190,9 @@ class RecordedRun:
         }
         if self.form == "avro":
             properties["lakeingest.source.format"] = "avro"
+        if self.tables:
+            topics = (f"{self.prefix}.{self.collection(table)}" for table in self.tables)
+            properties["lakeingest.source.topics"] = ",".join(topics)
         # With schemas in the records the declared ones would hide a wrong decision of the decoder.
         if self.form == "json":
             properties |= declared(self.schemas, self.collection)

@@ -56,6 +56,11 @@ class Oracle:
 
     folder: Path
 
+    @property
+    def knows_final(self) -> bool:
+        """Whether ``final`` is how the tables end."""
+        return True
+
     @cached_property
     def tables(self) -> tuple[str, ...]:
         """Bare names of the tables of the source, sorted."""

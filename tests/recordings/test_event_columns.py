@@ -62,9 +62,9 @@ def told(frame: DataFrame) -> dict[str, dict[str, object]]:
 @pytest.mark.parametrize(
     ("format_", "batch", "soft", "more"),
     [
-        ("delta", "1000", True, {"delta_commit": "public"}),
+        ("delta", "3000", True, {"delta_commit": "public"}),
         # Nearly every update moves its row.
-        ("hudi", "1000", False, {"table_public_documents_partition": "n"}),
+        ("hudi", "3000", False, {"table_public_documents_partition": "n"}),
     ],
     ids=["delta", "hudi"],
 )
@@ -99,7 +99,7 @@ def test_every_row_tells_of_the_last_event_that_decided_it(
     assert shown.columns == columns[:-3]
 
 
-@pytest.mark.parametrize("format_", ["delta", "hudi"])
+@pytest.mark.parametrize("format_", ["delta", pytest.param("hudi", marks=pytest.mark.soak)])
 def test_they_can_be_added_to_a_table_and_then_stay(
     spark: SparkSession, demo: RecordedRun, tmp_path: Path, format_: str
 ) -> None:

@@ -118,6 +118,7 @@ def test_a_table_by_the_streamers_command_is_the_sources_and_a_second_run_change
     assert lake.history().count() == published
 
 
+@pytest.mark.soak
 def test_tables_by_the_multi_table_streamers_files_share_one_ledger(
     spark: SparkSession, stage: Stage
 ) -> None:

@@ -32,7 +32,7 @@ def test_a_partition_with_the_last_row_that_arrives_first_publishes_no_half_tabl
     ("name", "twice", "once"),
     [
         ("snapshot-twice-pg", "public.orders", "public.lines"),
-        ("snapshot-twice-maria", "shop.a", "shop.b"),
+        pytest.param("snapshot-twice-maria", "shop.a", "shop.b", marks=pytest.mark.soak),
     ],
 )
 def test_a_row_that_was_deleted_between_two_attempts_at_the_snapshot_is_gone(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.generated
 def test_every_setting_of_the_table_is_in_force(spark: SparkSession) -> None:
     chosen_by_the_fixture = {"spark.driver.memory"}
     for setting in settings("local[2]", 2, hudi=True):
@@ -50,10 +51,11 @@ def test_the_kafka_reader_is_loaded(spark: SparkSession) -> None:
 
 
 def test_a_session_that_runs_is_returned_as_it_is(spark: SparkSession) -> None:
+    before = spark.conf.get("spark.sql.shuffle.partitions")
     assert session("another name", cores=7).sparkContext.applicationId == (
         spark.sparkContext.applicationId
     )
-    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == before != "7"
 
 
 def test_a_provided_session_without_delta_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +106,11 @@ _HUDI_WRITE = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("hudi", "write"), [(False, "format('delta')"), (True, _HUDI_WRITE)], ids=["delta", "hudi"]
+    ("hudi", "write"),
+    [
+        pytest.param(False, "format('delta')", id="delta"),
+        pytest.param(True, _HUDI_WRITE, id="hudi", marks=pytest.mark.soak),
+    ],
 )
 def test_a_fresh_session_writes_nothing_but_our_data_to_any_stream(
     tmp_path: Path, hudi: bool, write: str

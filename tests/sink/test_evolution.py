@@ -15,7 +15,10 @@ from tests.sink.lake import COLLECTION, DDL, Lake, Payload, at, delete, insert, 
 # Real Delta and Hudi commits, some seconds each.
 pytestmark = pytest.mark.slow
 
-DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+DELETES = pytest.mark.parametrize(
+    "hard",
+    [pytest.param(False, id="soft", marks=pytest.mark.soak), pytest.param(True, id="hard")],
+)
 MORE = f"{DDL}, more STRING"
 
 
@@ -27,9 +30,9 @@ def filled(lake: Lake, *payloads: Payload, floor: str = "") -> Changeset:
 
 @DELETES
 def test_rows_of_the_table_get_the_default_of_a_new_column_in_the_commit_of_the_batch(
-    lakes: Lakes, hard: bool
+    each_lakes: Lakes, hard: bool
 ) -> None:
-    lake = lakes(hard=hard)
+    lake = each_lakes(hard=hard)
     before = lake.apply(*(insert(id_, id_, n=id_, body=f"{id_}") for id_ in (1, 2, 3)))
     changes = filled(
         lake,
@@ -54,8 +57,8 @@ def test_a_truncate_in_the_batch_that_brings_a_column_sweeps_what_lies_below_it(
     assert lake.live("n", "more") == {2: (2, "old"), 3: (3, "new")}
 
 
-def test_an_older_writer_cannot_fill_a_column(lakes: Lakes) -> None:
-    lake = lakes()
+def test_an_older_writer_cannot_fill_a_column(each_lakes: Lakes) -> None:
+    lake = each_lakes()
     old = lake.apply(insert(1, 1, n=1))
     lake.state = lake.sink.fence(old, 2, "run 2")
     with pytest.raises(FencedError):

@@ -33,7 +33,10 @@ def beside(lake: Lake, operation: str, service: str = "clustering") -> None:
     lake.spark.sql(f"CALL run_{service}(path => '{path}', op => '{operation}')").collect()
 
 
-@pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+@pytest.mark.parametrize(
+    "hard",
+    [pytest.param(False, id="soft", marks=pytest.mark.soak), pytest.param(True, id="hard")],
+)
 def test_a_table_that_is_clustered_with_each_commit_stays_what_it_is(
     hudi_lake: Lake, hard: bool
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
 
-from lakeingest.apply.spark_errors import explained
+from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.engine.hudi_table import READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError
 from tests.sink.conftest import Lakes
@@ -18,7 +18,10 @@ from tests.sink.test_hudi import SERVICES, table_type_of
 # Real commits, some seconds each.
 pytestmark = pytest.mark.slow
 
-DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+DELETES = pytest.mark.parametrize(
+    "hard",
+    [pytest.param(False, id="soft", marks=pytest.mark.soak), pytest.param(True, id="hard")],
+)
 
 
 def folders(lake: Lake) -> set[str]:
@@ -29,9 +32,9 @@ def folders(lake: Lake) -> set[str]:
 
 @DELETES
 def test_a_row_that_moves_is_found_where_it_is_and_nowhere_else(
-    partitioned: Lakes, hard: bool
+    each_partitioned: Lakes, hard: bool
 ) -> None:
-    lake = partitioned("n", hard=hard)
+    lake = each_partitioned("n", hard=hard)
     lake.apply(insert(1, 1, n=1, body="a"), insert(2, 2, n=1), insert(3, 3, n=2))
     assert folders(lake) == {"n=1", "n=2"}
     lake.apply(Payload(1, 5, {"n": 2, "body": "b"}))
@@ -53,8 +56,8 @@ def test_a_row_that_moves_is_found_where_it_is_and_nowhere_else(
 
 
 @DELETES
-def test_a_batch_with_moves_again_changes_nothing(partitioned: Lakes, hard: bool) -> None:
-    lake = partitioned("n", hard=hard)
+def test_a_batch_with_moves_again_changes_nothing(each_partitioned: Lakes, hard: bool) -> None:
+    lake = each_partitioned("n", hard=hard)
     lake.apply(insert(1, 1, n=1), insert(2, 2, n=1), insert(3, 3, n=2))
     batch = (Payload(1, 5, {"n": 2}), delete(2, 6), Payload(3, 7, {"n": 1}))
     unpublished = lake.apply(*batch)
@@ -81,9 +84,9 @@ TEXTS = ["a/b", "..", "x=y", "%2F", "ä b", None]
 
 
 def test_a_partition_that_an_update_leaves_out_is_the_rows_whatever_its_text(
-    partitioned: Lakes,
+    each_partitioned: Lakes,
 ) -> None:
-    lake = partitioned("body")
+    lake = each_partitioned("body")
     rest = {"blob": b"b", "tags": ["t"]}
     rows = dict(enumerate(TEXTS))
     lake.apply(*(insert(n, n + 1, n=n, body=text, **rest) for n, text in rows.items()))
@@ -96,11 +99,13 @@ def test_a_partition_that_an_update_leaves_out_is_the_rows_whatever_its_text(
     assert lake.live("n", "body")[0] == (10, "supplied")
 
 
-@pytest.mark.parametrize("text", ["", "__HIVE_DEFAULT_PARTITION__"])
+@pytest.mark.parametrize(
+    "text", ["", pytest.param("__HIVE_DEFAULT_PARTITION__", marks=pytest.mark.soak)]
+)
 def test_a_text_that_no_folder_keeps_stops_the_batch(partitioned: Lakes, text: str) -> None:
     lake = partitioned("body")
     before = lake.apply(insert(1, 1, body="b"))
-    with pytest.raises(DataError, match="would be read as NULL"), explained(COLLECTION):
+    with pytest.raises(DataError, match="would be read as NULL"), spark_errors_of(COLLECTION):
         lake.apply(insert(2, 2, body=text))
     assert lake.sink.state(COLLECTION) == before
 
@@ -108,8 +113,7 @@ def test_a_text_that_no_folder_keeps_stops_the_batch(partitioned: Lakes, text: s
 def test_a_partition_of_key_columns_needs_no_look_at_the_table(
     partitioned: Lakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("lakeingest.sink.hudi.sink.decided_with_moves")
-    monkeypatch.delattr("lakeingest.sink.hudi.sink.decided_rows")
+    monkeypatch.delattr("lakeingest.sink.hudi.sink.merged_rows")
     lake = partitioned("id")
     lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
     lake.apply(Payload(1, 3, {"n": 3}), delete(2, 4))
@@ -175,7 +179,9 @@ def test_settings_under_which_rows_could_get_lost_are_refused(
     assert hudi_lake.sink.state(COLLECTION) is None
 
 
-@pytest.mark.parametrize("name", ["_hoodie_is_deleted", "_hoodie_record_key"])
+@pytest.mark.parametrize(
+    "name", ["_hoodie_is_deleted", pytest.param("_hoodie_record_key", marks=pytest.mark.soak)]
+)
 def test_a_column_with_a_name_of_hudis_is_refused(hudi_lake: Lake, name: str) -> None:
     with pytest.raises(ConfigError, match=f"'{name}' of 'public.docs' has a name that Hudi keeps"):
         hudi_lake.apply(insert(1, 1), ddl=f"id BIGINT, {name} BOOLEAN")
@@ -199,7 +205,7 @@ def test_what_is_corrected_after_a_first_batch_that_failed_is_asked_a_new_folder
 ) -> None:
     """Hudi has written the settings down by then, and says no more than that they conflict."""
     hudi_lake.partition = ("body",)
-    with pytest.raises(DataError), explained(COLLECTION):
+    with pytest.raises(DataError), spark_errors_of(COLLECTION):
         hudi_lake.apply(insert(1, 1, n=1, body=""))
     hudi_lake.batch, hudi_lake.partition = 0, ("n",)
     with pytest.raises(ConfigError, match="'public.docs' with other settings.*Delete all that is"):

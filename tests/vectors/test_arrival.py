@@ -33,7 +33,10 @@ from tests.vectors.wording import KEY, rounds
 pytestmark = pytest.mark.slow
 
 DDL = f"h BIGINT, id BIGINT, {COLUMNS}"
-DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+DELETES = pytest.mark.parametrize(
+    "hard",
+    [pytest.param(False, id="soft"), pytest.param(True, id="hard", marks=pytest.mark.soak)],
+)
 
 Tables = Callable[..., RawIngest]
 
@@ -59,9 +62,14 @@ def live(found: RawIngest) -> Rows:
 
 
 @pytest.mark.parametrize(
-    ("connector", "vectors"), [("postgresql", POSTGRESQL), ("mysql, files", BINLOG)]
+    ("connector", "vectors", "hard"),
+    [
+        pytest.param("postgresql", POSTGRESQL, False, id="postgresql, soft"),
+        pytest.param("mysql, files", BINLOG, True, id="mysql, hard"),
+        pytest.param("postgresql", POSTGRESQL, True, id="postgresql, hard", marks=pytest.mark.soak),
+        pytest.param("mysql, files", BINLOG, False, id="mysql, soft", marks=pytest.mark.soak),
+    ],
 )
-@DELETES
 def test_each_order_of_arrival_leaves_the_row_of_the_source(
     table: Tables, connector: str, vectors: Sequence[Vector], hard: bool
 ) -> None:

@@ -130,6 +130,7 @@ class AvroRows:
         (folder / "registry.json").write_text(json.dumps(entries), encoding="utf-8")
 
 
+@pytest.mark.soak
 def test_rows_in_avro_leave_each_commit_as_the_source_had_it(
     lake: Callable[..., Lake], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,7 +150,13 @@ def test_rows_in_avro_leave_each_commit_as_the_source_had_it(
     assert named == {id_: ("q", Decimal("3.10"), "12.5", bytearray(b"\x05")) for id_ in (1, 2)}
 
 
-@pytest.mark.parametrize("described", [False, True], ids=["bare", "with schemas"])
+@pytest.mark.parametrize(
+    "described",
+    [
+        pytest.param(False, id="bare"),
+        pytest.param(True, id="with schemas", marks=pytest.mark.soak),
+    ],
+)
 def test_rows_without_envelopes_leave_each_commit_as_the_source_had_it(
     lake: Callable[..., Lake], stream: Callable[..., None], described: bool
 ) -> None:
@@ -167,7 +174,7 @@ def test_rows_without_envelopes_leave_each_commit_as_the_source_had_it(
     assert found.rows("b", "id", "v", "nn") == {2: ("y", 7)}
 
 
-@pytest.mark.parametrize("field", ["op", "source_sequence"])
+@pytest.mark.parametrize("field", [pytest.param("op", marks=pytest.mark.soak), "source_sequence"])
 def test_a_row_that_does_not_say_what_it_is_or_where_stops_the_run(
     lake: Callable[..., Lake], stream: Callable[..., None], field: str
 ) -> None:

@@ -80,12 +80,14 @@ def test_a_transaction_that_was_cut_by_a_kill_is_whole_however_end_counts(
     ]
 
 
+@pytest.mark.soak
 def test_of_a_transaction_that_a_kill_cut_nothing_is_seen_before_its_end(
     lake: Callable[..., Lake],
 ) -> None:
     assert lake("killed").history("a", "id", "v") == [{900: ("pre",)}]
 
 
+@pytest.mark.soak
 def test_interleaved_transactions_are_whole_after_a_kill_in_the_later_one(
     lake: Callable[..., Lake],
 ) -> None:
@@ -148,7 +150,11 @@ FORMS = {
 
 
 @pytest.mark.parametrize(
-    "run", ["toast_bytes", "toast_base64", pytest.param("toast_hex", marks=pytest.mark.soak)]
+    "run",
+    [
+        "toast_bytes",
+        *(pytest.param(run, marks=pytest.mark.soak) for run in ("toast_base64", "toast_hex")),
+    ],
 )
 def test_values_left_out_by_an_update_and_by_a_key_change_are_those_that_were_inserted(
     lake: Callable[..., Lake], run: str

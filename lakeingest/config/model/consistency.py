@@ -143,7 +143,7 @@ def _event_columns(config: PipelineConfig) -> Iterator[str]:
     if not config.has_event_columns:
         return
     connector = config.source.connector
-    if not CONNECTORS[connector].streamer_tables:
+    if not CONNECTORS[connector].streamer_source:
         yield (
             "lakeingest.metadata.columns=hudi: Hudi Streamer has no tables of a "
             f"{connector} connector whose columns could be kept; set it to own, or remove it"

@@ -12,6 +12,7 @@ from lakeingest.config.model.fields import ConfigModel, Identifier, LakePath, Pr
 from lakeingest.config.model.schema_changes import KINDS, SchemaChanges
 from lakeingest.config.model.source import SourceConfig
 from lakeingest.config.model.table import Ambiguous, Infinite, TableConfig
+from lakeingest.connectors import CONNECTORS
 from lakeingest.folders import LakeFolders
 
 if TYPE_CHECKING:
@@ -217,10 +218,11 @@ class PipelineConfig(ConfigModel):
     def metadata(self) -> MetadataColumns:
         """Return the metadata columns of the tables."""
         # Not imported at the top: the report of a misspelt key must not wait for pyspark.
-        from lakeingest.event_columns import BY_CONNECTOR
+        from lakeingest.event_columns import BY_SOURCE
         from lakeingest.frame_schemas import MetadataColumns
 
-        event = BY_CONNECTOR[self.source.connector] if self.has_event_columns else ()
+        streamer_source = CONNECTORS[self.source.connector].streamer_source
+        event = BY_SOURCE[streamer_source] if self.has_event_columns else ()
         return MetadataColumns(self.metadata_prefix, [item.name for item in event])
 
     def formats(self) -> set[str]:

@@ -1,0 +1,1 @@
+"""The changes of a key, folded to one merge payload."""
