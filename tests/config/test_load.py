@@ -325,6 +325,14 @@ def test_kafka_keys_on_a_recorded_source_are_one_warning() -> None:
     assert config.source.kafka_options == {}
 
 
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_lake_that_is_a_file_is_a_matter_of_configuration(tmp_path: Path, scheme: str) -> None:
+    file = tmp_path / "lake"
+    file.write_text("x", "utf-8")
+    said = problem({**RECORDED, "lakeingest.target.path": f"{scheme}{file}"})
+    assert f"lakeingest.target.path={scheme}{file}: is a file; name the folder" in said
+
+
 def test_a_table_may_have_a_folder_of_its_own_name() -> None:
     path = "lakeingest.table.public.orders.path"
     config = load_config({**RECORDED, path: "sales/orders/"})

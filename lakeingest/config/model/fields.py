@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
@@ -18,6 +19,9 @@ from lakeingest.config.redaction import REDACTED
 
 CONSEQUENCE = "consequence"
 """Type of an error that follows from another one."""
+
+
+_LOCAL = re.compile(r"^file:/+")
 
 
 class Problems(ValueError):  # noqa: N818 - a ValueError for pydantic, and several problems
@@ -42,6 +46,14 @@ def consequence(message: str) -> PydanticCustomError:
     return PydanticCustomError(CONSEQUENCE, "{message}", {"message": message})
 
 
+def _no_file(path: str) -> str:
+    # A path of another machine's file system is no file here.
+    if Path(_LOCAL.sub("/", path)).is_file():
+        message = "is a file; name the folder of a lake, which a run makes where it is missing"
+        raise ValueError(message)
+    return path
+
+
 def _regular_expression(pattern: str) -> str:
     try:
         re.compile(pattern)
@@ -57,6 +69,7 @@ def _regular_expression(pattern: str) -> str:
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 FolderPath = Annotated[Text, AfterValidator(lambda path: path.rstrip("/") or "/")]
+LakePath = Annotated[FolderPath, AfterValidator(_no_file)]
 RegularExpression = Annotated[Text, AfterValidator(_regular_expression)]
 SkippedRecord = Annotated[Text, StringConstraints(pattern=r"^[A-Za-z0-9._-]+:[0-9]+:[0-9]+$")]
 """``topic:partition:offset``."""

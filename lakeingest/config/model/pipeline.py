@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, SecretStr, model_validator
 
 from lakeingest.config.model.consistency import contradictions
-from lakeingest.config.model.fields import ConfigModel, FolderPath, Identifier, Problems, Text
+from lakeingest.config.model.fields import ConfigModel, Identifier, LakePath, Problems, Text
 from lakeingest.config.model.schema_changes import KINDS, SchemaChanges
 from lakeingest.config.model.source import SourceConfig
 from lakeingest.config.model.table import Ambiguous, Infinite, TableConfig
@@ -26,7 +26,7 @@ class TargetConfig(ConfigModel):
         default="delta", validation_alias="lakeingest.target.format"
     )
     """Format of the tables. Default: `delta`. The ledger is a Delta table in either case."""
-    path: FolderPath = Field(validation_alias="lakeingest.target.path")
+    path: LakePath = Field(validation_alias="lakeingest.target.path")
     """Folder of the lake: the tables and the ledger lie below it. A relative path is relative to
     the working directory. One pipeline per folder."""
     hudi_table_type: Literal["COPY_ON_WRITE", "MERGE_ON_READ"] = Field(
@@ -86,8 +86,10 @@ class PipelineConfig(ConfigModel):
     transaction_timeout_seconds: int = Field(
         default=600, ge=1, validation_alias="lakeingest.transaction.timeout.seconds"
     )
-    """Seconds that a transaction may stay incomplete after its END was read before the run stops.
-    Default: ten minutes, longer than a restart of Kafka Connect."""
+    """Seconds that a transaction may stay incomplete before the run stops. A continuous run counts
+    from when it first met the transaction; a one-shot run from the Kafka timestamp of its END. A
+    recorded folder receives no more records, so a run of it does not wait. Default: ten minutes,
+    longer than a restart of Kafka Connect."""
     uncounted_collections: tuple[Text, ...] = Field(
         default=(), validation_alias="lakeingest.transaction.filtered.collections"
     )

@@ -161,10 +161,11 @@ class SourceConfig(ConfigModel):
         default="stop", validation_alias="lakeingest.source.missing.head"
     )
     """What to do where a partition is read for the first time and does not begin at offset 0.
-    `accept`: go on from where it begins, with a warning; a transaction of which rows or the END are
-    gone still stops the run, so it helps where all topics were cut between the same two
-    transactions, seldom after retention. Needed until the first publication. Default: `stop`,
-    because rows that were removed before would be missing in the lake."""
+    `accept`: go on from where it begins, with a warning; a transaction of which rows or the END
+    are gone still stops the run, so it helps where all topics were cut between the same two
+    transactions, seldom after retention. Needed until the next publication, which stores where
+    the partition begins. Default: `stop`, because rows that were removed before would be missing
+    in the lake."""
     new_topic_id: Literal["stop", "accept"] = Field(
         default="stop", validation_alias="lakeingest.source.new.topic.id"
     )
