@@ -18,6 +18,7 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.demo import demo_folder
 from lakeingest.frame_schemas import LEDGER_FOLDER
+from tests.forms import further
 from tests.recordings.altered import Line, altered, short_run
 from tests.recordings.check import Report, check_history, check_run, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, recorded_run
@@ -109,8 +110,8 @@ def test_another_engine_reads_the_newest_publication_as_the_database_was(
     ("table_type", "batch", "end"),
     [
         ("MERGE_ON_READ", 500, 200),
-        pytest.param("COPY_ON_WRITE", 100_000, None, marks=pytest.mark.soak),
-        pytest.param("MERGE_ON_READ", 5_000, None, marks=pytest.mark.soak),
+        further("COPY_ON_WRITE", 100_000, None),
+        further("MERGE_ON_READ", 5_000, None),
     ],
 )
 def test_on_hudi_each_publication_is_a_commit_and_the_tables_the_databases_for_others_too(

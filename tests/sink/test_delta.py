@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
 from lakeingest.errors import ConfigError, FencedError, TransientError
 from lakeingest.sink.delta import direct, rewrite, sink
+from tests.forms import SOFT_AND_HARD
 from tests.sink.lake import COLLECTION, DDL, NAMES, Lake, Payload, at, delete, insert, update
 
 
@@ -65,7 +66,7 @@ def test_an_insert_of_a_key_that_exists_is_not_appended(
     assert lake.live() == {1: (4,), 2: (2,), 3: (5,)}
 
 
-@pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+@SOFT_AND_HARD
 @pytest.mark.parametrize("kind", ["delta_lake", "public_lake"])
 def test_a_dot_in_a_columns_name_is_part_of_the_name(
     request: pytest.FixtureRequest, kind: str, hard: bool
