@@ -43,7 +43,7 @@ def release_token(writer: int) -> int:
     return (writer + 1) * _TOKEN_BATCHES - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CommitNote:
     """Progress and identity, stored in a table commit's own metadata.
 

@@ -25,7 +25,8 @@ class Connector:
         ambiguous_nulls: Whether a NULL may stand for an unchanged value: only PostgreSQL stores
             values out of line (TOAST) and leaves them out of a change.
         implicit_values: Whether ADD COLUMN NOT NULL without DEFAULT gives old rows the type's zero.
-        streamer_tables: Whether Hudi Streamer has tables of it, with RFC-39's columns.
+        streamer_source: Hudi Streamer's class that reads it and writes RFC-39's columns; empty:
+            there is none.
         adoptable: Whether tables of Hudi Streamer can be adopted: their rows are in the order of
             the log. MySQL's are ordered by ``_event_seq``, or by binlog names as text.
     """
@@ -36,19 +37,25 @@ class Connector:
     partial_rows: bool = False
     ambiguous_nulls: bool = False
     implicit_values: bool = False
-    streamer_tables: bool = False
+    streamer_source: str = ""
     adoptable: bool = False
 
 
+_BINLOG = Connector(
+    epochs_by_ends=True, implicit_values=True, streamer_source="MysqlDebeziumSource"
+)
+
 CONNECTORS: Mapping[str, Connector] = MappingProxyType(
     {
-        "postgresql": Connector(ambiguous_nulls=True, streamer_tables=True, adoptable=True),
-        "mysql": Connector(epochs_by_ends=True, implicit_values=True, streamer_tables=True),
-        "mariadb": Connector(epochs_by_ends=True, implicit_values=True, streamer_tables=True),
+        "postgresql": Connector(
+            ambiguous_nulls=True, streamer_source="PostgresDebeziumSource", adoptable=True
+        ),
+        "mysql": _BINLOG,
+        "mariadb": _BINLOG,
         "sqlserver": Connector(name_parts=3),
         "oracle": Connector(),
         "db2": Connector(),
-        "yugabytedb": Connector(partial_rows=True, streamer_tables=True),
+        "yugabytedb": Connector(partial_rows=True, streamer_source="PostgresDebeziumSource"),
         "yugabytedb-grpc": Connector(partial_rows=True, counts_rows=False),
     }
 )

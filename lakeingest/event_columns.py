@@ -50,9 +50,5 @@ BINLOG = StructType(
     ]
 )
 
-BY_CONNECTOR = {
-    "postgresql": POSTGRESQL,
-    "mysql": BINLOG,
-    "mariadb": BINLOG,
-    "yugabytedb": POSTGRESQL,
-}
+BY_SOURCE = {"PostgresDebeziumSource": POSTGRESQL, "MysqlDebeziumSource": BINLOG}
+"""By Hudi's class of source (``Connector.streamer_source``)."""

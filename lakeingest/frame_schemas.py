@@ -127,6 +127,10 @@ MySQL's changes have ``INSIDE`` after these columns. If the configuration choose
 a struct of them follows (``event_columns.EVENT``).
 """
 
+ROW_PLACE = ("transaction_key", "position", "collection", "op")
+"""Columns of ``CHANGE``: the place of a row in the source's log, which is the same when the row
+comes again. Only rows without a key may share it."""
+
 INSIDE = "inside"
 """Name of a struct after ``CHANGE``'s columns, only of MySQL: a row's place in its transaction.
 

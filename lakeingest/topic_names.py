@@ -10,7 +10,7 @@ after a crash. The source block, the ledger and the configuration say which tabl
 The rule counts Java's characters, so a character outside the basic plane counts as two. Sources:
 ``AbstractTopicNamingStrategy.sanitizedTopicName`` (Debezium 2.0 to 3.4, every connector),
 ``TopicNamingStrategy.MAX_NAME_LENGTH``. Another ``topic.naming.strategy`` or ``topic.delimiter``
-names topics differently; ``config/topic_names.py`` refuses those.
+names topics differently; ``config/model/source.py`` refuses those.
 """
 
 from __future__ import annotations
@@ -60,6 +60,10 @@ class TopicNames:
         if self.pattern is not None:
             return re.fullmatch(self.pattern, topic) is not None
         return not self.listed or topic in self.listed
+
+    def has_prefix(self, topic: str) -> bool:
+        """Return whether a topic's name begins with the connector's prefix."""
+        return topic.startswith(f"{self.prefix}.")
 
     def reads_column(self, collection: Column) -> Column | None:
         """Return ``reads`` as a condition; ``None``: lakeingest reads every table's topic."""

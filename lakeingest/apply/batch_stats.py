@@ -78,7 +78,7 @@ class BatchStats:
     gone_at: int = 0
     come_at: int = 0
 
-    def doubted(self) -> BatchStats:
+    def all_masked(self) -> BatchStats:
         """Return the statistics for a table whose rows may all omit a column without a mark."""
         return replace(self, masked=self.rows, moved=self.relocated)
 
@@ -105,7 +105,7 @@ def _bit() -> Column:
 
 
 def batch_stats(batched: DataFrame, format_: WireFormat) -> list[BatchStats]:
-    """Summarise a window whose changes have their ``batch`` (``plan.window.in_batches``)."""
+    """Summarise a window whose changes have their ``batch`` (``plan.batches.in_batches``)."""
     is_row = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT)
     truncate = F.col("kind") == Kind.TRUNCATE
     is_change = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE)

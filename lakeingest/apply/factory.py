@@ -16,6 +16,7 @@ from lakeingest.sink.hudi.adopt import HudiAdoption
 from lakeingest.sink.hudi.options import HudiSettings, TableType
 from lakeingest.sink.hudi.sink import HudiSink
 from lakeingest.sink.routed import RoutedSink
+from lakeingest.sink.settings import SinkSettings
 
 
 def open_ledger(spark: SparkSession, config: PipelineConfig, run: str) -> DeltaLedger:
@@ -84,18 +85,8 @@ def open_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
     Raises:
         ConfigError: A table is a Hudi table, and the session is not made for Hudi.
     """
-    folders, names = config.folders, config.metadata()
-    null_missing = config.toast_missing == "null"
     delta = DeltaSink(
-        spark,
-        folders,
-        config.name,
-        names,
-        hard=config.deletes_are_hard("delta"),
-        null_missing=null_missing,
-        direct=config.target.delta_commit == "direct",
-        foreign=config.foreign_changes == "accept",
-        notes=open_ledger(spark, config, "").notes,
+        spark, _settings(spark, config, "delta"), direct=config.target.delta_commit == "direct"
     )
     if config.formats() == {"delta"}:
         return delta
@@ -105,15 +96,18 @@ def open_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
 
 def _open_hudi(spark: SparkSession, config: PipelineConfig) -> HudiSink:
     require_hudi(spark, write=True)
-    writer_options = config.target.hudi_writer_options()
-    return HudiSink(
-        spark,
-        config.folders,
-        config.name,
-        config.metadata(),
-        hard=config.deletes_are_hard("hudi"),
+    table_type = TableType(config.target.hudi_table_type)
+    hudi = HudiSettings(table_type, config.target.hudi_writer_options())
+    return HudiSink(spark, _settings(spark, config, "hudi"), hudi)
+
+
+def _settings(spark: SparkSession, config: PipelineConfig, table_format: str) -> SinkSettings:
+    return SinkSettings(
+        folders=config.folders,
+        pipeline=config.name,
+        names=config.metadata(),
+        hard=config.deletes_are_hard(table_format),
         null_missing=config.toast_missing == "null",
-        settings=HudiSettings(TableType(config.target.hudi_table_type), writer_options),
         foreign=config.foreign_changes == "accept",
         notes=open_ledger(spark, config, "").notes,
     )
@@ -121,11 +115,4 @@ def _open_hudi(spark: SparkSession, config: PipelineConfig) -> HudiSink:
 
 def open_adoption(spark: SparkSession, config: PipelineConfig) -> HudiAdoption:
     """Return the adoption, which takes over tables that Hudi Streamer wrote."""
-    return HudiAdoption(
-        spark,
-        _open_hudi(spark, config),
-        config.name,
-        config.metadata(),
-        placeholder=config.unavailable_placeholder,
-        null_missing=config.toast_missing == "null",
-    )
+    return HudiAdoption(spark, _open_hudi(spark, config), config.unavailable_placeholder)

@@ -17,7 +17,7 @@ from lakeingest.source.bounds import data_loss_error
 from lakeingest.source.contract import Source
 
 
-def understood(error: Exception, source: Source, roots: Sequence[str]) -> Exception:
+def classify_failure(error: Exception, source: Source, roots: Sequence[str]) -> Exception:
     """Return the error that a failure means to a user; the failure itself if it is a defect.
 
     Args:

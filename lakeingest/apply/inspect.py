@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
@@ -18,12 +18,12 @@ from lakeingest.apply.factory import (
 )
 from lakeingest.apply.lake import LakeState, with_every_table
 from lakeingest.apply.order_guard import refuse_another_order
-from lakeingest.apply.pipeline_spec import counted, pipeline_spec
+from lakeingest.apply.pipeline_spec import pipeline_log
 from lakeingest.apply.retirement import rows_since, without_retired
 from lakeingest.apply.table.catalog import TableBook, Warnings
 from lakeingest.apply.table.new_tables import likely_tables
 from lakeingest.apply.table.record_schemas import open_schemas
-from lakeingest.apply.unmatched_tables import without_topic
+from lakeingest.apply.unmatched_tables import topics_left_out, without_topic
 from lakeingest.apply.window.continuity import log_rules
 from lakeingest.apply.window.offset_ranges import plan_window_ranges
 from lakeingest.config.model import PipelineConfig
@@ -97,7 +97,8 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
         config = without_retired(config, head)
         source = resources.enter_context(closing(open_source(spark, config.source)))
         schemas = resources.enter_context(closing(open_schemas(spark, config.source)))
-        spec = pipeline_spec(config, schemas.format)
+        log = pipeline_log(config, source, schemas)
+        spec = log.spec
         TableBook(spark, config, spec, sink, warnings.add)
         schemas.check()
         topics = source.topics()
@@ -105,16 +106,15 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
         begin = None
         if adopted_collections(config):
             tables = open_adoption(spark, config)
-            begin = Adoption(
-                config, source, tables, ledger, spec, schemas, counted(config), ""
-            ).begin(topics)
+            begin = Adoption(config, log, tables, ledger, "").begin(topics)
         # A table has no owner until its adoption, and reading its state refuses such a table.
         state = with_every_table(LakeState(head, {}), sink, () if begin else collections)
         refuse_another_order(state.head, spec)
         frontier = begin.found.frontier if begin else state.head.frontier
         rules = log_rules(config.source)
         ranges = plan_window_ranges(source, config.source.ends_topic, frontier, 2**62, rules=rules)
-        for text in (*ranges.accepted, *rows_since(source, head.retired)):
+        left_out = topics_left_out(config, _topics_of_prefix(spark, config, topics))
+        for text in (*ranges.accepted, *rows_since(source, head.retired), *left_out):
             warnings.add(text)
     for text in without_topic(config, topics, state.head.tables):
         warnings.add(text)
@@ -122,3 +122,14 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
     if begin:
         summary += f", {len(collections)} tables to be adopted"
     return Findings(warnings.all(), (summary,))
+
+
+def _topics_of_prefix(
+    spark: SparkSession, config: PipelineConfig, selected: Sequence[str]
+) -> Sequence[str]:
+    """Return the data topics that would be read without ``lakeingest.source.topics``."""
+    if not config.source.topics and config.source.topic_pattern is None:
+        return selected
+    every = config.source.model_copy(update={"topics": (), "topic_pattern": None})
+    with closing(open_source(spark, every)) as source:
+        return source.topics()

@@ -229,7 +229,7 @@ def _fence_tables(
 
 
 @contextmanager
-def handed_over(
+def release_on_exit(
     ledger: DeltaLedger, published_state: Callable[[], LakeState | None]
 ) -> Iterator[None]:
     """Release the lake when the block ends, also by an error, if nothing of this run is under way.

@@ -9,12 +9,15 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from lakeingest.apply.table.record_schemas import Schemas
+from lakeingest.apply.window.window import PipelineLog
 from lakeingest.config.model import PipelineConfig
 from lakeingest.connectors import CONNECTORS
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.wire import WireFormat
 from lakeingest.plan.spec import Ordering, PipelineSpec
 from lakeingest.plan.window import is_counted
+from lakeingest.source.contract import Source
 
 
 def pipeline_spec(config: PipelineConfig, wire: WireFormat) -> PipelineSpec:
@@ -51,6 +54,18 @@ def pipeline_spec(config: PipelineConfig, wire: WireFormat) -> PipelineSpec:
             },
         ),
     )
+
+
+def pipeline_log(config: PipelineConfig, source: Source, schemas: Schemas) -> PipelineLog:
+    """Return the log of a pipeline.
+
+    Args:
+        config: The pipeline.
+        source: Its records.
+        schemas: Schemas of the records.
+    """
+    spec = pipeline_spec(config, schemas.format)
+    return PipelineLog(source, config.source.ends_topic, spec, counted(config), schemas)
 
 
 def counted(config: PipelineConfig) -> Column:

@@ -21,7 +21,7 @@ from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, st
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import (
     LakeState,
-    handed_over,
+    release_on_exit,
     same_progress,
     take_over,
     with_every_table,
@@ -35,7 +35,7 @@ from lakeingest.apply.retirement import (
     without_retired,
     without_table,
 )
-from lakeingest.apply.run import run_session
+from lakeingest.apply.run_session import run_session
 from lakeingest.apply.window.continuity import log_rules
 from lakeingest.apply.window.offset_ranges import plan_window_ranges
 from lakeingest.config.model import PipelineConfig
@@ -62,6 +62,15 @@ class Retirement:
     waiting: int | None = None
 
 
+@dataclass(frozen=True)
+class _Writer:
+    """What writes the publication: ledger and sink of the lake, and the identifier of the run."""
+
+    ledger: DeltaLedger
+    sink: Sink
+    run: str
+
+
 def retire_table(
     spark: SparkSession, config: PipelineConfig, table: str, *, undo: bool = False
 ) -> Retirement:
@@ -85,13 +94,13 @@ def retire_table(
     with storage(*storage_of(config)):
         refuse_unfenced(own, config)
         run = uuid.uuid4().hex
-        ledger, sink = open_ledger(own, config, run), open_sink(own, config)
-        head = ledger.head()
+        writer = _Writer(open_ledger(own, config, run), open_sink(own, config), run)
+        head = writer.ledger.head()
         if undo:
-            return _take_up(own, config, ledger, sink, head, table, run)
+            return _take_up(own, config, writer, head, table)
         refuse_retiring(head, table, config.source.names)
         state = LakeState(head, {})
-        table_state = sink.state(table)
+        table_state = writer.sink.state(table)
         adopted_at = table_state.note.adopted_at if table_state else ""
         if table_state:
             state = replace(state, tables={table: table_state})
@@ -99,25 +108,19 @@ def retire_table(
         def without(claimed: Publication) -> Publication:
             return without_table(claimed, table, config.source.names, run, adopted_at)
 
-        return Retirement(_publish(ledger, sink, state, table, without), table)
+        return Retirement(_publish(writer, state, table, without), table)
 
 
 def _take_up(
-    spark: SparkSession,
-    config: PipelineConfig,
-    ledger: DeltaLedger,
-    sink: Sink,
-    head: Publication,
-    name: str,
-    run: str,
+    spark: SparkSession, config: PipelineConfig, writer: _Writer, head: Publication, name: str
 ) -> Retirement:
     """Take a retired table up again."""
     refuse_undoing(head, name)
     retired = head.retired[name]
     head_with_table = replace(head, tables={**head.tables, name: retired.version})
-    lake = with_tables(LakeState(head_with_table, {}), sink, [name])
+    lake = with_tables(LakeState(head_with_table, {}), writer.sink, [name])
     path = config.folders.named([name]).get(name, name)
-    next_publication = with_table(head, name, run, shown=False, path=path)
+    next_publication = with_table(head, name, writer.run, shown=False, path=path)
     source_config = without_retired(config, next_publication).source
     with closing(open_source(spark, source_config)) as source:
         count = waiting(retired, source.watermarks([retired.topic]))
@@ -128,15 +131,14 @@ def _take_up(
         )
 
     def with_it(claimed: Publication) -> Publication:
-        return with_table(claimed, name, run, shown=not count, path=path)
+        return with_table(claimed, name, writer.run, shown=not count, path=path)
 
     state = LakeState(head, lake.tables)
-    return Retirement(_publish(ledger, sink, state, name, with_it), name, count)
+    return Retirement(_publish(writer, state, name, with_it), name, count)
 
 
 def _publish(
-    ledger: DeltaLedger,
-    sink: Sink,
+    writer: _Writer,
     state: LakeState,
     name: str,
     publication_after: Callable[[Publication], Publication],
@@ -144,12 +146,12 @@ def _publish(
     """Take the lake over and publish; return the number of the publication.
 
     Args:
-        ledger: Ledger to claim.
-        sink: Sink of the tables.
+        writer: Ledger to claim, and sink of the tables.
         state: The head, and the table's state if the table exists.
         name: The table; it does not matter whether it is ahead of the ledger.
         publication_after: Returns the publication that follows the newest one.
     """
+    ledger, sink = writer.ledger, writer.sink
     if not state.head.released:
         head = state.head
         other_tables = {other: at for other, at in head.tables.items() if other != name}
@@ -158,7 +160,7 @@ def _publish(
         )
         state = replace(with_others, head=head)
     published_state: LakeState | None = state
-    with handed_over(ledger, lambda: published_state):
+    with release_on_exit(ledger, lambda: published_state):
         _refuse_interrupted(state, name)
         claimed = take_over(ledger, sink, state)
         published_state = claimed

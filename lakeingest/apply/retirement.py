@@ -20,10 +20,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lakeingest.apply.window.progress import clock_ms
-from lakeingest.commit_note import token
-from lakeingest.config.keys import nearest
+from lakeingest.apply.next_publication import next_publication
 from lakeingest.config.model import PipelineConfig
+from lakeingest.config.spelling import nearest
 from lakeingest.errors import AccessError, FencedError, UnavailableError, UsageError
 from lakeingest.ledger.publication import Publication, Retired
 from lakeingest.source.contract import Source, TopicPartition, Watermarks
@@ -119,16 +118,16 @@ def without_table(
     offsets = dict(head.frontier.offsets)
     next_offsets = offsets.pop(topic, {})
     retired_table = Retired(
-        head.batch + 1,
-        head.tables[name],
-        topic,
-        dict(next_offsets),
-        head.frontier.newest_epoch,
-        adopted_at,
+        batch=head.batch + 1,
+        version=head.tables[name],
+        topic=topic,
+        offsets=dict(next_offsets),
+        epoch=head.frontier.newest_epoch,
+        adopted_at=adopted_at,
     )
     tables = {other: version for other, version in head.tables.items() if other != name}
     return replace(
-        _next_publication(head, run),
+        next_publication(head, run),
         tables=tables,
         paths={other: path for other, path in head.paths.items() if other != name},
         frontier=replace(head.frontier, offsets=offsets),
@@ -155,7 +154,7 @@ def with_table(head: Publication, name: str, run: str, *, shown: bool, path: str
     table = head.retired[name]
     offsets = {**head.frontier.offsets, table.topic: dict(table.offsets)}
     publication = replace(
-        _next_publication(head, run),
+        next_publication(head, run),
         frontier=replace(head.frontier, offsets=offsets),
         retired={
             other: other_table for other, other_table in head.retired.items() if other != name
@@ -165,23 +164,6 @@ def with_table(head: Publication, name: str, run: str, *, shown: bool, path: str
         return publication
     paths = {**head.paths, **({name: path} if path != name else {})}
     return replace(publication, tables={**head.tables, name: table.version}, paths=paths)
-
-
-def _next_publication(head: Publication, run: str) -> Publication:
-    """Return the publication after ``head``, without a transaction."""
-    batch = head.batch + 1
-    return replace(
-        head,
-        batch=batch,
-        token=token(head.writer, batch),
-        run=run,
-        transactions=0,
-        events=0,
-        opened=(),
-        schemas={},
-        notes={},
-        at_ms=clock_ms(),
-    )
 
 
 def refuse_retiring(head: Publication, name: str, names: TopicNames) -> None:

@@ -27,12 +27,14 @@ from lakeingest.apply.factory import (
     storage_of,
 )
 from lakeingest.apply.failpoints import failpoint
-from lakeingest.apply.failure import understood
-from lakeingest.apply.lake import LakeState, handed_over, read_lake, same_progress, take_over
+from lakeingest.apply.failure import classify_failure
+from lakeingest.apply.lake import LakeState, read_lake, release_on_exit, same_progress, take_over
+from lakeingest.apply.next_publication import clock_ms
 from lakeingest.apply.order_guard import refuse_another_order
 from lakeingest.apply.parallel import in_background
-from lakeingest.apply.pipeline_spec import counted, pipeline_spec
+from lakeingest.apply.pipeline_spec import pipeline_log
 from lakeingest.apply.retirement import refuse_other_tables, rows_since, without_retired
+from lakeingest.apply.run_session import run_session
 from lakeingest.apply.stall_detection import (
     Patience,
     refuse_if_lost,
@@ -46,21 +48,16 @@ from lakeingest.apply.table.record_schemas import Schemas, open_schemas
 from lakeingest.apply.unmatched_tables import refuse_left_out, without_topic
 from lakeingest.apply.window.continuity import log_rules
 from lakeingest.apply.window.prefetch import WindowReader
-from lakeingest.apply.window.progress import clock_ms, frontier_behind, is_due, progress_alone
-from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, opening
-from lakeingest.apply.window.window import Window
+from lakeingest.apply.window.progress import frontier_behind, is_due, progress_alone
+from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, open_epoch
+from lakeingest.apply.window.window import Bounds, Window
 from lakeingest.config.model import PipelineConfig
-from lakeingest.engine.own_session import AS_THEY_ARE, own_session, without_inferred_filters
-from lakeingest.engine.remembered_names import remember_names
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import FencedError
 from lakeingest.ledger.publication import Publication
-from lakeingest.plan.window import SNAPSHOT_BATCH
+from lakeingest.plan.batches import SNAPSHOT_BATCH
 from lakeingest.source import open_source
 from lakeingest.source.contract import Source
-
-_HANDFUL = 16
-"""Number of shuffle partitions up to which adaptive execution is off."""
 
 IDLE_SECONDS = 1.0
 """Pause of a continuous run after a window without progress."""
@@ -83,8 +80,8 @@ class PipelineRun:
         self._source = source
         self._on_batch = on_batch
         self._run = uuid.uuid4().hex
-        self._schemas = schemas
-        self._spec = pipeline_spec(config, schemas.format)
+        self._log = pipeline_log(config, source, schemas)
+        self._spec = self._log.spec
         self._warnings = Warnings()
         for text in config.warnings:
             self._warnings.add(text)
@@ -116,20 +113,15 @@ class PipelineRun:
             static=self._config.source.kind == "recorded",
             continuous=continuous,
         )
-        self._reader = WindowReader(
-            self._source,
-            self._config.source.ends_topic,
-            self._spec,
-            counted(self._config),
-            self._schemas,
-            batch_events=self._config.batch_max_events,
-            batch_transactions=self._config.commit_max_transactions,
-            window_records=self._config.window_max_records,
-            window_bytes=self._config.window_max_bytes,
+        bounds = Bounds(
+            self._config.batch_max_events,
+            self._config.commit_max_transactions,
             final=self._patience.static,
             snapshot_again=self._config.source.snapshot_again == "replace",
             log=log_rules(self._config.source),
         )
+        records, octets = self._config.window_max_records, self._config.window_max_bytes
+        self._reader = WindowReader(self._log, bounds, records, octets)
         self._adopt()
         state = self._read_lake()
         for text in without_topic(self._config, self._source.topics(), state.head.tables):
@@ -138,11 +130,11 @@ class PipelineRun:
             self._warnings.add(text)
         refuse_another_order(state.head, self._spec)
         attempts = Attempts(
-            partial(understood, source=self._source, roots=storage_of(self._config)),
+            partial(classify_failure, source=self._source, roots=storage_of(self._config)),
             self._warnings.add,
             reached=state.head.batch > 0,
         )
-        with handed_over(self._ledger, lambda: self._published_state):
+        with release_on_exit(self._ledger, lambda: self._published_state):
             while True:
                 window_began = time.monotonic()
                 batches_left = None if max_batches is None else max_batches - self._tally.batches
@@ -173,16 +165,10 @@ class PipelineRun:
         """Adopt the tables that the configuration names for it; most pipelines have none."""
         config = self._config
         if adopted_collections(config):
-            Adoption(
-                config,
-                self._source,
-                open_adoption(self._spark, config),
-                self._ledger,
-                self._spec,
-                self._schemas,
-                counted(config),
-                self._run,
-            ).adopt(self._source.topics())
+            tables = open_adoption(self._spark, config)
+            Adoption(config, self._log, tables, self._ledger, self._run).adopt(
+                self._source.topics()
+            )
 
     def _read_lake(self, before: LakeState | None = None) -> LakeState:
         """Read the lake.
@@ -299,7 +285,7 @@ class PipelineRun:
 
     def _open_epoch(self, cut_over: SnapshotCutOver, state: LakeState) -> LakeState:
         """Go on behind a snapshot cut-over; the snapshot has what was not applied before it."""
-        return self._publish_alone(partial(opening, cut=cut_over, run=self._run), state)
+        return self._publish_alone(partial(open_epoch, cut=cut_over, run=self._run), state)
 
     def _publish_alone(
         self, publication_after: Callable[[Publication], Publication], state: LakeState
@@ -338,25 +324,6 @@ class PipelineRun:
 def _batches(window: Window) -> list[int]:
     snapshot = [SNAPSHOT_BATCH] if window.snapshot else []
     return snapshot + [index + 1 for index in range(len(window.cuts))]
-
-
-def run_session(spark: SparkSession) -> SparkSession:
-    """Return a session of its own for a run, without adaptive execution where that gains little.
-
-    Adaptive execution plans again after every stage, to join hundreds of shuffle partitions. With
-    few of them, a small MERGE takes 15 % less without it (1.4 s against 1.6 s, measured).
-
-    The session's time zone is UTC, whatever the user's is: the text of a timestamp is part of
-    Hudi's record keys and of the hash of a row without a key, and two timestamps have the same text
-    when clocks go back. The session also fixes how times are written: a platform's session refuses
-    old ones.
-    """
-    remember_names(spark)
-    partitions = spark.conf.get("spark.sql.shuffle.partitions") or ""
-    few_partitions = partitions.isdigit() and int(partitions) <= _HANDFUL
-    adaptive = {"spark.sql.adaptive.enabled": "false"} if few_partitions else {}
-    settings = {**AS_THEY_ARE, **without_inferred_filters(spark), **adaptive}
-    return own_session(spark, {"spark.sql.session.timeZone": "UTC", **settings})
 
 
 def run_pipeline(

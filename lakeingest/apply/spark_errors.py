@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lakeingest.decode.logical_type import CONVERSION_FAILED
+from lakeingest.decode.types.logical_type import CONVERSION_FAILED
 from lakeingest.errors import DataError, LakeingestError, TransientError
 from lakeingest.plan.keyless import NO_ROW_BEFORE, NOT_AN_INSERT
 from lakeingest.sink.merge_law import MISSING_VALUE
@@ -20,7 +20,7 @@ from lakeingest.sink.partition_types import NO_FOLDER
 
 
 @contextmanager
-def explained(collection: str) -> Iterator[None]:
+def spark_errors_of(collection: str) -> Iterator[None]:
     """Turn the failures that a table's data can cause into ``DataError``.
 
     Raises:

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 
 from lakeingest.apply.window.contents import Contents, Portion
 from lakeingest.apply.window.incomplete_transaction import NO_END, IncompleteTransaction
-from lakeingest.apply.window.unreadable_records import refused
+from lakeingest.apply.window.unreadable_records import unreadable_error
 from lakeingest.apply.window.window import Window
-from lakeingest.config.keys import nearest
+from lakeingest.config.spelling import nearest
 from lakeingest.errors import DataError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.topic_names import TopicNames
 from lakeingest.transaction.completeness import NO_WHOLE_INCARNATION
+from lakeingest.transaction.compressed_detection import SHARED_PLACE
 from lakeingest.transaction.unreadable import UNREADABLE
 
 
@@ -38,6 +39,15 @@ class Patience:
         self.static = static
         self._continuous = continuous
         self._first: tuple[str, float] | None = None
+
+    @property
+    def if_late(self) -> str:
+        """What helps where rows are only late."""
+        if self.static:
+            return "record the topics again, all up to the same moment"
+        if self._continuous:
+            return "raise lakeingest.transaction.timeout.seconds"
+        return "run again when they have arrived"
 
     def over(self, incomplete: IncompleteTransaction) -> bool:
         """Return whether this transaction has been incomplete for too long."""
@@ -63,22 +73,37 @@ def refuse_stall(
         filtered: Collections whose rows a transform is known to drop.
 
     Raises:
-        DataError: A record cannot be read, or a transaction lacks rows.
+        DataError: A record cannot be read, or a transaction lacks rows or their order.
         ConfigError: A record is no Debezium event.
     """
     if window.unreadable:
-        raise refused(window.unreadable, whole=window.whole)
+        raise unreadable_error(window.unreadable, whole=window.whole)
     incomplete = window.incomplete
+    if incomplete is not None and incomplete.reason == SHARED_PLACE:
+        # More rows are of no use; only a new snapshot further on replaces these.
+        raise _compressed_error(incomplete)
     if incomplete is not None and patience.over(incomplete):
         timeout = patience.timeout_seconds
         topic = names.topic(incomplete.collection or "")
         broken = _first_broken(window.contents, topic)
         head_missing = any(place.topic == topic for place in window.ranges.heads)
-        late = _HEADLESS if head_missing else _late_hint(incomplete, filtered)
-        remedy = _REMEDIES.get(incomplete.reason) or _broken_hint(broken) or late
+        late = _HEADLESS if head_missing else _late_hint(incomplete, filtered, patience)
+        remedy = _remedy(incomplete.reason, patience) or _broken_hint(broken) or late
         raise DataError(
             _incomplete_text(incomplete, window.waiting, timeout, static=patience.static) + remedy
         )
+
+
+def _compressed_error(first: IncompleteTransaction) -> DataError:
+    return DataError(
+        f"Transaction {first.transaction} has rows of several statements on '{first.collection}' "
+        "at one place of the binlog: MySQL compressed it (binlog_transaction_compression=ON). "
+        "Before version 3.7 Debezium does not tell the order of such rows for certain, so none of "
+        "them was applied, nor what was read with it. Set binlog_transaction_compression=OFF on "
+        "the server, or upgrade the connector to Debezium 3.7 or later; either holds for "
+        "transactions to come. For those in the topics already, let the connector make a new "
+        "snapshot (lakeingest.source.snapshot.again=replace) or load the lake anew."
+    )
 
 
 def _first_broken(contents: Contents, topic: str) -> Portion | None:
@@ -97,9 +122,12 @@ def _incomplete_text(
         else ""
     )
     limit = "" if static else f" for more than {timeout_seconds} s"
+    # The transactions that wait have an END; without one, this transaction is not among them.
+    later = waiting if first.reason == NO_END else waiting - 1
+    held_back = f"{later} later transaction{'s' if later > 1 else ''}" if later > 0 else "no other"
     return (
         f"Transaction {first.transaction} is not complete{limit} ({first.reason}){counts}. It "
-        f"holds back {waiting} transactions; everything before it is published. "
+        f"holds back {held_back}; everything before it is published. "
     )
 
 
@@ -113,18 +141,24 @@ _LOST = (
     "Records of the transaction topic were lost, so its rows cannot be counted. If they do not "
     f"come, {_ANEW}"
 )
-_INTERRUPTED = (
-    "The connector was killed in it and END counts the rows of its last attempt, so rows of it may "
-    "be lost. If they are only late, raise lakeingest.transaction.timeout.seconds; else "
-    f"{_ANEW}"
-)
 _HEADLESS = (
     "The head of the table's topic is missing (lakeingest.source.missing.head=accept), most likely "
     "with these rows: the topics were not cut between the same two transactions. Delete the "
     "connector's topics and offsets, let it take a new snapshot of all tables, and load it into "
     "another lakeingest.target.path."
 )
-_REMEDIES = {NO_END: _LOST, NO_WHOLE_INCARNATION: _INTERRUPTED}
+
+
+def _remedy(reason: str, patience: Patience) -> str:
+    """Return the remedy for this reason; empty: it depends on the table's records."""
+    if reason == NO_END:
+        return _LOST
+    if reason == NO_WHOLE_INCARNATION:
+        return (
+            "The connector was killed in it and END counts the rows of its last attempt, so rows "
+            f"of it may be lost. If they are only late, {patience.if_late}; else {_ANEW}"
+        )
+    return ""
 
 
 def _broken_hint(broken: Portion | None) -> str:
@@ -138,14 +172,15 @@ def _broken_hint(broken: Portion | None) -> str:
     )
 
 
-def _late_hint(incomplete: IncompleteTransaction, filtered: Sequence[str]) -> str:
+def _late_hint(
+    incomplete: IncompleteTransaction, filtered: Sequence[str], patience: Patience
+) -> str:
     near = nearest(incomplete.collection or "", filtered)
     similar = f" (it names {near})" if near else ""
     return (
         "If a transform or filter drops these rows on purpose, name the table in "
         f"lakeingest.transaction.filtered.collections{similar}; if its topic is not read, list "
-        "the topics in lakeingest.source.topics; if rows are only late, raise "
-        "lakeingest.transaction.timeout.seconds."
+        f"the topics in lakeingest.source.topics; if rows are only late, {patience.if_late}."
     )
 
 

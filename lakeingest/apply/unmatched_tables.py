@@ -17,9 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from lakeingest.config.keys import TABLE, nearest
+from lakeingest.config.keys import TABLE
 from lakeingest.config.model import PipelineConfig
+from lakeingest.config.spelling import nearest
 from lakeingest.errors import ConfigError
+
+_SHOWN = 5
+"""How many tables a warning names at most."""
 
 
 def without_topic(
@@ -41,6 +45,26 @@ def without_topic(
     unset = names.without(topics, {*config.tables, *published})
     others = sorted({*map(names.plain, unset), *published} - set(config.tables))
     return [_warning(names.topic(name), name, nearest(name, others)) for name in missing]
+
+
+def topics_left_out(config: PipelineConfig, existing: Collection[str]) -> list[str]:
+    """Return a warning if ``lakeingest.source.topics`` leaves out topics of the prefix.
+
+    Args:
+        config: The pipeline.
+        existing: The data topics of the prefix, selected or not.
+    """
+    names = config.source.names
+    unread = sorted(topic for topic in existing if not names.reads_topic(topic))
+    unread = [topic for topic in unread if topic not in names.retired]
+    if not unread:
+        return []
+    listed = ", ".join(map(names.plain, unread[:_SHOWN]))
+    more = f" and {len(unread) - _SHOWN} more" if len(unread) > _SHOWN else ""
+    return [
+        f"lakeingest.source.topics leaves out {listed}{more}: the lake does not have these tables, "
+        "and a transaction that touched them is published without their rows."
+    ]
 
 
 def refuse_left_out(config: PipelineConfig, published: Collection[str]) -> None:

@@ -43,7 +43,7 @@ def demo(
     recording = demo_folder()
     config = load_pipeline(
         str(recording / "pipeline.properties"),
-        [f"{SOURCE_PATH.name}={recording}", f"{TARGET_PATH.name}={path}"],
+        [f"{SOURCE_PATH}={recording}", f"{TARGET_PATH}={path}"],
     )
     message(f"recorded events: {recording}")
     message(f"tables: {path.absolute()}")

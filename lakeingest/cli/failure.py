@@ -13,7 +13,7 @@ import tempfile
 import traceback
 
 from lakeingest.cli.output import message
-from lakeingest.cli.stopping import say_stopped
+from lakeingest.cli.stopping import say_stopped, stop_requested
 from lakeingest.config.redaction import scrub
 from lakeingest.errors import LakeingestError
 
@@ -44,8 +44,11 @@ def report(error: BaseException, *, debug: bool) -> int:
 def was_stopped(error: BaseException) -> bool:
     """Return whether Ctrl-C or SIGTERM caused an error.
 
-    Stopping a run kills its Spark jobs. During the cleanup their errors may replace the interrupt.
+    Stopping a run cancels its Spark jobs. Their errors may replace the interrupt, during the
+    cleanup or before it reaches the main thread.
     """
+    if stop_requested():
+        return True
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, KeyboardInterrupt):

@@ -107,7 +107,7 @@ def read_page(name: str) -> Page:
     Raises:
         UsageError: There is no such page; names the nearest one.
     """
-    from lakeingest.config.keys import nearest
+    from lakeingest.config.spelling import nearest
 
     if name not in PAGES:
         near = nearest(name, PAGES, likeness=_LIKENESS)

@@ -20,8 +20,8 @@ from lakeingest.errors import UsageError
 if TYPE_CHECKING:
     from lakeingest.cli.output import OutputFormat
     from lakeingest.config import PipelineConfig
-    from lakeingest.config.streamer import CommandLine
-    from lakeingest.config.streamer_options import Option
+    from lakeingest.config.streamer.command_line import CommandLine
+    from lakeingest.config.streamer.options import Option
 
 AS_TYPED = {
     # ``streamer_arguments`` parses all arguments, in the user's order.
@@ -42,8 +42,8 @@ _ABOUT = (
 def hoodie_streamer(context: typer.Context) -> None:
     """Run one table's pipeline by the command line of Hudi's streamer (see its --help)."""
     from lakeingest.cli.streamer_arguments import read_arguments
-    from lakeingest.config.streamer import streamer_config
-    from lakeingest.config.streamer_options import OPTIONS
+    from lakeingest.config.streamer.command_line import streamer_config
+    from lakeingest.config.streamer.options import OPTIONS
 
     typed, output = read_arguments("hoodie-streamer", _ABOUT, OPTIONS, context.args)
     run_as_typed(streamer_config(typed), typed, output)
@@ -60,7 +60,7 @@ _ABOUT_MANY = (
 def hoodie_multi_table_streamer(context: typer.Context) -> None:
     """Run many tables as one pipeline by the command line of Hudi's multi-table streamer."""
     from lakeingest.cli.streamer_arguments import read_arguments
-    from lakeingest.config.streamer_tables import MULTI_TABLE_OPTIONS, multi_table_config
+    from lakeingest.config.streamer.tables import MULTI_TABLE_OPTIONS, multi_table_config
 
     typed, output = read_arguments(
         "hoodie-multi-table-streamer", _ABOUT_MANY, MULTI_TABLE_OPTIONS, context.args
@@ -79,7 +79,7 @@ def run_as_typed(config: PipelineConfig, typed: CommandLine, output: OutputForma
     Raises:
         UsageError: The interval is not a whole number.
     """
-    from lakeingest.config.streamer_options import APP_NAME, CONTINUOUS, INTERVAL, MASTER
+    from lakeingest.config.streamer.options import APP_NAME, CONTINUOUS, INTERVAL, MASTER
 
     warn(config.warnings)
     options = typed.options

@@ -34,7 +34,7 @@ from lakeingest.cli.stopping import (
     STOPPED_EXIT_CODE,
     leave_soon_after_a_signal,
     say_stopped,
-    sigterm_like_interrupt,
+    stop_on_signals,
 )
 from lakeingest.cli.types import types
 from lakeingest.cli.validate import validate
@@ -101,7 +101,7 @@ def execute(arguments: Sequence[str]) -> int:
     # cannot parse the arguments.
     rest = [argument for argument in arguments if argument != _DEBUG]
     try:
-        with sigterm_like_interrupt():
+        with stop_on_signals():
             app(args=rest, prog_name="lakeingest")
     except SystemExit as end:
         # Typer itself exits after help, wrong usage, a closed pipe or Ctrl-C.
@@ -118,6 +118,10 @@ def main() -> NoReturn:
     """Run the command line and exit the process with its code."""
     leave_soon_after_a_signal()
     code = execute(sys.argv[1:])
+    if code == STOPPED_EXIT_CODE:
+        # The interrupted thread may have left an answer of the JVM unread, so it calls the JVM no
+        # more; the JVM ends with this process.
+        sys.exit(code)
     try:
         stop_spark()
     except Exception as error:  # noqa: BLE001 - a dead JVM must not hide the run's result

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lakeingest.cli.output import warn
+from lakeingest.cli.stopping import keep_signals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,14 +62,13 @@ def start_spark(
 
     open_session = session if master is None else partial(session, master=master)
     hudi = "hudi" in config.formats()
-    return open_session(app_name=app_name, kafka=kafka, hudi=hudi, brief=brief)
+    spark = open_session(app_name=app_name, kafka=kafka, hudi=hudi, brief=brief)
+    keep_signals(spark)
+    return spark
 
 
 def stop_spark() -> None:
-    """Stop the session that a command started, if any, and the jobs that still run after Ctrl-C.
-
-    Leave a session of the platform as it is.
-    """
+    """Stop the session that a command started, if any; leave a session of the platform as it is."""
     if "pyspark.sql" not in sys.modules or _PLATFORM & set(os.environ):
         return
     from pyspark.sql import SparkSession

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -71,13 +72,13 @@ def parse_as_of(text: str | None) -> int | str | None:
     Raises:
         UsageError: The text begins like a date and is not one.
     """
-    from lakeingest.reader.as_of import understood
+    from lakeingest.reader import as_of
 
     if text is None:
         return None
     if text.strip().isdecimal():
         return int(text)
-    understood(text)
+    as_of.parse_as_of(text)
     return text
 
 
@@ -92,19 +93,43 @@ def published_rows(
     """Return the rows of a table at a publication, ordered by key.
 
     Raises:
-        UsageError: The publication has no such table. The message names the nearest table, or all.
+        UsageError: The publication has no such table. The message says when it was retired, or
+            names the nearest table, or all.
     """
-    from lakeingest.config.keys import nearest
     from lakeingest.named import all_named
     from lakeingest.reader import open_lake
 
     snapshot = open_lake(spark, config.target.path, config.metadata_prefix).snapshot(as_of=as_of)
     tables = list(snapshot.tables())
     if table not in tables:
-        near = nearest(table, tables)
-        hint = f"did you mean {near}?" if near else f"there are: {', '.join(tables) or 'none'}"
-        problem = f"no table {table} is published; {hint}"
-        raise UsageError(problem)
+        raise UsageError(_retired(spark, config, table) or _unpublished(table, tables))
     frame = snapshot.table(table, metadata=metadata)
     key = all_named(snapshot.key(table))
     return frame.orderBy(*key) if key else frame
+
+
+def _retired(spark: SparkSession, config: PipelineConfig, table: str) -> str:
+    """Return where a retired table can still be read; empty: it is not retired."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from lakeingest.apply.factory import open_ledger
+    from lakeingest.reader import open_lake
+
+    retired = open_ledger(spark, config, "").head().retired.get(table)
+    if retired is None:
+        return ""
+    history = open_lake(spark, config.target.path, config.metadata_prefix).history()
+    row = history.where(F.col("batch") == retired.batch).first()
+    when = f", published at {row['published_at']:%Y-%m-%d %H:%M:%S}" if row else ""
+    return (
+        f"table {table} was retired in batch {retired.batch}{when}; older snapshots have it, the "
+        f"last one with --as-of {retired.batch - 1}"
+    )
+
+
+def _unpublished(table: str, tables: Sequence[str]) -> str:
+    from lakeingest.config.spelling import nearest
+
+    near = nearest(table, tables)
+    hint = f"did you mean {near}?" if near else f"there are: {', '.join(tables) or 'none'}"
+    return f"no table {table} is published; {hint}"

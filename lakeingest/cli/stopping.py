@@ -1,40 +1,56 @@
-"""Stop on Ctrl-C or SIGTERM: orderly if that is quick, otherwise at once.
+"""Stop on Ctrl-C or SIGTERM: orderly if that is quick, otherwise at once; exit with 130.
 
 A signal raises KeyboardInterrupt in the main thread only. Threads that wait for a Spark job keep
-waiting, and may even submit the next job after PySpark has cancelled the running ones. So the
-process could live for minutes after the signal, and a scheduler would kill it from outside. A kill
-is safe at any moment (unpublished data is invisible). So the process gives the orderly stop a few
-seconds and then exits. A second signal exits at once.
+waiting, and may even submit the next job after the running ones were cancelled. So the process
+could live for minutes after the signal, and a scheduler would kill it from outside. A kill is safe
+at any moment (unpublished data is invisible). So the process gives the orderly stop a few seconds
+and then exits. A second signal exits at once.
 
-A thread reads the signals from the wake-up descriptor. Rejected: a signal handler; when a session
-starts, PySpark replaces the handler of Ctrl-C by its own.
+A thread reads the signals from the wake-up descriptor and cancels the running jobs. Rejected: to
+cancel them in the signal's handler, as PySpark's own handler does. The handler runs in the main
+thread, which most often waits within py4j for the JVM; to call py4j there again raises an error
+("reentrant call") in the place of KeyboardInterrupt. So ``keep_signals`` removes PySpark's handler.
+What an interrupted call raises later is of no interest either: once a signal has come, every error
+is the stop that was asked for.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
 from lakeingest.cli.output import message
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 GRACE_SECONDS = 10.0
-"""Time for the orderly stop: enough to cancel jobs and stop Spark on a busy machine."""
+"""Time for the orderly stop: enough to cancel jobs on a busy machine."""
 
 STOPPED = "stopped; nothing half-done is visible; run again to go on"
 STOPPED_EXIT_CODE = 130
-"""128 + SIGINT, the exit code that shells report."""
+"""128 + SIGINT, the exit code that shells report; SIGTERM, which acts like Ctrl-C, has the same."""
 
-_STOPPING = frozenset({signal.SIGINT, signal.SIGTERM})
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-
+# Set when a signal has come while the current command runs.
+_requested = threading.Event()
 # Set when the current command has written the message ``STOPPED``.
 _message_written = threading.Event()
 _message_lock = threading.Lock()
+_sessions: list[SparkSession] = []
+
+
+def stop_requested() -> bool:
+    """Return whether Ctrl-C or SIGTERM has come since the current command began."""
+    return _requested.is_set()
 
 
 def say_stopped() -> int:
@@ -51,26 +67,37 @@ def say_stopped() -> int:
     return STOPPED_EXIT_CODE
 
 
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    del number, frame
+    _requested.set()
+    raise KeyboardInterrupt
+
+
 @contextmanager
-def sigterm_like_interrupt() -> Iterator[None]:
-    """Treat SIGTERM, with which schedulers stop a job, like Ctrl-C while a command runs."""
+def stop_on_signals() -> Iterator[None]:
+    """Raise KeyboardInterrupt on Ctrl-C and on SIGTERM while a command runs."""
+    _requested.clear()
     _message_written.clear()
     if threading.current_thread() is not threading.main_thread():
         yield  # The calling program handles signals itself: change nothing.
         return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        # Look the handler up now: by now it may be PySpark's, which cancels the running jobs.
-        handler = signal.getsignal(signal.SIGINT)
-        if callable(handler):
-            handler(number, frame)
-        raise KeyboardInterrupt
-
-    previous = signal.signal(signal.SIGTERM, interrupt)
+    previous = {number: signal.signal(number, _interrupt) for number in _SIGNALS}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def keep_signals(spark: SparkSession) -> None:
+    """Remove the handler that PySpark puts in place for Ctrl-C when a session starts.
+
+    Args:
+        spark: The session, whose jobs a signal cancels.
+    """
+    _sessions[:] = [spark]
+    if signal.getsignal(signal.SIGTERM) is _interrupt:
+        signal.signal(signal.SIGINT, _interrupt)
 
 
 def leave_soon_after_a_signal(grace_seconds: float = GRACE_SECONDS) -> None:
@@ -79,6 +106,8 @@ def leave_soon_after_a_signal(grace_seconds: float = GRACE_SECONDS) -> None:
     It exits at most ``grace_seconds`` (seconds) after the first signal. Only for the process of a
     command: it exits without waiting for any thread.
     """
+    # py4j logs the traceback of a call that a signal interrupts, to the root logger.
+    logging.getLogger().addFilter(lambda _: not stop_requested())
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
     signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
@@ -87,9 +116,17 @@ def leave_soon_after_a_signal(grace_seconds: float = GRACE_SECONDS) -> None:
 
 
 def _watch(signals: int, grace_seconds: float) -> None:
-    while os.read(signals, 1)[0] not in _STOPPING:
+    while os.read(signals, 1)[0] not in _SIGNALS:
         pass
+    _requested.set()
+    threading.Thread(target=_cancel_jobs, daemon=True).start()
     select.select([signals], [], [], grace_seconds)
     code = say_stopped()
     # The JVM ends by itself when its stdin closes, that is, when this process ends.
     os._exit(code)
+
+
+def _cancel_jobs() -> None:
+    for spark in _sessions:
+        with suppress(Exception):  # The JVM may be gone, or the session may be one of Connect.
+            spark.sparkContext.cancelAllJobs()

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from lakeingest.cli.output import OutputFormat
-from lakeingest.config.keys import nearest
-from lakeingest.config.streamer import FLAG, CommandLine
-from lakeingest.config.streamer_options import CONF, PROPS, Option
+from lakeingest.config.spelling import nearest
+from lakeingest.config.streamer.command_line import FLAG, CommandLine
+from lakeingest.config.streamer.options import CONF, PROPS, Option
 from lakeingest.errors import UsageError
 
 _SPARK_SUBMIT_OPTIONS = frozenset(
@@ -102,25 +102,16 @@ def _parser(command: str, about: str, options: Iterable[Option]) -> _Parser:
     refused = parser.add_argument_group("what is refused, with what to do instead")
     idle = parser.add_argument_group("what has no effect here, and why")
     for option in options:
-        group = idle if option.idle else refused if option.refused else effective
-        help_text = option.said.replace("%", "%%")
-        if option.value is None:
-            group.add_argument(
-                *option.names,
-                dest=_attribute(option),
-                action="store_const",
-                const=FLAG,
-                help=help_text,
-            )
-        else:
-            action = "append" if option is CONF else "store"
-            group.add_argument(
-                *option.names,
-                dest=_attribute(option),
-                action=action,
-                metavar=option.value,
-                help=help_text,
-            )
+        group = idle if option.is_idle else refused if option.is_refused else effective
+        kind: dict[str, Any] = {"action": "store_const", "const": FLAG}
+        if option.value is not None:
+            kind = {"action": "append" if option is CONF else "store", "metavar": option.value}
+        group.add_argument(
+            *option.names.split(),
+            dest=_attribute(option),
+            help=option.help.replace("%", "%%"),
+            **kind,
+        )
     own_options = parser.add_argument_group("of lakeingest")
     own_options.add_argument(
         "--output",
@@ -151,5 +142,5 @@ def _about_unknown(argument: str, options: Iterable[Option]) -> str:
             f"{name} is spark-submit's: of the old command only what stood behind the jar is put "
             f"here; spark-submit takes {name} before the script that starts lakeingest"
         )
-    near = nearest(name, (candidate for option in options for candidate in option.names))
+    near = nearest(name, (candidate for option in options for candidate in option.names.split()))
     return f"no such option: {name}" + (f"; did you mean {near}?" if near else "")

@@ -18,7 +18,7 @@ def types(output: OutputOption = OutputFormat.TABLE) -> None:
 
     Avro has the same types; octets stand in it as octets, not as base64.
     """
-    from lakeingest.decode.examples import EXAMPLES
+    from lakeingest.decode.types.examples import EXAMPLES
 
     rows = [
         (each.name, each.source, each.type.spark.simpleString(), each.wire_text, each.lake)

@@ -5,7 +5,6 @@ environment. ``model.py`` defines the settings, ``keys.py`` their names.
 """
 
 from lakeingest.config.load import load_config
-from lakeingest.config.model import PipelineConfig, SourceConfig, TargetConfig
-from lakeingest.config.table import TableConfig
+from lakeingest.config.model import PipelineConfig, SourceConfig, TableConfig, TargetConfig
 
 __all__ = ["PipelineConfig", "SourceConfig", "TableConfig", "TargetConfig", "load_config"]

@@ -17,43 +17,25 @@ the same settings without a file, and so without a folder.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
 from lakeingest.config import keys
-from lakeingest.config.complaints import complaints, error_about
-from lakeingest.config.fields import ConfigModel
-from lakeingest.config.foreign_names import kafka_names
-from lakeingest.config.hudi_keys import TOPIC
-from lakeingest.config.idle import idle_tables
-from lakeingest.config.model import PipelineConfig, SourceConfig, TargetConfig
-from lakeingest.config.properties import Properties, Value, from_mapping, read_properties
-from lakeingest.config.redaction import is_secret_key, remember
-from lakeingest.config.registry import URL, registry_settings
-from lakeingest.config.schema_changes import SchemaChanges, TableSchemaChanges
-from lakeingest.config.sorting import Sorted, sort_keys
-from lakeingest.config.topic_names import are_names, items
-from lakeingest.errors import ConfigError
-
-BROKERS = "bootstrap.servers"
+from lakeingest.config.file.properties import Properties, Value, from_mapping, read_properties
+from lakeingest.config.kafka.client import BROKERS, kafka_options, unknown_names
+from lakeingest.config.kafka.registry import registry_options
+from lakeingest.config.model import PipelineConfig, SourceConfig, TableConfig, TargetConfig
+from lakeingest.config.model.consistency import unread_tables
+from lakeingest.config.model.fields import ConfigModel
+from lakeingest.config.model.schema_changes import SchemaChanges
+from lakeingest.config.model.source import are_topic_names
+from lakeingest.config.sorting import SortedKeys, sort_keys
+from lakeingest.config.streamer.settings import TOPIC
 
 _REQUIRED = (keys.PIPELINE_NAME, keys.CONNECTOR, keys.TOPIC_PREFIX, keys.TARGET_PATH)
-
-_ISOLATION = "isolation.level"
-_OFFSET_RESET = "auto.offset.reset"
-# For these settings an empty value means "none", or "do not check".
-_MAY_BE_EMPTY = frozenset(
-    {
-        "config.providers",
-        "interceptor.classes",
-        "metric.reporters",
-        "ssl.cipher.suites",
-        "ssl.endpoint.identification.algorithm",
-    }
-)
 
 
 def load_config(
@@ -79,211 +61,141 @@ def load_config(
 
 def load_properties(properties: Properties) -> PipelineConfig:
     """Validate properties that a caller has read; see ``load_config``."""
-    findings = sort_keys(properties)
-    values, registry_keys, kafka_keys = findings.values, findings.registry_keys, findings.kafka_keys
-    hudi_url = values.pop(URL, None)
-    kind = _kind(values, kafka_keys, findings)
-    present = {*values, *properties.entries, *findings.meant.values()}
-    _report_missing(present, kind, kafka_keys, findings)
-    kafka_options = _kafka_options(kafka_keys, properties, kind, findings)
-    if hudi_url is not None or URL in registry_keys:
-        values.setdefault(keys.SOURCE_FORMAT.name, Value(URL, "avro"))
-    source_format = values.get(keys.SOURCE_FORMAT.name)
-    registry_options: dict[str, SecretStr] = {}
-    if kind == "kafka" and source_format is not None and source_format.text == "avro":
-        registry_options = _registry_options(registry_keys, properties, hudi_url, findings)
-    else:
-        _warn_of_unused_registry(registry_keys, hudi_url, kind, findings)
+    found = sort_keys(properties)
+    hudi_url = found.values.pop(keys.REGISTRY_URL, None)
+    kind = _kind(found)
+    _report_missing(properties, kind, found)
+    _warn_of_unused_table_type(found)
+    source: dict[str, Any] = {"kind": kind}
+    if kind == "kafka":
+        source["kafka_options"] = kafka_options(found.kafka_keys, properties, found)
+    elif found.kafka_keys:
+        names = ", ".join(sorted(found.kafka_keys))
+        found.warnings.append(f"without effect on a recorded source: {names}")
+    source["registry_options"] = _registry(properties, kind, hudi_url, found)
     try:
-        config = _config(values, kind, kafka_options, registry_options, findings)
+        config = PipelineConfig.model_validate(_fields(found.values, source, found))
     except ValidationError as error:
-        others = bool(findings.problems)
-        findings.problems.extend(complaints(error, values, others=others))
-        raise error_about(properties.origin, findings.problems, findings.likely) from None
-    if findings.problems:
-        raise error_about(properties.origin, findings.problems, findings.likely)
-    return config
-
-
-def _kind(values: Mapping[str, Value], kafka_keys: Sequence[str], findings: Sorted) -> str:
-    """Return the kind of source, from its key or from the settings that only one kind has."""
-    if keys.SOURCE_KIND.name in values:
-        return values[keys.SOURCE_KIND.name].text
-    has_path, has_brokers = keys.SOURCE_PATH.name in values, BROKERS in kafka_keys
-    if has_path and has_brokers:
-        findings.problems.append(
-            f"{keys.SOURCE_PATH.name} and {BROKERS} are both set: "
-            f"say which one is meant by {keys.SOURCE_KIND.name}=recorded or kafka"
-        )
-    misspelt = BROKERS in findings.meant.values() and not has_path
-    return "kafka" if has_brokers or misspelt or _is_of_hudi(values, has_path) else "recorded"
-
-
-def _is_of_hudi(values: Mapping[str, Value], has_path: bool) -> bool:
-    """Return whether the topic is Hudi Streamer's setting, whose source is always Kafka."""
-    topics = values.get(keys.TOPICS.name)
-    return topics is not None and topics.key in TOPIC.names and not has_path
-
-
-def _report_missing(
-    present: Collection[str], kind: str, kafka_keys: Sequence[str], findings: Sorted
-) -> None:
-    missing = [key.name for key in _REQUIRED if key.name not in present]
-    if kind == "recorded" and keys.SOURCE_PATH.name not in present:
-        missing.append(f"{keys.SOURCE_PATH.name} (or {BROKERS} for Kafka)")
-        unknown = _unknown(kafka_keys)
-        if unknown:
-            findings.likely.append(f"unknown, here and to Kafka's clients: {unknown}")
-    if kind == "kafka" and BROKERS not in present:
-        missing.append(BROKERS)
-    if missing:
-        findings.problems.append(f"missing: {', '.join(missing)}")
-    if kind == "kafka" and keys.SOURCE_PATH.name in present:
-        findings.warnings.append(f"{keys.SOURCE_PATH.name} has no effect: the source is Kafka")
-
-
-def _kafka_options(
-    names: Sequence[str], properties: Properties, kind: str, findings: Sorted
-) -> dict[str, SecretStr]:
-    if kind != "kafka":
-        if names:
-            findings.warnings.append(
-                f"without effect on a recorded source: {', '.join(sorted(names))}"
-            )
-        return {}
-    # Do not read records of a Kafka transaction that was rolled back (exactly-once Connect).
-    options = {_ISOLATION: SecretStr("read_committed")}
-    for name in names:
-        try:
-            value = properties.value(name)
-        except ConfigError as error:
-            findings.problems.append(str(error))
-            continue
-        if is_secret_key(name):
-            remember(value.text)
-        if not value.text.strip(", ") and name not in _MAY_BE_EMPTY:
-            findings.problems.append(f"{name} has no value: give one or remove the key")
-        elif name == _OFFSET_RESET:
-            _check_offset_reset(value, findings)
-        else:
-            options[name] = SecretStr(value.text)
-    unknown = _unknown(names)
-    if unknown:
-        findings.warnings.append(f"unknown to Kafka's clients, handed on as it is: {unknown}")
-    if options[_ISOLATION].get_secret_value() == "read_uncommitted":
-        findings.warnings.append(f"{_ISOLATION}=read_uncommitted: rolled-back records are read")
-    return options
-
-
-def _unknown(names: Sequence[str]) -> str:
-    return ", ".join(sorted({*names} - kafka_names()))
-
-
-def _registry_options(
-    names: Sequence[str], properties: Properties, hudi_url: Value | None, findings: Sorted
-) -> dict[str, SecretStr]:
-    settings = registry_settings(names, properties, hudi_url)
-    findings.warnings.extend(settings.warnings)
-    findings.problems.extend(settings.problems)
-    if hudi_url is None and URL not in (*names, *findings.meant.values()):
-        findings.problems.append(f"missing: {URL} (or {keys.SOURCE_FORMAT.name}=json)")
-    return settings.options
-
-
-def _warn_of_unused_registry(
-    names: Sequence[str], hudi_url: Value | None, kind: str, findings: Sorted
-) -> None:
-    unused = sorted([*names, *([hudi_url.key] if hudi_url else [])])
-    if unused and kind == "recorded":
-        findings.warnings.append(
-            f"without effect on a recorded source, whose schemas are in its registry.json: "
-            f"{', '.join(unused)}"
-        )
-    elif unused:
-        findings.warnings.append(f"without effect on a source in JSON: {', '.join(unused)}")
-
-
-def _check_offset_reset(value: Value, findings: Sorted) -> None:
-    if value.text != "earliest":
-        findings.problems.append(
-            f"{_OFFSET_RESET} can only be earliest (set it, or remove the key): a pipeline starts "
-            f"at the beginning of its topics and stops when offsets it needs were lost, it never "
-            f"skips"
-        )
-
-
-def _config(
-    values: Mapping[str, Value],
-    kind: str,
-    kafka_options: Mapping[str, SecretStr],
-    registry_options: Mapping[str, SecretStr],
-    findings: Sorted,
-) -> PipelineConfig:
-    source = _fields(SourceConfig, values)
-    source["kind"] = kind
-    source["kafka_options"] = kafka_options
-    source["registry_options"] = registry_options
-    topics = values.get(keys.TOPICS.name)
-    if topics is not None and not are_names(topics.text):
-        source["topic_pattern"] = topics.text
-        del source["topics"]
-        source["referenced"] |= {"topic_pattern"} if topics.referenced else set()
-    if "topic_prefix" in source["referenced"] and "transaction_topic" not in source:
-        source["referenced"] |= {"transaction_topic"}  # The topic's default holds the prefix.
-    pipeline = _fields(PipelineConfig, values)
-    pipeline["source"] = source
-    pipeline["target"] = _fields(TargetConfig, values)
-    pipeline["target"]["hudi_options"] = {
-        name: SecretStr(value.text) for name, value in findings.hudi_options.items()
-    }
-    pipeline["schema_changes"] = _fields(SchemaChanges, values)
-    pipeline["tables"] = _tables(values)
-    _warn_of_unused_table_type(values, pipeline["tables"], findings)
-    config = PipelineConfig.model_validate(pipeline)
-    warnings = dict.fromkeys([*findings.warnings, *idle_tables(config)])
+        found.add_errors(error, found.values)
+        raise found.error(properties.origin) from None
+    if found.problems:
+        raise found.error(properties.origin)
+    warnings = dict.fromkeys([*found.warnings, *unread_tables(config)])
     return config.model_copy(update={"warnings": tuple(warnings)})
 
 
-def _fields(model: type[ConfigModel], values: Mapping[str, Value]) -> dict[str, Any]:
-    return _model_fields(
-        {key: values[key.name] for key in keys.KEYS if key.model is model and key.name in values}
-    )
+def _kind(found: SortedKeys) -> str:
+    """Return the kind of source, from its key or from the settings that only one kind has."""
+    if keys.SOURCE_KIND in found.values:
+        return found.values[keys.SOURCE_KIND].text
+    has_path, has_brokers = keys.SOURCE_PATH in found.values, BROKERS in found.kafka_keys
+    if has_path and has_brokers:
+        found.problems.append(
+            f"{keys.SOURCE_PATH} and {BROKERS} are both set: "
+            f"say which one is meant by {keys.SOURCE_KIND}=recorded or kafka"
+        )
+    topics = found.values.get(keys.TOPICS)
+    is_of_hudi = topics is not None and topics.key in TOPIC.names  # Its source is always Kafka.
+    may_be_kafka = is_of_hudi or BROKERS in found.meant.values()
+    return "kafka" if has_brokers or (may_be_kafka and not has_path) else "recorded"
 
 
-def _tables(values: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
-    values_by_table: dict[str, dict[keys.Key, Value]] = {}
+def _report_missing(properties: Properties, kind: str, found: SortedKeys) -> None:
+    present = {*found.values, *properties.entries, *found.meant.values()}
+    missing = [key for key in _REQUIRED if key not in present]
+    if kind == "recorded" and keys.SOURCE_PATH not in present:
+        missing.append(f"{keys.SOURCE_PATH} (or {BROKERS} for Kafka)")
+        unknown = unknown_names(found.kafka_keys)
+        if unknown:
+            found.likely.append(f"unknown, here and to Kafka's clients: {unknown}")
+    if kind == "kafka" and BROKERS not in present:
+        missing.append(BROKERS)
+    if missing:
+        found.problems.append(f"missing: {', '.join(missing)}")
+    if kind == "kafka" and keys.SOURCE_PATH in present:
+        found.warnings.append(f"{keys.SOURCE_PATH} has no effect: the source is Kafka")
+
+
+def _registry(
+    properties: Properties, kind: str, hudi_url: Value | None, found: SortedKeys
+) -> dict[str, SecretStr]:
+    """Return the settings of the registry, and choose Avro if there is one."""
+    names = found.registry_keys
+    if hudi_url is not None or keys.REGISTRY_URL in names:
+        found.values.setdefault(keys.SOURCE_FORMAT, Value(keys.REGISTRY_URL, "avro"))
+    source_format = found.values.get(keys.SOURCE_FORMAT)
+    if kind == "kafka" and source_format is not None and source_format.text == "avro":
+        options = registry_options(names, properties, hudi_url, found)
+        if hudi_url is None and keys.REGISTRY_URL not in (*names, *found.meant.values()):
+            found.problems.append(f"missing: {keys.REGISTRY_URL} (or {keys.SOURCE_FORMAT}=json)")
+        return options
+    unused = ", ".join(sorted([*names, *([hudi_url.key] if hudi_url else [])]))
+    if unused and kind == "recorded":
+        found.warnings.append(
+            f"without effect on a recorded source, whose schemas are in its registry.json: {unused}"
+        )
+    elif unused:
+        found.warnings.append(f"without effect on a source in JSON: {unused}")
+    return {}
+
+
+def _warn_of_unused_table_type(found: SortedKeys) -> None:
+    """Warn of Hudi's table type if no table is Hudi's, unless the setting is Hudi's own key."""
+    name, values = keys.HUDI_TABLE_TYPE, found.values
+    formats = [values[key].text for key in values if key.endswith(".format")]
+    if name in values and values[name].key == name and "hudi" not in formats:
+        found.warnings.append(
+            f"{name} has no effect: no table is Hudi's; set {keys.TARGET_FORMAT}=hudi if they "
+            "are to be"
+        )
+
+
+def _fields(
+    values: Mapping[str, Value], source: Mapping[str, Any], found: SortedKeys
+) -> dict[str, Any]:
+    """Return the input of the whole model."""
+    pipeline: dict[keys.Key, Value] = {}
+    tables: dict[str, dict[keys.Key, Value]] = {}
     for name, value in values.items():
         if name.startswith(keys.TABLE):
             collection, suffix = keys.split_table_key(name)
-            values_by_table.setdefault(collection, {})[keys.TABLE_KEYS[suffix]] = value
-    return {collection: _table(fields) for collection, fields in values_by_table.items()}
-
-
-def _table(values: Mapping[keys.Key, Value]) -> dict[str, Any]:
-    policies = {key: value for key, value in values.items() if key.model is TableSchemaChanges}
-    others = {key: value for key, value in values.items() if key not in policies}
-    return {**_model_fields(others), "schema_changes": _model_fields(policies)}
-
-
-def _model_fields(values: Mapping[keys.Key, Value]) -> dict[str, Any]:
-    """Return model fields from values, with the names of the fields that hold references."""
-    fields: dict[str, Any] = {
-        key.field: items(value.text) if key.is_list else value.text for key, value in values.items()
+            tables.setdefault(collection, {})[keys.TABLE_KEYS[suffix]] = value
+        elif name in keys.BY_NAME:
+            pipeline[keys.BY_NAME[name]] = value
+    source = {**_inputs(SourceConfig, pipeline), **source}
+    source.pop(keys.SOURCE_KIND, None)
+    topics = values.get(keys.TOPICS)
+    if topics is not None and not are_topic_names(topics.text):
+        source["topic_pattern"] = topics.text
+        del source[keys.TOPICS]
+        source["referenced"] |= {"topic_pattern"} if topics.referenced else set()
+    if "topic_prefix" in source["referenced"] and keys.TRANSACTION_TOPIC not in source:
+        source["referenced"] |= {"transaction_topic"}  # The topic's default holds the prefix.
+    hudi_options = {name: SecretStr(value.text) for name, value in found.hudi_options.items()}
+    return {
+        **_inputs(PipelineConfig, pipeline),
+        "source": source,
+        "target": {**_inputs(TargetConfig, pipeline), "hudi_options": hudi_options},
+        "schema_changes": _inputs(SchemaChanges, pipeline),
+        "tables": {
+            collection: {
+                **_inputs(TableConfig, of_table),
+                "schema_changes": _inputs(SchemaChanges, of_table),
+            }
+            for collection, of_table in tables.items()
+        },
     }
-    fields["referenced"] = {key.field for key, value in values.items() if value.referenced}
-    return fields
 
 
-def _warn_of_unused_table_type(
-    values: Mapping[str, Value], tables: Mapping[str, Mapping[str, Any]], findings: Sorted
-) -> None:
-    """Warn of Hudi's table type if no table is Hudi's, unless the setting is Hudi's own key."""
-    name = keys.HUDI_TABLE_TYPE.name
-    table_type, target = values.get(name), values.get(keys.TARGET_FORMAT.name)
-    formats = [table.get("format") for table in tables.values()]
-    if table_type is None or table_type.key != name or "hudi" in (target and target.text, *formats):
-        return
-    findings.warnings.append(
-        f"{name} has no effect: no table is Hudi's; set {keys.TARGET_FORMAT.name}=hudi if they "
-        "are to be"
-    )
+def _inputs(model: type[ConfigModel], values: Mapping[keys.Key, Value]) -> dict[str, Any]:
+    """Return one model's part of the values, with the names of the fields that hold references."""
+    own = {key: value for key, value in values.items() if key.model is model}
+    inputs: dict[str, Any] = {
+        key.alias: _items(value.text) if key.is_list else value.text for key, value in own.items()
+    }
+    return {**inputs, "referenced": {key.field for key, value in own.items() if value.referenced}}
+
+
+def _items(text: str) -> tuple[str, ...]:
+    """Return the non-empty items of a comma-separated list."""
+    return tuple(item.strip() for item in text.split(",") if item.strip())

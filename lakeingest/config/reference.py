@@ -6,9 +6,9 @@ Rejected: a page that someone maintains by hand; it would be a second source of 
 
 from __future__ import annotations
 
-from lakeingest.config.hudi_keys import HUDI_KEYS
-from lakeingest.config.keys import KEYS, TABLE_KEYS, Key
-from lakeingest.config.registry import NATIVE, PREFIX
+from lakeingest.config.kafka.registry import NATIVE
+from lakeingest.config.keys import KEYS, REGISTRY, TABLE_KEYS, Key
+from lakeingest.config.streamer.settings import HUDI_KEYS
 
 _HEAD = """\
 # Configuration reference
@@ -72,7 +72,7 @@ def reference() -> str:
     tables = "\n".join(_row(key) for key in TABLE_KEYS.values())
     settings = "\n".join(_row(key) for key in KEYS)
     header = "| key | type | default | meaning |\n|---|---|---|---|\n"
-    registry = "\n".join(f"| `{PREFIX}{name}` | {meaning} |" for name, meaning in NATIVE.items())
+    registry = "\n".join(f"| `{REGISTRY}{name}` | {meaning} |" for name, meaning in NATIVE.items())
     hudi = "\n".join(
         f"| {', '.join(f'`{name}`' for name in key.names)} "
         f"| {f'`{key.becomes}`' if key.becomes else ''} | {key.description} |"

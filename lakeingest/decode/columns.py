@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -29,10 +27,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from lakeingest.decode import decimals, logical
-from lakeingest.decode.cell import opened
-from lakeingest.decode.logical import DECIMAL, JSON, PRIMITIVES, SEMANTIC, Form, LogicalType
-from lakeingest.decode.versions import of_versions
+from lakeingest.decode.cells import without_cells
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.types import composed, decimals, octets
+from lakeingest.decode.types.logical import DECIMAL, JSON, PRIMITIVES, SEMANTIC, Form, text
+from lakeingest.decode.types.logical_type import LogicalType
+from lakeingest.decode.types.versions import of_versions
 from lakeingest.errors import ConfigError
 from lakeingest.widening import widens
 
@@ -55,107 +55,10 @@ class SourceColumn:
     default: str | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
-class Encodings:
-    """Settings for decoding: how the connector writes what the wire does not show, and policies.
-
-    The policies are here because a table may have its own, and they go the same way as the
-    settings.
-
-    Attributes:
-        decimal: ``decimal.handling.mode``: precise, string or double.
-        binary: ``binary.handling.mode``: bytes, base64, base64-url-safe or hex.
-        placeholder: ``unavailable.value.placeholder``.
-        time: ``time.precision.mode``, all of Debezium's.
-        decimal_format: ``decimal.format`` of JsonConverter: BASE64 or NUMERIC.
-        infinite: Policy for times that no lake can store; see ``logical_type.Site``.
-        ambiguous: Meaning of a NULL that may stand for an unchanged value: null, keep or fail.
-    """
-
-    decimal: str = "precise"
-    binary: str = "bytes"
-    placeholder: str = "__debezium_unavailable_value"
-    time: str = "adaptive"
-    decimal_format: str = "BASE64"
-    infinite: str = "fail"
-    ambiguous: str = "null"
-
-    def placeholder_bytes(self) -> bytes:
-        """Return the placeholder's octets (``hex:`` prefix: raw octets)."""
-        if self.placeholder.startswith("hex:"):
-            return bytes.fromhex(self.placeholder.removeprefix("hex:"))
-        return self.placeholder.encode()
-
-    def json_marks(self) -> tuple[str, ...]:
-        """Return the marks: a JSON record with an unavailable value contains one of these texts.
-
-        The variants of the placeholder per declared type are in Debezium's
-        ``PostgresValueConverter``; for the types that it sends as NULL, see the README's table of
-        limits.
-        """
-        raw = self.placeholder_bytes()
-        text = _json_text(raw.decode(errors="replace"))
-        codes = ",".join(str(code) for code in self.codes())
-        marks = (
-            text,
-            # An hstore is JSON inside JSON.
-            _json_text(text),
-            base64.b64encode(raw).decode(),
-            f"[{codes}]",
-            self.uuid_mark(),
-        )
-        return tuple(dict.fromkeys(marks))
-
-    def avro_marks(self) -> tuple[bytes, ...]:
-        """Return the marks: an Avro record with an unavailable value contains one of these octets.
-
-        Avro has text and bytea as they are. It has the byte codes of an integer array as zigzag
-        numbers: those of six bits take one octet, the rest two.
-        """
-        raw = self.placeholder_bytes()
-        text = raw.decode(errors="replace")
-        zigzag = [2 * code if code >= 0 else -2 * code - 1 for code in self.codes()]
-        codes = [bytes([n] if n < 128 else [n & 0x7F | 0x80, n >> 7]) for n in zigzag]
-        marks = (
-            raw,
-            # Debezium replaced octets that are not text when it made text of them.
-            text.encode(),
-            _json_text(text).encode(),
-            b"".join(codes),
-            # A nullable element follows the number of its branch: 1, written as 2.
-            b"\x02".join(codes),
-            self.uuid_mark().encode(),
-        )
-        return tuple(dict.fromkeys(marks))
-
-    def codes(self) -> tuple[int, ...]:
-        """Return the placeholder's octets as Java's signed bytes, as integer arrays have them."""
-        return tuple(code - 256 if code > 127 else code for code in self.placeholder_bytes())
-
-    def hstore_mark(self) -> str:
-        """Return the JSON text of an unavailable hstore in mode ``json``."""
-        text = _json_text(self.placeholder_bytes().decode(errors="replace"))
-        return f'{{"{text}":"{text}"}}'
-
-    def uuid_mark(self) -> str:
-        """Return the name-based UUID (version 3, no namespace) of an unavailable ``uuid[]``."""
-        digest = bytearray(hashlib.md5(self.placeholder_bytes(), usedforsecurity=False).digest())
-        digest[6] = digest[6] & 0x0F | 0x30
-        digest[8] = digest[8] & 0x3F | 0x80
-        text = digest.hex()
-        return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
-
-
-def _json_text(text: str) -> str:
-    """Return the text as Jackson writes it inside quotes (control characters in upper case)."""
-    escaped = json.dumps(text, ensure_ascii=False)[1:-1]
-    return re.sub(r"\\u00(..)", lambda match: match[0][:4] + match[1].upper(), escaped)
-
-
 _LARGE = re.compile(re.escape(DECIMAL) + r"\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
 
 
-def declared(schema: StructType, encodings: Encodings) -> tuple[SourceColumn, ...]:
+def declared_columns(schema: StructType, encodings: Encodings) -> tuple[SourceColumn, ...]:
     """Return the columns of a declared schema; a field's comment may name its semantic type.
 
     Raises:
@@ -227,24 +130,24 @@ def _of_spark(kind: DataType, encodings: Encodings, column: str) -> LogicalType:
     if isinstance(kind, DecimalType):
         numeric = encodings.decimal == "precise" and encodings.decimal_format == "NUMERIC"
         mode = "double" if numeric else encodings.decimal
-        return logical.decimal(kind.precision, kind.scale, mode)
+        return decimals.decimal(kind.precision, kind.scale, mode)
     if isinstance(kind, BinaryType):
-        return logical.binary(encodings.binary)
+        return octets.binary(encodings.binary)
     if type(kind) in _ADAPTIVE:
         by_mode = _BY_MODE.get(encodings.time, {})
         return SEMANTIC[by_mode.get(type(kind), _ADAPTIVE[type(kind)])]
     if isinstance(kind, ArrayType):
-        return logical.array(_of_spark(kind.elementType, encodings, column))
+        return composed.array(_of_spark(kind.elementType, encodings, column))
     if isinstance(kind, MapType):
         value = _of_spark(kind.valueType, encodings, column)
         if kind.keyType.simpleString() == "string":
-            return logical.mapping(value)
+            return composed.mapping(value)
         return JSON.entries(_of_spark(kind.keyType, encodings, column), value)
     if isinstance(kind, StructType):
         fields = {item.name: _of_spark(item.dataType, encodings, column) for item in kind}
-        return logical.struct(fields)
+        return composed.struct(fields)
     if kind.simpleString() == "string":
-        return logical.text()
+        return text()
     message = (
         f"Column '{column}' is declared {kind.simpleString()}, a type that events cannot carry. "
         "Use a type that lakeingest types lists."
@@ -261,7 +164,7 @@ def from_connect(fields: Iterable[Mapping[str, Any]], form: Form) -> tuple[Sourc
         form: How octets and small integers look on the wire.
     """
     listed = list(fields)
-    return tuple(_column(item, form) for item in opened(listed) or listed)
+    return tuple(_column(item, form) for item in without_cells(listed) or listed)
 
 
 def _column(item: Mapping[str, Any], form: Form) -> SourceColumn:
@@ -280,20 +183,20 @@ def _of_connect(spec: Mapping[str, Any], form: Form) -> LogicalType:
     if name in form.semantic:
         return form.semantic[name]
     if kind == "array":
-        return logical.array(_of_connect(spec["items"], form))
+        return composed.array(_of_connect(spec["items"], form))
     if kind == "map":
         keys, values = spec.get("keys") or {"type": "string"}, _of_connect(spec["values"], form)
         if keys["type"] == "string" and not keys.get("optional"):
-            return logical.mapping(values)
+            return composed.mapping(values)
         return form.entries(_of_connect(keys, form), values)
     if kind == "struct":
-        return logical.struct({item["field"]: _of_connect(item, form) for item in spec["fields"]})
+        return composed.struct({item["field"]: _of_connect(item, form) for item in spec["fields"]})
     if kind == "string":
-        return logical.text(name or "string")
+        return text(name or "string")
     return form.primitives[kind]
 
 
-def of_json(kinds: Mapping[str, str]) -> tuple[SourceColumn, ...]:
+def columns_of_kinds(kinds: Mapping[str, str]) -> tuple[SourceColumn, ...]:
     """Return the columns from names of Connect primitives, as inferred from bare JSON."""
     return tuple(SourceColumn(name, PRIMITIVES[kind]) for name, kind in kinds.items())
 
@@ -304,8 +207,8 @@ Versions = Mapping[bytes, Iterable[SourceColumn]]
 _NONE: Versions = {}
 
 
-def merged(versions: Versions, keys: Versions = _NONE) -> tuple[SourceColumn, ...]:
-    """Return all columns of a batch's schemas, each with its widest type; see ``versions.py``.
+def merge_versions(versions: Versions, keys: Versions = _NONE) -> tuple[SourceColumn, ...]:
+    """Return all columns of a batch's schemas, each with its widest type (``types/versions.py``).
 
     Args:
         versions: Columns of the rows.

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, StructField, StructType, TimestampNTZType, TimestampType
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.logical_type import Site
+from lakeingest.decode.types.logical_type import Site
 
 _ZERO_UUID = "00000000-0000-0000-0000-000000000000"
 _EPOCH = "1970-01-01"

@@ -29,7 +29,7 @@ _AT_LEAST = (
 """A schema change; a notification."""
 
 
-def is_foreign(names: Collection[str]) -> bool:
+def has_foreign_fields(names: Collection[str]) -> bool:
     """Return whether a record with these fields is another message of Debezium's."""
     return set(names) in _EXACTLY or any(names_of <= set(names) for names_of in _AT_LEAST)
 

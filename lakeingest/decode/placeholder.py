@@ -39,10 +39,11 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.logical_type import LogicalType
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.types.logical_type import LogicalType
 
-UNTOLD = "an update with NULL may mean that the value did not change"
+AMBIGUOUS_NULL = "an update with NULL may mean that the value did not change"
 
 
 def unavailable(wire: Column, column: SourceColumn, encodings: Encodings) -> Column | None:
@@ -98,7 +99,7 @@ def _has_placeholder(kind: LogicalType, element: DataType) -> bool:
     return isinstance(element, IntegerType | LongType)
 
 
-def untold(op: Column, moved_from: Column, before: Column) -> Column:
+def null_may_be_unchanged(op: Column, moved_from: Column, before: Column) -> Column:
     """Return a condition: in this change, a NULL may stand for a value that did not change.
 
     Args:

@@ -10,41 +10,15 @@ Source: Connect's ``JsonConverterConfig``, Confluent's ``AvroDataConfig``.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from lakeingest.decode.added_fields import ADDED
-from lakeingest.decode.cell import opened
 from lakeingest.decode.columns import SourceColumn
 
 
-def nullable_defaults(schema_text: str) -> tuple[str, ...]:
-    """Return the names of such columns in a Connect envelope schema (JSON)."""
-    for part in json.loads(schema_text).get("fields") or ():
-        if part.get("field") in ("after", "before"):
-            return _nullable_defaults(part["fields"])
-    return ()
-
-
-def nullable_defaults_in_row(schema_text: str) -> tuple[str, ...]:
-    """Return the names of such columns in a row's Connect schema (JSON), without envelope."""
-    fields = json.loads(schema_text).get("fields") or ()
-    return _nullable_defaults(item for item in fields if not item["field"].startswith(ADDED))
-
-
-def _nullable_defaults(fields: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    listed = list(fields)
-    return tuple(
-        item["field"]
-        for item in opened(listed) or listed
-        if item.get("optional") and item.get("default") is not None
-    )
-
-
-def nullable_defaults_in_avro(columns: Iterable[SourceColumn]) -> tuple[str, ...]:
-    """Return the names of such columns among those of an Avro schema."""
-    return tuple(item.name for item in columns if item.nullable and item.default is not None)
+def nullable_defaults(columns: Iterable[SourceColumn]) -> tuple[str, ...]:
+    """Return the names of such columns, each once."""
+    names = (one.name for one in columns if one.nullable and one.default is not None)
+    return tuple(dict.fromkeys(names))
 
 
 def replaced_nulls_warning(collection: str, columns: Sequence[str]) -> str:

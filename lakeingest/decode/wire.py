@@ -16,7 +16,8 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
 from lakeingest.frame_schemas import SOURCE
 
 
@@ -29,7 +30,17 @@ class RowReader(Protocol):
 
     @property
     def cells(self) -> bool:
-        """Return whether each column of a row and of a key comes in a cell (``cell.py``)."""
+        """Return whether each column of a row and of a key comes in a cell (``cells.py``)."""
+
+    @property
+    def partial(self) -> bool:
+        """Return whether an update may lack any column."""
+
+    def value(self, wire: Column) -> Column:
+        """Return the value in a field of a row or key."""
+
+    def omission(self, row: Column, column: SourceColumn, encodings: Encodings) -> Column | None:
+        """Return the condition that a change's row omits a column; see ``RowLayout``."""
 
     def sides(self, value: Column, columns: Sequence[SourceColumn], names: Sequence[str]) -> Column:
         """Read sides of an envelope.
@@ -68,7 +79,7 @@ class RowReader(Protocol):
 
 
 @dataclass(frozen=True)
-class Shown:
+class TableShape:
     """The shape of a table, as its records show it.
 
     Attributes:
@@ -138,7 +149,7 @@ class WireFormat(Protocol):
             time on PostgreSQL's END), ``malformed``.
         """
 
-    def foreign(self, value: Column, /) -> Column:
+    def is_foreign(self, value: Column, /) -> Column:
         """Return a condition over a value without operation: it is another message of Debezium.
 
         Heartbeats, BEGIN and END, schema changes, notifications (``foreign.py``). Any other value
@@ -160,7 +171,7 @@ class WireFormat(Protocol):
             row before it; NULL where it has none, or the record cannot be read.
         """
 
-    def may_leave_out(self, value: Column, /) -> Column:
+    def may_omit(self, value: Column, /) -> Column:
         """Return whether an update in cells may lack a cell (boolean): a cheap hint, like marks.
 
         Args:
@@ -176,8 +187,8 @@ class WireFormat(Protocol):
     def key_tag(self, key: Column, /) -> Column:
         """Return the schema tag of a record key (binary); NULL where there is none."""
 
-    def defaulted(self, tags: Collection[bytes]) -> tuple[str, ...]:
+    def nullable_defaults(self, tags: Collection[bytes]) -> tuple[str, ...]:
         """Return the columns with possibly replaced NULLs, by the schemas with these tags."""
 
-    def shown(self, samples: Samples) -> Shown:
+    def table_shape(self, samples: Samples) -> TableShape:
         """Return the shape of a table, from samples of its records."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Commit:
     """One commit of a lake table.
 
@@ -17,7 +17,8 @@ class Commit:
         checkpoint: Checkpoint of Hudi Streamer; None: Hudi Streamer did not write the commit.
         operation: Writer's name for the operation (``MERGE``, ``upsert``); empty: no name.
         restored: Version that the commit restores; None: the commit restores no version.
-        asked_change: Computes ``changes_rows`` on demand, because it may have to read the commit.
+        changes_rows: Returns whether the commit changes rows; maintenance at most rewrites the same
+            rows. A function, because it may have to read the commit.
     """
 
     version: int
@@ -25,9 +26,4 @@ class Commit:
     checkpoint: str | None = None
     operation: str = ""
     restored: int | None = None
-    asked_change: Callable[[], bool] = lambda: False
-
-    @property
-    def changes_rows(self) -> bool:
-        """Return whether the commit changes rows; maintenance at most rewrites the same rows."""
-        return self.asked_change()
+    changes_rows: Callable[[], bool] = lambda: False

@@ -72,12 +72,17 @@ def is_delta_table(spark: SparkSession, path: str) -> bool:
 def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
     """Yield the table's commits, newest first, back to the oldest commit in its log.
 
-    Each commit is read when the caller iterates to it.
+    Each commit is read when the caller iterates to it. Without a table there is no commit.
     """
     if has_log(spark):
         yield from _from_log(spark, path)
-    else:
+    elif DeltaTable.isDeltaTable(spark, path):
         yield from _from_history(spark, path)
+
+
+def location(spark: SparkSession, path: str) -> str:
+    """Return a table's absolute URI, which every session and SQL understand."""
+    return str(DeltaTable.forPath(spark, path).detail().collect()[0]["location"])
 
 
 def has_log(spark: SparkSession) -> bool:
@@ -131,11 +136,11 @@ def _commit(version: int, info: Mapping[str, Any], changes_rows: Callable[[], bo
     restored = int(target) if operation == "RESTORE" and target.isdigit() else None
     loses_values = operation in _LOSSES
     return Commit(
-        version,
-        str(metadata) if metadata is not None else None,
+        version=version,
+        metadata=str(metadata) if metadata is not None else None,
         operation=operation,
         restored=restored,
-        asked_change=lambda: loses_values or changes_rows(),
+        changes_rows=lambda: loses_values or changes_rows(),
     )
 
 

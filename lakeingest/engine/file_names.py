@@ -14,7 +14,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _MAX_NAMES = 20
 
 
-def tells_case_apart(folder: str) -> bool:
+def is_case_sensitive(folder: str) -> bool:
     """Return whether ``Orders`` and ``orders`` are two different names in a folder.
 
     Args:

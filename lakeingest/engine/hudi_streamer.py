@@ -12,7 +12,13 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.hudi_table import READ_OPTIONS, commits, java, load_table
+from lakeingest.engine.hudi_table import (
+    READ_OPTIONS,
+    commits,
+    completed_commits,
+    java,
+    load_table,
+)
 
 _SAMPLE_ROWS = 100
 """Rows whose bucket is checked; under another number of buckets, about half of them differ."""
@@ -34,14 +40,7 @@ def newest_checkpoint(spark: SparkSession, path: str) -> str | None:
 
 def newest_file_ids(spark: SparkSession, path: str) -> list[str]:
     """Return the ids of the files that the newest commit wrote; skip commits without files."""
-    jvm, _ = java(spark)
-    timeline = load_table(spark, path).getActiveTimeline().getCommitsTimeline()
-    completed = timeline.filterCompletedInstants()
-    instants = completed.getInstantsOrderedByCompletionTime().collect(
-        jvm.java.util.stream.Collectors.toList()
-    )
-    for index in range(instants.size() - 1, -1, -1):
-        commit = completed.readCommitMetadata(instants.get(index))
+    for _, commit in completed_commits(spark, path):
         file_ids = [str(file) for file in commit.getFileIdAndRelativePaths()]
         if file_ids:
             return sorted(file_ids)

@@ -14,13 +14,14 @@ the commit and completed after it would be on the wrong side. Internal names:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.engine.commit import Commit
+from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.named import all_named
 
 METADATA_PREFIX = "lakeingest."
@@ -41,7 +42,7 @@ HUDI_COLUMNS = (
 )
 """Columns that Hudi adds to each row."""
 
-TAKEN_AWAY = "_hoodie_is_deleted"
+DELETE_MARKER = "_hoodie_is_deleted"
 """Column that Hudi treats as its delete marker in any table; readers do not see it."""
 
 READ_OPTIONS = {
@@ -67,7 +68,7 @@ def is_hudi_table(spark: SparkSession, path: str) -> bool:
 
 
 def rows_of(
-    spark: SparkSession, path: str, version: int | None, last: Sequence[str], own_key: str
+    spark: SparkSession, path: str, version: int | None, names: MetadataColumns
 ) -> DataFrame:
     """Read a table without Hudi's own columns and without the record key column.
 
@@ -75,23 +76,40 @@ def rows_of(
         spark: Session with Hudi's extension.
         path: Path of the table.
         version: Commit version to read; None: the newest.
-        last: Metadata columns, which go to the end. In the table, Hudi appends each new column
-            behind them.
-        own_key: Name of the record key column that lakeingest adds; a table may lack it.
+        names: Names of the metadata columns; the table may lack them. They go to the end: in the
+            table, Hudi appends each new column behind them.
     """
     reader = spark.read.format("hudi").options(**READ_OPTIONS)
     if version is not None:
         reader = reader.option("as.of.instant", str(version))
-    frame = reader.load(path).drop(*HUDI_COLUMNS, TAKEN_AWAY, own_key)
-    first = [name for name in frame.columns if name not in last]
+    frame = reader.load(path).drop(*HUDI_COLUMNS, DELETE_MARKER, names.record_key)
+    first = [name for name in frame.columns if name not in names.names]
+    last = [name for name in names.names if name in frame.columns]
     return frame.select(*all_named([*first, *last]))
 
 
 def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
     """Yield the table's commits of rows, newest first, back to the start of the active timeline.
 
-    Each commit is read when the caller iterates to it.
+    Each commit is read when the caller iterates to it. Without a table there is no commit.
     """
+    if not is_hudi_table(spark, path):
+        return
+    for instant, metadata in completed_commits(spark, path):
+        extra, kind = metadata.getExtraMetadata(), metadata.getOperationType()
+        checkpoint = next((extra.get(key) for key in STREAMER_KEYS if extra.get(key)), None)
+        operation = str(kind.name()) if kind is not None else ""
+        yield Commit(
+            version=int(instant.getCompletionTime()),
+            metadata=extra.get(METADATA_KEY),
+            checkpoint=checkpoint,
+            operation=operation,
+            changes_rows=partial(bool, operation not in _MAINTENANCE),
+        )
+
+
+def completed_commits(spark: SparkSession, path: str) -> Iterator[tuple[Any, Any]]:
+    """Yield instant and metadata of each completed commit of an existing table, newest first."""
     jvm, _ = java(spark)
     timeline = load_table(spark, path).getActiveTimeline()
     completed = timeline.getCommitsTimeline().filterCompletedInstants()
@@ -100,17 +118,7 @@ def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
     )
     for index in range(instants.size() - 1, -1, -1):
         instant = instants.get(index)
-        metadata = completed.readCommitMetadata(instant)
-        extra, kind = metadata.getExtraMetadata(), metadata.getOperationType()
-        checkpoint = next((extra.get(key) for key in STREAMER_KEYS if extra.get(key)), None)
-        operation = str(kind.name()) if kind is not None else ""
-        yield Commit(
-            int(instant.getCompletionTime()),
-            extra.get(METADATA_KEY),
-            checkpoint,
-            operation,
-            asked_change=partial(bool, operation not in _MAINTENANCE),
-        )
+        yield instant, completed.readCommitMetadata(instant)
 
 
 def restored_after(spark: SparkSession, path: str, version: int) -> bool:

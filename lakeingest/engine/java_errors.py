@@ -16,7 +16,7 @@ _DEEPEST = 32
 
 
 @dataclass(frozen=True)
-class Thrown:
+class JavaError:
     """A Java exception.
 
     Attributes:
@@ -33,7 +33,7 @@ class Thrown:
         return self.classes[0]
 
 
-def java_errors(error: BaseException) -> Iterator[Thrown]:
+def java_errors(error: BaseException) -> Iterator[JavaError]:
     """Yield the Java exceptions behind an error, outermost first."""
     link: BaseException | None = error
     while link is not None:
@@ -52,12 +52,12 @@ def engine_is_gone(error: BaseException) -> bool:
     return False
 
 
-def _with_causes(java: Any) -> Iterator[Thrown]:
+def _with_causes(java: Any) -> Iterator[JavaError]:
     try:
         for _ in range(_DEEPEST):
             if java is None:
                 return
-            yield Thrown(tuple(_classes(java)), str(java.getMessage() or ""))
+            yield JavaError(tuple(_classes(java)), str(java.getMessage() or ""))
             java = java.getCause()
     except (Py4JError, ConnectionError):
         # The JVM is gone, so its exceptions cannot be read.

@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-AS_THEY_ARE = {
+TIME_SETTINGS = {
     # Otherwise Spark refuses to write dates before 1582 and timestamps before 1900: it can't know
     # whether readers use the Julian calendar. Readers of Delta and Hudi never use it.
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from lakeingest.engine.java_errors import Thrown
+from lakeingest.engine.java_errors import JavaError
 from lakeingest.errors import AccessError, LakeingestError, TransientError, UnavailableError
 
 _KAFKA_REFUSED = frozenset(
@@ -48,7 +48,7 @@ _EXECUTOR = re.compile(
 _CHECKPOINT = re.compile(r"^(Checkpoint block rdd_\d+_\d+ not found|[^\n]*\bCheckpoint block rdd_)")
 
 
-def service_error(thrown: Iterable[Thrown]) -> LakeingestError | None:
+def service_error(thrown: Iterable[JavaError]) -> LakeingestError | None:
     """Return the error of a service that Java exceptions describe; None: not about a service.
 
     Args:
@@ -58,7 +58,7 @@ def service_error(thrown: Iterable[Thrown]) -> LakeingestError | None:
     return next((error for error in errors if error is not None), None)
 
 
-def _error_of(java: Thrown) -> LakeingestError | None:
+def _error_of(java: JavaError) -> LakeingestError | None:
     classes = set(java.classes)
     if not _KAFKA_REFUSED.isdisjoint(classes):
         return AccessError(
@@ -88,7 +88,7 @@ def _error_of(java: Thrown) -> LakeingestError | None:
     return None
 
 
-def _is_kafka_away(java: Thrown, classes: set[str]) -> bool:
+def _is_kafka_away(java: JavaError, classes: set[str]) -> bool:
     if java.name == "org.apache.kafka.common.config.ConfigException":
         return _NO_ADDRESS in java.text
     if java.name == "java.util.concurrent.TimeoutException":

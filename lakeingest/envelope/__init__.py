@@ -1,5 +1,5 @@
 """Turn envelopes into changes: the kind of a record, its place in the log, its transaction."""
 
-from lakeingest.envelope.change import changes
+from lakeingest.envelope.change import ChangeSpec, changes
 
-__all__ = ["changes"]
+__all__ = ["ChangeSpec", "changes"]

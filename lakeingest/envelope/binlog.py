@@ -7,7 +7,7 @@ File numbers compare as numbers: ``999999`` comes before ``1000000``. Numbers of
 domains, uuids and binlog base names cannot be compared. Each has its own epoch, in the order of the
 transaction topic. Each tag of a uuid also counts separately, but in one binlog: with tags, an epoch
 is in file order (``position/epochs.py``). There the id of END gives no place in a file, so END gets
-its position from the rows of its transaction (``plan/window.py``).
+its position from the rows of its transaction (``plan/end_positions.py``).
 
 MariaDB writes a BEGIN without END for each TRUNCATE and DDL statement (recorded: 33 of 33), so a
 BEGIN is over when a later transaction begins. The transaction must be later: after a restart the
@@ -130,7 +130,6 @@ def _event() -> tuple[Column, ...]:
 MARIADB = Family(
     position=partial(_position, within=_row),
     collection=lambda: table_name("db", "table"),
-    transaction_key=lambda id_: id_,
     end_position=lambda epoch, id_: position(
         epoch,
         F.lit(True),

@@ -12,22 +12,26 @@ transactions of a million rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.connectors import CONNECTORS
 from lakeingest.envelope.binlog import MARIADB, MYSQL
 from lakeingest.envelope.commit_lsn import DB2, SQLSERVER
 from lakeingest.envelope.epoch import row_epoch
 from lakeingest.envelope.family import Family, is_streamed
 from lakeingest.envelope.headers import NEW_KEY_HEADER, OLD_KEY_HEADER, RUN_HEADER, header
 from lakeingest.envelope.oracle import ORACLE
-from lakeingest.envelope.ordered import ordered_position
+from lakeingest.envelope.ordering_columns import ordered_position
 from lakeingest.envelope.postgresql import POSTGRESQL
 from lakeingest.envelope.yugabytedb import YUGABYTEDB, YUGABYTEDB_GRPC
 from lakeingest.errors import InvariantError
-from lakeingest.event_columns import BY_CONNECTOR, EVENT
-from lakeingest.frame_schemas import CHANGE, INSIDE, MOVES_ON, Kind
+from lakeingest.event_columns import BY_SOURCE, EVENT
+from lakeingest.frame_schemas import CHANGE, INSIDE, MOVES_ON, ROW_PLACE, Kind
 from lakeingest.position.epochs import Epoch
 
 FAMILIES: dict[str, Family] = {
@@ -40,8 +44,6 @@ FAMILIES: dict[str, Family] = {
     "yugabytedb": YUGABYTEDB,
     "yugabytedb-grpc": YUGABYTEDB_GRPC,
 }
-
-_PLACE = ("transaction_key", "position", "collection", "op")
 
 
 def _kind(position: Column, foreign: Column | None) -> Column:
@@ -61,74 +63,73 @@ def _kind(position: Column, foreign: Column | None) -> Column:
     )
 
 
-def changes(
-    envelopes: DataFrame,
-    connector: str,
-    epoch: int,
-    marks: tuple[bytes, ...],
-    key_body: Column | None = None,
-    *,
-    event: bool = False,
-    epochs: Sequence[Epoch] = (),
-    ordered: Column | None = None,
-    halves: bool = False,
-    left_out: Column | None = None,
-    foreign: Column | None = None,
-) -> DataFrame:
-    """Turn envelopes (``ENVELOPE``) into changes (``CHANGE``).
+@dataclass(frozen=True)
+class ChangeSpec:
+    """How to read the changes of a connector.
 
-    Args:
-        envelopes: Decoded header fields with the record's text.
+    Attributes:
         connector: One of ``FAMILIES``.
         epoch: The epoch of the initial snapshot, and of all rows that no later epoch holds.
+        epochs: The epochs that the transaction topic shows so far, by number.
         marks: Octets; a record with an unavailable value must contain one of them. A cheap hint:
             the column decoder decides.
         key_body: The part of a record key that is equal for equal keys; None: the whole key.
+        may_omit: Condition: an update may omit columns without a mark; None: no update does.
+        is_foreign: Condition over a record without an operation: it is another message of
+            Debezium's; None: no record is.
+        ordering: The user's order of rows (``ordering_columns.ordered_position``), over an envelope
+            with ``collection``; NULL where the source's log decides.
         event: Whether to add RFC-39's columns.
-        epochs: The epochs that the transaction topic shows so far, by number.
-        ordered: The user's order of rows (``ordered.ordered_position``), over an envelope with
-            ``collection``; NULL where the source's log decides.
         halves: Whether to add ``MOVES_ON``.
-        left_out: Condition: an update may omit columns without a mark; None: no update does.
-        foreign: Condition over a record without an operation: it is another message of Debezium's;
-            None: no record is.
     """
-    family = FAMILIES[connector]
+
+    connector: str
+    epoch: int = 0
+    epochs: Sequence[Epoch] = ()
+    marks: tuple[bytes, ...] = ()
+    key_body: Column | None = None
+    may_omit: Column | None = None
+    is_foreign: Column | None = None
+    ordering: Column | None = None
+    event: bool = False
+    halves: bool = False
+
+
+def changes(envelopes: DataFrame, spec: ChangeSpec) -> DataFrame:
+    """Turn envelopes (``ENVELOPE``: header fields with the record's text) into ``CHANGE``."""
+    family = FAMILIES[spec.connector]
     with_position = (
         envelopes.withColumn("collection", family.collection())
-        .withColumn("position", _position(family, epoch, epochs, ordered))
+        .withColumn("position", _position(family, spec))
         .withColumn("incarnation", header(RUN_HEADER))
         .withColumn("moved_from", F.when(F.col("op") == "c", header(OLD_KEY_HEADER)))
     )
-    has_mark = F.lit(False)
-    for mark in marks:
-        has_mark = has_mark | F.contains(F.col("value"), F.lit(mark))
-    omits_columns = F.lit(False) if left_out is None else left_out
+    marks = (F.contains(F.col("value"), F.lit(mark)) for mark in spec.marks)
+    has_mark = reduce(or_, marks, F.lit(False))
+    may_omit = F.lit(False) if spec.may_omit is None else spec.may_omit
     keyless = F.when(
         F.col("key").isNull() & (F.col("op") != "t"),
         F.concat_ws("/", F.col("incarnation"), F.col("transaction.total_order").cast("string")),
     )
+    key = F.col("key") if spec.key_body is None else spec.key_body
     return (
-        with_position.withColumn("kind", _kind(F.col("position"), foreign))
+        with_position.withColumn("kind", _kind(F.col("position"), spec.is_foreign))
         .withColumn("transaction_key", family.transaction_key(F.col("transaction.id")))
-        .withColumn(
-            "identity",
-            F.xxhash64(*_PLACE, F.col("key") if key_body is None else key_body, keyless),
-        )
+        .withColumn("identity", F.xxhash64(*ROW_PLACE, key, keyless))
         .withColumn("nth", F.col("transaction.total_order"))
         .withColumn("snapshot", F.col("source.snapshot"))
         .withColumn("source_ms", F.col("source.ts_ms"))
         .withColumn(
             "may_be_masked",
-            F.when(F.col("op") == "u", has_mark | omits_columns)
+            F.when(F.col("op") == "u", has_mark | may_omit)
             .when(F.col("op") == "c", has_mark)
             .otherwise(F.lit(False)),
         )
         .select(
             *CHANGE.fieldNames(),
             *([family.inside().alias(INSIDE)] if family.inside else []),
-            *([_event(connector)] if event else []),
-            *([_moves_on()] if halves else []),
+            *([_event(spec.connector)] if spec.event else []),
+            *([_moves_on()] if spec.halves else []),
         )
     )
 
@@ -138,17 +139,17 @@ def _moves_on() -> Column:
     return F.coalesce(is_half, F.lit(False)).alias(MOVES_ON)
 
 
-def _position(family: Family, base: int, epochs: Sequence[Epoch], ordered: Column | None) -> Column:
-    epoch = row_epoch(family, base, epochs)
+def _position(family: Family, spec: ChangeSpec) -> Column:
+    epoch = row_epoch(family, spec.epoch, spec.epochs)
     of_source = family.position(epoch)
-    in_file_order = [each.number for each in epochs if each.in_file_order]
+    in_file_order = [each.number for each in spec.epochs if each.in_file_order]
     if in_file_order and family.in_file is not None:
         in_file = is_streamed() & epoch.isin(*in_file_order)
         of_source = F.when(in_file, family.in_file(epoch)).otherwise(of_source)
-    if ordered is None:
+    if spec.ordering is None:
         return of_source
-    by_user = ordered_position(epoch, ordered)
-    return F.when(ordered.isNull(), of_source).otherwise(by_user)
+    by_user = ordered_position(epoch, spec.ordering)
+    return F.when(spec.ordering.isNull(), of_source).otherwise(by_user)
 
 
 def _event(connector: str) -> Column:
@@ -156,7 +157,7 @@ def _event(connector: str) -> Column:
     if of_family is None:
         message = f"Hudi's streamer has no tables of a {connector} connector"
         raise InvariantError(message)
-    values = zip(of_family(), BY_CONNECTOR[connector], strict=True)
+    values = zip(of_family(), BY_SOURCE[CONNECTORS[connector].streamer_source], strict=True)
     return F.struct(*(value.cast(item.dataType).alias(item.name) for value, item in values)).alias(
         EVENT
     )

@@ -101,7 +101,6 @@ def _database(_: Column) -> Column:
 SQLSERVER = Family(
     position=_sqlserver_position,
     collection=lambda: table_name("db", "schema", "table"),
-    transaction_key=lambda id_: id_,
     end_position=lambda epoch, id_: position(
         epoch, F.lit(True), _short(id_), _highest(_SHORT), _highest(COMPONENT_WIDTH)
     ),
@@ -111,7 +110,6 @@ SQLSERVER = Family(
 DB2 = Family(
     position=_db2_position,
     collection=lambda: table_name("schema", "table"),
-    transaction_key=lambda id_: id_,
     end_position=lambda epoch, id_: position(epoch, F.lit(True), _long(id_), _highest(_LONG)),
     source=_DB2_SOURCE,
 )

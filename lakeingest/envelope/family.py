@@ -69,7 +69,6 @@ class Family:
         source: The fields of the source block to read.
         event: A value per column of RFC-39 (``event_columns``), in their order; None: Hudi's
             streamer has no tables of this connector.
-        cells: Whether its rows may come in cells (``decode/cell.py``).
         inside: ``INSIDE`` of a row, where a transaction's rows may share a place; None: they never
             do.
         in_file: ``(epoch) -> Column``: the position for epochs in which positions are places in a
@@ -78,14 +77,13 @@ class Family:
 
     position: Callable[[Column], Column]
     collection: Callable[[], Column]
-    transaction_key: Callable[[Column], Column]
-    end_position: Callable[[Column, Column], Column] | None
+    transaction_key: Callable[[Column], Column] = lambda id_: id_
+    end_position: Callable[[Column, Column], Column] | None = None
     implied_end: bool = False
     domains: Domains | None = None
     end_collection: Callable[[Column], Column] | None = None
     source: StructType = SOURCE
     event: Callable[[], tuple[Column, ...]] | None = None
-    cells: bool = False
     inside: Callable[[], Column] | None = None
     in_file: Callable[[Column], Column] | None = None
 

@@ -9,7 +9,8 @@ Kafka offset as the last resort. A row that is sent again would look newer than 
 in its own transaction.
 
 The transaction's id (``txId``) says nothing about the commit, and END has no SCN. The rows of a
-transaction give the position of its END (``plan/window.py``); without rows, the END before it does.
+transaction give the position of its END (``plan/end_positions.py``); without rows, the END before
+it does.
 This keeps commit order, because LogMiner sends transactions as they commit.
 
 Topic names lack the database, which END puts before its collections. Without ``commit_scn``
@@ -80,8 +81,6 @@ def _position(epoch: Column) -> Column:
 ORACLE = Family(
     position=_position,
     collection=lambda: table_name("schema", "table"),
-    transaction_key=lambda id_: id_,
-    end_position=None,
     end_collection=lambda name: F.substring_index(name, ".", -2),
     source=_SOURCE,
 )

@@ -1,4 +1,4 @@
-"""YugabyteDB, by logical replication and by gRPC: both send rows in cells (``decode/cell.py``).
+"""YugabyteDB, by logical replication and by gRPC: both send rows in cells (``decode/cells.py``).
 
 **Logical replication** is Debezium's PostgreSQL connector over a YugabyteDB slot, with the same
 envelope and ``source`` block. In a slot of LSN type ``SEQUENCE``, the default, each record has its
@@ -52,7 +52,7 @@ def _position(epoch: Column) -> Column:
     return F.when(F.col("source.lsn") >= _HYBRID, F.concat(by_lsn, order)).otherwise(by_lsn)
 
 
-YUGABYTEDB = replace(POSTGRESQL, position=_position, cells=True)
+YUGABYTEDB = replace(POSTGRESQL, position=_position)
 
 _SOURCE = StructType(
     [
@@ -77,8 +77,5 @@ def _by_time(epoch: Column) -> Column:
 YUGABYTEDB_GRPC = Family(
     position=_by_time,
     collection=POSTGRESQL.collection,
-    transaction_key=lambda id_: id_,
-    end_position=None,
     source=_SOURCE,
-    cells=True,
 )

@@ -22,12 +22,11 @@ leave a claim each.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import claim_token, release_token
@@ -36,17 +35,8 @@ from lakeingest.engine.delta_transaction import DeltaTransaction, available
 from lakeingest.errors import ConfigError, FencedError, TransientError
 from lakeingest.frame_schemas import LEDGER
 from lakeingest.ledger.compaction import PROPERTIES, compact
-from lakeingest.ledger.publication import (
-    CLAIM,
-    EPOCH,
-    PUBLICATION,
-    RELEASE,
-    Entry,
-    Frontier,
-    Publication,
-)
-from lakeingest.position import after
-from lakeingest.position.epochs import Epoch
+from lakeingest.ledger.publication import CLAIM, PUBLICATION, RELEASE, Entry, Publication
+from lakeingest.ledger.rows import no_rows, publication_rows, transaction_rows
 
 _APP = "lakeingest-ledger:"
 _ABOVE = "~"
@@ -91,8 +81,6 @@ class DeltaLedger:
         Raises:
             ConfigError: The ledger belongs to another pipeline.
         """
-        if not is_delta_table(self._spark, self._path):
-            return Publication()
         newest: Entry | None = None
         for entry in self._entries():
             newest = newest or entry
@@ -101,6 +89,8 @@ class DeltaLedger:
         if newest is not None:
             # Nothing was published yet, or the log no longer goes back to the publication.
             return _as_of(newest.publication, newest)
+        if not is_delta_table(self._spark, self._path):
+            return Publication()
         message = (
             "The folder _lakeingest/ledger under lakeingest.target.path holds a table that "
             "lakeingest did not write. It was not touched; choose another lakeingest.target.path."
@@ -179,30 +169,9 @@ class DeltaLedger:
         Raises:
             FencedError: Another driver has claimed the ledger.
         """
-        # PostgreSQL counts logical messages under names like "…MessageId@50a5e486".
-        table_counts = F.filter(
-            "collections", lambda c: ~F.contains(c["data_collection"], F.lit("@"))
-        )
-        rows = transactions.select(
-            F.lit("transaction").alias("kind"),
-            F.lit(publication.batch).cast("bigint").alias("batch"),
-            F.lit(publication.token).cast("bigint").alias("token"),
-            F.lit(publication.run).alias("run"),
-            F.coalesce(F.col("committed_at"), F.timestamp_seconds(F.lit(0))).alias("at"),
-            F.lit(1).cast("bigint").alias("transactions"),
-            F.col("event_count").alias("events"),
-            F.lit(None).cast(LEDGER["tables"].dataType).alias("tables"),
-            F.col("end_offset"),
-            F.col("end_position"),
-            F.lit(None).cast(LEDGER["offsets"].dataType).alias("offsets"),
-            F.col("id").alias("transaction_id"),
-            F.map_from_entries(table_counts).alias("events_by_table"),
-            F.lit(None).cast(LEDGER["paths"].dataType).alias("paths"),
-            F.lit(None).cast(LEDGER["schemas"].dataType).alias("schemas"),
-            F.lit(None).cast(LEDGER["notes"].dataType).alias("notes"),
-        )
-        head = self._published_rows(publication)
-        self._append(head.unionByName(rows).coalesce(1), publication, PUBLICATION)
+        head = publication_rows(self._spark, publication, self._transaction_topic)
+        rows = head.unionByName(transaction_rows(publication, transactions)).coalesce(1)
+        self._append(rows, publication, PUBLICATION)
         compact(self._spark, self._path, publication.batch)
 
     def publish_alone(self, publication: Publication) -> None:
@@ -211,14 +180,9 @@ class DeltaLedger:
         Raises:
             FencedError: Another driver has claimed the ledger.
         """
-        rows = self._published_rows(replace(publication, notes={})).coalesce(1)
-        self._append(rows, publication, PUBLICATION)
-
-    def _published_rows(self, publication: Publication) -> DataFrame:
-        rows = self._row(PUBLICATION, publication)
-        for epoch in publication.opened:
-            rows = rows.unionByName(self._epoch_row(publication, epoch))
-        return rows
+        without_notes = replace(publication, notes={})
+        rows = publication_rows(self._spark, without_notes, self._transaction_topic)
+        self._append(rows.coalesce(1), publication, PUBLICATION)
 
     def unknown_ends(self, positions: Sequence[str]) -> int:
         """Count the END positions that no published transaction has.
@@ -258,63 +222,22 @@ class DeltaLedger:
         row = newest_notes.first()
         return tuple(text for text in row or () if text)
 
-    def _epoch_row(self, publication: Publication, epoch: Epoch) -> DataFrame:
-        """Return the row that says where an epoch begins: topic, partition, offset, position."""
-        data = {} if epoch.domain else publication.frontier.offsets
-        offsets = {**data, self._transaction_topic: {0: epoch.end_offset}}
-        frontier = Frontier(epoch.end_offset, after(epoch.number), offsets)
-        entry = replace(
-            publication, tables={}, paths={}, notes={}, transactions=0, events=0, frontier=frontier
-        )
-        return self._row(EPOCH, entry).withColumn("transaction_id", F.lit(epoch.domain))
-
-    def _row(self, kind: str, publication: Publication) -> DataFrame:
-        frontier = publication.frontier
-
-        def parsed(value: object, column: str) -> Column:
-            type_name = LEDGER[column].dataType.simpleString()
-            return F.from_json(F.lit(json.dumps(value)), type_name).alias(column)
-
-        columns = [
-            F.lit(kind).alias("kind"),
-            F.lit(publication.batch).cast("bigint").alias("batch"),
-            F.lit(publication.token).cast("bigint").alias("token"),
-            F.lit(publication.run).alias("run"),
-            F.current_timestamp().alias("at"),
-            F.lit(publication.transactions).cast("bigint").alias("transactions"),
-            F.lit(publication.events).cast("bigint").alias("events"),
-            parsed(dict(publication.tables), "tables"),
-            F.lit(frontier.end_offset).cast("bigint").alias("end_offset"),
-            F.lit(frontier.end_position).alias("end_position"),
-            parsed({t: dict(p) for t, p in frontier.offsets.items()}, "offsets"),
-            F.lit(None).cast("string").alias("transaction_id"),
-            F.lit(None).cast(LEDGER["events_by_table"].dataType).alias("events_by_table"),
-            parsed(dict(publication.paths) or None, "paths"),
-            parsed(dict(publication.schemas) or None, "schemas"),
-            parsed(dict(publication.notes) or None, "notes"),
-        ]
-        # Literals over a local row stay a local row. Over ``range``, Spark would compile new code
-        # for the one row of each publication.
-        return self._spark.sql("VALUES (1)").select(*columns)
-
     def _append(self, rows: DataFrame | None, publication: Publication, kind: str) -> None:
         """Commit an entry, with rows or without.
 
         Raises:
             FencedError: Another driver has claimed the ledger.
         """
-        ordered = None if rows is None else rows.select(*LEDGER.fieldNames())
         metadata = publication.to_json(self._pipeline, kind)
         try:
-            if self._append_directly(ordered, publication.token, metadata):
+            if self._append_directly(rows, publication.token, metadata):
                 return
-            self._append_publicly(ordered, publication.token, metadata)
+            self._append_publicly(rows, publication.token, metadata)
         except Exception as error:
             if "Concurrent" in f"{type(error).__name__} {error}":
                 raise self._conflict_error(publication.token) from error
             raise
         # Delta skips a token that is not above all earlier ones, without an error.
-        # Do not use ``head()``: it lists the log once more, to check that the table exists.
         newest = self._newest()
         if newest is None or (newest.run, newest.token) != (self._run, publication.token):
             raise self._fenced_error()
@@ -336,11 +259,10 @@ class DeltaLedger:
         return True
 
     def _append_publicly(self, rows: DataFrame | None, token: int, metadata: str) -> None:
-        no_rows = self._spark.createDataFrame([], LEDGER).coalesce(1)
+        frame = no_rows(self._spark) if rows is None else rows
         # The first append makes the table with these properties; later ones ignore them.
         (
-            (no_rows if rows is None else rows)
-            .write.format("delta")
+            frame.write.format("delta")
             .mode("append")
             .options(**TABLE_PROPERTIES, **PROPERTIES)
             .option("mergeSchema", "true")

@@ -16,7 +16,7 @@ EPOCH = "epoch"
 """Kind of a row of a publication in which an epoch begins; the row says where."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Frontier:
     """The point in the source up to which everything is applied.
 
@@ -69,7 +69,7 @@ class Frontier:
         return self.offsets.get(topic, {}).get(partition)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Retired:
     """A table that no publication includes any more; its files stay as they were.
 
@@ -90,7 +90,7 @@ class Retired:
     adopted_at: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Publication:
     """A ledger entry: the moment a batch exists for readers.
 
@@ -142,7 +142,7 @@ class Publication:
         return json.dumps(body, sort_keys=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Entry:
     """One commit of the ledger.
 
@@ -189,7 +189,12 @@ class Entry:
         }
         released = body["kind"] == RELEASE
         objects = {"frontier": frontier, "opened": opened, "released": released, "retired": retired}
-        return cls(body["pipeline"], body["kind"], Publication(**{**fields, **objects}), version)
+        return cls(
+            pipeline=body["pipeline"],
+            kind=body["kind"],
+            publication=Publication(**{**fields, **objects}),
+            version=version,
+        )
 
 
 def _by_number(parts: Mapping[str, Any]) -> dict[int, int]:

@@ -54,7 +54,7 @@ def within() -> Column:
     return F.coalesce("transaction_key", "position")
 
 
-def passed(changes: DataFrame, key: str, moved: Column) -> DataFrame:
+def exchanged_keys(changes: DataFrame, key: str, moved: Column) -> DataFrame:
     """Find the keys that a transaction first moves a row to and later takes a row from.
 
     Args:
@@ -92,7 +92,6 @@ def in_order(
     pairs: DataFrame,
     table: DataFrame | None,
     key: Sequence[str],
-    floor: str,
     tombstones_to: str,
     names: MetadataColumns,
 ) -> DataFrame:
@@ -100,10 +99,10 @@ def in_order(
 
     Args:
         decoded: As ``fold.fold_rows`` takes it, with ``within``.
-        pairs: ``passed`` of ``decoded``, by ``key_row``.
-        table: The table before the batch; None: the table is new.
+        pairs: ``exchanged_keys`` of ``decoded``, by ``key_row``.
+        table: The table before the batch, above the newest truncate; at least its rows of these
+            keys (``key_lookup``). None: the table is new.
         key: Names of its key columns.
-        floor: Position of the newest truncate; empty: none.
         tombstones_to: Position up to which a row that the table lacks may be a deleted one;
             empty: the table has every row.
         names: Names of the metadata columns.
@@ -112,7 +111,7 @@ def in_order(
         The same columns. ``position`` is the place of a change among the changes of its key.
         ``below`` is the position below which the row of a key change had its old key.
     """
-    stored = _table_rows(pairs.select("key_row").distinct(), table, key, floor, names)
+    stored = _table_rows(pairs.select("key_row").distinct(), table, key, names)
     # A hard delete leaves no row: up to ``tombstones_to``, take changes for redeliveries.
     keys = stored.withColumn("stored_at", F.coalesce("stored_at", F.lit(tombstones_to)))
     other_keys = decoded.join(keys, "key_row", "left_anti").withColumn("_sent", F.col("position"))
@@ -121,7 +120,7 @@ def in_order(
     # Count a repeated change once.
     distinct = new.dropDuplicates(["key_row", "position", "op"])
     with_live = distinct.join(_row_before(distinct, keys), ["key_row", WITHIN])
-    marked = pairs.withColumn("_passed", F.lit(True))
+    marked = pairs.withColumn("_exchanged", F.lit(True))
     placed = _swap_places(with_live.join(marked, ["key_row", WITHIN], "left"))
     all_changes = other_keys.unionByName(placed.select(*other_keys.columns))
     deletes = placed.where(F.col("op") == "d").select(
@@ -133,17 +132,13 @@ def in_order(
 
 
 def _table_rows(
-    keys: DataFrame,
-    table: DataFrame | None,
-    key: Sequence[str],
-    floor: str,
-    names: MetadataColumns,
+    keys: DataFrame, table: DataFrame | None, key: Sequence[str], names: MetadataColumns
 ) -> DataFrame:
     """Return ``key_row`` with ``live`` (NULL: no row) and ``stored_at`` of its table row."""
     if table is None:
         nothing = {_LIVE: F.lit(None).cast("boolean"), "stored_at": F.lit(None).cast("string")}
         return keys.withColumns(nothing)
-    rows = table.where(F.col(names.position) > F.lit(floor)).select(
+    rows = table.select(
         F.struct(*all_named(key)).alias("_stored_key"),
         (~F.col(names.deleted)).alias(_LIVE),
         F.col(names.position).alias("stored_at"),
@@ -167,17 +162,17 @@ def _row_before(changes: DataFrame, stored: DataFrame) -> DataFrame:
     )
     with_row = in_turn.join(stored, "key_row")
     nothing = F.array().cast(f"array<struct<{WITHIN}:string,{_LIVE}:boolean>>")
-    start = F.struct(F.coalesce(_LIVE, F.lit(False)).alias(_LIVE), nothing.alias("told"))
+    start = F.struct(F.coalesce(_LIVE, F.lit(False)).alias(_LIVE), nothing.alias("turns"))
 
     def step(state: Column, one: Column) -> Column:
         live = state[_LIVE] | ~one["first_op"].isin("c", "r")
         left = F.when(live, 1).otherwise(0) + one["made"] > 0
         after = (one["last_op"] != "d") | left
         steps = F.array(F.struct(one[WITHIN].alias(WITHIN), live.alias(_LIVE)))
-        return F.struct(after.alias(_LIVE), F.concat(state["told"], steps).alias("told"))
+        return F.struct(after.alias(_LIVE), F.concat(state["turns"], steps).alias("turns"))
 
-    steps = F.explode(F.aggregate("in_turn", start, step)["told"]).alias("told")
-    return with_row.select("key_row", steps).select("key_row", "told.*")
+    steps = F.explode(F.aggregate("in_turn", start, step)["turns"]).alias("turns")
+    return with_row.select("key_row", steps).select("key_row", "turns.*")
 
 
 def _swap_places(changes: DataFrame) -> DataFrame:
@@ -198,5 +193,5 @@ def _swap_places(changes: DataFrame) -> DataFrame:
     ranked = changes.withColumn("_turn", turn)
     nth = F.row_number().over(of_one.orderBy("_turn"))
     places = F.sort_array(F.collect_list("position").over(of_one))
-    place = F.when(F.col("_passed"), F.element_at(places, nth)).otherwise(F.col("position"))
+    place = F.when(F.col("_exchanged"), F.element_at(places, nth)).otherwise(F.col("position"))
     return ranked.withColumn("_sent", F.col("position")).withColumn("position", place)

@@ -3,8 +3,8 @@
 Debezium sends a key change as delete(old) and create(new) at one place of the log. The create has
 placeholders for unchanged TOAST values: such a value is the old key's value just below that place.
 A header of the create names the old key. If a transform removes the headers, or if their text does
-not tell one key from another (``decode.row.header_tells``), the delete at the same place names the
-old key (``paired``); it is in the same transaction.
+not tell one key from another (``decode.row.header_identifies_key``), the delete at the same place
+names the old key (``with_old_keys``); it is in the same transaction.
 
 An earlier key change of the same batch may have moved the row to the old key (chains and swaps). So
 the look-up is a hop, and the hop is repeated while it finds another key change. Then ``from_table``
@@ -33,7 +33,7 @@ from lakeingest.payload.fold import (
     found,
     found_value,
 )
-from lakeingest.position import inherited, is_missing, missing_below
+from lakeingest.position import inherited, is_missing, missing_below, present_entries
 
 _KEY, _NEW_KEY, _MOVED_AT = f"{OURS}key", f"{OURS}new_key", f"{OURS}moved_at"
 
@@ -42,7 +42,7 @@ def _slot(name: str) -> str:
     return f"{OURS}slot_{name}"
 
 
-def paired(decoded: DataFrame) -> DataFrame:
+def with_old_keys(decoded: DataFrame) -> DataFrame:
     """Give creates that omit values the key of the delete at their place of the log.
 
     Rows of one COPY share a place, too, but none of them is a delete, and none omits a value. If
@@ -222,35 +222,17 @@ def with_moved(
         renamed, F.col(_KEY) == F.col(_NEW_KEY), "left"
     )
     positions = F.col(names.column_positions)
-
-    def is_filled(name: str) -> Column:
-        return (
-            F.col(LINK).isNotNull()
-            & (F.element_at(positions, name) == missing_below(F.col(LINK)["position"]))
-            & named(_slot(name)).isNotNull()
-        )
-
-    entries = F.map_from_arrays(
-        F.array(*(F.lit(name) for name in fillable)),
-        F.array(
-            *(
-                F.when(
-                    is_filled(name), inherited(F.col(_MOVED_AT), named(_slot(name))["position"])
-                ).otherwise(F.element_at(positions, name))
-                for name in fillable
-            )
-        ),
-    )
-    own_positions = F.map_filter(entries, lambda _, value: value.isNotNull())
-    values = [
-        F.when(is_filled(name), named(_slot(name))["value"]).otherwise(named(name)).alias(name)
-        if name in fillable
-        else named(name)
-        for name in payload.columns
-        if name != names.column_positions
-    ]
-    merged = joined.select(
-        *values,
-        F.when(F.size(own_positions) > 0, own_positions).alias(names.column_positions),
-    )
-    return merged.select(*all_named(payload.columns))
+    values: dict[str, Column] = {}
+    entries = []
+    for name in fillable:
+        slot, at = named(_slot(name)), F.element_at(positions, name)
+        is_missing_here = at == missing_below(F.col(LINK)["position"])
+        is_filled = F.col(LINK).isNotNull() & is_missing_here & slot.isNotNull()
+        values[name] = F.when(is_filled, slot["value"]).otherwise(named(name))
+        filled_at = inherited(F.col(_MOVED_AT), slot["position"])
+        entry = F.when(is_filled, filled_at).otherwise(at)
+        entries.append(F.struct(F.lit(name).alias("key"), entry.alias("value")))
+    older = present_entries(entries)
+    values[names.column_positions] = F.when(F.size(older) > 0, older)
+    columns = (values.get(name, named(name)).alias(name) for name in payload.columns)
+    return joined.select(*columns)

@@ -19,7 +19,7 @@ from lakeingest.named import all_named
 FEW = 100_000
 """Most keys that a broadcast sends to every task: some ten megabytes."""
 
-_KEY = "_asked"
+_KEY = "_look_up_key"
 
 
 def rows_of(

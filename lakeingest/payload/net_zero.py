@@ -18,51 +18,41 @@ from pyspark.sql import functions as F
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.named import all_named
 
-KEPT = "k"
-"""Operation that ``plan.keyless`` gives a net-zero row, until ``with_kept_rows`` resolves it."""
+NET_ZERO = "k"
+"""Operation that ``plan.keyless`` gives a net-zero row, until ``resolve_net_zero`` replaces it."""
 
 
-def kept_rows(decoded: DataFrame) -> DataFrame:
+def net_zero_rows(decoded: DataFrame) -> DataFrame:
     """Select the net-zero rows of the frame that ``plan.keyless`` decodes."""
-    return decoded.where(F.col("op") == KEPT)
+    return decoded.where(F.col("op") == NET_ZERO)
 
 
-def with_kept_rows(
-    decoded: DataFrame,
-    table: DataFrame | None,
-    key: Sequence[str],
-    floor: str,
-    names: MetadataColumns,
+def resolve_net_zero(
+    decoded: DataFrame, table: DataFrame | None, key: Sequence[str], names: MetadataColumns
 ) -> DataFrame:
     """Turn each net-zero row into a create or a delete: the state that the row had before.
 
     Args:
         decoded: As ``fold.fold_rows`` takes it.
-        table: The table before the batch; None: the table is new.
+        table: The table before the batch, above the newest truncate; at least its rows of these
+            keys (``key_lookup``). None: the table is new.
         key: Names of its key columns.
-        floor: Position of the newest truncate; empty: none.
         names: Names of the metadata columns.
 
     Returns:
-        The same columns; no ``op`` is ``KEPT``.
+        The same columns; no ``op`` is ``NET_ZERO``.
     """
     earlier = Window.partitionBy("key_row").orderBy("position")
     earlier = earlier.rowsBetween(Window.unboundedPreceding, -1)
-    exists = F.when(F.col("op") != KEPT, F.col("op") != "d")
+    is_net_zero = F.col("op") == NET_ZERO
+    exists = F.when(~is_net_zero, F.col("op") != "d")
     with_state = decoded.withColumn("_was", F.last(exists, ignorenulls=True).over(earlier))
-    was = F.col("_was")
+    existed = F.coalesce(F.col("_was"), F.lit(False))
     if table is not None:
-        live = table.where(~F.col(names.deleted) & (F.col(names.position) > F.lit(floor)))
-        keys = F.broadcast(kept_rows(decoded).select(F.col("key_row").alias("_wanted")))
-        stored = live.select(F.struct(*all_named(key)).alias("_stored")).join(
-            keys, F.col("_stored") == F.col("_wanted"), "left_semi"
+        stored = table.where(~F.col(names.deleted)).select(
+            F.struct(*all_named(key)).alias("_stored")
         )
         with_state = with_state.join(stored, F.col("key_row") == F.col("_stored"), "left")
-        was = F.coalesce(was, F.col("_stored").isNotNull())
-    is_net_zero = F.col("op") == KEPT
-    existed = F.coalesce(was, F.lit(False))
-    return with_state.select(
-        "key_row",
-        F.when(is_net_zero, F.when(existed, "c").otherwise("d")).otherwise(F.col("op")).alias("op"),
-        *(name for name in decoded.columns if name not in ("key_row", "op")),
-    )
+        existed = F.coalesce(F.col("_was"), F.col("_stored").isNotNull())
+    op = F.when(is_net_zero, F.when(existed, "c").otherwise("d")).otherwise(F.col("op"))
+    return with_state.withColumn("op", op).select(*decoded.columns)

@@ -15,12 +15,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.frame_schemas import Kind
-from lakeingest.plan.window import assigned
+from lakeingest.transaction.completeness import with_end_offset
 
 _STREAMED = (Kind.ROW, Kind.TRUNCATE)
 
 
-def with_sides(changes: DataFrame, checkpoints: Mapping[tuple[str, int], int]) -> DataFrame:
+def mark_before_checkpoint(
+    changes: DataFrame, checkpoints: Mapping[tuple[str, int], int]
+) -> DataFrame:
     """Mark each change (``CHANGE``) with ``before``: it is before its partition's checkpoint.
 
     Args:
@@ -40,7 +42,7 @@ def with_sides(changes: DataFrame, checkpoints: Mapping[tuple[str, int], int]) -
     return changes.withColumn("before", before)
 
 
-def what_is_behind(sided: DataFrame) -> DataFrame:
+def partition_summaries(sided: DataFrame) -> DataFrame:
     """Summarise each partition: one row of ``topic``, ``partition`` and these columns.
 
     ``first``: lowest position of a streamed change behind the checkpoint; ``loading``: whether a
@@ -58,7 +60,7 @@ def what_is_behind(sided: DataFrame) -> DataFrame:
     )
 
 
-def last_over(ends: DataFrame, first: str | None, margin_seconds: int | None) -> DataFrame:
+def last_whole_end(ends: DataFrame, first: str | None, margin_seconds: int | None) -> DataFrame:
     """Find the last END up to which every transaction counts as wholly before the checkpoints.
 
     Columns: ``end_offset``, ``end_position``, ``committed_at``; no row: there is no such END.
@@ -94,7 +96,7 @@ def last_below(sided: DataFrame, position: str) -> DataFrame:
     )
 
 
-def shown_above(sided: DataFrame, ends: DataFrame, position: str) -> DataFrame:
+def partly_applied(sided: DataFrame, ends: DataFrame, position: str) -> DataFrame:
     """Find the transactions above ``position`` that have a change before its checkpoint.
 
     One row: ``through`` and ``end_position`` of the last one (NULL: there is none), and
@@ -106,7 +108,7 @@ def shown_above(sided: DataFrame, ends: DataFrame, position: str) -> DataFrame:
         & F.col("transaction_key").isNotNull()
         & (F.col("position") >= F.lit(position))
     )
-    with_end = assigned(
+    with_end = with_end_offset(
         sided.where(streamed_before), ends.where(F.col("end_position") > F.lit(position))
     )
     last = with_end.agg(

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from pyspark.sql.types import DecimalType
 
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
 
 _ZEROS = {
     **dict.fromkeys(("int8", "int16", "int32", "int64", "float", "double"), "0"),

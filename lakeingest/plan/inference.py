@@ -22,8 +22,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from lakeingest.decode.cell import value_in, wrapped
-from lakeingest.decode.json_limits import ANY_LENGTH
+from lakeingest.decode.json.limits import ANY_LENGTH
+from lakeingest.decode.row_layout import RowLayout
 
 _CANDIDATES: dict[str, DataType] = {
     "boolean": BooleanType(),
@@ -39,15 +39,15 @@ def readable_counts(rows: DataFrame, names: Sequence[str], *, cells: bool = Fals
     Args:
         rows: ``value``: envelopes as bare JSON.
         names: Fields of ``after`` to read.
-        cells: Whether their values are in cells (``decode/cell.py``).
+        cells: See ``RowLayout``.
 
     Returns:
         One row; columns ``<index>_all`` and ``<index>_<type>`` (bigint) in the order of ``names``.
     """
+    layout = RowLayout(cells=cells)
 
     def as_type(kind: DataType) -> Column:
-        field_type = wrapped(kind) if cells else kind
-        after = StructType([StructField(name, field_type) for name in names])
+        after = StructType([StructField(name, layout.field_type(kind)) for name in names])
         envelope = StructType([StructField("after", after)])
         return F.from_json(F.col("value").cast("string"), envelope, ANY_LENGTH)["after"]
 
@@ -56,8 +56,7 @@ def readable_counts(rows: DataFrame, names: Sequence[str], *, cells: bool = Fals
     parsed = rows.select(*(reading.alias(label) for label, reading in readings.items()))
 
     def value_of(label: str, name: str) -> Column:
-        field = F.col(label).getField(name)
-        return value_in(field) if cells else field
+        return layout.value(F.col(label).getField(name))
 
     def reads(label: str, name: str) -> Column:
         value = value_of(label, name)

@@ -25,11 +25,11 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from lakeingest.decode.logical_type import CONVERSION_FAILED
-from lakeingest.decode.row import with_row
+from lakeingest.decode.row import RowSpec, with_row
+from lakeingest.decode.types.logical_type import CONVERSION_FAILED
 from lakeingest.event_columns import EVENT
 from lakeingest.payload.fold import carried_event
-from lakeingest.payload.net_zero import KEPT
+from lakeingest.payload.net_zero import NET_ZERO
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 
 NO_ROW_BEFORE = "LAKEINGEST_NO_ROW_BEFORE"
@@ -114,15 +114,16 @@ def _net(changes: DataFrame) -> DataFrame:
         F.max("position").alias("position"),
     )
     row_exists = (F.col("last_op") != "d") | (F.col("made") > 0)
-    op_without_row = F.when(F.col("made") < 0, F.lit("d")).otherwise(F.lit(KEPT))
+    op_without_row = F.when(F.col("made") < 0, F.lit("d")).otherwise(F.lit(NET_ZERO))
     op = F.when(row_exists, F.col("come")).otherwise(op_without_row)
     return counts.select("row_key", op.alias("op"), "position", "last.*")
 
 
 def _whole_side(rows: DataFrame, table: TableSpec, spec: PipelineSpec, side: str) -> DataFrame:
-    encodings = table.encodings_in(spec)
-    decoded = with_row(rows, table.columns, encodings, table.reader, masked=True, sides=(side,))
-    missing = F.raise_error(F.lit(NO_ROW_BEFORE) if table.reader.cells else _partial_row_message())
+    row_spec = RowSpec(table.columns, table.encodings_in(spec), table.reader)
+    decoded = with_row(rows, row_spec, masked=True, sides=(side,))
+    message = F.lit(NO_ROW_BEFORE) if table.reader.partial else _partial_row_message()
+    missing = F.raise_error(message)
     partial = F.col("op").isin("u", "d") & F.col("unavailable").isNotNull()
     row = F.when(partial, missing).otherwise(F.col("row"))
     return decoded.withColumn("row", row).drop("unavailable")

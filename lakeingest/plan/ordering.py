@@ -25,7 +25,7 @@ def with_ordering_fields(source: StructType, ordering: Ordering) -> StructType:
     return StructType([*source, *(StructField(name, StringType()) for name in missing)])
 
 
-def ordered(format_: WireFormat, ordering: Ordering) -> Column:
+def ordering_values(format_: WireFormat, ordering: Ordering) -> Column:
     """Return the ordering values of an envelope with ``collection``, as an array of texts.
 
     Returns:

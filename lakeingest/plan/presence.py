@@ -22,8 +22,8 @@ from enum import Enum, auto
 
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default, is_stand_in
-from lakeingest.decode.row import Absences, Early
-from lakeingest.decode.wire import Shown
+from lakeingest.decode.row import Absences, AddedColumn
+from lakeingest.decode.wire import TableShape
 from lakeingest.plan.evolution import SourceSchema
 
 
@@ -56,7 +56,7 @@ Zero = Callable[[SourceColumn], str | None]
 
 
 def presence(
-    shown: Shown,
+    shown: TableShape,
     columns: Sequence[SourceColumn],
     lake: Collection[str] | None,
     before: SourceSchema | None,
@@ -122,7 +122,7 @@ class _OldValue(Enum):
 
 
 def _by_schema(
-    shown: Shown,
+    shown: TableShape,
     names: Sequence[str],
     lake_columns: frozenset[str],
     before: SourceSchema | None,
@@ -163,20 +163,20 @@ def _by_schema(
         return tuple(name for name, (kind, _) in old_values.items() if kind is case)
 
     return Presence(
-        frozenset(
+        left_out=frozenset(
             name
             for name, appearance in appearances.items()
             if appearance is None and name in lake_columns
         ),
-        Absences(
+        absences=Absences(
             {name: tags for name, tags in tags_without.items() if tags},
-            {n: Early(new[n].older, value) for n, value in values.items() if new[n].older},
+            {n: AddedColumn(new[n].older, value) for n, value in values.items() if new[n].older},
         ),
-        values if exists else {},
-        of(_OldValue.STAND_IN),
-        of(_OldValue.ZERO),
-        of(_OldValue.UNKNOWN_ZERO),
-        of(_OldValue.RENAMED),
+        fills=values if exists else {},
+        stand_ins=of(_OldValue.STAND_IN),
+        zeros=of(_OldValue.ZERO),
+        unfilled=of(_OldValue.UNKNOWN_ZERO),
+        renamed=of(_OldValue.RENAMED),
     )
 
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
-from lakeingest.decode.json_format import JsonFormat
-from lakeingest.decode.json_rows import JsonRows
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.format import JsonFormat
+from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.placeholder import ambiguous, can_be_unavailable
-from lakeingest.decode.row import NONE_ABSENT, Absences
+from lakeingest.decode.row import NONE_ABSENT, Absences, RowSpec
 from lakeingest.decode.wire import RowReader, WireFormat
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.position.epochs import Epoch
@@ -110,6 +111,10 @@ class TableSpec:
         """Return the settings that the table's values are read with."""
         return self.encodings or spec.encodings
 
+    def row_spec(self, spec: PipelineSpec) -> RowSpec:
+        """Return how to read the table's rows."""
+        return RowSpec(self.columns, self.encodings_in(spec), self.reader, self.absences)
+
     @property
     def partial(self) -> bool:
         """Whether some records of the batch may lack a column that the source dropped."""
@@ -125,9 +130,9 @@ class TableSpec:
         by_name = {column.name: column for column in self.columns}
         return tuple(by_name[name] for name in self.key)
 
-    def doubtful(self, encodings: Encodings) -> bool:
+    def has_ambiguous_nulls(self, encodings: Encodings) -> bool:
         """Return whether a NULL may stand for an unchanged value; False if the policy is null."""
-        if self.reader.cells:
+        if self.reader.partial:
             return False
         return any(ambiguous(column, encodings) for column in self.columns)
 
@@ -140,7 +145,7 @@ class TableSpec:
             for column in self.columns
             if column.name not in self.key
             and (
-                self.reader.cells
+                self.reader.partial
                 or column.name in self.absences.dropped
                 or can_be_unavailable(column, encodings)
             )

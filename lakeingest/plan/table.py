@@ -14,8 +14,14 @@ from collections.abc import Collection
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.decode.logical_type import Site
-from lakeingest.decode.row import header_tells, with_key, with_moved_from, with_row
+from lakeingest.decode.row import (
+    RowSpec,
+    header_identifies_key,
+    with_key,
+    with_moved_from,
+    with_row,
+)
+from lakeingest.decode.types.logical_type import Site
 from lakeingest.frame_schemas import MOVED_UNNAMED, Kind
 from lakeingest.payload import deferred_key_order, fold
 from lakeingest.plan.keyless import keyless_rows
@@ -58,14 +64,7 @@ def payload_of_whole_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec)
 
 
 def _payload(latest: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
-    decoded = with_row(
-        latest,
-        table.columns,
-        table.encodings_in(spec),
-        table.reader,
-        masked=False,
-        absences=table.absences,
-    )
+    decoded = with_row(latest, table.row_spec(spec), masked=False)
     return fold.payload_of_last(decoded, table.names(), table.key, spec.names)
 
 
@@ -77,15 +76,8 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     """
     if table.keyless is not None:
         return keyless_rows(rows, table, spec)
-    decoded = with_row(
-        rows,
-        table.columns,
-        table.encodings_in(spec),
-        table.reader,
-        masked=True,
-        sides=("after", "before") if table.key_in_value else ("after",),
-        absences=table.absences,
-    )
+    sides = ("after", "before") if table.key_in_value else ("after",)
+    decoded = with_row(rows, table.row_spec(spec), masked=True, sides=sides)
     if table.key_in_value:
         decoded = _with_declared_key(decoded, table, spec)
     else:
@@ -108,16 +100,16 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     )
 
 
-def old_keys_told(table: TableSpec) -> bool:
+def has_old_keys(table: TableSpec) -> bool:
     """Return whether ``decoded_rows`` gives the old key of each key change."""
-    return not table.key_in_value and header_tells(table.key_columns(), table.reader)
+    return not table.key_in_value and header_identifies_key(table.key_columns(), table.reader)
 
 
-def keys_passed(rows: DataFrame) -> DataFrame:
-    """Find the record keys with a deferred key order; see ``deferred_key_order.passed``."""
+def keys_with_deferred_order(rows: DataFrame) -> DataFrame:
+    """Find the record keys with a deferred key order; see ``deferred_key_order.exchanged_keys``."""
     changes = rows.withColumn(deferred_key_order.WITHIN, deferred_key_order.within())
     key_change = F.col("moved_from").isNotNull() | _key_change_without_header(rows)
-    return deferred_key_order.passed(changes, "key", key_change)
+    return deferred_key_order.exchanged_keys(changes, "key", key_change)
 
 
 def _key_change_without_header(rows: DataFrame) -> Column:
@@ -129,14 +121,8 @@ def _with_declared_key(decoded: DataFrame, table: TableSpec, spec: PipelineSpec)
     """Read the key from the row; split an update that changes it into two changes."""
     key = F.struct(*(_key_column(name).alias(name) for name in table.key))
     with_keys = decoded.withColumn("key_row", key).withColumnsRenamed(_AFTER_COLUMNS)
-    before = with_row(
-        with_keys,
-        table.key_columns(),
-        table.encodings_in(spec),
-        table.reader,
-        masked=True,
-        sides=("before",),
-    )
+    key_spec = RowSpec(table.key_columns(), table.encodings_in(spec), table.reader)
+    before = with_row(with_keys, key_spec, masked=True, sides=("before",))
     old = F.when(
         F.col("op") == "u", F.struct(*(_old_key_column(name).alias(name) for name in table.key))
     )

@@ -28,7 +28,7 @@ class SourceTransaction:
     id: str
 
 
-def understood(as_of: int | str | datetime) -> int | datetime | SourceTransaction:
+def parse_as_of(as_of: int | str | datetime) -> int | datetime | SourceTransaction:
     """Parse ``as_of`` to a batch, a time or a transaction; a time without a zone is in UTC.
 
     Raises:

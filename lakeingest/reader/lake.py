@@ -24,7 +24,7 @@ from lakeingest.errors import ConfigError, UsageError
 from lakeingest.folders import LakeFolders, folder_name
 from lakeingest.frame_schemas import LEDGER, LEDGER_FOLDER, MetadataColumns
 from lakeingest.named import quoted
-from lakeingest.reader.as_of import AsOf, SourceTransaction, understood
+from lakeingest.reader.as_of import AsOf, SourceTransaction, parse_as_of
 from lakeingest.reader.views import Views, view_names
 from lakeingest.session import require_hudi
 
@@ -87,7 +87,7 @@ class Snapshot:
         if not self._is_hudi(name):
             return self._spark.read.format("delta").option("versionAsOf", version).load(path)
         names = self._names
-        frame = hudi_table.rows_of(self._spark, path, version, names.names, names.record_key)
+        frame = hudi_table.rows_of(self._spark, path, version, names)
         note = self._note(name)
         if note is None or not note.adopted_at:
             return frame
@@ -239,7 +239,7 @@ class Lake:
             AccessError, UnavailableError: The lake's storage refuses access or is unavailable.
             UsageError: There is no such publication.
         """
-        target = None if as_of is None else understood(as_of)
+        target = None if as_of is None else parse_as_of(as_of)
         with storage(self._root):
             newest = self._newest()
             row = newest

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import StructType
 
 from lakeingest.commit_note import CommitNote
 from lakeingest.frame_schemas import FIRST_OP, LINK
@@ -21,7 +22,7 @@ FRAME_ONLY = (FIRST_OP, LINK)
 """Columns of a changeset's frame that no table stores."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Changeset:
     """The merge payloads of one table and batch.
 
@@ -65,6 +66,11 @@ class Changeset:
     partition: tuple[str, ...] = ()
     forgiven: tuple[str, ...] = ()
     fills: Mapping[str, Column] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> StructType:
+        """Return the schema of the payloads as a table stores them."""
+        return StructType([item for item in self.frame.schema if item.name not in FRAME_ONLY])
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from lakeingest.engine.commit import Commit
 from lakeingest.errors import DataError
 
 
-def standing(commits: Iterable[Commit]) -> Iterator[Commit]:
+def without_reverted(commits: Iterable[Commit]) -> Iterator[Commit]:
     """Yield the commits in a table's present state, newest first; skip those a restore reverted.
 
     Args:
@@ -43,38 +43,29 @@ def foreign_change(commits: Iterable[Commit], since: int) -> Commit | None:
     Returns:
         The commit; None: there is none.
     """
-    for commit in standing(commits):
+    for commit in without_reverted(commits):
         if commit.version <= since:
             return None
         if CommitNote.from_json(commit.metadata) is not None:
             continue
         restored = commit.restored
-        if restored < since if restored is not None else commit.changes_rows:
+        if restored < since if restored is not None else commit.changes_rows():
             return commit
     return None
 
 
-def refuse_foreign_change(
-    collection: str, commits: Iterable[Commit], since: int, repair: str
-) -> None:
-    """Raise an error if another writer changed the table's rows.
+def foreign_change_error(collection: str, commit: Commit, since: int, repair: str) -> DataError:
+    """Return the error of a table whose rows another writer changed.
 
     Args:
         collection: The source table.
-        commits: The table's commits, newest first; read as far as needed.
+        commit: Commit of the other writer.
         since: Version up to which the commits are known.
         repair: Sentence that says how to revert the change.
-
-    Raises:
-        DataError: Another writer changed the rows.
     """
-    commit = foreign_change(commits, since)
-    if commit is None:
-        return
-    message = (
+    return DataError(
         f"Another writer changed the rows of table '{collection}': {commit.operation or 'a write'} "
         f"at version {commit.version}, after version {since} of lakeingest. They may not equal the "
         f"source's any more. Nothing of this batch was published. {repair} To keep the change, set "
         "lakeingest.foreign.changes=accept."
     )
-    raise DataError(message)

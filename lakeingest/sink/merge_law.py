@@ -10,16 +10,17 @@ A column is *missing* when no value of it is known above the last delete. With
 without a second read of the table.
 
 The law is a list of clauses and not a complete MERGE, because two writers apply it: the engine's
-MERGE (``delta/merge.py``) and a rewrite of the affected files (``delta/rewrite.py``). With one law
-for both, they cannot diverge.
+MERGE (``delta/merge.py``), and a join of table and payloads (``merge_join.py``). With one law for
+both, they cannot diverge.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -30,18 +31,6 @@ from lakeingest.sink.contract import Changeset
 
 MISSING_VALUE = "LAKEINGEST_MISSING_VALUE"
 """Start of a write's error message when an unavailable value has no earlier value."""
-
-SMALL_BYTES = 16 * 1024 * 1024
-"""Largest text size of a changeset that Spark broadcasts instead of shuffling the table."""
-
-
-def small(frame: DataFrame, changeset: Changeset) -> DataFrame:
-    """Mark a frame of the changeset's rows for broadcast if it is small.
-
-    Spark cannot decide this: a checkpointed frame keeps the size estimate of the plan that the
-    checkpoint cut off.
-    """
-    return F.broadcast(frame) if changeset.size <= SMALL_BYTES else frame
 
 
 def source(name: str) -> Column:
@@ -83,59 +72,55 @@ class Clause:
     values: Mapping[str, Column] | None
 
 
+@dataclass(frozen=True)
 class MergeLaw:
-    """The clauses of one table and changeset, over the aliases ``s`` and ``t``."""
+    """The clauses of one table and changeset, over the aliases ``s`` and ``t``.
 
-    def __init__(
-        self,
-        names: MetadataColumns,
-        changeset: Changeset,
-        existing: set[str],
-        *,
-        hard: bool,
-        null_missing: bool,
-    ) -> None:
-        """Bind the law to a changeset.
+    Attributes:
+        names: Names of the metadata columns.
+        changeset: Payloads to merge.
+        schema: The table's schema after the merge.
+        hard: Whether a delete removes the row.
+        null_missing: Whether a column without any known value becomes NULL
+            (``toast.missing=null``) and does not fail the write.
+        partial: Whether each fillable column is decided by its own position.
+    """
 
-        Args:
-            names: Names of the metadata columns.
-            changeset: Payloads to merge.
-            existing: Names of the table's columns.
-            hard: Whether a delete removes the row.
-            null_missing: Whether a column without any known value becomes NULL
-                (``toast.missing=null``) and does not fail the write.
-        """
-        self._names = names
-        self._changeset = changeset
-        self._existing = existing
-        self._hard = hard
-        self._null_missing = null_missing
-        self._newer = source(names.position) > target(names.position)
+    names: MetadataColumns
+    changeset: Changeset
+    schema: StructType
+    hard: bool
+    null_missing: bool
+    partial: bool
+
+    @cached_property
+    def newer(self) -> Column:
+        """Return whether the payload is newer than the row."""
+        return source(self.names.position) > target(self.names.position)
 
     def same_key(self) -> Column:
         """Return the condition that joins a row with its payload."""
         same = F.lit(True)
-        for name in self._changeset.key:
+        for name in self.changeset.key:
             same = same & (target(name) == source(name))
         return same
 
-    def matched(self, *, partial: bool) -> list[Clause]:
-        """Return the clauses for a row that has a payload.
-
-        Args:
-            partial: Whether each fillable column is decided by its own position.
-        """
-        names = self._names
+    def matched(self) -> list[Clause]:
+        """Return the clauses for a row that has a payload; only the first one can remove it."""
+        names = self.names
         deleted = source(names.deleted)
         clauses = []
-        if self._changeset.deletes:
-            tombstone = None if self._hard else self._tombstone_values()
-            clauses.append(Clause(self._newer & deleted, tombstone))
-        if not partial:
-            return [
-                *clauses,
-                Clause(self._newer, {**self._payload_values(), **self._reset_dropped_columns()}),
-            ]
+        if self.changeset.deletes:
+            tombstone = {
+                **self._tombstone_values(source(names.position)),
+                **{name: source(name) for name in names.event},
+                # A delete has only the key, so the row keeps its values of the partition columns.
+                **{name: target(name) for name in self.changeset.partition},
+            }
+            clauses.append(Clause(self.newer & deleted, None if self.hard else tombstone))
+        if not self.partial:
+            values = {**self._payload_values(), **self._reset_dropped_columns()}
+            return [*clauses, Clause(self.newer, values)]
         # Use `<=`: a redelivered change at the row's position may arrive with an older one that
         # supplies the columns it omits. A delete at the row's position applied before the row got
         # this key (``payload/deferred_key_order.py``), and supplies nothing.
@@ -147,50 +132,39 @@ class MergeLaw:
             & target(names.column_positions).isNotNull()
             & self._supplies_newer_value()
         )
-        return [
-            *clauses,
-            Clause(
-                self._newer | supplement,
-                {**self._values_by_column(), **self._reset_dropped_columns()},
-            ),
-        ]
+        values = {**self._values_by_column(), **self._reset_dropped_columns()}
+        return [*clauses, Clause(self.newer | supplement, values)]
 
     def inserted(self) -> Clause:
         """Return the clause for a payload that has no row."""
-        keep = ~source(self._names.deleted) if self._hard else F.lit(True)
+        keep = ~source(self.names.deleted) if self.hard else F.lit(True)
         return Clause(keep, self._payload_values())
 
     def swept(self) -> Clause | None:
         """Return the clause for a row without a payload; None: the batch has no truncate."""
-        floor = self._changeset.floor
+        floor = self.changeset.floor
         if not floor:
             return None
-        names = self._names
+        names = self.names
         below = target(names.position) < F.lit(floor)
-        if self._hard:
+        if self.hard:
             return Clause(below, None)
-        tombstone = {
-            names.position: F.lit(floor),
-            names.deleted: F.lit(True),
-            names.column_positions: F.lit(None).cast("map<string,string>"),
-            **{name: F.lit(value) for name, value in self._changeset.floor_event.items()},
-        }
+        event = {name: F.lit(value) for name, value in self.changeset.floor_event.items()}
+        tombstone = {**self._tombstone_values(F.lit(floor)), **event}
         return Clause(below & ~target(names.deleted), tombstone)
 
-    def _tombstone_values(self) -> dict[str, Column]:
-        names = self._names
+    def _tombstone_values(self, position: Column) -> dict[str, Column]:
+        names = self.names
+        no_positions = F.lit(None).cast("map<string,string>")
         return {
-            names.position: source(names.position),
+            names.position: position,
             names.deleted: F.lit(True),
-            names.column_positions: F.lit(None).cast("map<string,string>"),
-            **{name: source(name) for name in names.event},
-            # A delete has only the key, so the row keeps its values of the partition columns.
-            **{name: target(name) for name in self._changeset.partition},
+            names.column_positions: no_positions,
         }
 
     def _payload_values(self) -> dict[str, Column]:
-        names = self._names
-        values = {name: source(name) for name in self._columns() if name in self._existing}
+        names = self.names
+        values = {name: source(name) for name in self._columns()}
         values[names.position] = source(names.position)
         values[names.deleted] = source(names.deleted)
         values[names.column_positions] = self._checked_positions(
@@ -204,32 +178,38 @@ class MergeLaw:
         Otherwise these columns keep their values. Not detected: a row that one batch changes,
         deletes and inserts. It keeps the old row's values in the dropped columns.
         """
-        others = (*self._columns(), *self._names.names, self._names.record_key)
+        others = (*self._columns(), *self.names.names, self.names.record_key)
         dropped = sorted(self._existing - set(others))
-        reinserted = self._newer & (target(self._names.deleted) | (source(FIRST_OP) == "d"))
+        reinserted = self.newer & (target(self.names.deleted) | (source(FIRST_OP) == "d"))
         continues = ~F.coalesce(reinserted, F.lit(False))
         return {name: F.when(continues, target(name)) for name in dropped}
 
+    @cached_property
+    def _existing(self) -> set[str]:
+        return set(self.schema.fieldNames())
+
     def _columns(self) -> Iterator[str]:
-        """Yield the columns that a payload supplies: the source's and, always, RFC-39's."""
-        yield from self._changeset.columns
-        yield from self._names.event
+        """Yield the table's columns that a payload supplies: the source's and RFC-39's."""
+        for name in (*self.changeset.columns, *self.names.event):
+            if name in self._existing:
+                yield name
+
+    def _fillable(self) -> list[str]:
+        return [name for name in self.changeset.fillable if name in self._existing]
 
     def _checked_positions(self, positions: Column, deleted: Column) -> Column:
-        positions = without_forgiven(positions, self._changeset.forgiven)
-        return positions if self._null_missing else refuse_missing(positions, deleted)
+        positions = without_forgiven(positions, self.changeset.forgiven)
+        return positions if self.null_missing else refuse_missing(positions, deleted)
 
     def _values_by_column(self) -> dict[str, Column]:
-        names = self._names
-        fillable = [name for name in self._changeset.fillable if name in self._existing]
+        names = self.names
+        fillable = self._fillable()
         row_position = F.greatest(source(names.position), target(names.position))
         values: dict[str, Column] = {}
         entries = []
         for name in self._columns():
-            if name not in self._existing:
-                continue
             if name not in fillable:
-                values[name] = F.when(self._newer, source(name)).otherwise(target(name))
+                values[name] = F.when(self.newer, source(name)).otherwise(target(name))
                 continue
             source_at, target_at = self._source_position(name), self._target_position(name)
             newest = F.greatest(source_at, target_at)
@@ -240,7 +220,7 @@ class MergeLaw:
             entry = F.when(newest != row_position, newest)
             entries.append(F.struct(F.lit(name).alias("key"), entry.alias("value")))
         older = present_entries(entries)
-        deleted = F.when(self._newer, F.lit(False)).otherwise(target(names.deleted))
+        deleted = F.when(self.newer, F.lit(False)).otherwise(target(names.deleted))
         positions = F.when(F.size(older) > 0, older)
         values[names.position] = row_position
         values[names.deleted] = deleted
@@ -250,45 +230,24 @@ class MergeLaw:
     def _supplies_newer_value(self) -> Column:
         """Return whether the changeset has a newer value of some column than the table."""
         more = F.lit(False)
-        for name in self._changeset.fillable:
-            if name in self._existing:
-                more = more | (self._source_position(name) > self._target_position(name))
+        for name in self._fillable():
+            more = more | (self._source_position(name) > self._target_position(name))
         return more
 
     def _source_position(self, name: str) -> Column:
-        names = self._names
+        names = self.names
         own = F.coalesce(F.element_at(source(names.column_positions), name), source(names.position))
         return F.when(source(names.deleted), missing_below(source(names.position))).otherwise(own)
 
     def _target_position(self, name: str) -> Column:
-        names = self._names
+        names = self.names
         own = F.coalesce(F.element_at(target(names.column_positions), name), target(names.position))
         is_deleted = target(names.deleted)
-        if not self._changeset.floor:
+        if not self.changeset.floor:
             return F.when(is_deleted, missing_below(target(names.position))).otherwise(own)
-        floor = F.lit(self._changeset.floor)
+        floor = F.lit(self.changeset.floor)
         return (
             F.when(target(names.position) < floor, missing_below(floor))
             .when(is_deleted, missing_below(target(names.position)))
             .otherwise(own)
         )
-
-
-def inserted_rows(payloads: DataFrame, law: MergeLaw, schema: StructType) -> DataFrame:
-    """Return payloads without a row as new rows of the table.
-
-    Args:
-        payloads: The changeset's frame, or a part of it.
-        law: The merge law of the changeset.
-        schema: The table's schema, which the returned rows have.
-    """
-    clause = law.inserted()
-    return payloads.alias("s").where(clause.condition).select(*inserted_values(clause, schema))
-
-
-def inserted_values(clause: Clause, schema: StructType) -> list[Column]:
-    """Return the table's columns from an insert's clause; NULL for columns that it omits."""
-    values = clause.values or {}
-    return [
-        values.get(item.name, F.lit(None)).cast(item.dataType).alias(item.name) for item in schema
-    ]

@@ -10,7 +10,7 @@ from lakeingest.commit_note import CommitNote
 from lakeingest.engine.commit import Commit
 from lakeingest.errors import ConfigError, FencedError
 from lakeingest.sink.contract import Changeset, TableState
-from lakeingest.sink.foreign_changes import standing
+from lakeingest.sink.foreign_changes import without_reverted
 
 
 def newest_note(commits: Iterable[Commit]) -> tuple[int, CommitNote | None]:
@@ -35,7 +35,7 @@ def newest_note(commits: Iterable[Commit]) -> tuple[int, CommitNote | None]:
         newest = newest or CommitNote.from_json(commit.metadata)
         return commit
 
-    for commit in standing(map(record, commits)):
+    for commit in without_reverted(map(record, commits)):
         note = CommitNote.from_json(commit.metadata)
         if note is not None and not note.fences:
             newest = newest or note
@@ -44,7 +44,7 @@ def newest_note(commits: Iterable[Commit]) -> tuple[int, CommitNote | None]:
     return version, newest
 
 
-def recalled(note: CommitNote | None, notes: Sequence[str]) -> CommitNote | None:
+def note_from_ledger(note: CommitNote | None, notes: Sequence[str]) -> CommitNote | None:
     """Return a table's progress from the ledger when the table's own log has lost it.
 
     Args:
@@ -66,7 +66,7 @@ def recalled(note: CommitNote | None, notes: Sequence[str]) -> CommitNote | None
     return replace(newest, run=note.run, token=max(note.token, newest.token))
 
 
-def carried(
+def carry_over(
     note: CommitNote, changeset: Changeset, previous: TableState | None, *, hard: bool
 ) -> CommitNote:
     """Return the note of a changeset's commit, completed from the table's previous note.
@@ -90,7 +90,7 @@ def carried(
     )
 
 
-def owned(
+def require_ownership(
     note: CommitNote | None, pipeline: str, collection: str, path: str, kind: str
 ) -> CommitNote:
     """Return a table's note after a check that the table belongs to this pipeline and collection.
@@ -127,7 +127,25 @@ def owned(
     raise ConfigError(message)
 
 
-def overtaken(note: CommitNote) -> FencedError:
+def committed(note: CommitNote, version: int, newest: CommitNote | None) -> TableState | None:
+    """Return the table's state if its newest commit is the one of ``note``; None: it is older.
+
+    Args:
+        note: Note of this writer's commit.
+        version: Newest version of the table.
+        newest: Its progress; None: it has none.
+
+    Raises:
+        FencedError: A later writer has claimed the table.
+    """
+    if newest is None or newest.token < note.token:
+        return None
+    if (newest.run, newest.token) == (note.run, note.token):
+        return TableState(version, newest)
+    raise fenced_error(note)
+
+
+def fenced_error(note: CommitNote) -> FencedError:
     """Return the error of a writer that finds a later writer's token in the log."""
     return FencedError(
         f"Table '{note.collection}' belongs to a later run of pipeline '{note.pipeline}' now; "
@@ -135,7 +153,7 @@ def overtaken(note: CommitNote) -> FencedError:
     )
 
 
-def created_by_another(collection: str) -> FencedError:
+def already_created_error(collection: str) -> FencedError:
     """Return the error of a writer whose new table exists already."""
     return FencedError(
         f"Another run created table '{collection}' at the same time. Nothing of this batch was "

@@ -20,7 +20,7 @@ SUFFIX = "__tombstones"
 """Suffix of the table's folder name: the side table always lies beside the table."""
 
 
-def buried_matters(changeset: Changeset, previous: TableState | None) -> bool:
+def may_be_below_tombstones(changeset: Changeset, previous: TableState | None) -> bool:
     """Return whether a payload may be older than a tombstone.
 
     Only a batch whose lowest position is at or below the table's highest one can have such a
@@ -31,13 +31,13 @@ def buried_matters(changeset: Changeset, previous: TableState | None) -> bool:
     return changeset.low <= previous.note.high
 
 
-def buried(changeset: Changeset, names: MetadataColumns) -> DataFrame:
+def tombstones_of(changeset: Changeset, names: MetadataColumns) -> DataFrame:
     """Return the tombstones of a changeset: key columns and position."""
     deletes = changeset.frame.where(F.col(names.deleted))
     return deletes.select(*all_named(changeset.key), names.position)
 
 
-def without_buried(
+def above_tombstones(
     changeset: Changeset, tombstones: DataFrame, names: MetadataColumns
 ) -> Changeset:
     """Drop payloads that are older than a tombstone.
@@ -48,11 +48,11 @@ def without_buried(
         names: Names of the metadata columns.
     """
     newest = tombstones.groupBy(*all_named(changeset.key)).agg(
-        F.max(names.position).alias("_buried_at")
+        F.max(names.position).alias("_deleted_at")
     )
-    position, buried_at = F.col(names.position), F.col("_buried_at")
+    position, deleted_at = F.col(names.position), F.col("_deleted_at")
     # After a crash between the two commits, the tombstone's own delete is redelivered.
-    same_delete = F.col(names.deleted) & (position == buried_at)
-    applies = buried_at.isNull() | (position > buried_at) | same_delete
+    same_delete = F.col(names.deleted) & (position == deleted_at)
+    applies = deleted_at.isNull() | (position > deleted_at) | same_delete
     frame = changeset.frame.join(newest, list(changeset.key), "left").where(applies)
     return replace(changeset, frame=frame.select(*all_named(changeset.frame.columns)))

@@ -22,6 +22,7 @@ from lakeingest.source.registry.contract import Registry
 from lakeingest.source.registry.factory import open_registry
 from lakeingest.source.registry.recorded import RecordedRegistry
 from lakeingest.source.topics import MissingTopicError
+from lakeingest.topic_names import TopicNames
 
 __all__ = [
     "KafkaSource",
@@ -59,24 +60,12 @@ class SourceSettings(Protocol):
         """The folder of a recorded source."""
 
     @property
-    def topic_prefix(self) -> str:
-        """Debezium's ``topic.prefix``."""
-
-    @property
-    def topics(self) -> tuple[str, ...]:
-        """Data topics that must exist; empty to select by pattern or prefix."""
-
-    @property
-    def topic_pattern(self) -> str | None:
-        """Regular expression over whole topic names."""
+    def names(self) -> TopicNames:
+        """The settings that select topics."""
 
     @property
     def transaction_topic(self) -> str | None:
         """The topic of BEGIN and END."""
-
-    @property
-    def retired_topics(self) -> tuple[str, ...]:
-        """Topics that lakeingest no longer reads."""
 
     @property
     def kafka_options(self) -> Mapping[str, _Secret]:
@@ -95,20 +84,13 @@ def open_source(spark: SparkSession, config: SourceSettings) -> Source:
             setting.
         UnavailableError: The package that reads Kafka is not installed.
     """
-    topic_settings = (
-        config.topic_prefix,
-        config.topics,
-        config.topic_pattern,
-        config.transaction_topic,
-        config.retired_topics,
-    )
     if config.kind == "kafka":
         options = {key: value.get_secret_value() for key, value in config.kafka_options.items()}
-        return KafkaSource(spark, options, *topic_settings)
+        return KafkaSource(spark, options, config.names, config.transaction_topic)
     if config.kind != "recorded":
         message = f"Unknown kind of source {config.kind!r}: use 'kafka' or 'recorded'."
         raise ConfigError(message)
     if config.path is None:
         message = "A recorded source needs the path of its folder."
         raise ConfigError(message)
-    return RecordedSource(spark, config.path, *topic_settings)
+    return RecordedSource(spark, config.path, config.names, config.transaction_topic)

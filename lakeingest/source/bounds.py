@@ -45,7 +45,7 @@ _MADE_AGAIN = (
 _SHOWN = 3
 
 
-def wanted_ranges(ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
+def checked_ranges(ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
     """Return the non-empty ranges, in order of topic and partition.
 
     Raises:
@@ -90,7 +90,7 @@ def check_retained(
             raise _behind_the_log(span.topic, span.partition, span.end, bounds.high)
 
 
-def made_again(topics: Sequence[str]) -> DataError:
+def recreated_topic_error(topics: Sequence[str]) -> DataError:
     """Return the error for topics whose id differs from the id at the last read."""
     more = f" and {len(topics) - _SHOWN} more" if len(topics) > _SHOWN else ""
     shown = ", ".join(map(repr, topics[:_SHOWN]))

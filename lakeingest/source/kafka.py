@@ -17,11 +17,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest import frame_schemas
 from lakeingest.errors import UnavailableError
-from lakeingest.source.bounds import check_retained, wanted_ranges
+from lakeingest.source.bounds import check_retained, checked_ranges
 from lakeingest.source.client_options import ClientOptions, client_options
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from lakeingest.source.record import as_record
-from lakeingest.source.topics import TopicRule
+from lakeingest.source.topics import select_topics
+from lakeingest.topic_names import TopicNames
 
 if TYPE_CHECKING:
     from lakeingest.source.broker import Broker
@@ -34,11 +35,8 @@ class KafkaSource:
         spark: Session that reads; Spark's Kafka connector must be on its class path.
         options: Settings of the Kafka client by the client's own names (no ``kafka.`` before them);
             ``bootstrap.servers`` is required.
-        topic_prefix: Debezium's ``topic.prefix``.
-        topics: Data topics that must exist; empty: pattern or prefix select the topics.
-        topic_pattern: Regular expression over whole topic names, or ``None``.
+        names: The settings that select topics.
         transaction_topic: The topic of BEGIN and END, or ``None``.
-        retired: Topics that lakeingest no longer reads.
 
     Raises:
         ConfigError: A setting is missing or invalid, or one of the clients has no equivalent of it.
@@ -49,15 +47,12 @@ class KafkaSource:
         self,
         spark: SparkSession,
         options: Mapping[str, str],
-        topic_prefix: str,
-        topics: tuple[str, ...] = (),
-        topic_pattern: str | None = None,
+        names: TopicNames,
         transaction_topic: str | None = None,
-        retired: tuple[str, ...] = (),
     ) -> None:
         self._spark = spark
         self._options = client_options(options)
-        self._rule = TopicRule(topic_prefix, topics, topic_pattern, transaction_topic, retired)
+        self._names, self._transaction_topic = names, transaction_topic
         self._broker = _open_broker(self._options)
 
     def topics(self) -> tuple[str, ...]:
@@ -67,7 +62,9 @@ class KafkaSource:
             UnavailableError: No broker answers, or a listed topic does not exist.
             AccessError: The broker refuses the login or the request.
         """
-        return self._rule.select(self._broker.topics(), self._broker.where)
+        return select_topics(
+            self._broker.topics(), self._names, self._transaction_topic, self._broker.where
+        )
 
     def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
         """Return the bounds of every partition of ``topics``, see ``Broker.watermarks``.
@@ -89,7 +86,7 @@ class KafkaSource:
             DataError: The log no longer holds a range.
             UnavailableError: No broker answers, a topic is gone, or Spark has no Kafka connector.
         """
-        spans = wanted_ranges(ranges)
+        spans = checked_ranges(ranges)
         if not spans:
             return self._spark.createDataFrame([], frame_schemas.RECORD)
         check_retained(spans, self.watermarks(sorted({span.topic for span in spans})))

@@ -30,10 +30,11 @@ from pyspark.sql import functions as F
 
 from lakeingest import frame_schemas
 from lakeingest.errors import ConfigError, DataError, UnavailableError
-from lakeingest.source.bounds import check_retained, wanted_ranges
+from lakeingest.source.bounds import check_retained, checked_ranges
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from lakeingest.source.record import as_record
-from lakeingest.source.topics import TopicRule, missing_topic
+from lakeingest.source.topics import missing_topic, select_topics
+from lakeingest.topic_names import TopicNames
 
 _LINE = "p INT, o BIGINT, ts BIGINT, k STRING, v STRING, h ARRAY<ARRAY<STRING>>"
 _ENDING = ".jsonl.gz"
@@ -49,27 +50,21 @@ class RecordedSource:
     Args:
         spark: Session that lists and reads the folder.
         path: The folder that holds ``topics/``; any path that Spark can read.
-        topic_prefix: Debezium's ``topic.prefix``.
-        topics: Data topics that must exist; empty: pattern or prefix select the topics.
-        topic_pattern: Regular expression over whole topic names, or ``None``.
+        names: The settings that select topics.
         transaction_topic: The topic of BEGIN and END, or ``None``.
-        retired: Topics that lakeingest no longer reads.
     """
 
     def __init__(
         self,
         spark: SparkSession,
         path: str,
-        topic_prefix: str,
-        topics: tuple[str, ...] = (),
-        topic_pattern: str | None = None,
+        names: TopicNames,
         transaction_topic: str | None = None,
-        retired: tuple[str, ...] = (),
     ) -> None:
         """Store the folder's path without reading anything yet."""
         self._spark = spark
         self._path = path.rstrip("/")
-        self._rule = TopicRule(topic_prefix, topics, topic_pattern, transaction_topic, retired)
+        self._names, self._transaction_topic = names, transaction_topic
         self._where = f"recording {self._path}"
         self._scanned: dict[str, dict[TopicPartition, Watermarks]] = {}
 
@@ -80,7 +75,7 @@ class RecordedSource:
             ConfigError: The path matches more than one recording.
             UnavailableError: The folder does not exist, or a listed topic is not in it.
         """
-        return self._rule.select(self._files.keys(), self._where)
+        return select_topics(self._files, self._names, self._transaction_topic, self._where)
 
     def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
         """Return the bounds of every partition of ``topics``.
@@ -108,7 +103,7 @@ class RecordedSource:
             DataError: A range is not within the recorded offsets.
             UnavailableError: The folder or a topic does not exist.
         """
-        spans = wanted_ranges(ranges)
+        spans = checked_ranges(ranges)
         if not spans:
             return self._spark.createDataFrame([], frame_schemas.RECORD)
         topics = sorted({span.topic for span in spans})

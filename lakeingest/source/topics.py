@@ -17,11 +17,11 @@ Debezium's heartbeats, ``__debezium-heartbeat.<prefix>``).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 from lakeingest.errors import ConfigError, UnavailableError
+from lakeingest.topic_names import TopicNames
 
 INTERNAL = "__"
 """Prefix of the names that Kafka and Debezium use for internal topics."""
@@ -48,83 +48,60 @@ def nearest(name: str, existing: Iterable[str]) -> str:
     return f"{'nearest' if matches else 'existing'}: {text}{more}"
 
 
-@dataclass(frozen=True)
-class TopicRule:
-    """The settings that select topics.
+def select_topics(
+    existing: Collection[str], names: TopicNames, transaction_topic: str | None, where: str
+) -> tuple[str, ...]:
+    """Return the data topics among ``existing``, sorted.
 
-    Attributes:
-        prefix: Debezium's ``topic.prefix``; every data topic begins with it. May be empty if
-            ``listed`` or ``pattern`` is set.
-        listed: Topics that must exist. With them or a pattern the prefix selects nothing.
-        pattern: Regular expression that must match the whole name of a topic.
+    Args:
+        existing: Names of all topics of the source.
+        names: The settings that select topics. A listed topic must exist, unless it is retired.
+            The prefix may be empty if topics are listed or matched by a pattern.
         transaction_topic: The topic of BEGIN and END; never a data topic.
-        retired: Topics of retired tables: not selected, and they need not exist.
+        where: The source's name for messages, such as ``broker kafka:9092``.
+
+    Raises:
+        ConfigError: The pattern is no regular expression, nothing selects topics, or one of
+            them does not begin with the prefix.
+        UnavailableError: A listed topic does not exist, or the settings select no topic.
     """
-
-    prefix: str
-    listed: tuple[str, ...] = ()
-    pattern: str | None = None
-    transaction_topic: str | None = None
-    retired: tuple[str, ...] = ()
-
-    def select(self, existing: Collection[str], where: str) -> tuple[str, ...]:
-        """Return the data topics among ``existing``, sorted.
-
-        Args:
-            existing: Names of all topics of the source.
-            where: The source's name for messages, such as ``broker kafka:9092``.
-
-        Raises:
-            ConfigError: The pattern is no regular expression, nothing selects topics, or one of
-                them does not begin with the prefix.
-            UnavailableError: A listed topic does not exist, or the rule selects no topic.
-        """
-        listed = [name for name in self.listed if name not in self.retired]
-        for name in listed:
-            if name not in existing:
-                raise missing_topic(name, existing, where)
-        excluded = {self.transaction_topic, *self.retired}
-        selected = {*listed, *filter(self._matches, existing)} - excluded
-        if not selected:
-            criterion = (
-                f"matches {self.pattern!r}" if self.pattern else f"starts with '{self.prefix}.'"
-            )
-            message = (
-                f"No data topic of {where} {criterion}; {nearest(self.prefix, existing)}. Check "
-                "the topic prefix, list or pattern, and that the connector has written its first "
-                "event."
-            )
-            raise UnavailableError(message)
-        self._refuse_outside(sorted(selected))
-        return tuple(sorted(selected))
-
-    def _refuse_outside(self, topics: Sequence[str]) -> None:
-        outside = [topic for topic in topics if not topic.startswith(f"{self.prefix}.")]
-        if self.prefix and outside:
-            more = f" and {len(outside) - _SHOWN} more" if len(outside) > _SHOWN else ""
-            message = (
-                f"Topics outside the topic prefix '{self.prefix}' are selected: "
-                f"{', '.join(outside[:_SHOWN])}{more}. Narrow lakeingest.source.topics to topics "
-                f"that begin with '{self.prefix}.'. Topics that a router renamed are not "
-                "supported: BEGIN and END count rows by the names that the connector gave."
-            )
-            raise ConfigError(message)
-
-    def _matches(self, topic: str) -> bool:
-        if topic.startswith(INTERNAL) or topic == self.prefix:
-            return False
-        if self.pattern is not None:
-            try:
-                return re.fullmatch(self.pattern, topic) is not None
-            except re.error as error:
-                message = f"The topic pattern {self.pattern!r} is no regular expression: {error}."
-                raise ConfigError(message) from error
-        if self.listed:
-            return False
-        if not self.prefix:
+    listed = [name for name in names.listed if name not in names.retired]
+    for name in listed:
+        if name not in existing:
+            raise missing_topic(name, existing, where)
+    data_topics = [
+        topic for topic in existing if not topic.startswith(INTERNAL) and topic != names.prefix
+    ]
+    try:
+        selected = {*listed, *filter(names.reads_topic, data_topics)} - {transaction_topic}
+    except re.error as error:
+        message = f"The topic pattern {names.pattern!r} is no regular expression: {error}."
+        raise ConfigError(message) from error
+    if names.pattern is None and not names.listed:
+        if not names.prefix:
             message = "Neither a topic prefix nor topics nor a topic pattern is set."
             raise ConfigError(message)
-        return topic.startswith(f"{self.prefix}.")
+        selected = set(filter(names.has_prefix, selected))
+    if not selected:
+        criterion = (
+            f"matches {names.pattern!r}" if names.pattern else f"starts with '{names.prefix}.'"
+        )
+        message = (
+            f"No data topic of {where} {criterion}; {nearest(names.prefix, existing)}. Check the "
+            "topic prefix, list or pattern, and that the connector has written its first event."
+        )
+        raise UnavailableError(message)
+    outside = sorted(topic for topic in selected if not names.has_prefix(topic))
+    if names.prefix and outside:
+        more = f" and {len(outside) - _SHOWN} more" if len(outside) > _SHOWN else ""
+        message = (
+            f"Topics outside the topic prefix '{names.prefix}' are selected: "
+            f"{', '.join(outside[:_SHOWN])}{more}. Narrow lakeingest.source.topics to topics that "
+            f"begin with '{names.prefix}.'. Topics that a router renamed are not supported: BEGIN "
+            "and END count rows by the names that the connector gave."
+        )
+        raise ConfigError(message)
+    return tuple(sorted(selected))
 
 
 def missing_topic(name: str, existing: Iterable[str], where: str) -> MissingTopicError:

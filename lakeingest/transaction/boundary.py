@@ -15,7 +15,7 @@ END per transaction, the topic holds these, with this effect:
 * *Any other BEGIN without END* is ``open``. This BEGIN, or its END, comes again before the first
   END of any later transaction: a connector goes back to transactions whose ENDs it wrote before,
   never past a transaction that it had begun. So a new END behind an open BEGIN shows that records
-  are lost (``cut.first_passing``). Positions are not compared: a BEGIN of PostgreSQL names the
+  are lost (``cut.first_later_end``). Positions are not compared: a BEGIN of PostgreSQL names the
   place where its transaction began to write, which may be below earlier commits.
 * *Foreign messages* have neither status: ignored here, counted by the caller.
 * *Unreadable records* (broken JSON, a BEGIN or END whose id gives no position) become a boundary

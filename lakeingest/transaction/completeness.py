@@ -13,7 +13,7 @@ If BEGIN repeats, the count is that of the last incarnation alone. So some incar
 
 A row without a key counts by its place in the log, which is the same when the row comes again. Rows
 of one COPY share a place. One incarnation numbers them apart, so a place has at least as many rows
-as one incarnation sent of it (``shortfalls_by_incarnation``, used only if the count of places was
+as one incarnation sent of it (``incomplete_by_incarnation``, used only if the count of places was
 not enough).
 
 Before Debezium 3.3 a row does not name its incarnation. In log order ``total_order`` grows within
@@ -29,10 +29,10 @@ were lost with the connector.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from lakeingest.frame_schemas import INSIDE, Kind
+from lakeingest.frame_schemas import INSIDE, ROW_PLACE, Kind
 from lakeingest.transaction import compressed_detection
 
 TOO_FEW_ROWS = "fewer rows than END counts"
@@ -47,15 +47,17 @@ def transactional(changes: DataFrame) -> DataFrame:
     )
 
 
-def assigned(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
+def with_end_offset(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
     """Give each transactional change its transaction's ``end_offset`` (NULL: no END was read yet).
 
     A key may be used again (PostgreSQL's xid wraps around). The row then belongs to the first END
-    above it.
+    above it. Changes that have the column already stay as they are.
     """
+    if "end_offset" in changes.columns:
+        return changes
+    by_key = Window.partitionBy("transaction_key").orderBy("end_position")
     ends = boundaries.select("transaction_key", "end_position", "end_offset")
-    lower = F.lag("end_position", 1, "").over(_by_key())
-    spans = ends.withColumn("_lower", lower)
+    spans = ends.withColumn("_lower", F.lag("end_position", 1, "").over(by_key))
     same = changes["transaction_key"] == spans["transaction_key"]
     within = (changes["position"] >= spans["_lower"]) & (
         changes["position"] < spans["end_position"]
@@ -65,77 +67,79 @@ def assigned(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
     )
 
 
-def _by_key() -> WindowSpec:
-    return Window.partitionBy("transaction_key").orderBy("end_position")
-
-
-def shortfalls(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> DataFrame:
+def incomplete_transactions(
+    changes: DataFrame, boundaries: DataFrame, is_counted: Column
+) -> DataFrame:
     """Find the transactions that have fewer rows than END counts.
 
     Args:
-        rows: ``assigned(transactional(changes))``.
+        changes: ``CHANGE``.
         boundaries: ``BOUNDARY``.
         is_counted: Over column ``data_collection``: whether this pipeline reads the collection, so
             that its rows must be there; the counts of other collections are subtracted.
 
     Returns:
         ``end_offset``, ``collection``, ``expected``, ``found``, ``reason``; a transaction may have
-        several rows. Where rows have ``INSIDE``, the result includes transactions whose rows lie in
-        a way that is impossible without compression (``compressed_detection.SHARED_PLACE``).
+        several rows. Where changes have ``INSIDE``, the result includes transactions whose rows lie
+        in a way that is impossible without compression (``compressed_detection.SHARED_PLACE``).
         ``TOO_FEW_PLACES`` is not certain.
     """
-    rows = rows.withColumn("identity", F.when(_keyless(), _place()).otherwise(F.col("identity")))
-    if INSIDE in rows.columns:
-        counts = _counts(boundaries, is_counted, "begins")
-        return compressed_detection.judged(
-            rows, counts.withColumnRenamed("data_collection", "collection"), TOO_FEW_ROWS
-        )
-    row_columns = rows.where(F.col("end_offset").isNotNull()).select(
+    may_be_compressed = INSIDE in changes.columns
+    rows = _rows(changes, boundaries).select(
         "end_offset",
         "collection",
-        "identity",
-        F.lit(None).cast("bigint").alias("expected"),
+        _row_place().alias("identity"),
         _keyless().alias("keyless"),
-    )
-    end_counts = _counts(boundaries, is_counted).select(
-        "end_offset",
-        F.col("data_collection").alias("collection"),
-        F.lit(None).cast("bigint").alias("identity"),
-        F.col("event_count").alias("expected"),
-        F.lit(False).alias("keyless"),
+        *(compressed_detection.of_change() if may_be_compressed else ()),
     )
     # In one frame, by transaction: one exchange is enough for the distinct count, its sum and the
     # match. A join of two aggregations takes four (a third of the time, measured).
-    return (
-        row_columns.unionAll(end_counts)
+    by_row = (
+        rows.unionByName(_counts(boundaries, is_counted), allowMissingColumns=True)
         .repartition("end_offset")
-        .groupBy("end_offset", "collection")
+        .groupBy("end_offset", "collection", "identity")
         .agg(
-            F.count_distinct("identity").alias("found"),
             F.sum("expected").alias("expected"),
+            F.max("begins").alias("begins"),
             F.max("keyless").alias("keyless"),
+            *(compressed_detection.of_row() if may_be_compressed else ()),
         )
-        .where(F.col("found") < F.col("expected"))
-        .withColumn("reason", F.when(F.col("keyless"), TOO_FEW_PLACES).otherwise(TOO_FEW_ROWS))
-        .select(*_COLUMNS)
     )
+    by_collection = by_row.groupBy("end_offset", "collection").agg(
+        F.count("identity").alias("found"),
+        F.sum("expected").alias("expected"),
+        F.max("begins").alias("begins"),
+        F.max("keyless").alias("keyless"),
+        *(compressed_detection.of_collection() if may_be_compressed else ()),
+    )
+    is_incomplete = F.col("found") < F.col("expected")
+    if may_be_compressed:
+        is_compressed = compressed_detection.is_compressed(is_incomplete)
+        reason = F.when(is_compressed, compressed_detection.SHARED_PLACE).when(
+            is_incomplete, TOO_FEW_ROWS
+        )
+    else:
+        too_few = F.when(F.col("keyless"), TOO_FEW_PLACES).otherwise(TOO_FEW_ROWS)
+        reason = F.when(is_incomplete, too_few)
+    with_reason = by_collection.withColumn("reason", reason).where(F.col("reason").isNotNull())
+    return with_reason.select(*_COLUMNS)
 
 
-def shortfalls_by_incarnation(
-    rows: DataFrame, boundaries: DataFrame, is_counted: Column
+def incomplete_by_incarnation(
+    changes: DataFrame, boundaries: DataFrame, is_counted: Column
 ) -> DataFrame:
-    """Count as ``shortfalls`` does, with as many rows per place as one incarnation sent of it.
+    """Count as ``incomplete_transactions``, with as many rows per place as one incarnation sent.
 
     Several incarnations sent a transaction if its rows name no incarnation and one number stands
     for two of its places: each place then counts as one row.
     """
-    with_end = rows.where(F.col("end_offset").isNotNull())
     of_number = Window.partitionBy("end_offset", "nth")
     is_unnamed = F.col("incarnation").isNull()
     is_two_places = is_unnamed & (F.min("place").over(of_number) != F.max("place").over(of_number))
     of_transaction = Window.partitionBy("end_offset")
     with_place = (
-        with_end.withColumn("place", F.when(_keyless(), _place()).otherwise(F.col("identity")))
+        _rows(changes, boundaries)
+        .withColumn("place", _row_place())
         .withColumn("twice", F.coalesce(is_two_places, F.lit(False)))
         .withColumn("mixed", F.max("twice").over(of_transaction))
     )
@@ -149,13 +153,9 @@ def shortfalls_by_incarnation(
         .groupBy("end_offset", "collection")
         .agg(F.sum("times").alias("found"))
     )
-    end_counts = _counts(boundaries, is_counted).select(
-        "end_offset",
-        F.col("data_collection").alias("collection"),
-        F.col("event_count").alias("expected"),
-    )
     return (
-        end_counts.join(by_collection, ["end_offset", "collection"], "left")
+        _counts(boundaries, is_counted)
+        .join(by_collection, ["end_offset", "collection"], "left")
         .withColumn("found", F.coalesce("found", F.lit(0).cast("bigint")))
         .where(F.col("found") < F.col("expected"))
         .withColumn("reason", F.lit(TOO_FEW_ROWS))
@@ -163,7 +163,7 @@ def shortfalls_by_incarnation(
     )
 
 
-def sent_once(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
+def rows_by_place(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
     """Identify keyless rows that several unnamed incarnations sent by their place.
 
     Each incarnation gave a row its own number, so a row that came again would be another row. Equal
@@ -174,53 +174,32 @@ def sent_once(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
         changes: ``CHANGE`` with ``end_offset``.
         boundaries: ``BOUNDARY``. Only worth a job if some boundary has ``begins > 1``.
     """
-    begun_twice = boundaries.where((F.col("begins") > 1) & ~F.col("implied")).select("end_offset")
     is_unnamed = F.col("incarnation").isNull()
-    place = F.when(_keyless(), _place()).otherwise(F.col("identity"))
     several = (
-        transactional(changes)
-        .where(is_unnamed)
-        .join(F.broadcast(begun_twice), "end_offset", "left_semi")
+        _resent_rows(changes.where(is_unnamed), boundaries)
         .groupBy("end_offset", "nth")
-        .agg(F.min(place).alias("_first"), F.max(place).alias("_last"))
+        .agg(F.min(_row_place()).alias("_first"), F.max(_row_place()).alias("_last"))
         .where(F.col("_first") != F.col("_last"))
         .select("end_offset", F.lit(True).alias("_several"))
         .distinct()
     )
-    by_place = F.col("_several").isNotNull() & is_unnamed & _keyless()
-    return (
-        changes.join(F.broadcast(several), "end_offset", "left")
-        .withColumn("identity", F.when(by_place, _place()).otherwise(F.col("identity")))
-        .select(*changes.columns)
-    )
+    by_place = F.col("_several").isNotNull() & is_unnamed
+    identity = F.when(by_place, _row_place()).otherwise(F.col("identity"))
+    with_several = changes.join(F.broadcast(several), "end_offset", "left")
+    return with_several.withColumn("identity", identity).select(*changes.columns)
 
 
-def _keyless() -> Column:
-    return F.col("key").isNull() & (F.col("op") != "t")
-
-
-def _place() -> Column:
-    return F.xxhash64("transaction_key", "position", "collection", "op")
-
-
-def interrupted(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> DataFrame:
+def without_whole_incarnation(
+    changes: DataFrame, boundaries: DataFrame, is_counted: Column
+) -> DataFrame:
     """Find transactions with a repeated BEGIN where no incarnation sent exactly END's rows.
 
-    Only worth a job if some boundary has ``begins > 1``. Columns as ``shortfalls``.
+    Only worth a job if some boundary has ``begins > 1``. Arguments and columns as
+    ``incomplete_transactions``.
     """
-    begun_twice = boundaries.where((F.col("begins") > 1) & ~F.col("implied"))
-    end_counts = (
-        _counts(begun_twice, is_counted)
-        .groupBy("end_offset")
-        .agg(F.sum("event_count").alias("expected"))
-    )
-    repeated_rows = (
-        rows.join(F.broadcast(begun_twice.select("end_offset")), "end_offset", "left_semi")
-        .withColumn("data_collection", F.col("collection"))
-        .where(is_counted)
-    )
-    named = repeated_rows.where(F.col("incarnation").isNotNull())
-    unnamed = _by_number(repeated_rows.where(F.col("incarnation").isNull()))
+    rows = _where_counted(_resent_rows(changes, boundaries), is_counted)
+    named = rows.where(F.col("incarnation").isNotNull())
+    unnamed = _number_incarnations(rows.where(F.col("incarnation").isNull()))
     by_incarnation = (
         named.select(*unnamed.columns)
         .unionAll(unnamed)
@@ -231,19 +210,17 @@ def interrupted(rows: DataFrame, boundaries: DataFrame, is_counted: Column) -> D
         .withColumn("_furthest", F.max("_reached").over(Window.partitionBy("end_offset")))
         .where(F.col("_reached") == F.col("_furthest"))
     )
-    whole = by_incarnation.join(end_counts, "end_offset").where(F.col("found") == F.col("expected"))
-    return (
-        end_counts.join(whole.select("end_offset"), "end_offset", "left_anti")
-        .where(F.col("expected") > 0)
-        .withColumn("collection", F.lit(None).cast("string"))
-        .withColumn("found", F.lit(None).cast("bigint"))
-        .withColumn("reason", F.lit(NO_WHOLE_INCARNATION))
-        .select(*_COLUMNS)
-    )
+    totals = _totals(boundaries, is_counted)
+    whole = by_incarnation.join(totals, "end_offset").where(F.col("found") == F.col("expected"))
+    return _reported(totals.join(whole.select("end_offset"), "end_offset", "left_anti"))
 
 
-def unresumed(
-    rows: DataFrame, boundaries: DataFrame, is_counted: Column, begins: DataFrame
+def without_row_after_begin(
+    changes: DataFrame,
+    boundaries: DataFrame,
+    is_counted: Column,
+    begins: DataFrame,
+    records: DataFrame,
 ) -> DataFrame:
     """Find transactions with a repeated BEGIN of which no row was written after the last BEGIN.
 
@@ -251,45 +228,45 @@ def unresumed(
     have as many rows as END counts. Rejected: to compare incarnations; BEGIN and END name none.
 
     Args:
-        rows: Counted rows of the window with ``end_offset`` and ``written_at``, their Kafka
-            timestamp.
+        changes: ``CHANGE``.
         boundaries: ``BOUNDARY``.
         is_counted: Condition over ``data_collection``.
         begins: ``transaction_key``, ``offset`` and ``timestamp`` (Kafka's) of each BEGIN.
+        records: ``RECORD``: those of the changes.
 
     Returns:
-        Columns as ``shortfalls``.
+        Columns as ``incomplete_transactions``.
     """
-    begun_twice = boundaries.where((F.col("begins") > 1) & ~F.col("implied"))
-    of_transaction = begins.join(
-        F.broadcast(begun_twice.select("transaction_key", "end_offset")), "transaction_key"
-    ).where(F.col("offset") < F.col("end_offset"))
+    ends = _resent(boundaries).select("transaction_key", "end_offset")
+    of_transaction = begins.join(F.broadcast(ends), "transaction_key").where(
+        F.col("offset") < F.col("end_offset")
+    )
     last_begin = of_transaction.groupBy("end_offset").agg(
         F.max_by("timestamp", "offset").alias("begun_at")
     )
-    written = rows.groupBy("end_offset").agg(F.max("written_at").alias("written_at"))
-    expected = _counts(begun_twice, is_counted).groupBy("end_offset")
+    place = ["topic", "partition", "offset"]
+    last_row = (
+        _where_counted(_resent_rows(changes, boundaries), is_counted)
+        .join(records.select(*place, "timestamp"), place)
+        .groupBy("end_offset")
+        .agg(F.max("timestamp").alias("written_at"))
+    )
     # No connector starts anew within a second; the clocks of two brokers may differ by less.
     is_late = F.col("written_at") >= F.col("begun_at") - F.expr("INTERVAL 1 SECOND")
-    return (
-        expected.agg(F.sum("event_count").alias("expected"))
-        .where(F.col("expected") > 0)
+    return _reported(
+        _totals(boundaries, is_counted)
         .join(last_begin, "end_offset")
-        .join(written, "end_offset", "left")
+        .join(last_row, "end_offset", "left")
         .where(~F.coalesce(is_late, F.lit(False)))
-        .withColumn("collection", F.lit(None).cast("string"))
-        .withColumn("found", F.lit(None).cast("bigint"))
-        .withColumn("reason", F.lit(NO_WHOLE_INCARNATION))
-        .select(*_COLUMNS)
     )
 
 
-def _by_number(rows: DataFrame) -> DataFrame:
+def _number_incarnations(rows: DataFrame) -> DataFrame:
     """Number the incarnations of rows that name none; a repeated row is the last one's.
 
     Columns: ``end_offset``, ``incarnation``, ``identity``, ``position``.
     """
-    identity = F.when(_keyless(), _place()).otherwise(F.col("identity")).alias("identity")
+    identity = _row_place().alias("identity")
     once = rows.groupBy("end_offset", identity, "position").agg(F.min("nth").alias("nth"))
     in_log = Window.partitionBy("end_offset").orderBy("position", "nth")
     back = F.coalesce(F.col("nth") <= F.lag("nth").over(in_log), F.lit(False))
@@ -300,10 +277,61 @@ def _by_number(rows: DataFrame) -> DataFrame:
     )
 
 
-def _counts(boundaries: DataFrame, is_counted: Column, *more: str) -> DataFrame:
-    """Return END's counts: ``end_offset``, ``data_collection``, ``event_count``."""
-    counts = boundaries.select("end_offset", *more, F.explode("collections").alias("_c"))
-    return counts.select("end_offset", *more, "_c.*").where(is_counted)
+def _rows(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
+    """Keep the changes of transactions whose END was read, with its ``end_offset``."""
+    return transactional(with_end_offset(changes, boundaries)).where(
+        F.col("end_offset").isNotNull()
+    )
+
+
+def _resent(boundaries: DataFrame) -> DataFrame:
+    """Keep the transactions with a repeated BEGIN."""
+    return boundaries.where((F.col("begins") > 1) & ~F.col("implied"))
+
+
+def _resent_rows(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
+    ends = F.broadcast(_resent(boundaries).select("end_offset"))
+    return _rows(changes, boundaries).join(ends, "end_offset", "left_semi")
+
+
+def _where_counted(rows: DataFrame, is_counted: Column) -> DataFrame:
+    return rows.withColumn("data_collection", F.col("collection")).where(is_counted)
+
+
+def _keyless() -> Column:
+    return F.col("key").isNull() & (F.col("op") != "t")
+
+
+def _row_place() -> Column:
+    """Return a row's identity; of a row without a key, its place in the log."""
+    return F.when(_keyless(), F.xxhash64(*ROW_PLACE)).otherwise(F.col("identity"))
+
+
+def _counts(boundaries: DataFrame, is_counted: Column) -> DataFrame:
+    """Return END's counts: ``end_offset``, ``begins``, ``collection``, ``expected``."""
+    counts = boundaries.select("end_offset", "begins", F.explode("collections").alias("_c"))
+    return (
+        counts.select("end_offset", "begins", "_c.*")
+        .where(is_counted)
+        .withColumnsRenamed({"data_collection": "collection", "event_count": "expected"})
+    )
+
+
+def _totals(boundaries: DataFrame, is_counted: Column) -> DataFrame:
+    """Return the number of rows of each transaction with a repeated BEGIN and with rows."""
+    by_end = _counts(_resent(boundaries), is_counted).groupBy("end_offset")
+    return by_end.agg(F.sum("expected").alias("expected")).where(F.col("expected") > 0)
+
+
+def _reported(totals: DataFrame) -> DataFrame:
+    """Return transactions of ``_totals`` in the columns of ``incomplete_transactions``."""
+    return totals.select(
+        "end_offset",
+        F.lit(None).cast("string").alias("collection"),
+        "expected",
+        F.lit(None).cast("bigint").alias("found"),
+        F.lit(NO_WHOLE_INCARNATION).alias("reason"),
+    )
 
 
 _COLUMNS = ("end_offset", "collection", "expected", "found", "reason")

@@ -25,7 +25,7 @@ compares every change of every pipeline once more.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from lakeingest.frame_schemas import INSIDE
@@ -33,79 +33,52 @@ from lakeingest.frame_schemas import INSIDE
 SHARED_PLACE = "several statements at one place of the log"
 
 
-def judged(rows: DataFrame, counts: DataFrame, too_few: str) -> DataFrame:
-    """Count as ``completeness.shortfalls`` does, and check the places of the rows.
-
-    Args:
-        rows: ``assigned(transactional(changes))`` with ``INSIDE``.
-        counts: ``end_offset``, ``collection``, ``event_count`` and ``begins`` of each END.
-        too_few: The reason of a transaction that lacks rows.
-
-    Returns:
-        ``end_offset``, ``collection``, ``expected``, ``found``, ``reason`` of the transactions that
-        lack rows or are compressed.
-    """
-    number = F.lit(None).cast("bigint")
+def of_change() -> tuple[Column, ...]:
+    """Return what the checks need of a change with ``INSIDE``."""
     side = F.when(F.col("op") == "c", 1).when(F.col("op") == "d", -1).otherwise(0)
-    row_columns = rows.where(F.col("end_offset").isNotNull()).select(
-        "end_offset",
-        "collection",
-        "identity",
-        number.alias("expected"),
-        number.alias("begins"),
-        f"{INSIDE}.*",
+    return (
+        *(F.col(f"{INSIDE}.{name}") for name in ("place", "row", "nth")),
         side.cast("bigint").alias("side"),
         F.hash("key").cast("bigint").alias("key"),
         F.when(F.col("incarnation").isNotNull(), F.xxhash64("incarnation")).alias("run"),
     )
-    end_counts = counts.select(
-        "end_offset",
-        "collection",
-        number.alias("identity"),
-        F.col("event_count").alias("expected"),
-        F.col("begins").alias("begins"),
-        *(number.alias(name) for name in ("place", "row", "nth", "side", "key", "run")),
+
+
+def of_row() -> tuple[Column, ...]:
+    """Return what the checks need of a row, over ``of_change`` of each delivery of the row."""
+    return (
+        F.min("place").alias("place"),
+        F.max("place").alias("other"),
+        F.max("row").alias("row"),
+        F.max("side").alias("side"),
+        F.max("key").alias("key"),
+        _is_two_rows().alias("twice"),
     )
-    of_row = (
-        # Count a repeated row once. Partition by transaction, so that one exchange is enough.
-        row_columns.unionAll(end_counts)
-        .repartition("end_offset")
-        .groupBy("end_offset", "collection", "identity")
-        .agg(
-            F.sum("expected").alias("expected"),
-            F.max("begins").alias("begins"),
-            F.min("place").alias("place"),
-            F.max("place").alias("other"),
-            F.max("row").alias("row"),
-            F.max("side").alias("side"),
-            F.max("key").alias("key"),
-            _is_two_rows().alias("twice"),
-        )
-    )
-    by_collection = of_row.groupBy("end_offset", "collection").agg(
-        F.count("identity").alias("found"),
-        F.sum("expected").alias("expected"),
-        F.max("begins").alias("begins"),
-        # Every row must have a place: if two versions of Debezium sent a transaction, some lack it.
-        ((F.min("place") == F.max("other")) & (F.count("place") == F.count("identity"))).alias(
-            "one_place"
-        ),
+
+
+def of_collection() -> tuple[Column, ...]:
+    """Return what the checks need of a collection, over ``of_row`` and ``identity`` of its rows."""
+    # Every row must have a place: if two versions of Debezium sent a transaction, some lack it.
+    has_places = F.count("place") == F.count("identity")
+    return (
+        ((F.min("place") == F.max("other")) & has_places).alias("one_place"),
         F.max("row").alias("row"),
         F.count_if(F.col("side") == 1).alias("creates"),
         F.count_if(F.col("side") == -1).alias("deletes"),
         F.sum(F.col("side") * F.col("key")).alias("keys"),
         F.max("twice").alias("twice"),
     )
-    is_incomplete = F.col("found") < F.col("expected")
+
+
+def is_compressed(is_incomplete: Column) -> Column:
+    """Return whether a collection's rows show that their transaction was compressed.
+
+    Args:
+        is_incomplete: Whether the collection lacks rows. This condition and the returned one stand
+            over ``of_collection``, ``found``, ``expected`` and ``begins``.
+    """
     is_complete = (F.col("begins") == 1) & ~is_incomplete
-    is_compressed = F.col("twice") | (is_complete & F.col("one_place") & _not_one_event())
-    return (
-        by_collection.withColumn(
-            "reason", F.when(is_compressed, SHARED_PLACE).when(is_incomplete, too_few)
-        )
-        .where(F.col("reason").isNotNull())
-        .select("end_offset", "collection", "expected", "found", "reason")
-    )
+    return F.col("twice") | (is_complete & F.col("one_place") & _not_one_event())
 
 
 def _is_two_rows() -> Column:

@@ -58,7 +58,7 @@ def read_past(ends: Sequence[AnyEnd], passed: str | None) -> list[AnyEnd]:
     return list(takewhile(lambda end: end.position <= passed, ends))
 
 
-def first_passing(
+def first_later_end(
     ends: Sequence[AnyEnd], begun: int | None = None, row: str | None = None
 ) -> AnyEnd | None:
     """Return the first END that passes a transaction without END; None: no END does.
@@ -134,9 +134,9 @@ def cut(
 
 def _closed(batch: Sequence[End], events: int) -> Cut:
     return Cut(
-        batch[0].offset,
-        batch[-1].offset,
-        max(end.position for end in batch),
-        len(batch),
-        events,
+        first_offset=batch[0].offset,
+        last_offset=batch[-1].offset,
+        position=max(end.position for end in batch),
+        transactions=len(batch),
+        events=events,
     )

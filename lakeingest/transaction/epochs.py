@@ -71,7 +71,7 @@ def epochs_after(
     return tuple(epochs)
 
 
-def held_until(epochs: Sequence[Epoch], end_offset: int) -> tuple[Epoch, ...]:
+def epochs_up_to(epochs: Sequence[Epoch], end_offset: int) -> tuple[Epoch, ...]:
     """Return the epochs that begin at or before an END; the last of them is open."""
     opened = [epoch for epoch in epochs if epoch.end_offset <= end_offset]
     return (*opened[:-1], replace(opened[-1], highest=None)) if opened else ()

@@ -33,7 +33,7 @@ _PLACE = ("topic", "partition")
 _KINDS = (Kind.ROW, Kind.TRUNCATE, Kind.SNAPSHOT, *UNREADABLE)
 
 
-def holding(changes: DataFrame, released: str, *, initial: bool) -> DataFrame:
+def unreplaced_records(changes: DataFrame, released: str, *, initial: bool) -> DataFrame:
     """Find the unreadable records that no later record replaces.
 
     Args:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.position import after
 from lakeingest.source.recorded import RecordedSource
+from lakeingest.topic_names import TopicNames
 from tests.source.folder import line, write_topic
 
 PREFIX = "t1"
@@ -105,7 +106,7 @@ class Log:
         for name, found in self.lines.items():
             write_topic(folder, name, found)
         topics = tuple(topic(name) for name in tables)
-        return RecordedSource(spark, str(folder), PREFIX, topics, None, TRANSACTIONS)
+        return RecordedSource(spark, str(folder), TopicNames(PREFIX, topics), TRANSACTIONS)
 
     def _write(self, row: Row, value: Any) -> None:
         offset = self._next.get(row, self.first)

@@ -13,7 +13,8 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.columns import Encodings, declared
+from lakeingest.decode.columns import declared_columns
+from lakeingest.decode.encodings import Encodings
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.frame_schemas import Kind
 from lakeingest.plan.spec import PipelineSpec, TableSpec
@@ -21,6 +22,7 @@ from lakeingest.plan.table import decoded_rows
 from lakeingest.plan.window import window_changes
 from lakeingest.source.contract import OffsetRange
 from lakeingest.source.recorded import RecordedSource
+from lakeingest.topic_names import TopicNames
 from tests.recordings.configure import RecordedRun, key_of
 
 PLACEHOLDER = "__debezium_unavailable_value"
@@ -93,11 +95,11 @@ class Streamed:
 
     def rows(self, start: Mapping[int, int], end: Mapping[int, int]) -> DataFrame:
         """Return the rows of PostgresDebeziumSource; it knows no truncate."""
-        source = RecordedSource(self.spark, str(self.run.events), self.run.prefix)
+        source = RecordedSource(self.spark, str(self.run.events), TopicNames(self.run.prefix))
         encodings = Encodings()
         spec = PipelineSpec("postgresql", encodings)
         ddl = ", ".join(f"{n} {kind}" for n, kind in self.run.schemas[self.table].items())
-        columns = declared(self.spark.createDataFrame([], ddl).schema, encodings)
+        columns = declared_columns(self.spark.createDataFrame([], ddl).schema, encodings)
         table = TableSpec(self.run.collection(self.table), columns, key_of(self.table))
         ranges = [OffsetRange(self.topic, p, start[p], end[p]) for p in end]
         changes = window_changes(source.read(ranges), spec)

@@ -14,7 +14,6 @@ from lakeingest.commit_note import CommitNote, schema_token, token
 from lakeingest.engine.hudi_streamer import newest_checkpoint, rows_elsewhere, table_properties
 from lakeingest.engine.hudi_table import READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError
-from lakeingest.folders import LakeFolders
 from lakeingest.position import after
 from lakeingest.sink.contract import TableState
 from lakeingest.sink.hudi.adopt import HudiAdoption
@@ -22,7 +21,17 @@ from lakeingest.sink.hudi.options import HudiSettings
 from lakeingest.sink.hudi.sink import HudiSink
 from tests.adoption.streamer import CHECKPOINT, PAYLOAD, PLACEHOLDER
 from tests.forms import further
-from tests.sink.lake import COLLECTION, NAMES, PIPELINE, Lake, Payload, at, delete, update
+from tests.sink.lake import (
+    COLLECTION,
+    NAMES,
+    PIPELINE,
+    Lake,
+    Payload,
+    at,
+    delete,
+    sink_settings,
+    update,
+)
 
 # Real Hudi commits, some seconds each.
 pytestmark = pytest.mark.slow
@@ -71,27 +80,27 @@ def adopted(spark: SparkSession, root: Path, **more: str) -> tuple[Lake, HudiAdo
     given = {name.replace("_", "."): value for name, value in more.items()}
 
     def new(**_: object) -> HudiSink:
-        return HudiSink(
-            spark,
-            LakeFolders(str(root)),
-            PIPELINE,
-            NAMES,
-            hard=True,
-            null_missing=True,
-            settings=HudiSettings(given=given),
-        )
+        settings = sink_settings(str(root), hard=True, null_missing=True)
+        return HudiSink(spark, settings, HudiSettings(user_options=given))
 
     lake = Lake(spark, new, {})
     assert isinstance(lake.sink, HudiSink)
-    adoption = HudiAdoption(
-        spark, lake.sink, PIPELINE, NAMES, placeholder=PLACEHOLDER, null_missing=True
-    )
+    adoption = HudiAdoption(spark, lake.sink, PLACEHOLDER)
     assert adoption.pending(COLLECTION)
     with pytest.raises(ConfigError, match="belongs to no lakeingest pipeline"):
         lake.sink.state(COLLECTION)
     adoption.check(COLLECTION)
     first = schema_token(token(1, 1))
-    note = CommitNote(PIPELINE, "", "run 1", first, 0, -1, at(100), adopted_at=ADOPTED_AT)
+    note = CommitNote(
+        pipeline=PIPELINE,
+        collection="",
+        run="run 1",
+        token=first,
+        batch=0,
+        end_offset=-1,
+        end_position=at(100),
+        adopted_at=ADOPTED_AT,
+    )
     adoption.adopt(COLLECTION, note, adoption.version(COLLECTION))
     lake.restart()
     return lake, adoption
@@ -201,15 +210,7 @@ def test_an_adopted_table_is_refused_with_soft_deletes_a_new_log_and_beside_hudi
     streamed(spark, path, "COPY_ON_WRITE", FIRST)
     lake, _ = adopted(spark, tmp_path)
     assert isinstance(lake.state, TableState)
-    soft = HudiSink(
-        spark,
-        LakeFolders(str(tmp_path)),
-        PIPELINE,
-        NAMES,
-        hard=False,
-        null_missing=True,
-        settings=HudiSettings(),
-    )
+    soft = HudiSink(spark, sink_settings(str(tmp_path), null_missing=True), HudiSettings())
     with pytest.raises(ConfigError, match=r"Set lakeingest\.deletes=hard"):
         soft.state(COLLECTION)
     # Where LSNs begin anew Hudi would drop the rows that have lower ones.

@@ -21,6 +21,7 @@ from lakeingest.engine.hudi_table import READ_OPTIONS, commits
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.reader import open_lake
 from lakeingest.source.recorded import RecordedSource
+from lakeingest.topic_names import TopicNames
 from tests.adoption.streamer import PLACEHOLDER, Streamed
 from tests.adoption.test_adopted_table import FIRST, streamed
 from tests.apply.test_schemas import OLD, Log
@@ -60,7 +61,7 @@ def stream(
     parts: Mapping[str, float] = PARTS,
 ) -> Mapping[str, Streamed]:
     """Let a Hudi Streamer write each table, in two commits that cut transactions."""
-    source = RecordedSource(spark, str(run.events), run.prefix)
+    source = RecordedSource(spark, str(run.events), TopicNames(run.prefix))
     streamed = {}
     for table in run.oracle.tables:
         old = Streamed(spark, run, table, target, table_type)

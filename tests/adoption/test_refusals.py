@@ -19,7 +19,11 @@ from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
 from lakeingest.sink.contract import TableState
 from lakeingest.sink.hudi.adopt import HudiAdoption
-from lakeingest.sink.hudi.adopted_table import adopted_options, refuse_other_index, refuse_unlike
+from lakeingest.sink.hudi.adopted_table import (
+    adopted_options,
+    refuse_other_index,
+    refuse_other_merge,
+)
 from lakeingest.sink.hudi.table_services import layout
 from tests.recordings.configure import write_properties
 
@@ -54,9 +58,9 @@ V6 = {
 
 @pytest.mark.parametrize("properties", [V9, V6], ids=["v9", "v6"])
 def test_tables_of_the_payload_for_postgresql_are_taken(properties: dict[str, str]) -> None:
-    refuse_unlike("public.docs", properties)
+    refuse_other_merge("public.docs", properties)
     bare = {k: v for k, v in V9.items() if k != "hoodie.table.legacy.payload.class"}
-    refuse_unlike("public.docs", bare)
+    refuse_other_merge("public.docs", bare)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +80,7 @@ def test_tables_that_merge_or_lie_otherwise_are_refused_with_the_reason(
     change: dict[str, str], said: str
 ) -> None:
     with pytest.raises(ConfigError, match=said):
-        refuse_unlike("public.docs", {**V9, **change})
+        refuse_other_merge("public.docs", {**V9, **change})
 
 
 def test_an_adopted_table_keeps_its_own_layout_unless_the_user_says_more() -> None:
@@ -209,8 +213,7 @@ def test_a_new_table_of_the_source_stops_no_run_once_all_are_adopted(tmp_path: P
     def begin(*, pending: bool) -> Begin | None:
         tables = cast(HudiAdoption, Tables(pending=pending))
         nothing: Any = None
-        given = (config(tmp_path), nothing, tables, nothing, nothing, nothing, nothing, "r")
-        adoption = Adoption(*given)
+        adoption = Adoption(config(tmp_path), nothing, tables, nothing, "r")
         return adoption.begin(["t1.public.a", "t1.public.new"])
 
     assert begin(pending=False) is None
@@ -219,7 +222,19 @@ def test_a_new_table_of_the_source_stops_no_run_once_all_are_adopted(tmp_path: P
 
 
 def state(version: int, adopted_at: str = "") -> TableState:
-    return TableState(version, CommitNote("shop", "a", "r", 1, 0, -1, "", adopted_at=adopted_at))
+    return TableState(
+        version,
+        CommitNote(
+            pipeline="shop",
+            collection="a",
+            run="r",
+            token=1,
+            batch=0,
+            end_offset=-1,
+            end_position="",
+            adopted_at=adopted_at,
+        ),
+    )
 
 
 def test_an_adopted_table_is_published_before_a_batch_touches_it() -> None:
@@ -247,7 +262,16 @@ def test_transactions_that_another_writer_applied_are_not_taken_for_a_new_log() 
 
 
 def test_the_commit_that_adopts_lies_below_the_first_batch_and_is_no_fence() -> None:
-    note = CommitNote("shop", "a", "r", schema_token(token(3, 1)), 1, 4, "x", adopted_at="00001")
+    note = CommitNote(
+        pipeline="shop",
+        collection="a",
+        run="r",
+        token=schema_token(token(3, 1)),
+        batch=1,
+        end_offset=4,
+        end_position="x",
+        adopted_at="00001",
+    )
     assert not note.fences
     assert note.token < token(3, 1)
     assert CommitNote.from_json(note.to_json()) == note

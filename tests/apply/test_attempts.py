@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakeingest.apply import attempts
 from lakeingest.apply import run as runs
 from lakeingest.apply.attempts import PAUSES_SECONDS, Attempts
-from lakeingest.apply.failure import understood
+from lakeingest.apply.failure import classify_failure
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
 from lakeingest.errors import (
     AccessError,
@@ -104,7 +104,7 @@ def test_failures_of_services_below_spark_are_told_apart(
     spark: SparkSession, name: str, text: str, kind: type[Exception]
 ) -> None:
     error = thrown(spark, "org.apache.spark.SparkException", "Job aborted", name, text)
-    assert type(understood(error, NOTHING_LOST, [LAKE])) is kind
+    assert type(classify_failure(error, NOTHING_LOST, [LAKE])) is kind
 
 
 LOST_EXECUTOR = (
@@ -117,14 +117,16 @@ def test_a_lost_executor_may_pass_and_a_row_that_speaks_of_one_is_a_defect(
     spark: SparkSession,
 ) -> None:
     lost = thrown(spark, "org.apache.spark.SparkException", LOST_EXECUTOR)
-    assert type(understood(lost, NOTHING_LOST, [LAKE])) is TransientError
+    assert type(classify_failure(lost, NOTHING_LOST, [LAKE])) is TransientError
     text = f"row: {LOST_EXECUTOR}, {KAFKA}TimeoutException"
     quoted = thrown(spark, "org.apache.spark.SparkException", text)
-    assert understood(quoted, NOTHING_LOST, [LAKE]) is quoted
+    assert classify_failure(quoted, NOTHING_LOST, [LAKE]) is quoted
 
 
 def test_a_driver_without_its_jvm_says_so() -> None:
-    gone = understood(Py4JNetworkError("Answer from Java side is empty"), NOTHING_LOST, [LAKE])
+    gone = classify_failure(
+        Py4JNetworkError("Answer from Java side is empty"), NOTHING_LOST, [LAKE]
+    )
     assert type(gone) is TransientError
     assert "driver process is gone" in str(gone)
 
@@ -159,7 +161,7 @@ def failing(error: Exception) -> Log:
     ids=["there again", "shorter", "deleted", "no broker"],
 )
 def test_offsets_are_lost_only_where_a_broker_says_so(source: Log, kind: type[Exception]) -> None:
-    assert type(understood(RuntimeError(OUT_OF_RANGE), source, [LAKE])) is kind
+    assert type(classify_failure(RuntimeError(OUT_OF_RANGE), source, [LAKE])) is kind
 
 
 @pytest.mark.slow

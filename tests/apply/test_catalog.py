@@ -12,15 +12,15 @@ from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.catalog import TableBook
 from lakeingest.config import load_config
 from lakeingest.config.model import PipelineConfig
-from lakeingest.decode.columns import Encodings, declared
-from lakeingest.decode.json_format import CarriedSchema, JsonFormat
-from lakeingest.folders import LakeFolders
+from lakeingest.decode.columns import declared_columns
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.format import CarriedSchema, JsonFormat
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.sink.hudi.options import HudiSettings
 from lakeingest.sink.hudi.sink import HudiSink
 from lakeingest.source.contract import TopicPartition
 from tests.law.ingest import delta_sink
-from tests.sink.lake import COLLECTION, NAMES, PIPELINE, Lake, insert
+from tests.sink.lake import COLLECTION, PIPELINE, Lake, insert, sink_settings
 
 SPEC = PipelineSpec("postgresql", Encodings())
 
@@ -42,9 +42,10 @@ def config(folder: Path, **of_table: str) -> PipelineConfig:
 def test_a_run_is_warned_of_nulls_that_a_converter_may_have_replaced(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    columns = declared(spark.createDataFrame([], "id BIGINT, k INT").schema, SPEC.encodings)
+    columns = declared_columns(spark.createDataFrame([], "id BIGINT, k INT").schema, SPEC.encodings)
+    may_be_replaced = (columns[0], replace(columns[1], nullable=True, default="5"))
     form = JsonFormat(
-        {b"met": CarriedSchema(0, columns, ("k",)), b"other": CarriedSchema(0, columns)}
+        {b"met": CarriedSchema(0, may_be_replaced), b"other": CarriedSchema(0, columns)}
     )
     warnings: list[str] = []
     spec = replace(SPEC, format=form)
@@ -68,22 +69,14 @@ def test_a_table_that_keeps_wider_types_than_its_source_is_foreseen(
     """Hudi makes INT of SMALLINT; a wider or a new column, by contrast, changes the table."""
 
     def sink(**_: object) -> HudiSink:
-        return HudiSink(
-            spark,
-            LakeFolders(str(tmp_path / "lake")),
-            PIPELINE,
-            NAMES,
-            hard=False,
-            null_missing=False,
-            settings=HudiSettings(),
-        )
+        return HudiSink(spark, sink_settings(str(tmp_path / "lake")), HudiSettings())
 
     lake = Lake(spark, sink, {})
     state = lake.apply(insert(1, 1, small=3), ddl="id BIGINT, small SMALLINT")
     book = TableBook(spark, config(tmp_path), SPEC, lake.sink, lambda _: None)
 
     def foreseen(ddl: str) -> bool:
-        columns = declared(spark.createDataFrame([], ddl).schema, SPEC.encodings)
+        columns = declared_columns(spark.createDataFrame([], ddl).schema, SPEC.encodings)
         return book.foreseen(TableSpec(COLLECTION, tuple(columns), ("id",)), state)
 
     assert foreseen("id BIGINT, small SMALLINT")

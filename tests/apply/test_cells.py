@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from lakeingest.apply.table.cell_guard import refuse_cells
-from lakeingest.decode.json_format import JsonFormat
-from lakeingest.decode.wire import Samples, Shown
+from lakeingest.decode.json.format import JsonFormat
+from lakeingest.decode.wire import Samples, TableShape
 from lakeingest.errors import ConfigError
 
 
-def shown(*rows: Any) -> Shown:
+def shown(*rows: Any) -> TableShape:
     values = tuple(json.dumps({"after": row}).encode() for row in rows)
-    return JsonFormat().shown(Samples(values=values))
+    return JsonFormat().table_shape(Samples(values=values))
 
 
 def cell(value: object) -> dict[str, object]:

@@ -18,7 +18,7 @@ from lakeingest.apply.window.unreadable_records import Unreadable
 from lakeingest.apply.window.window import Window
 from lakeingest.errors import AccessError, ConfigError, DataError
 from lakeingest.ledger.publication import PUBLICATION, Entry, Frontier, Publication
-from lakeingest.plan.window import SNAPSHOT_BATCH
+from lakeingest.plan.batches import SNAPSHOT_BATCH
 from lakeingest.source.contract import TopicPartition, Watermarks
 from lakeingest.topic_names import TopicNames
 from lakeingest.transaction.cut import Cut

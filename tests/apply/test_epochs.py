@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.window import failover_epochs, whole_transactions
+from lakeingest.apply.window import decide, failover_epochs, gather
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import LEDGER_FOLDER
 from tests.apply.written import PREFIX, Sent, WrittenLog, table
@@ -92,9 +92,9 @@ def test_an_epoch_survives_restarts_and_what_is_sent_again_opens_none(
 def test_without_epochs_the_new_server_would_look_older(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whole_transactions, "find_new_epochs", lambda _, __, ___, spec: spec.epochs)
+    monkeypatch.setattr(gather, "find_new_epochs", lambda _, __, ___, spec: spec.epochs)
     # Else it would look as if the log had started over.
-    monkeypatch.setattr(whole_transactions, "rising", lambda ends: ends)
+    monkeypatch.setattr(decide, "ascending_prefix", lambda ends: ends)
     commit(log, f"{B}:3", (1, 3))
     log.ingest(spark, lake)
     assert table(spark, lake, TABLE)[1] == 100

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.table import new_tables
-from lakeingest.engine.file_names import tells_case_apart
+from lakeingest.engine.file_names import is_case_sensitive
 from lakeingest.errors import ConfigError
 from lakeingest.reader import open_lake
 from tests.apply.test_rewritten_names import log_of, sent
@@ -60,7 +60,7 @@ def test_tables_that_one_folder_would_hold_are_refused_before_one_is_written(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = tmp_path / "lake"
-    monkeypatch.setattr(new_tables, "tells_case_apart", lambda _: False)
+    monkeypatch.setattr(new_tables, "is_case_sensitive", lambda _: False)
     log = log_of(tmp_path / "log", "public.Orders", "public.orders")
     with pytest.raises(ConfigError, match=r"'public\.Orders' and 'public\.orders' would lie in"):
         log.ingest(spark, lake)
@@ -73,11 +73,11 @@ def test_a_disk_that_finds_a_folder_with_its_case_swapped_tells_no_case_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "lake" / "public.orders"
-    assert tells_case_apart(str(folder))
+    assert is_case_sensitive(str(folder))
     monkeypatch.setattr(Path, "exists", lambda _: True)
     monkeypatch.setattr(Path, "samefile", lambda *_: True)
-    assert not tells_case_apart(f"file://{folder}")
-    assert tells_case_apart("s3://bucket/lake")
+    assert not is_case_sensitive(f"file://{folder}")
+    assert is_case_sensitive("s3://bucket/lake")
 
 
 @pytest.mark.soak

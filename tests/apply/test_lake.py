@@ -29,7 +29,18 @@ from tests.apply.written import table as table_of
 
 
 def table(name: str, run: str = "first") -> TableState:
-    return TableState(3, CommitNote("shop", name, run, 1, 1, 0, ""))
+    return TableState(
+        3,
+        CommitNote(
+            pipeline="shop",
+            collection=name,
+            run=run,
+            token=1,
+            batch=1,
+            end_offset=0,
+            end_position="",
+        ),
+    )
 
 
 @dataclass
@@ -151,7 +162,18 @@ def test_a_table_that_was_made_and_never_published_is_found_by_its_records_and_f
 
 def test_a_table_that_was_never_published_is_ahead_though_its_batch_was_numbered_again() -> None:
     # A driver slept after its claim; others published batches of other sizes under its numbers.
-    made = TableState(0, CommitNote("shop", "new", "first", 1, 2, 9, ""))
+    made = TableState(
+        0,
+        CommitNote(
+            pipeline="shop",
+            collection="new",
+            run="first",
+            token=1,
+            batch=2,
+            end_offset=9,
+            end_position="",
+        ),
+    )
     head = replace(RELEASED, batch=7, frontier=Frontier(end_offset=5))
     assert LakeState(head, {"new": made}).through == 9
     assert LakeState(replace(head, tables={"new": 0}), {"new": made}).through is None

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.window import whole_transactions
-from lakeingest.apply.window.end_markers import SeenEnd, rising
+from lakeingest.apply.window import decide
+from lakeingest.apply.window.end_markers import EndMarker, ascending_prefix
 from lakeingest.errors import DataError
 from lakeingest.position import after
 from tests.apply.written import Sent, WrittenLog, table
@@ -31,8 +31,8 @@ ORDERS: dict[str, tuple[list[int], int]] = {
 @pytest.mark.parametrize("name", ORDERS)
 def test_ends_are_taken_up_to_an_unseen_one_that_goes_back(name: str) -> None:
     numbers, expected = ORDERS[name]
-    ends = [SeenEnd(offset, 1, after(0, number)) for offset, number in enumerate(numbers)]
-    assert list(rising(ends)) == ends[:expected]
+    ends = [EndMarker(offset, 1, after(0, number)) for offset, number in enumerate(numbers)]
+    assert list(ascending_prefix(ends)) == ends[:expected]
 
 
 def commit(log: WrittenLog, number: int, v: int) -> None:
@@ -72,7 +72,7 @@ def test_a_log_that_starts_over_within_what_was_not_read_yet_stops_the_run(
 def test_unguarded_the_older_row_would_be_published(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whole_transactions, "rising", lambda ends: ends)
+    monkeypatch.setattr(decide, "ascending_prefix", lambda ends: ends)
     log, lake = WrittenLog(tmp_path / "log", "mysql"), tmp_path / "lake"
     for v, number in enumerate([500, 1_000_001, 501]):
         commit(log, number, v)

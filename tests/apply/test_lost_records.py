@@ -44,7 +44,9 @@ def test_nothing_is_published_past_a_transaction_without_end(
     log.transaction("3:300", insert(3, 200, 250))
     named = "2:100" if begun else "2"
     lost = "is not complete \\(the END of a later transaction.*its own is not before it"
-    with pytest.raises(DataError, match=f"Transaction {named} {lost}.*holds back 1 trans"):
+    with pytest.raises(
+        DataError, match=f"Transaction {named} {lost}.*holds back 1 later transaction;"
+    ):
         log.ingest(spark, lake)
     assert table(spark, lake, "public.a") == {1: 1}
     if begun:

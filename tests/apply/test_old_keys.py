@@ -9,11 +9,12 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.apply.batch.changeset import changeset
+from lakeingest.apply.batch.changeset import Fold, TablePart, changeset
 from lakeingest.apply.batch_stats import batch_stats
-from lakeingest.decode.columns import Encodings, declared
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.envelope import changes
+from lakeingest.decode.columns import declared_columns
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from tests.envelope.records import Record, frame, postgresql_event
 
@@ -44,11 +45,14 @@ def test_a_key_change_of_a_decimal_key_finds_its_values_by_the_delete_beside_it(
         sent("c", 7, 130, SPEC.encodings.placeholder, **{"__debezium.oldkey": header}),
     ]
     marks = tuple(mark.encode() for mark in SPEC.encodings.json_marks())
-    found = changes(decode_envelope(frame(spark, records)), "postgresql", 0, marks)
+    found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql", marks=marks))
     found = found.withColumn("batch", F.lit(1))
     schema = spark.createDataFrame([], "id DECIMAL(20,0), t STRING").schema
-    table = TableSpec("public.a", declared(schema, SPEC.encodings), ("id",))
-    made, _ = changeset(found, batch_stats(found, SPEC.format), table, SPEC, "", None)
+    table = TableSpec("public.a", declared_columns(schema, SPEC.encodings), ("id",))
+    stats = tuple(batch_stats(found, SPEC.format))
+    made, _ = changeset(
+        TablePart(table, stats, found, "", Fold.PARTIAL_ROWS, foreseen=False), SPEC, None
+    )
     rows = made.frame.where(f"NOT {SPEC.names.deleted}").select("id", "t").collect()
     assert {int(row["id"]): row["t"] for row in rows} == {
         OTHER: "of another",

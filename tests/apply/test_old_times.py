@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.run import run_session
-from lakeingest.engine.own_session import AS_THEY_ARE
+from lakeingest.apply.run_session import run_session
+from lakeingest.engine.own_session import TIME_SETTINGS
 
 
 def test_a_run_writes_times_as_they_are_whatever_the_users_session_says(
     spark: SparkSession,
 ) -> None:
-    before = {name: spark.conf.get(name) for name in AS_THEY_ARE}
+    before = {name: spark.conf.get(name) for name in TIME_SETTINGS}
     own = run_session(spark)
-    assert {name: own.conf.get(name) for name in AS_THEY_ARE} == AS_THEY_ARE
-    assert {name: spark.conf.get(name) for name in AS_THEY_ARE} == before
+    assert {name: own.conf.get(name) for name in TIME_SETTINGS} == TIME_SETTINGS
+    assert {name: spark.conf.get(name) for name in TIME_SETTINGS} == before

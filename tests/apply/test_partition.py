@@ -7,7 +7,7 @@ import pytest
 from lakeingest.apply.table.partition import resolve_partition
 from lakeingest.commit_note import CommitNote
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.logical import PRIMITIVES
+from lakeingest.decode.types.logical import PRIMITIVES
 from lakeingest.errors import ConfigError
 from lakeingest.plan.spec import TableSpec
 from lakeingest.sink.contract import TableState
@@ -17,7 +17,17 @@ ORDERS = TableSpec("public.orders", COLUMNS, ("id",))
 
 
 def kept(*partition: str) -> TableState:
-    note = CommitNote("p", "public.orders", "run", 1, 1, 1, "", key=("id",), partition=partition)
+    note = CommitNote(
+        pipeline="p",
+        collection="public.orders",
+        run="run",
+        token=1,
+        batch=1,
+        end_offset=1,
+        end_position="",
+        key=("id",),
+        partition=partition,
+    )
     return TableState(1, note)
 
 

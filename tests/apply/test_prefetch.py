@@ -66,7 +66,7 @@ def record(monkeypatch: pytest.MonkeyPatch, readings: Readings) -> None:
 
     def reading_window(*arguments: Any) -> Window | None:
         beside = threading.current_thread() is not threading.main_thread()
-        (readings.ahead if beside else readings.waited).append(arguments[2].end_offset)
+        (readings.ahead if beside else readings.waited).append(arguments[1].end_offset)
         return read(*arguments)
 
     def writing(self: BatchWriter, window: Window, indexes: Sequence[int], *rest: Any) -> Any:

@@ -22,6 +22,7 @@ from lakeingest.ledger.publication import PUBLICATION, Entry, Frontier, Publicat
 from lakeingest.reader import open_lake
 from lakeingest.source import RecordedSource
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
+from lakeingest.topic_names import TopicNames
 from tests.apply.test_offset_ranges import ENDS, Log
 from tests.apply.written import PREFIX, Sent, WrittenLog, table
 
@@ -172,7 +173,7 @@ def test_an_idle_database_under_exactly_once_connect_is_not_read_again_and_has_l
     def run(*, retained: bool = True) -> tuple[int, int]:
         config = log.configured(lake)
         recorded = RecordedSource(
-            spark, str(log.folder), PREFIX, transaction_topic=f"{PREFIX}.transaction"
+            spark, str(log.folder), TopicNames(PREFIX), transaction_topic=f"{PREFIX}.transaction"
         )
         source = Retained(recorded, retained)
         return run_pipeline(spark, config, source=source).batches, source.readings

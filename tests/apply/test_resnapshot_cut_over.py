@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from lakeingest.apply.window.offset_ranges import WindowRanges
-from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, Stretch, cut_over, opening
+from lakeingest.apply.window.resnapshot_cut_over import (
+    SnapshotCutOver,
+    Stretch,
+    cut_over,
+    open_epoch,
+)
 from lakeingest.errors import DataError
 from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.position.epochs import Epoch
@@ -99,7 +104,7 @@ def test_the_frontier_behind_a_seam_waits_for_the_snapshot_in_the_next_epoch() -
         epochs=(Epoch(0, "x", highest=9), Epoch(1, "y")),
     )
     head = Publication(batch=7, writer=2, tables={"a": 5}, transactions=8, frontier=frontier)
-    made = opening(head, SnapshotCutOver({A: 5, B: 3}, 14), "me")
+    made = open_epoch(head, SnapshotCutOver({A: 5, B: 3}, 14), "me")
     assert (made.batch, made.tables, made.transactions, made.run) == (8, {"a": 5}, 0, "me")
     assert made.opened == (Epoch(2, "", end_offset=14),)
     assert made.frontier == Frontier(

@@ -20,13 +20,17 @@ from pyspark.sql.types import (
 
 from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.resolve import table_spec
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.apply.table.settings import TableBefore, TableSettings
+from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
-from lakeingest.decode.json_format import CarriedSchema, JsonFormat
-from lakeingest.decode.logical import JSON, PRIMITIVES, SEMANTIC, LogicalType, mapping
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.format import CarriedSchema, JsonFormat
+from lakeingest.decode.types.composed import mapping
+from lakeingest.decode.types.logical import JSON, PRIMITIVES, SEMANTIC
+from lakeingest.decode.types.logical_type import LogicalType
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.frame_schemas import MetadataColumns
-from lakeingest.plan.evolution import DEFAULTS, Kind, Policy, SourceSchema
+from lakeingest.plan.evolution import DEFAULTS, Kind, Policies, Policy, SourceSchema
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.source.contract import TopicPartition
 
@@ -81,13 +85,17 @@ def settled(
     lake: StructType | None = None,
     warnings: list[str] | None = None,
     spec: PipelineSpec = SPEC,
-    **more: Any,
+    before: SourceSchema | None = None,
+    partition: Sequence[str] = (),
+    policies: Policies = DEFAULTS,
 ) -> TableSpec:
     def infer(names: Sequence[str], _: bool) -> Mapping[str, str]:
         return dict.fromkeys(names, "int32")
 
     warn = (warnings if warnings is not None else []).append
-    return table_spec(ORDERS, batch_stats, ddl, key, lake, spec, infer, warn, **more)
+    settings = TableSettings(ORDERS, ddl, tuple(key), policies)
+    known = TableBefore(lake, before, tuple(partition))
+    return table_spec(settings, known, batch_stats, spec, infer, warn)
 
 
 def types(table: TableSpec) -> dict[str, object]:
@@ -173,7 +181,7 @@ def test_columns_that_differ_by_case_only_are_refused_before_their_types_are_loo
 
     row = stats({"id": 1, "Id": 2}, {"id": 1})
     with pytest.raises(ConfigError, match="differ by case only: Id, id"):
-        table_spec(ORDERS, [row], None, (), None, SPEC, infer, looked_for.append)
+        table_spec(TableSettings(ORDERS), TableBefore(), [row], SPEC, infer, looked_for.append)
     assert looked_for == []
 
 

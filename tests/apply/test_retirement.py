@@ -34,7 +34,7 @@ from lakeingest.ledger.publication import (
 )
 from lakeingest.position.epochs import Epoch
 from lakeingest.source.contract import Source, TopicPartition, Watermarks
-from lakeingest.source.topics import TopicRule
+from lakeingest.source.topics import select_topics
 from lakeingest.topic_names import TopicNames
 from tests.config.settings import RECORDED
 
@@ -53,7 +53,7 @@ HEAD = Publication(
     frontier=Frontier(end_offset=8, offsets={TOPIC: {0: 5, 1: 6}, **OTHERS}, streaming=True),
     schemas={"public.orders": "id BIGINT"},
 )
-GONE = Retired(5, 3, TOPIC, {0: 5, 1: 6})
+GONE = Retired(batch=5, version=3, topic=TOPIC, offsets={0: 5, 1: 6})
 
 
 def retired(head: Publication = HEAD) -> Publication:
@@ -137,16 +137,16 @@ def test_a_run_does_not_select_its_topic_nor_count_its_rows(spark: SparkSession)
 
 
 @pytest.mark.parametrize(
-    "rule",
+    "names",
     [
-        TopicRule("shop", retired=(TOPIC,)),
-        TopicRule("shop", listed=(TOPIC, "shop.public.lines"), retired=(TOPIC,)),
-        TopicRule("shop", pattern=r"shop\.public\..*", retired=(TOPIC,)),
+        TopicNames("shop", retired=(TOPIC,)),
+        TopicNames("shop", listed=(TOPIC, "shop.public.lines"), retired=(TOPIC,)),
+        TopicNames("shop", pattern=r"shop\.public\..*", retired=(TOPIC,)),
     ],
 )
-def test_its_topic_may_stay_among_those_that_are_chosen_and_may_be_gone(rule: TopicRule) -> None:
+def test_its_topic_may_stay_among_those_that_are_chosen_and_may_be_gone(names: TopicNames) -> None:
     for existing in ({TOPIC, "shop.public.lines"}, {"shop.public.lines"}):
-        assert rule.select(existing, "here") == ("shop.public.lines",)
+        assert select_topics(existing, names, None, "here") == ("shop.public.lines",)
 
 
 def test_a_run_whose_tables_are_not_those_it_began_with_stops() -> None:

@@ -20,15 +20,14 @@ import lakeingest
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.table.record_schemas import CarriedSchemas, RegistrySchemas
 from lakeingest.apply.window.offset_ranges import WindowRanges
-from lakeingest.apply.window.resolve import learned
+from lakeingest.apply.window.resolve import learn_schemas
 from lakeingest.config import load_config
-from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.json_envelope import carried_schemas
-from lakeingest.decode.json_format import envelope_columns
-from lakeingest.decode.logical import Form
+from lakeingest.decode.columns import SourceColumn, from_connect
+from lakeingest.decode.json.envelope import carried_schemas
+from lakeingest.decode.types.logical import Form
 from lakeingest.decode.wire import Samples
 from lakeingest.errors import DataError
-from lakeingest.source.bounds import wanted_ranges
+from lakeingest.source.bounds import checked_ranges
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from tests.decode.avro import METADATA, envelope_schema, event, record
 from tests.envelope.records import Record, frame, postgresql_event
@@ -172,7 +171,7 @@ class Kept:
     asked: list[int] = field(default_factory=list)
 
     def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
-        self.asked.append(sum(span.end - span.start for span in wanted_ranges(ranges)))
+        self.asked.append(sum(span.end - span.start for span in checked_ranges(ranges)))
         offset = F.col("offset")
         spans = [(offset >= span.start) & (offset < span.end) for span in ranges]
         return self.records.where(reduce(operator.or_, spans))
@@ -196,11 +195,11 @@ def test_the_middle_of_a_window_is_looked_at_only_for_schemas_that_its_edges_do_
     ranges = WindowRanges(None, (OffsetRange("t", 0, 0, 4),), frozenset())
     schemas = RegistrySchemas(Asked())
     tags = [value[:5] for value in (old, new)]
-    assert learned(schemas, tags[:1], source, ranges)
+    assert learn_schemas(schemas, tags[:1], source, ranges)
     assert source.asked == [1, 1]
-    assert learned(schemas, tags, source, ranges)
+    assert learn_schemas(schemas, tags, source, ranges)
     assert source.asked == [1, 1, 1, 1, 4]
-    assert not learned(schemas, tags, source, ranges)
+    assert not learn_schemas(schemas, tags, source, ranges)
     assert source.asked == [1, 1, 1, 1, 4]
 
 
@@ -215,11 +214,11 @@ def test_a_schema_that_records_carry_is_read_once_whatever_their_number(
 ) -> None:
     asked: list[str] = []
 
-    def counted(text: str, form: Form) -> tuple[SourceColumn, ...]:
-        asked.append(text)
-        return envelope_columns(text, form)
+    def counted(fields: list[Any], form: Form) -> tuple[SourceColumn, ...]:
+        asked.append(json.dumps(fields))
+        return from_connect(fields, form)
 
-    monkeypatch.setattr("lakeingest.apply.table.record_schemas.envelope_columns", counted)
+    monkeypatch.setattr("lakeingest.decode.json.format.from_connect", counted)
     plain = postgresql_event()
     narrow = {"schema": connect_schema(("id", "int32")), "payload": plain}
     wide = {"schema": connect_schema(("id", "int64"), ("n", "int32")), "payload": plain}
@@ -233,7 +232,7 @@ def test_a_schema_that_records_carry_is_read_once_whatever_their_number(
     assert (len(asked), len(set(asked))) == (4, 2)
     tags = [bytes(row["tag"]) for row in carried_schemas(log).collect()]
     assert not schemas.lacks(tags)
-    shown = schemas.format.shown(Samples((json.dumps(plain).encode(),), (), frozenset(tags)))
+    shown = schemas.format.table_shape(Samples((json.dumps(plain).encode(),), (), frozenset(tags)))
     assert {column.name: column.type.spark for column in shown.columns} == {
         "id": LongType(),
         "n": IntegerType(),

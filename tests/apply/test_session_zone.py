@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.apply.run import run_session
+from lakeingest.apply.run_session import run_session
 from lakeingest.reader import open_lake
 from tests.apply.written import Sent, WrittenLog
 

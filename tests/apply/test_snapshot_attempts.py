@@ -9,7 +9,12 @@ import pytest
 from lakeingest.apply.window.contents import Attempt, Contents, Portion
 from lakeingest.apply.window.initial_snapshot import has_new_snapshot
 from lakeingest.apply.window.resnapshot_cut_over import Stretch
-from lakeingest.apply.window.snapshot_attempts import Verdict, judged, late_rows, swept_below
+from lakeingest.apply.window.snapshot_attempts import (
+    Verdict,
+    judge_attempts,
+    late_attempts,
+    superseded_below,
+)
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Frontier
@@ -56,7 +61,7 @@ def streamed(table: str, first: int, ms: int) -> Portion:
 
 
 def verdict(*portions: Portion) -> Verdict:
-    return judged(Contents(portions))
+    return judge_attempts(Contents(portions))
 
 
 def test_a_killed_attempt_is_replaced_by_the_one_after_it() -> None:
@@ -73,14 +78,14 @@ def left(*attempts: Attempt, newest: Attempt = TWO) -> Contents:
 
 def test_what_a_killed_run_wrote_of_a_replaced_attempt_is_swept() -> None:
     old, new = ONE.place + "7", TWO.place + "3"
-    floor = swept_below(left(ONE), "public.a", old)
+    floor = superseded_below(left(ONE), "public.a", old)
     assert old < floor < TWO.place
     # It may hold streamed rows of the newest attempt, and those of the one before below them.
-    assert swept_below(left(ONE), "public.a", new) == floor
+    assert superseded_below(left(ONE), "public.a", new) == floor
     # Its topics were deleted and made anew.
-    assert old < swept_below(left(), "public.a", old) < TWO.place
-    assert swept_below(left(), "public.a", new) == ""
-    assert swept_below(left(Attempt("one", TWO.place)), "public.a", new) == ""
+    assert old < superseded_below(left(), "public.a", old) < TWO.place
+    assert superseded_below(left(), "public.a", new) == ""
+    assert superseded_below(left(Attempt("one", TWO.place)), "public.a", new) == ""
 
 
 def test_what_positions_do_not_tell_of_a_killed_run_is_refused() -> None:
@@ -88,12 +93,12 @@ def test_what_positions_do_not_tell_of_a_killed_run_is_refused() -> None:
     nowhere = left(Attempt("one", ""), newest=Attempt("two", ""))
     for found in (higher, nowhere):
         with pytest.raises(DataError, match=r"Delete the folder of table 'public\.a'"):
-            swept_below(found, "public.a", TWO.place)
+            superseded_below(found, "public.a", TWO.place)
 
 
 def test_end_marks_of_the_replaced_attempt_do_not_end_the_later_one() -> None:
     both = Contents((rows(ONE, "a", 0, 4, *WHOLE), rows(TWO, "a", 5, 6, "first")))
-    left = both.without(judged(both).superseded)
+    left = both.without(judge_attempts(both).superseded)
     assert not left.snapshot_marked_complete()
 
 
@@ -154,7 +159,7 @@ def test_a_later_whole_snapshot_that_lacks_a_table_of_the_earlier_one_stops_the_
     with pytest.raises(DataError, match=r"public\.b .*may be empty by now"):
         verdict(*two)
     with pytest.raises(DataError, match=r"public\.b .*batch\.max\.events"):
-        judged(Contents(two), read_past=False)
+        judge_attempts(Contents(two), read_past=False)
 
 
 def test_a_snapshot_after_streamed_changes_is_one_taken_anew() -> None:
@@ -185,8 +190,8 @@ def test_a_snapshot_after_streamed_changes_without_a_run_is_one_taken_anew_too()
 def test_rows_of_a_replaced_attempt_that_come_after_the_snapshot_are_left_out() -> None:
     late = Contents((rows(ONE, "a", 3, 4, "true"),))
     applied = Frontier(streaming=True, committed_ms=7, snapshot_run="two", snapshot_place=TWO.place)
-    assert late_rows(late, applied) == {ONE}
-    assert not late_rows(Contents((rows(TWO, "a", 3, 4, "true"),)), applied)
+    assert late_attempts(late, applied) == {ONE}
+    assert not late_attempts(Contents((rows(TWO, "a", 3, 4, "true"),)), applied)
     assert not has_new_snapshot(late, applied)
 
 

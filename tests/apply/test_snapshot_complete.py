@@ -81,7 +81,7 @@ BOTH_READ = WindowRanges(
 
 def proven(*portions: Portion, ranges: WindowRanges = BOTH_READ, later: str | None = None) -> bool:
     topics = ["t.public.a", "t.public.b", *([f"t.public.{later}"] if later else [])]
-    return proven_by_marks(Contents(portions), ranges, lambda: topics)
+    return proven_by_marks(Contents(portions), ranges, topics)
 
 
 def test_end_marks_prove_a_snapshot_whole_where_each_topic_has_one_partition() -> None:

@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.spark_errors import explained
-from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import PRIMITIVES, SEMANTIC, LogicalType, array, decimal
-from lakeingest.decode.row import with_row
+from lakeingest.apply.spark_errors import spark_errors_of
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.decode.row import RowSpec, with_row
+from lakeingest.decode.types.composed import array
+from lakeingest.decode.types.decimals import decimal
+from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC
+from lakeingest.decode.types.logical_type import LogicalType
 from lakeingest.errors import DataError
 from tests.decode.wire import event, unscaled
 
@@ -40,8 +44,10 @@ REFUSED: dict[str, tuple[LogicalType, Any, str]] = {
 
 def read(spark: SparkSession, name: str, kind: LogicalType, wire: Any) -> str:
     frame = spark.createDataFrame([(event({name: wire}).encode(),)], "value binary")
-    rows = with_row(frame, [SourceColumn(name, kind)], Encodings(), JsonRows(), masked=False)
-    with pytest.raises(DataError) as raised, explained(TABLE):
+    rows = with_row(
+        frame, RowSpec([SourceColumn(name, kind)], Encodings(), JsonRows()), masked=False
+    )
+    with pytest.raises(DataError) as raised, spark_errors_of(TABLE):
         rows.collect()
     return str(raised.value)
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakeingest.apply.run import run_session
+from lakeingest.apply.run_session import run_session
 from lakeingest.source.contract import OffsetRange
 from tests.benchmarks.source import ParquetSource
 from tests.benchmarks.workload import EVENTS_PER_TRANSACTION, EventFolder, Table

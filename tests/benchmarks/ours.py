@@ -13,7 +13,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 import lakeingest
-from lakeingest.apply.run import run_pipeline, run_session
+from lakeingest.apply.run import run_pipeline
+from lakeingest.apply.run_session import run_session
 from lakeingest.config import PipelineConfig, load_config
 from tests.benchmarks.contestant import Stream
 from tests.benchmarks.source import ParquetSource

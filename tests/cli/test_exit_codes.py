@@ -137,30 +137,6 @@ def test_sigterm_is_treated_like_ctrl_c(
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_sigterm_takes_the_way_of_whoever_handles_ctrl_c(
-    configuration: str, library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[int] = []
-
-    def cancel_jobs(number: int, _: object) -> None:
-        seen.append(number)
-        raise KeyboardInterrupt
-
-    def run_until_stopped(*_: object, **__: object) -> None:
-        signal.signal(signal.SIGINT, cancel_jobs)
-        os.kill(os.getpid(), signal.SIGTERM)
-        threading.Event().wait(10)
-
-    monkeypatch.setattr(sys.modules["lakeingest.apply.run"], "run_pipeline", run_until_stopped)
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        assert execute(["run", configuration]) == 130
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert seen == [signal.SIGTERM]
-    assert library.calls[0][0] == "session"
-
-
 def test_a_command_can_be_executed_outside_the_main_thread(
     configuration: str, library: Library
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lakeingest.cli.main import execute
-from lakeingest.config.streamer_options import OPTIONS
+from lakeingest.config.streamer.options import OPTIONS
 from tests.cli.library import Library
 from tests.config.test_streamer import COMMAND
 from tests.config.test_streamer_tables import COMMAND as OF_MANY

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from lakeingest.cli.main import execute
+from lakeingest.ledger.publication import Publication, Retired
 from tests.reader.small_lake import LINES, NOTES, SmallLake
 
 Show = Callable[..., list[str]]
@@ -83,6 +86,21 @@ def test_an_unknown_table_is_a_usage_error_with_a_hint(
     captured = capsys.readouterr()
     assert hint in captured.err
     assert captured.out == ""
+
+
+def test_a_retired_table_is_a_usage_error_that_says_where_it_can_be_read(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = Publication(
+        batch=3, retired={"public.line": Retired(batch=2, version=0, topic="small.public.line")}
+    )
+    ledger = SimpleNamespace(head=lambda: head)
+    monkeypatch.setattr("lakeingest.apply.factory.open_ledger", lambda *_: ledger)
+    assert execute(["show", *arguments, "public.line"]) == 2
+    said = capsys.readouterr().err
+    assert re.search(r"public.line was retired in batch 2, published at 20\d\d-\d\d-\d\d", said)
+    assert "the last one with --as-of 1" in said
+    assert "did you mean" not in said
 
 
 def test_history_is_oldest_first_and_a_limit_keeps_the_latest(shown: Show) -> None:

@@ -27,6 +27,45 @@ main.main()
 """
 
 
+# PySpark sets a handler for Ctrl-C when a session starts. It calls py4j, within whose call for the
+# running job the main thread most often waits.
+REENTRANT = """
+import signal, sys, time, types
+import lakeingest.session
+from lakeingest.cli import main, pipeline
+def reenter(number, frame) -> None:
+    raise RuntimeError("reentrant call inside <_io.BufferedReader>")
+def session(**options) -> object:
+    signal.signal(signal.SIGINT, reenter)
+    cancel = lambda: print("cancelled", flush=True)
+    return types.SimpleNamespace(sparkContext=types.SimpleNamespace(cancelAllJobs=cancel))
+sys.modules["lakeingest.session"].session = session
+def waits() -> None:
+    pipeline.start_spark("waits", types.SimpleNamespace(formats=set))
+    print("running", flush=True)
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        time.sleep(1)
+    raise RuntimeError("Job 7 cancelled")
+main.app.command()(waits)
+sys.argv = ["lakeingest", "waits"]
+main.main()
+"""
+
+WITH_SPARK = """
+import sys, types
+from lakeingest.cli import main, pipeline
+def counts() -> None:
+    spark = pipeline.start_spark("counts", types.SimpleNamespace(formats=set))
+    print("running", flush=True)
+    spark.range(10**15, numPartitions=2).selectExpr("sum(hash(id))").collect()
+main.app.command()(counts)
+sys.argv = ["lakeingest", "counts"]
+main.main()
+"""
+
+
 @pytest.mark.parametrize(
     ("number", "grace", "signals"),
     [(signal.SIGTERM, 0.5, 1), (signal.SIGINT, 0.5, 1), (signal.SIGINT, 50, 2)],
@@ -50,3 +89,32 @@ def test_a_process_leaves_although_a_thread_goes_on(
     assert process.returncode == 130
     assert said == f"{STOPPED}\n"
     assert time.monotonic() - start < 20
+
+
+def stopped(program: str, number: signal.Signals) -> tuple[int, str, str]:
+    """Start a program, send it a signal once it runs; return exit code, stdout and stderr."""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "running\n"
+        time.sleep(1)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+EITHER = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+
+
+@EITHER
+def test_a_stop_is_130_whatever_pysparks_handler_and_the_cancelled_jobs_raise(
+    number: signal.Signals,
+) -> None:
+    assert stopped(REENTRANT, number) == (130, "cancelled\n", f"{STOPPED}\n")
+
+
+@pytest.mark.slow
+@EITHER
+def test_a_stop_within_a_job_of_spark_is_130(number: signal.Signals) -> None:
+    assert stopped(WITH_SPARK, number) == (130, "", f"{STOPPED}\n")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakeingest.config.checkpoint import Checkpoint
+from lakeingest.config.streamer.checkpoint import Checkpoint
 from lakeingest.errors import ConfigError
 
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from lakeingest.config import PipelineConfig, TableConfig, load_config
-from lakeingest.config.connector import Connector
+from lakeingest.config.model import Connector
 from lakeingest.demo import demo_folder
 from lakeingest.event_columns import BINLOG, POSTGRESQL
 from tests.config.settings import KAFKA, RECORDED, problem_of
@@ -323,6 +323,14 @@ def test_kafka_keys_on_a_recorded_source_are_one_warning() -> None:
     config = load_config({**RECORDED, "group.id": "a", "client.id": "b"})
     assert config.warnings == ("without effect on a recorded source: client.id, group.id",)
     assert config.source.kafka_options == {}
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_lake_that_is_a_file_is_a_matter_of_configuration(tmp_path: Path, scheme: str) -> None:
+    file = tmp_path / "lake"
+    file.write_text("x", "utf-8")
+    said = problem({**RECORDED, "lakeingest.target.path": f"{scheme}{file}"})
+    assert f"lakeingest.target.path={scheme}{file}: is a file; name the folder" in said
 
 
 def test_a_table_may_have_a_folder_of_its_own_name() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeingest.config.properties import Entry, from_mapping, read_properties
+from lakeingest.config.file.properties import Entry, from_mapping, read_properties
 from lakeingest.errors import ConfigError, UsageError
 
 

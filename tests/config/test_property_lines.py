@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from lakeingest.cli.streamer_arguments import read_arguments
-from lakeingest.config.property_lines import Line, hudi_lines, java_lines
-from lakeingest.config.streamer import streamer_config
-from lakeingest.config.streamer_options import OPTIONS
+from lakeingest.config.file.java_lines import Line, java_lines
+from lakeingest.config.streamer.command_line import streamer_config
+from lakeingest.config.streamer.hudi_lines import hudi_lines
+from lakeingest.config.streamer.options import OPTIONS
 from tests.config.test_streamer import COMMAND
 
 LOGIN = r'sasl.jaas.config=org.apache.Login required username="a" password="b\"c";'

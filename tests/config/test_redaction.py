@@ -171,7 +171,7 @@ def test_a_login_by_a_token_is_blanked_out(option: str, monkeypatch: pytest.Monk
 
 def test_options_of_hudis_writer_are_in_no_representation() -> None:
     given = {"hoodie.write.lock.zookeeper.password": "hunter2"}
-    assert "hunter2" not in repr(HudiSettings(given=given))
+    assert "hunter2" not in repr(HudiSettings(user_options=given))
 
 
 def test_the_key_of_a_lock_is_no_secret() -> None:

@@ -5,12 +5,11 @@ import re
 import pytest
 
 from lakeingest.config import load_config
-from lakeingest.config.hudi_keys import HUDI_NAMES
 from lakeingest.config.keys import KEYS, TABLE_KEYS
-from lakeingest.config.model import PipelineConfig, SourceConfig, TargetConfig
+from lakeingest.config.model import PipelineConfig, SourceConfig, TableConfig, TargetConfig
+from lakeingest.config.model.schema_changes import SchemaChanges
 from lakeingest.config.reference import reference
-from lakeingest.config.schema_changes import SchemaChanges, TableSchemaChanges
-from lakeingest.config.table import TableConfig
+from lakeingest.config.streamer.settings import HUDI_NAMES
 from tests.config.settings import RECORDED
 
 _MODELS = (PipelineConfig, SourceConfig, TargetConfig, TableConfig)
@@ -65,6 +64,6 @@ def test_every_field_of_the_model_has_a_key() -> None:
         "schema_changes",
     }
     derived |= {"topic_pattern", "retired_topics"}
-    for model in (*_MODELS, SchemaChanges, TableSchemaChanges):
+    for model in (*_MODELS, SchemaChanges):
         for field in model.model_fields:
             assert field in derived or (model, field) in filled, field

@@ -6,9 +6,9 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from lakeingest.config import SourceConfig, load_config
+from lakeingest.config.kafka.registry import NATIVE
 from lakeingest.config.redaction import scrub
 from lakeingest.config.reference import reference
-from lakeingest.config.registry import NATIVE
 from tests.config.settings import HUDI_STREAMER, KAFKA, RECORDED, problem_of
 
 URL = "schema.registry.url"

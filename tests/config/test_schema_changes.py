@@ -7,7 +7,7 @@ import re
 import pytest
 
 from lakeingest.config import load_config
-from lakeingest.config.schema_changes import KINDS
+from lakeingest.config.model.schema_changes import KINDS
 from lakeingest.errors import ConfigError
 from lakeingest.plan.evolution import DEFAULTS, Kind
 from tests.config.settings import RECORDED

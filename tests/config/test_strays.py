@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lakeingest.config import load_config
-from lakeingest.config.foreign_names import hudi_names, kafka_names, misspelt
-from lakeingest.config.hudi_keys import HUDI_NAMES
+from lakeingest.config.spelling import misspelt, names_of
+from lakeingest.config.streamer.settings import HUDI_NAMES
 from lakeingest.source.client_options import NOT_THE_USERS, READER_DEFAULTS
 from tests.config.settings import HUDI_STREAMER, KAFKA, RECORDED, problem_of
 
@@ -69,10 +69,10 @@ def test_a_key_that_no_client_knows_is_handed_on_with_a_warning() -> None:
 
 
 def test_no_known_name_is_taken_for_another_one() -> None:
-    assert NOT_THE_USERS | READER_DEFAULTS.keys() <= kafka_names()
-    (warning,) = load_config({**RECORDED, **dict.fromkeys(kafka_names(), "1")}).warnings
+    assert NOT_THE_USERS | READER_DEFAULTS.keys() <= names_of("kafka")
+    (warning,) = load_config({**RECORDED, **dict.fromkeys(names_of("kafka"), "1")}).warnings
     assert warning.startswith("without effect on a recorded source")
-    of_hudi = {name: "1" for name in hudi_names() - HUDI_NAMES if not name.endswith(".class")}
+    of_hudi = {name: "1" for name in names_of("hudi") - HUDI_NAMES if not name.endswith(".class")}
     of_many_tables, others = load_config({**RECORDED, **of_hudi}).warnings
     assert "did you mean" not in of_many_tables + others
     # Of a producer, in a file that both share.

@@ -10,8 +10,8 @@ import pytest
 
 from lakeingest.cli.streamer_arguments import read_arguments
 from lakeingest.config import PipelineConfig
-from lakeingest.config.streamer import CommandLine, streamer_config
-from lakeingest.config.streamer_options import OPTIONS
+from lakeingest.config.streamer.command_line import CommandLine, streamer_config
+from lakeingest.config.streamer.options import OPTIONS
 from lakeingest.errors import UsageError
 from tests.config.settings import problem_of
 

@@ -10,7 +10,7 @@ import pytest
 
 from lakeingest.cli.streamer_arguments import read_arguments
 from lakeingest.config import PipelineConfig
-from lakeingest.config.streamer_tables import MULTI_TABLE_OPTIONS, multi_table_config
+from lakeingest.config.streamer.tables import MULTI_TABLE_OPTIONS, multi_table_config
 from lakeingest.errors import UsageError
 from tests.config.settings import problem_of
 

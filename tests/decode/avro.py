@@ -10,10 +10,10 @@ from typing import Any
 import fastavro
 from pyspark.sql import Row, SparkSession
 
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_schema import AvroSchema
-from lakeingest.decode.columns import Encodings
-from lakeingest.decode.row import with_row
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.schema import AvroSchema
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.row import RowSpec, with_row
 from lakeingest.decode.wire import Samples
 
 SOURCE = {
@@ -115,7 +115,7 @@ def rows_of(
     """Decode records of one table to their rows, in their order."""
     known = {tag(number): AvroSchema.parse(json.dumps(s)) for number, s in schemas.items()}
     tags = frozenset(octets[:5] for octets in records)
-    shown = AvroFormat(known).shown(Samples(value_tags=tags))
+    shown = AvroFormat(known).table_shape(Samples(value_tags=tags))
     frame = spark.createDataFrame(list(enumerate(records)), "at int, value binary").coalesce(1)
-    decoded = with_row(frame, shown.columns, Encodings(), shown.reader, masked=True)
+    decoded = with_row(frame, RowSpec(shown.columns, Encodings(), shown.reader), masked=True)
     return [row["row"] for row in decoded.orderBy("at").collect()]

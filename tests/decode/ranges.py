@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lakeingest.decode.examples import Example, Schema
-from lakeingest.decode.logical import DECIMAL, JSON
+from lakeingest.decode.types.examples import Example, Schema
+from lakeingest.decode.types.logical import DECIMAL, JSON
 from tests.decode.wire import unscaled
 
 _TIME = "io.debezium.time."

@@ -8,10 +8,10 @@ from typing import Any
 
 import fastavro
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.frame_schemas import ENVELOPE, SOURCE
 from lakeingest.plan.ordering import with_ordering_fields
 from lakeingest.plan.spec import Ordering
@@ -34,14 +34,19 @@ def decoded_by_fastavro(octets: bytes) -> Any:
     return fastavro.schemaless_reader(io.BytesIO(octets[5:]), schema, None)
 
 
+VALUES = [bytes.fromhex(line["v"]) for line in vectors() if line["v"]]
+EVENTS = [(v, body) for v in VALUES if "op" in (body := decoded_by_fastavro(v))]
+BODIES = [body for _, body in EVENTS]
+
+
+def real_events(spark: SparkSession) -> DataFrame:
+    return frame(spark, [Record("t", value, None, 0, at) for at, (value, _) in enumerate(EVENTS)])
+
+
 def test_header_fields_of_real_events_are_what_another_reader_finds(spark: SparkSession) -> None:
-    octets = [bytes.fromhex(line["v"]) for line in vectors() if line["v"]]
-    values = [(value, decoded_by_fastavro(value)) for value in octets]
-    rows = [(value, body) for value, body in values if "op" in body]
-    records = [Record("t", value, None, 0, at) for at, (value, _) in enumerate(rows)]
-    found = AvroFormat(KNOWN).envelopes(frame(spark, records)).orderBy("offset").collect()
-    assert len(found) == len(rows) > 10
-    for row, (value, body) in zip(found, rows, strict=True):
+    found = AvroFormat(KNOWN).envelopes(real_events(spark)).orderBy("offset").collect()
+    assert len(found) == len(EVENTS) > 10
+    for row, (value, body) in zip(found, EVENTS, strict=True):
         assert not row["malformed"]
         assert bytes(row["value"]) == value
         assert row["op"] == body["op"]
@@ -55,12 +60,9 @@ def test_header_fields_of_real_events_are_what_another_reader_finds(spark: Spark
 
 
 def test_what_rfc_39_asks_for_is_read_where_it_is_wanted(spark: SparkSession) -> None:
-    octets = [bytes.fromhex(line["v"]) for line in vectors() if line["v"]]
-    bodies = [body for body in map(decoded_by_fastavro, octets) if "op" in body]
-    values = [value for value in octets if "op" in decoded_by_fastavro(value)]
-    records = frame(spark, [Record("t", value, None, 0, at) for at, value in enumerate(values)])
+    records = real_events(spark)
     wanted = AvroFormat(KNOWN).envelopes(records, event=True).orderBy("offset").collect()
-    for row, body in zip(wanted, bodies, strict=True):
+    for row, body in zip(wanted, BODIES, strict=True):
         assert row["ts_ms"] == body["ts_ms"] is not None
         for name in ("name", "txId", "xmin"):
             assert row["source"][name] == body["source"][name]
@@ -68,15 +70,13 @@ def test_what_rfc_39_asks_for_is_read_where_it_is_wanted(spark: SparkSession) ->
 
 
 def test_numbers_that_order_rows_are_read_as_text(spark: SparkSession) -> None:
-    octets = [bytes.fromhex(line["v"]) for line in vectors() if line["v"]]
-    bodies = [body for body in map(decoded_by_fastavro, octets) if "op" in body]
-    values = [value for value in octets if "op" in decoded_by_fastavro(value)]
-    records = frame(spark, [Record("t", value, None, 0, at) for at, value in enumerate(values)])
     names = ("txId", "ts_ns", "connector")
     ordering = Ordering(tuple(f"source.{name}" for name in names))
     source = with_ordering_fields(SOURCE, ordering)
-    found = AvroFormat(KNOWN).envelopes(records, source=source).orderBy("offset").collect()
-    for row, body in zip(found, bodies, strict=True):
+    found = (
+        AvroFormat(KNOWN).envelopes(real_events(spark), source=source).orderBy("offset").collect()
+    )
+    for row, body in zip(found, BODIES, strict=True):
         assert not row["malformed"]
         assert row["source"]["lsn"] == body["source"]["lsn"]
         for name in names:

@@ -11,15 +11,16 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.avro_columns import record_columns, side_columns
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_rows import AvroRows
-from lakeingest.decode.avro_schema import AvroSchema
-from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_envelope import unwrapped
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import AVRO, JSON
-from lakeingest.decode.row import with_key, with_moved_from, with_row
+from lakeingest.decode.avro.columns import record_columns, side_columns
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.rows import AvroRows
+from lakeingest.decode.avro.schema import AvroSchema
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.envelope import split_schema
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.decode.row import RowSpec, with_key, with_moved_from, with_row
+from lakeingest.decode.types.logical import AVRO, JSON
 from lakeingest.decode.wire import Samples
 from tests.decode.avro import envelope_schema, event, record, rows_of, tag
 
@@ -129,7 +130,9 @@ def test_every_type_is_read_from_avro_as_it_is_from_json(spark: SparkSession) ->
     columns = side_columns(AvroSchema.parse(json.dumps(schema)), JSON)
     text = json.dumps({"after": shown}).encode()
     frame = spark.createDataFrame([(text,)], "value binary")
-    (from_json,) = with_row(frame, columns, Encodings(), JsonRows(), masked=False).collect()
+    (from_json,) = with_row(
+        frame, RowSpec(columns, Encodings(), JsonRows()), masked=False
+    ).collect()
     assert from_avro is not None
     assert from_avro.asDict(recursive=True) == from_json["row"].asDict(recursive=True)
     assert str(from_avro["amount"]) == "1.50"
@@ -156,9 +159,9 @@ def test_debeziums_own_events_give_the_same_rows_in_avro_and_in_json(
     assert octets
     (only,) = {value[:5] for value in octets}
     schema = known[only]
-    shown = AvroFormat(known).shown(Samples(value_tags=frozenset(v[:5] for v in octets)))
+    shown = AvroFormat(known).table_shape(Samples(value_tags=frozenset(v[:5] for v in octets)))
     frame = spark.createDataFrame(list(enumerate(octets)), "at int, value binary").coalesce(1)
-    avro = with_row(frame, shown.columns, Encodings(), shown.reader, masked=False)
+    avro = with_row(frame, RowSpec(shown.columns, Encodings(), shown.reader), masked=False)
     found = {str(row["row"]) for row in avro.collect() if row["row"] is not None}
     texts = [
         (json.dumps(line["v"], separators=(",", ":")).encode(),)
@@ -166,9 +169,9 @@ def test_debeziums_own_events_give_the_same_rows_in_avro_and_in_json(
         if line["topic"] == f"px.public.{table}" and line["v"]
     ]
     wrapped = spark.createDataFrame(texts, "value binary").coalesce(1)
-    plain = wrapped.select(unwrapped(F.col("value"))[0].alias("value"))
+    plain = wrapped.select(split_schema(F.col("value"))[0].alias("value"))
     columns = side_columns(schema, JSON)
-    json_rows = with_row(plain, columns, Encodings(), JsonRows(), masked=False)
+    json_rows = with_row(plain, RowSpec(columns, Encodings(), JsonRows()), masked=False)
     expected = {str(row["row"]) for row in json_rows.collect() if row["row"] is not None}
     assert found
     assert found <= expected
@@ -200,9 +203,11 @@ def test_an_unavailable_value_is_hinted_at_and_recognised(spark: SparkSession, n
     octets = record(3, schema, event({name: value}))
     form = AvroFormat(known)
     assert any(mark in octets for mark in form.marks(Encodings()))
-    shown = form.shown(Samples(value_tags=frozenset(known)))
+    shown = form.table_shape(Samples(value_tags=frozenset(known)))
     frame = spark.createDataFrame([(octets,)], "value binary")
-    (row,) = with_row(frame, shown.columns, Encodings(), shown.reader, masked=True).collect()
+    (row,) = with_row(
+        frame, RowSpec(shown.columns, Encodings(), shown.reader), masked=True
+    ).collect()
     assert (row["row"][name], row["unavailable"]) == (None, [name])
 
 
@@ -211,7 +216,7 @@ def test_a_record_of_a_schema_that_is_not_the_tables_fails_the_job(spark: SparkS
     octets = record(12, NEW, event({"id": 1, "added": "x"}))
     frame = spark.createDataFrame([(octets,)], "value binary")
     reader = AvroRows({tag(9): old}, {})
-    rows = with_row(frame, side_columns(old, AVRO), Encodings(), reader, masked=False)
+    rows = with_row(frame, RowSpec(side_columns(old, AVRO), Encodings(), reader), masked=False)
     with pytest.raises(Exception, match="a schema that is not known"):
         rows.collect()
 

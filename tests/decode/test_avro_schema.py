@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-from lakeingest.decode.avro_schema import END, AvroSchema, reader_schema
+from lakeingest.decode.avro.schema import END, AvroSchema, reader_schema
 from tests.decode.avro import envelope_schema
 
 ID = {"name": "id", "type": "long"}

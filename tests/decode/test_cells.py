@@ -11,23 +11,21 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_schema import AvroSchema
-from lakeingest.decode.cell import are_cells, opened
-from lakeingest.decode.columns import Encodings, SourceColumn
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.schema import AvroSchema
+from lakeingest.decode.cells import are_cells, without_cells
+from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
-from lakeingest.decode.flattened import FlattenedFormat
-from lakeingest.decode.json_envelope import decode_envelope, tagged
-from lakeingest.decode.json_format import (
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.flattened.json_format import FlattenedFormat
+from lakeingest.decode.json.envelope import add_tag, decode_envelope
+from lakeingest.decode.json.format import (
     CarriedSchema,
     JsonFormat,
-    come_in_cells,
-    envelope_columns,
 )
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import PRIMITIVES, SEMANTIC
-from lakeingest.decode.replaced_nulls import nullable_defaults
-from lakeingest.decode.row import Absences, Early, with_key, with_row
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.decode.row import Absences, AddedColumn, RowSpec, with_key, with_row
+from lakeingest.decode.types.logical import JSON, PRIMITIVES, SEMANTIC
 from lakeingest.decode.wire import Samples
 from tests.decode.avro import envelope_schema, event, record, tag
 from tests.envelope.records import Record, frame
@@ -82,7 +80,7 @@ def test_json_rows_are_taken_out_of_their_cells(spark: SparkSession) -> None:
         for op, before, after, *_ in EVENTS
     ]
     changes = spark.createDataFrame(texts, "op string, value binary").coalesce(1)
-    decoded = with_row(changes, COLUMNS, Encodings(), JsonRows(cells=True), masked=True)
+    decoded = with_row(changes, RowSpec(COLUMNS, Encodings(), JsonRows(cells=True)), masked=True)
     assert read(decoded) == [(values, left_out) for *_, values, left_out in EVENTS]
 
 
@@ -96,9 +94,9 @@ def test_an_update_from_before_a_column_has_its_default_and_does_not_leave_it_ou
         for name, after in sent
     ]
     changes = spark.createDataFrame(texts, "op string, value binary").coalesce(1)
-    early = Absences(early={"bb": Early(frozenset({old.encode()}), Default('"web"'))})
+    early = Absences(added={"bb": AddedColumn(frozenset({old.encode()}), Default('"web"'))})
     reader = JsonRows(cells=True)
-    decoded = with_row(changes, COLUMNS, Encodings(), reader, masked=True, absences=early)
+    decoded = with_row(changes, RowSpec(COLUMNS, Encodings(), reader, absences=early), masked=True)
     day = "1970-01-01"
     assert read(decoded) == [((1, day, "web"), None), ((1, day, None), {"bb"})]
 
@@ -127,7 +125,7 @@ def test_avro_rows_and_keys_are_taken_out_of_their_cells(spark: SparkSession) ->
         for number, (op, before, after, *_) in enumerate(EVENTS)
     ]
     tags = Samples(value_tags=frozenset({tag(2)}), key_tags=frozenset({tag(1)}))
-    shown = AvroFormat(known).shown(tags)
+    shown = AvroFormat(known).table_shape(tags)
     assert [(c.name, c.nullable, c.type.spark.simpleString()) for c in shown.columns] == [
         ("pk", False, "int"),
         ("day", True, "date"),
@@ -135,11 +133,11 @@ def test_avro_rows_and_keys_are_taken_out_of_their_cells(spark: SparkSession) ->
     ]
     assert (shown.reader.cells, shown.mixed, shown.key) == (True, False, ("pk",))
     changes = spark.createDataFrame(records, "op string, value binary, key binary").coalesce(1)
-    decoded = with_row(changes, shown.columns, Encodings(), shown.reader, masked=True)
+    decoded = with_row(changes, RowSpec(shown.columns, Encodings(), shown.reader), masked=True)
     assert read(decoded) == [(values, left_out) for *_, values, left_out in EVENTS]
     keyed = with_key(changes, shown.columns[:1], "k", shown.reader).select("k.pk").collect()
     assert [one["pk"] for one in keyed] == list(range(len(EVENTS)))
-    hint = changes.select(AvroFormat(known).may_leave_out(F.col("value"))).distinct().collect()
+    hint = changes.select(AvroFormat(known).may_omit(F.col("value"))).distinct().collect()
     assert [one[0] for one in hint] == [True]
 
 
@@ -166,16 +164,16 @@ FIELDS = [
 def test_a_schema_in_json_shows_the_columns_in_the_cells() -> None:
     side = {"type": "struct", "fields": FIELDS, "optional": True, "field": "before"}
     text = json.dumps({"type": "struct", "fields": [side, {**side, "field": "after"}]})
-    columns = envelope_columns(text)
+    schema = JsonFormat().carried_schema(0, text, JSON)
+    columns = schema.columns
     assert columns == COLUMNS
     assert [c.nullable for c in columns] == [False, True, True]
     assert [c.default for c in columns] == [None, None, '"web"']
-    assert come_in_cells(text)
-    assert nullable_defaults(text) == ("bb",)
-    known = {b"1": CarriedSchema(0, columns, cells=True), b"2": CarriedSchema(1, columns)}
-    one = JsonFormat(known).shown(Samples(value_tags=frozenset({b"1"})))
+    known = {b"1": schema, b"2": CarriedSchema(1, columns)}
+    assert JsonFormat(known).nullable_defaults({b"1"}) == ("bb",)
+    one = JsonFormat(known).table_shape(Samples(value_tags=frozenset({b"1"})))
     assert (one.reader.cells, one.mixed) == (True, False)
-    assert JsonFormat(known).shown(Samples(value_tags=frozenset(known))).mixed
+    assert JsonFormat(known).table_shape(Samples(value_tags=frozenset(known))).mixed
 
 
 @pytest.mark.parametrize(
@@ -191,7 +189,7 @@ def test_a_schema_in_json_shows_the_columns_in_the_cells() -> None:
     ],
 )
 def test_fields_that_are_not_all_cells_are_left_as_they_are(fields: list[dict[str, Any]]) -> None:
-    assert opened(fields) is None
+    assert without_cells(fields) is None
 
 
 @pytest.mark.parametrize(
@@ -214,7 +212,7 @@ def test_a_row_in_json_tells_whether_it_comes_in_cells(
 
 def test_rows_without_their_envelopes_may_come_in_cells_too() -> None:
     values = (json.dumps({"after": {**row(1), "__op": "u", "__lsn": 7}}).encode(),)
-    shown = FlattenedFormat().shown(Samples(values=values))
+    shown = FlattenedFormat().table_shape(Samples(values=values))
     assert (shown.reader.cells, shown.mixed, shown.fields) == (True, False, ("pk", "day", "bb"))
 
 
@@ -240,8 +238,8 @@ def test_the_hint_misses_no_cell_that_is_not_there(
     texts = [(json.dumps(of, separators=separators), missing) for of, missing in made]
     shown = spark.createDataFrame(texts, "text string, missing boolean").coalesce(1)
     text = F.col("text")
-    for value in (text, tagged(text, F.lit("{}"))):
-        hint = JsonFormat().may_leave_out(value.cast("binary"))
+    for value in (text, add_tag(text, F.lit("{}"))):
+        hint = JsonFormat().may_omit(value.cast("binary"))
         assert shown.where(F.col("missing") & ~F.coalesce(hint, F.lit(False))).isEmpty()
 
 
@@ -250,9 +248,7 @@ def _hints(spark: SparkSession, afters: Sequence[Any]) -> list[bool]:
     envelopes = [{"before": None, "after": after, "source": source, "op": "u"} for after in afters]
     records = [Record("t", value, None, 0, n) for n, value in enumerate(envelopes)]
     decoded = decode_envelope(frame(spark, records)).orderBy("offset")
-    return [
-        bool(one[0]) for one in decoded.select(JsonFormat().may_leave_out(F.col("value"))).collect()
-    ]
+    return [bool(one[0]) for one in decoded.select(JsonFormat().may_omit(F.col("value"))).collect()]
 
 
 def test_the_hint_lets_whole_rows_and_plain_ones_be_folded_undecoded(spark: SparkSession) -> None:

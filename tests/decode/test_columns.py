@@ -24,15 +24,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from lakeingest.decode.columns import (
-    Encodings,
-    declared,
-    from_connect,
-    of_json,
-)
-from lakeingest.decode.decimals import unsigned
-from lakeingest.decode.json_format import envelope_columns
-from lakeingest.decode.logical import (
+from lakeingest.decode.columns import columns_of_kinds, declared_columns, from_connect
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.format import JsonFormat
+from lakeingest.decode.types.decimals import decimal, unsigned
+from lakeingest.decode.types.logical import (
     AVRO,
     JSON,
     JSON_NUMERIC,
@@ -40,7 +36,6 @@ from lakeingest.decode.logical import (
     SEMANTIC,
     Form,
     as_declared,
-    decimal,
 )
 from lakeingest.errors import ConfigError
 
@@ -77,7 +72,8 @@ def test_a_connect_schema_gives_the_sources_types() -> None:
         attributes={"type": "map", "keys": {"type": "string"}, "values": {"type": "string"}},
         point={"type": "struct", "fields": [{"field": "x", "type": "int32"}]},
     )
-    assert {column.name: column.type.spark for column in envelope_columns(schema)} == {
+    columns = JsonFormat().carried_schema(0, schema, JSON).columns
+    assert {column.name: column.type.spark for column in columns} == {
         "id": LongType(),
         "small": ShortType(),
         "n": DecimalType(10, 2),
@@ -108,26 +104,25 @@ def test_a_comment_names_the_semantic_type_of_a_declared_column() -> None:
     named = StructType(
         [StructField("at", TimestampNTZType(), metadata={"comment": "io.debezium.time.Timestamp"})]
     )
-    assert declared(plain, Encodings())[0].type.name == "timestamp"
-    assert declared(named, Encodings())[0].type != declared(plain, Encodings())[0].type or (
-        declared(named, Encodings())[0].type.convert
-        is not declared(plain, Encodings())[0].type.convert
-    )
+    (of_plain,) = declared_columns(plain, Encodings())
+    (of_named,) = declared_columns(named, Encodings())
+    assert of_plain.type.name == "timestamp"
+    assert of_named.type != of_plain.type or of_named.type.convert is not of_plain.type.convert
 
 
 def test_a_comment_that_contradicts_the_declared_type_is_refused() -> None:
     field = StructField("at", DateType(), metadata={"comment": "io.debezium.time.Timestamp"})
     with pytest.raises(ConfigError, match="Column 'at' is declared date"):
-        declared(StructType([field]), Encodings())
+        declared_columns(StructType([field]), Encodings())
 
 
 def test_a_type_that_events_cannot_carry_is_refused_by_name() -> None:
     with pytest.raises(ConfigError, match="Column 'c' is declared void"):
-        declared(StructType([StructField("c", ArrayType(NullType()))]), Encodings())
+        declared_columns(StructType([StructField("c", ArrayType(NullType()))]), Encodings())
 
 
 def test_inferred_kinds_become_columns_in_their_order() -> None:
-    found = of_json({"b": "int64", "a": "string", "c": "float64", "d": "boolean"})
+    found = columns_of_kinds({"b": "int64", "a": "string", "c": "float64", "d": "boolean"})
     assert [(column.name, column.type.name) for column in found] == [
         ("b", "int64"),
         ("a", "string"),
@@ -152,7 +147,7 @@ BY_MODE = {
 def test_declared_times_are_read_as_the_connectors_mode_writes_them(mode: str) -> None:
     kinds = (DateType(), TimestampNTZType(), TimestampType())
     schema = StructType([StructField(f"c{at}", kind) for at, kind in enumerate(kinds)])
-    found = [column.type for column in declared(schema, Encodings(time=mode))]
+    found = [column.type for column in declared_columns(schema, Encodings(time=mode))]
     expected = [SEMANTIC[TIME + name] for name in BY_MODE[mode]]
     assert all(one is other for one, other in zip(found, expected, strict=True))
 
@@ -177,7 +172,7 @@ COMMENTED: dict[str, tuple[DataType, str, DataType]] = {
 def test_a_comment_says_what_a_declared_number_is_on_the_wire(name: str) -> None:
     spark, comment, wire = COMMENTED[name]
     field = StructField("n", spark, metadata={"comment": comment})
-    (column,) = declared(StructType([field]), Encodings())
+    (column,) = declared_columns(StructType([field]), Encodings())
     assert (column.type.spark, column.type.wire) == (spark, wire)
     assert column.type.convert is not PRIMITIVES["string"].convert
 
@@ -188,7 +183,7 @@ def test_decimals_of_the_converters_numeric_format_are_numbers() -> None:
     spec = {"field": "n", "type": "bytes", "name": DECIMAL, "parameters": parameters}
     (column,) = from_connect([spec], form)
     assert column.type.wire == column.type.spark == DecimalType(10, 2)
-    (plain,) = declared(
+    (plain,) = declared_columns(
         StructType([StructField("n", DecimalType(10, 2))]), Encodings(decimal_format="NUMERIC")
     )
     assert plain.type == column.type

@@ -11,16 +11,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DecimalType, StringType
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.decimals import unsigned, variable_decimal
-from lakeingest.decode.logical import (
-    JSON,
-    JSON_NUMERIC,
-    PRIMITIVES,
-    LogicalType,
-    array,
-    as_declared,
-    decimal,
-)
+from lakeingest.decode.types.composed import array
+from lakeingest.decode.types.decimals import decimal, unsigned
+from lakeingest.decode.types.logical import JSON, JSON_NUMERIC, PRIMITIVES, as_declared
+from lakeingest.decode.types.logical_type import LogicalType
 from tests.decode.wire import decode_texts, event, minimal_width, unscaled
 
 EXACT = Context(prec=80)
@@ -162,7 +156,7 @@ def test_a_column_that_fits_stays_a_decimal_whatever_becomes_of_larger_ones() ->
 
 
 def test_an_unconstrained_numeric_is_the_decimal_that_is_declared(spark: SparkSession) -> None:
-    column = SourceColumn("n", variable_decimal(DecimalType(20, 3)))
+    column = SourceColumn("n", JSON.variable(DecimalType(20, 3)))
     parts = [(2, 150), (0, -7), (-2, 12), (5, 1_500_000), (3, 0), (40, 0)]
     texts = [event({"n": {"scale": s, "value": unscaled(n)}}) for s, n in parts]
     decoded = decode_texts(spark, [column], texts)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.decode.avro_columns import side_columns
-from lakeingest.decode.avro_schema import AvroSchema
+from lakeingest.decode.avro.columns import side_columns
+from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import SourceColumn, from_connect
 from lakeingest.decode.defaults import Default, default_value, is_stand_in
-from lakeingest.decode.logical import AVRO, JSON
+from lakeingest.decode.types.logical import AVRO, JSON
 from tests.decode.avro import envelope_schema
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"

@@ -15,14 +15,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType
 
 from lakeingest.cli.main import execute
-from lakeingest.decode.avro_columns import side_columns
-from lakeingest.decode.avro_rows import AvroRows
-from lakeingest.decode.avro_schema import AvroSchema
-from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.examples import EXAMPLES, Schema
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import AVRO, DECIMAL, PRIMITIVES, SEMANTIC
-from lakeingest.decode.row import with_row
+from lakeingest.decode.avro.columns import side_columns
+from lakeingest.decode.avro.rows import AvroRows
+from lakeingest.decode.avro.schema import AvroSchema
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.decode.row import RowSpec, with_row
+from lakeingest.decode.types.examples import EXAMPLES, Schema
+from lakeingest.decode.types.logical import AVRO, DECIMAL, PRIMITIVES, SEMANTIC
 from lakeingest.decode.wire import RowReader
 from tests.decode.avro import envelope_schema, event, record, tag
 from tests.decode.ranges import RANGES
@@ -45,7 +46,7 @@ def in_the_lake(
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     frame = session.createDataFrame([(octets,)], "value binary")
-    rows = with_row(frame, columns, Encodings(), reader, masked=False)
+    rows = with_row(frame, RowSpec(columns, Encodings(), reader), masked=False)
     values = [shown(F.col(f"row.{column.name}"), column.type.spark) for column in columns]
     (row,) = rows.select(*values).collect()
     return list(row)

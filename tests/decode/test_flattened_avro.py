@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from lakeingest.decode.avro_schema import AvroSchema
-from lakeingest.decode.columns import Encodings
-from lakeingest.decode.flattened_avro import FlattenedAvroFormat
-from lakeingest.decode.row import with_row
+from lakeingest.decode.avro.schema import AvroSchema
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.flattened.avro_format import FlattenedAvroFormat
+from lakeingest.decode.row import RowSpec, with_row
 from lakeingest.decode.wire import Samples
 from lakeingest.frame_schemas import ENVELOPE
 from tests.decode.avro import record, tag
@@ -148,13 +148,13 @@ def test_rows_of_old_and_new_schemas_are_after_a_change_or_before_a_delete(
         record(12, NEW, row(id=2**40, op=None, added="shop")),
         record(12, NEW, row("d", id=3, op=None, added="web")),
     ]
-    shown = form.shown(Samples(value_tags=frozenset(value[:5] for value in octets)))
+    shown = form.table_shape(Samples(value_tags=frozenset(value[:5] for value in octets)))
     assert shown.fields == ("id", "op", "added")
     changes = spark.createDataFrame(list(enumerate(octets)), "at int, value binary").coalesce(1)
 
     def read(*sides: str) -> list[dict[str, Any] | None]:
         rows = with_row(
-            changes, shown.columns, Encodings(), shown.reader, masked=False, sides=sides
+            changes, RowSpec(shown.columns, Encodings(), shown.reader), masked=False, sides=sides
         ).orderBy("at")
         return [one["row"] and one["row"].asDict() for one in rows.collect()]
 
@@ -166,4 +166,4 @@ def test_rows_of_old_and_new_schemas_are_after_a_change_or_before_a_delete(
 
 
 def test_a_column_whose_nulls_may_have_been_replaced_is_named(form: FlattenedAvroFormat) -> None:
-    assert form.defaulted({tag(9), tag(12)}) == ("added",)
+    assert form.nullable_defaults({tag(9), tag(12)}) == ("added",)

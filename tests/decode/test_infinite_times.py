@@ -11,10 +11,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import PRIMITIVES, SEMANTIC
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import with_key
+from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC
 from tests.decode.wire import Cases, decode_cases, decode_texts, event
 
 TIME = "io.debezium.time."

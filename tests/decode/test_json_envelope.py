@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from lakeingest.decode.json_envelope import (
+from lakeingest.decode.json.envelope import (
     carried_schemas,
     decode_envelope,
     decode_transaction_metadata,

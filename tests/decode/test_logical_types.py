@@ -7,8 +7,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lakeingest.decode.composed import pairs
-from lakeingest.decode.logical import PRIMITIVES, SEMANTIC, array, binary, decimal, mapping, struct
+from lakeingest.decode.types.composed import array, mapping, pairs, struct
+from lakeingest.decode.types.decimals import decimal
+from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC
+from lakeingest.decode.types.octets import binary
 from tests.decode.wire import Cases, decode_cases, unscaled
 
 TIME = "io.debezium.time."

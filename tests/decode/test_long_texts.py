@@ -7,9 +7,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.json_envelope import decode_envelope, parsed
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import PRIMITIVES
+from lakeingest.decode.json.envelope import decode_envelope, parse_fields
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.decode.types.logical import PRIMITIVES
 from lakeingest.frame_schemas import RECORD
 
 LENGTH = 20_000_100
@@ -48,6 +48,6 @@ def test_a_row_with_a_text_above_twenty_million_characters_is_read(spark: SparkS
 def test_a_number_of_more_than_a_thousand_digits_is_no_broken_record(spark: SparkSession) -> None:
     text = '{"after":{"n":' + "9" * 2_000 + '},"op":"c"}'
     records = spark.createDataFrame([(bytearray(text.encode()),)], "value binary")
-    row = parsed(records, StructType().add("op", "string")).first()
+    row = parse_fields(records, StructType().add("op", "string")).first()
     assert row is not None
     assert (row["op"], row["malformed"]) == ("c", False)

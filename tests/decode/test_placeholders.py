@@ -12,20 +12,16 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import (
-    PRIMITIVES,
-    SEMANTIC,
-    LogicalType,
-    array,
-    binary,
-    decimal,
-    mapping,
-    text,
-)
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.placeholder import ambiguous, can_be_unavailable
-from lakeingest.decode.row import with_row
+from lakeingest.decode.row import RowSpec, with_row
+from lakeingest.decode.types.composed import array, mapping
+from lakeingest.decode.types.decimals import decimal
+from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC, text
+from lakeingest.decode.types.logical_type import LogicalType
+from lakeingest.decode.types.octets import binary
 from tests.decode.wire import event
 
 DATA = Path(__file__).parent / "data"
@@ -72,7 +68,7 @@ def masks(
         ],
         "_index int, value binary, op string, moved_from string",
     )
-    rows = with_row(changes.coalesce(1), columns, encodings, JsonRows(), masked=True)
+    rows = with_row(changes.coalesce(1), RowSpec(columns, encodings, JsonRows()), masked=True)
     found = rows.orderBy("_index").select("row", "unavailable").collect()
     return [
         (row["row"].asDict(), None if row["unavailable"] is None else set(row["unavailable"]))
@@ -146,7 +142,7 @@ def test_an_ambiguous_null_stops_the_run_where_the_user_says_so(spark: SparkSess
 
 
 PLAIN = (array(TEXT), array(PRIMITIVES["int32"]), array(SEMANTIC["io.debezium.time.Date"]), TEXT)
-UNTOLD = (
+AMBIGUOUS_NULL = (
     array(PRIMITIVES["float64"]),
     array(PRIMITIVES["int16"]),
     array(PRIMITIVES["boolean"]),
@@ -162,9 +158,9 @@ UNTOLD = (
 
 def test_only_types_without_a_placeholder_are_in_doubt() -> None:
     keep = Encodings(ambiguous="keep")
-    assert all(ambiguous(SourceColumn("c", kind), keep) for kind in UNTOLD)
+    assert all(ambiguous(SourceColumn("c", kind), keep) for kind in AMBIGUOUS_NULL)
     assert not any(ambiguous(SourceColumn("c", kind), keep) for kind in (*PLAIN, binary()))
-    assert not any(ambiguous(SourceColumn("c", kind), Encodings()) for kind in UNTOLD)
+    assert not any(ambiguous(SourceColumn("c", kind), Encodings()) for kind in AMBIGUOUS_NULL)
 
 
 def test_every_recognised_form_carries_one_of_the_marks() -> None:
@@ -241,7 +237,9 @@ def test_values_that_only_resemble_a_placeholder_are_data(spark: SparkSession) -
 
 def test_a_row_decoded_without_looking_for_placeholders_has_no_mask(spark: SparkSession) -> None:
     changes = spark.createDataFrame([(event({"t": "x"}).encode(),)], "value binary")
-    decoded = with_row(changes, [SourceColumn("t", TEXT)], Encodings(), JsonRows(), masked=False)
+    decoded = with_row(
+        changes, RowSpec([SourceColumn("t", TEXT)], Encodings(), JsonRows()), masked=False
+    )
     assert "unavailable" not in decoded.columns
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_schema import AvroSchema
-from lakeingest.decode.json_format import CarriedSchema, JsonFormat
-from lakeingest.decode.replaced_nulls import (
-    nullable_defaults,
-    nullable_defaults_in_row,
-    replaced_nulls_warning,
-)
+import pytest
+
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.schema import AvroSchema
+from lakeingest.decode.flattened.json_format import FlattenedFormat
+from lakeingest.decode.json.format import JsonFormat
+from lakeingest.decode.replaced_nulls import replaced_nulls_warning
+from lakeingest.decode.types.logical import JSON
 from tests.decode.avro import envelope_schema, tag
 
 FIELDS = [
@@ -22,19 +23,23 @@ FIELDS = [
 ]
 
 
-def test_a_nullable_column_with_a_default_is_named_in_json() -> None:
-    schema = {"type": "struct", "fields": [{"field": "after", "type": "struct", "fields": FIELDS}]}
-    found = nullable_defaults(json.dumps(schema))
-    assert found == ("k", "flag")
-    form = JsonFormat({b"1": CarriedSchema(0, (), found), b"2": CarriedSchema(1, (), ("k", "z"))})
-    assert form.defaulted({b"1", b"2", b"unknown"}) == ("k", "flag", "z")
-    assert nullable_defaults('{"type":"struct","fields":[]}') == ()
+ADDED = {"field": "__op", "type": "string", "optional": True, "default": "c"}
+ROW = {"type": "struct", "fields": [*FIELDS, ADDED]}
+ENVELOPE = {"type": "struct", "fields": [{"field": "after", "type": "struct", "fields": FIELDS}]}
 
 
-def test_a_nullable_column_with_a_default_is_named_in_a_row_without_its_envelope() -> None:
-    added = {"field": "__op", "type": "string", "optional": True, "default": "c"}
-    schema = {"type": "struct", "fields": [*FIELDS, added]}
-    assert nullable_defaults_in_row(json.dumps(schema)) == ("k", "flag")
+@pytest.mark.parametrize(("form", "schema"), [(JsonFormat, ENVELOPE), (FlattenedFormat, ROW)])
+def test_a_nullable_column_with_a_default_is_named_in_json(
+    form: type[JsonFormat], schema: dict[str, Any]
+) -> None:
+    more = {"type": "int32", "optional": True, "default": 1}
+    other = {"fields": [{"field": name, **more} for name in ("k", "z")]}
+    other = other if form is FlattenedFormat else {"fields": [{"field": "before", **other}]}
+    texts = {b"1": schema, b"2": other, b"3": {"type": "struct", "fields": []}}
+    known = {tag: form().carried_schema(0, json.dumps(one), JSON) for tag, one in texts.items()}
+    assert form(known).nullable_defaults({b"1"}) == ("k", "flag")
+    assert form(known).nullable_defaults({*known, b"unknown"}) == ("k", "flag", "z")
+    assert form(known).nullable_defaults({b"3"}) == ()
 
 
 def test_a_nullable_column_with_a_default_is_named_in_avro() -> None:
@@ -45,7 +50,7 @@ def test_a_nullable_column_with_a_default_is_named_in_avro() -> None:
         {"name": "flag", "type": ["boolean", "null"], "default": False},
     )
     form = AvroFormat({tag(3): AvroSchema.parse(json.dumps(schema))})
-    assert form.defaulted({tag(3)}) == ("k", "flag")
+    assert form.nullable_defaults({tag(3)}) == ("k", "flag")
 
 
 def test_the_warning_names_table_columns_and_setting() -> None:

@@ -9,11 +9,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import JSON, PRIMITIVES, binary
-from lakeingest.decode.row import with_key, with_moved_from, with_row
-from lakeingest.decode.temporal import DATE
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.decode.row import RowSpec, with_key, with_moved_from, with_row
+from lakeingest.decode.types.logical import JSON, PRIMITIVES
+from lakeingest.decode.types.octets import binary
+from lakeingest.decode.types.temporal import DATE
 
 INT, TEXT = PRIMITIVES["int32"], PRIMITIVES["string"]
 COLUMNS = [SourceColumn("id", INT), SourceColumn("v", TEXT), SourceColumn("odd.name", TEXT)]
@@ -37,11 +39,11 @@ def test_a_row_is_read_from_the_side_that_is_there(spark: SparkSession) -> None:
         None,
     ]
     frame = spark.createDataFrame(octets(texts), "_index int, value binary").coalesce(1)
-    after = with_row(frame, COLUMNS, Encodings(), JsonRows(), masked=False)
+    after = with_row(frame, RowSpec(COLUMNS, Encodings(), JsonRows()), masked=False)
     found = [r["row"] and tuple(r["row"]) for r in after.orderBy("_index").collect()]
     assert found == [(1, "x", "y"), None, (2, None, None), None]
     either = with_row(
-        frame, COLUMNS, Encodings(), JsonRows(), masked=False, sides=("after", "before")
+        frame, RowSpec(COLUMNS, Encodings(), JsonRows()), masked=False, sides=("after", "before")
     )
     assert tuple(either.where("_index = 1").collect()[0]["row"]) == (1, "x", "y")
 
@@ -77,7 +79,7 @@ def test_a_header_whose_text_may_mean_two_keys_is_not_believed(spark: SparkSessi
     # A number, base64 of one, a date as the default converter writes it.
     texts = [('{"n":1234}',), ('{"n":"1234"}',), ('{"n":2026-01-02}',)]
     frame = spark.createDataFrame(texts, "moved_from string")
-    for kind in (JSON.exact(20, 0), DATE, binary()):
+    for kind in (JSON.decimal(20, 0), DATE, binary()):
         keyed = with_moved_from(frame, [SourceColumn("n", kind)], "key_row", JsonRows())
         assert keyed.where("key_row IS NOT NULL").isEmpty()
 

@@ -11,16 +11,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DecimalType
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.decimals import variable_decimal
-from lakeingest.decode.logical import (
-    CONVERSION_FAILED,
-    PRIMITIVES,
-    SEMANTIC,
-    LogicalType,
-    array,
-    binary,
-    decimal,
-)
+from lakeingest.decode.types.composed import array
+from lakeingest.decode.types.decimals import decimal
+from lakeingest.decode.types.logical import JSON, PRIMITIVES, SEMANTIC
+from lakeingest.decode.types.logical_type import CONVERSION_FAILED, LogicalType
+from lakeingest.decode.types.octets import binary
 from tests.decode.wire import decode_texts, event, unscaled
 
 TIME = "io.debezium.time."
@@ -75,11 +70,11 @@ SILENT = {
     "a decimal of 9 octets in 18 digits": (decimal(18, 0), unscaled(2**63)),
     "a decimal of 17 octets in 38 digits": (decimal(38, 0), unscaled(10**39)),
     "a variable-scale decimal of more digits than declared": (
-        variable_decimal(DecimalType(10, 2)),
+        JSON.variable(DecimalType(10, 2)),
         {"scale": 2, "value": unscaled(10**10)},
     ),
     "a variable-scale decimal of a finer scale than declared": (
-        variable_decimal(DecimalType(10, 2)),
+        JSON.variable(DecimalType(10, 2)),
         {"scale": 3, "value": unscaled(1005)},
     ),
     "an ISO time that is none": (SEMANTIC[TIME + "IsoTime"], "yesterday"),

@@ -12,14 +12,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, StringType
 
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_schema import AvroSchema
-from lakeingest.decode.columns import Encodings, SourceColumn, from_connect, merged
-from lakeingest.decode.json_format import CarriedSchema, JsonFormat
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import AVRO, JSON, PRIMITIVES, as_declared
-from lakeingest.decode.row import with_key, with_row
-from lakeingest.decode.wire import Samples, Shown
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.schema import AvroSchema
+from lakeingest.decode.columns import SourceColumn, from_connect, merge_versions
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.format import CarriedSchema, JsonFormat
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.decode.row import RowSpec, with_key, with_row
+from lakeingest.decode.types.logical import AVRO, JSON, PRIMITIVES, as_declared
+from lakeingest.decode.wire import Samples, TableShape
 from tests.decode.avro import envelope_schema, event, record, tag
 from tests.decode.wire import minimal_width
 
@@ -133,7 +134,7 @@ Version = Sequence[tuple[str, Mapping[str, Any], Any]]
 """Columns of a version: name, type, value."""
 
 
-def written(form: str, versions: Sequence[Version]) -> tuple[Shown, list[tuple[bytes, bytes]]]:
+def written(form: str, versions: Sequence[Version]) -> tuple[TableShape, list[tuple[bytes, bytes]]]:
     """Write a record of each version; return what they show, and key and value of each."""
     records, tags, key_tags = [], [], []
     if form == "avro":
@@ -149,7 +150,7 @@ def written(form: str, versions: Sequence[Version]) -> tuple[Shown, list[tuple[b
             tags.append(tag(at + 1))
             key_tags.append(tag(at + 11))
         samples = Samples(value_tags=frozenset(tags), key_tags=frozenset(key_tags))
-        return AvroFormat(known, AVRO.with_policy("string")).shown(samples), records
+        return AvroFormat(known, AVRO.with_policy("string")).table_shape(samples), records
     carried = {}
     for at, version in enumerate(versions):
         name = f"{at:016X}"
@@ -161,7 +162,7 @@ def written(form: str, versions: Sequence[Version]) -> tuple[Shown, list[tuple[b
         records.append((key_text.encode(), text.encode()))
     bare = tuple(value for _, value in records)
     samples = Samples(bare, (records[0][0],), frozenset(carried))
-    return JsonFormat(carried).shown(samples), records
+    return JsonFormat(carried).table_shape(samples), records
 
 
 def key_schema(field: Any) -> dict[str, Any]:
@@ -181,7 +182,7 @@ def test_each_record_of_a_batch_is_read_by_its_own_schema(
     versions = (first, second) if newer else (second, first)
     shown, records = written(form, versions)
     frame = spark.createDataFrame(records, "key binary, value binary").coalesce(1)
-    decoded = with_row(frame, shown.columns, Encodings(), shown.reader, masked=True)
+    decoded = with_row(frame, RowSpec(shown.columns, Encodings(), shown.reader), masked=True)
     texts = (F.col(f"row.{name}").cast("string").alias(name) for name in CHANGED)
     found = [row.asDict() for row in decoded.select(*texts).collect()]
     expected = [{name: told[2 + at] for name, told in CHANGED.items()} for at in (0, 1)]
@@ -203,7 +204,7 @@ def test_what_is_read_alike_in_all_versions_has_one_conversion() -> None:
     one, two = number(10, 2), number(12, 2)
     for old, new in ((one, two), ({"type": "int16"}, {"type": "int64"}), (MICROS, MICROS)):
         versions = [from_connect([{"field": "c", **kind}], JSON) for kind in (old, new)]
-        (column,) = merged({b"1": versions[0], b"2": versions[1]})
+        (column,) = merge_versions({b"1": versions[0], b"2": versions[1]})
         assert column.type is versions[1][0].type
         assert column.type.versions == ()
 
@@ -211,7 +212,7 @@ def test_what_is_read_alike_in_all_versions_has_one_conversion() -> None:
 def test_a_declared_type_is_made_of_each_version_by_itself(spark: SparkSession) -> None:
     kinds = (number(10, 2), number(12, 4))
     columns = [from_connect([{"field": "n", **kind}], JSON) for kind in kinds]
-    (column,) = merged({b"0" * 16: columns[0], b"1" * 16: columns[1]})
+    (column,) = merge_versions({b"0" * 16: columns[0], b"1" * 16: columns[1]})
     as_text = as_declared(column.type, PRIMITIVES["string"])
     assert as_text is not None
     assert as_text.spark == StringType()
@@ -223,7 +224,9 @@ def test_a_declared_type_is_made_of_each_version_by_itself(spark: SparkSession) 
     ]
     frame = spark.createDataFrame([(value.encode(),) for value in values], "value binary")
     declared = [SourceColumn("n", as_text)]
-    rows = with_row(frame.coalesce(1), declared, Encodings(), JsonRows(), masked=False).collect()
+    rows = with_row(
+        frame.coalesce(1), RowSpec(declared, Encodings(), JsonRows()), masked=False
+    ).collect()
     assert [row["row"]["n"] for row in rows] == ["1.50", "0.0150"]
 
 
@@ -231,13 +234,13 @@ def test_a_value_that_the_common_type_does_not_hold_stops(spark: SparkSession) -
     (wide,), (narrow,) = (
         from_connect([{"field": "n", **kind}], JSON) for kind in (number(10, 0), number(10, 4))
     )
-    (column,) = merged({b"0" * 16: [wide], b"1" * 16: [narrow]})
+    (column,) = merge_versions({b"0" * 16: [wide], b"1" * 16: [narrow]})
     assert column.type.spark == DecimalType(10, 0)
     for value, stored in ((20_000, "2"), (15_000, None)):
         text = {"schema": "1" * 16, "after": {"n": in_json(unscaled(value))}}
         octets = json.dumps(text, separators=(",", ":")).encode()
         frame = spark.createDataFrame([(octets,)], "value binary")
-        rows = with_row(frame, [column], Encodings(), JsonRows(), masked=False)
+        rows = with_row(frame, RowSpec([column], Encodings(), JsonRows()), masked=False)
         if stored is None:
             with pytest.raises(Exception, match="a value is not a decimal"):
                 rows.collect()

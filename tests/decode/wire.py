@@ -11,10 +11,11 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, TimestampNTZType, TimestampType
 
-from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import LogicalType
-from lakeingest.decode.row import with_row
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.decode.row import RowSpec, with_row
+from lakeingest.decode.types.logical_type import LogicalType
 
 
 def minimal_width(number: int) -> int:
@@ -48,7 +49,7 @@ def decode_texts(
         [(index, text.encode()) for index, text in enumerate(texts)],
         "_index bigint, value binary",
     ).coalesce(1)
-    rows = with_row(numbered, columns, encodings or Encodings(), JsonRows(), masked=False)
+    rows = with_row(numbered, RowSpec(columns, encodings or Encodings(), JsonRows()), masked=False)
     shown = [_shown(column).alias(column.name) for column in columns]
     found = rows.select("_index", *shown).orderBy("_index").collect()
     return [

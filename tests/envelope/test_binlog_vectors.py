@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.envelope import changes
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.envelope.epoch import end_epoch, row_epoch
 from lakeingest.position import Epoch
@@ -41,7 +41,7 @@ def by_place(spark: SparkSession) -> dict[Place, str]:
         Record("t", binlog_event(None, file=file, pos=pos), {"id": 1}, 0, n)
         for n, (file, pos) in enumerate(places)
     ]
-    found = changes(decoded(spark, records), "mysql", 0, ())
+    found = changes(decoded(spark, records), ChangeSpec("mysql"))
     rows = found.orderBy("offset").select("position").collect()
     return {place: row["position"] for place, row in zip(places, rows, strict=True)}
 
@@ -55,7 +55,7 @@ def test_of_two_places_the_later_one_stays(by_place: dict[Place, str], name: str
 def test_an_equal_place_is_the_same_event_again(spark: SparkSession) -> None:
     """Vector 13, equal: a repetition has the position that is there already."""
     records = [Record("t", binlog_event(f"{A}:7"), {"id": 1}, 0, n) for n in range(2)]
-    rows = changes(decoded(spark, records), "mysql", 0, ()).collect()
+    rows = changes(decoded(spark, records), ChangeSpec("mysql")).collect()
     assert len({(row["position"], row["identity"]) for row in rows}) == 1
 
 
@@ -97,7 +97,7 @@ def test_rows_after_a_failover_lie_above_all_before_it(spark: SparkSession) -> N
     ]
     records = [Record("t", event, {"id": 1}, 0, n) for n, event in enumerate(events)]
     envelopes = decoded(spark, records)
-    rows = changes(envelopes, "mysql", 0, (), epochs=TAKEN_OVER).orderBy("offset").collect()
+    rows = changes(envelopes, ChangeSpec("mysql", epochs=TAKEN_OVER)).orderBy("offset").collect()
     positions = [row["position"] for row in rows]
     assert positions == sorted(positions)
     assert len(set(positions)) == len(positions)
@@ -152,7 +152,7 @@ def test_where_a_server_has_tags_its_transactions_lie_as_its_binlog_has_them(
     records = [Record("t", event, {"id": 1}, 0, n) for n, event in enumerate(events)]
 
     def found(known: tuple[Epoch, ...]) -> list[str]:
-        rows = changes(decoded(spark, records), "mysql", 0, (), epochs=known)
+        rows = changes(decoded(spark, records), ChangeSpec("mysql", epochs=known))
         return [row["position"] for row in rows.orderBy("offset").collect()]
 
     in_file_order, by_number = found(epochs), found((Epoch(0, A),))

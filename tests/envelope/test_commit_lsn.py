@@ -7,12 +7,12 @@ from typing import Any, get_args
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from lakeingest.config.connector import REFUSED, Connector
+from lakeingest.config.model.source import REFUSED, Connector
 from lakeingest.connectors import CONNECTORS
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.envelope import changes
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
-from lakeingest.event_columns import BY_CONNECTOR
+from lakeingest.event_columns import BY_SOURCE
 from lakeingest.frame_schemas import Kind
 from tests.envelope.records import Record, commit_lsn_event, end_position, frame
 
@@ -22,7 +22,7 @@ EARLY, LATE = "00000027:00000ac0:0007", "00000027:00000ac0:000a"
 def placed(spark: SparkSession, connector: str, events: list[dict[str, Any]]) -> list[Row]:
     records = [Record("t", event, {"id": n}, 0, n) for n, event in enumerate(events)]
     envelopes = decode_envelope(frame(spark, records), source=FAMILIES[connector].source)
-    return changes(envelopes, connector, 0, ()).orderBy("offset").collect()
+    return changes(envelopes, ChangeSpec(connector)).orderBy("offset").collect()
 
 
 def test_snapshot_then_change_then_number_then_commit(spark: SparkSession) -> None:
@@ -112,5 +112,8 @@ def test_every_connector_that_can_be_named_has_a_family_and_its_columns() -> Non
     named = set(get_args(get_args(Connector)[0]))
     assert named == set(CONNECTORS)
     assert named <= set(FAMILIES) <= named | set(REFUSED)
-    assert {name for name, one in CONNECTORS.items() if one.streamer_tables} == set(BY_CONNECTOR)
-    assert set(BY_CONNECTOR) == {name for name in named if FAMILIES[name].event is not None}
+    of_streamer = {name: one.streamer_source for name, one in CONNECTORS.items()}
+    assert set(of_streamer.values()) == {"", *BY_SOURCE}
+    assert {name for name in named if of_streamer[name]} == {
+        name for name in named if FAMILIES[name].event is not None
+    }

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.envelope import changes
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.event_columns import EVENT
 from lakeingest.frame_schemas import INSIDE
@@ -31,7 +31,7 @@ def placed(spark: SparkSession, *records: Record, event: bool = False) -> list[R
     ]
     source = FAMILIES["mysql"].source
     envelopes = decode_envelope(frame(spark, numbered), event=event, source=source)
-    return changes(envelopes, "mysql", 0, (), event=event).orderBy("offset").collect()
+    return changes(envelopes, ChangeSpec("mysql", event=event)).orderBy("offset").collect()
 
 
 def sent(value: Any, id_: int = 1, **headers: Any) -> Record:

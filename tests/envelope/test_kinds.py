@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.columns import Encodings
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.decode.json_format import JsonFormat
-from lakeingest.envelope import changes
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.decode.json.format import JsonFormat
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.frame_schemas import Kind
 from lakeingest.position import COMPONENT_WIDTH
 from tests.envelope.records import Record, binlog_event, frame, postgresql_event, vectors
@@ -22,8 +22,9 @@ MARKS = JsonFormat().marks(Encodings())
 
 def changed(spark: SparkSession, records: list[Record], connector: str = "postgresql") -> list[Row]:
     decoded = decode_envelope(frame(spark, records))
-    foreign = JsonFormat().foreign(F.col("value"))
-    return changes(decoded, connector, 0, MARKS, foreign=foreign).orderBy("offset").collect()
+    is_foreign = JsonFormat().is_foreign(F.col("value"))
+    spec = ChangeSpec(connector, marks=MARKS, is_foreign=is_foreign)
+    return changes(decoded, spec).orderBy("offset").collect()
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.envelope import changes
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.frame_schemas import Kind
 from lakeingest.position import COMPONENT_WIDTH, after
@@ -31,7 +31,7 @@ TABLES = ("orders", "order_lines", "customers", "ledger", "txlog")
 def placed(spark: SparkSession, values: list[Any], connector: str, epoch: int = 0) -> list[Row]:
     records = [Record("t", value, {"id": n}, 0, n) for n, value in enumerate(values)]
     envelopes = decode_envelope(frame(spark, records), source=FAMILIES[connector].source)
-    found = changes(envelopes, connector, epoch, ())
+    found = changes(envelopes, ChangeSpec(connector, epoch=epoch))
     return found.orderBy("offset").collect()
 
 
@@ -110,7 +110,7 @@ def shop(spark: SparkSession) -> list[Row]:
         for line_topic in (f"t3.public.{table}" for table in TABLES)
         for line in recorded(RECORDING, line_topic)
     ]
-    found = changes(decode_envelope(frame(spark, records)), "postgresql", 0, ())
+    found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql"))
     return in_transactions(found).collect()
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.envelope import changes
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.frame_schemas import Kind
 from lakeingest.position import after
@@ -23,7 +23,7 @@ HYBRID = 1_763_874_000_000_000 << 12
 def changed(spark: SparkSession, connector: str, *events: Any, hint: bool = False) -> list[Row]:
     records = [Record("t", value, {"id": 1}, 0, number) for number, value in enumerate(events)]
     decoded = decode_envelope(frame(spark, records), source=FAMILIES[connector].source)
-    found = changes(decoded, connector, 0, (), left_out=F.lit(hint))
+    found = changes(decoded, ChangeSpec(connector, may_omit=F.lit(hint)))
     return found.orderBy("offset").collect()
 
 

@@ -12,14 +12,13 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
-from lakeingest.folders import LakeFolders
-from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.sink.delta.sink import DeltaSink
 from tests.faults.lost_publication import LOST, CrashError, lose_a_publication
 from tests.recordings.altered import short_run
 from tests.recordings.check import check_history
 from tests.recordings.configure import write_properties
 from tests.recordings.rust import RustLake
+from tests.sink.lake import sink_settings
 
 pytestmark = pytest.mark.slow
 
@@ -65,14 +64,8 @@ def test_with_a_bound_on_transactions_no_batch_is_written_before_the_last_is_pub
 
 def batches_of_tables(spark: SparkSession, target: Path, settings: dict[str, str]) -> set[int]:
     """Return which batches the tables' newest commits are of."""
-    sink = DeltaSink(
-        spark,
-        LakeFolders(str(target)),
-        settings["lakeingest.pipeline.name"],
-        MetadataColumns(),
-        hard=False,
-        null_missing=False,
-    )
+    pipeline = settings["lakeingest.pipeline.name"]
+    sink = DeltaSink(spark, sink_settings(str(target), pipeline=pipeline))
     folders = [path.name for path in target.iterdir() if (path / "_delta_log").is_dir()]
     states = [sink.state(name) for name in folders]
     return {state.note.batch for state in states if state is not None}

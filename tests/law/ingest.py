@@ -11,16 +11,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from lakeingest.apply.batch.changeset import changeset, folds_undecoded, rows_pass
+from lakeingest.apply.batch.changeset import Fold, TablePart, changeset, choose_fold
 from lakeingest.apply.batch.latest_per_key import latest
 from lakeingest.apply.batch_stats import BatchStats, batch_stats
 from lakeingest.commit_note import CommitNote, token
-from lakeingest.decode.columns import Encodings, declared
+from lakeingest.decode.columns import declared_columns
+from lakeingest.decode.encodings import Encodings
 from lakeingest.folders import LakeFolders
 from lakeingest.frame_schemas import CHANGE
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.sink.contract import Sink, TableState
 from lakeingest.sink.delta.sink import DeltaSink
+from lakeingest.sink.settings import SinkSettings
 from tests.law.history import COLLECTION, Case, Change
 
 DDL = "h BIGINT, id BIGINT, n BIGINT, body STRING, blob BINARY, tags ARRAY<STRING>"
@@ -36,15 +38,14 @@ def delta_sink(
 ) -> DeltaSink:
     """Return the sink as a run would make it."""
     names = PipelineSpec("postgresql", Encodings()).names
-    return DeltaSink(
-        spark,
-        LakeFolders(str(root)),
-        PIPELINE,
-        names,
+    settings = SinkSettings(
+        folders=LakeFolders(str(root)),
+        pipeline=PIPELINE,
+        names=names,
         hard=hard,
         null_missing=null_missing,
-        direct=direct,
     )
+    return DeltaSink(spark, settings, direct=direct)
 
 
 class Ingest:
@@ -79,7 +80,7 @@ class Ingest:
     def columns(self, ddl: str) -> TableSpec:
         """Change the columns that the source has from here on."""
         schema = self._spark.createDataFrame([], ddl).schema
-        columns = declared(schema, self._spec.encodings)
+        columns = declared_columns(schema, self._spec.encodings)
         self.table = TableSpec(COLLECTION, columns, self._key)
         return self.table
 
@@ -135,12 +136,18 @@ class Ingest:
         floors = [stats.floor for stats in mine] + ([previous.note.floor] if previous else [])
         lake = self.sink.read(COLLECTION, previous.version) if previous else None
         note = CommitNote(
-            PIPELINE, COLLECTION, "run", token(1, self._batch), self._batch, self._batch, ""
+            pipeline=PIPELINE,
+            collection=COLLECTION,
+            run="run",
+            token=token(1, self._batch),
+            batch=self._batch,
+            end_offset=self._batch,
+            end_position="",
         )
         floor = max(floors, default="")
-        as_text = folds_undecoded(mine, self.table, floor)
-        as_text = as_text and not (self._spec.whole and rows_pass(changes, mine))
-        folded = latest(changes, [COLLECTION]) if as_text else None
+        fold = choose_fold(changes, mine, self.table, floor, whole=self._spec.whole)
+        folded = latest(changes, [COLLECTION]) if fold is Fold.UNDECODED else None
         graves = previous.note.high if previous and previous.note.tombstones else ""
-        payloads, _ = changeset(changes, mine, self.table, self._spec, floor, lake, folded, graves)
+        part = TablePart(self.table, tuple(mine), changes, floor, fold, foreseen=False)
+        payloads, _ = changeset(part, self._spec, lake, folded, graves)
         self.state = self.sink.apply(payloads, note, previous)

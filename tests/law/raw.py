@@ -17,13 +17,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.columns import Encodings
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.decode.json_format import JsonFormat
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.envelope import changes
+from lakeingest import connectors
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.decode.json.format import JsonFormat
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
-from lakeingest.plan.ordering import ordered, with_ordering_fields
+from lakeingest.plan.ordering import ordering_values, with_ordering_fields
 from lakeingest.plan.spec import Ordering
 from lakeingest.sink.contract import Sink
 from tests.envelope.records import Record, frame
@@ -328,9 +329,11 @@ class RawIngest(Ingest):
         family = FAMILIES[name]
         source = with_ordering_fields(family.source, ordering)
         envelopes = decode_envelope(frame(self._session, numbered), source=source)
-        by_columns = ordered(JsonFormat(), ordering) if ordering else None
-        left_out = JsonFormat().may_leave_out(F.col("value")) if family.cells else None
-        found = changes(envelopes, name, 0, marks, ordered=by_columns, left_out=left_out)
+        by_columns = ordering_values(JsonFormat(), ordering) if ordering else None
+        partial = connectors.CONNECTORS[name].partial_rows
+        may_omit = JsonFormat().may_omit(F.col("value")) if partial else None
+        spec = ChangeSpec(name, marks=marks, ordering=by_columns, may_omit=may_omit)
+        found = changes(envelopes, spec)
         found = found.withColumn("batch", F.col("partition"))
         # What a connector calls the table is not what is judged here.
         return found.withColumn("collection", F.lit(COLLECTION))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,6 @@ from lakeingest.payload import deferred_key_order, fold, key_changes
 from lakeingest.plan.table import rows_above
 from lakeingest.sink import merge_law
 from lakeingest.sink.contract import Changeset
-from lakeingest.sink.delta import sink
 from lakeingest.sink.delta.sink import DeltaSink
 from lakeingest.sink.merge_law import Clause, MergeLaw
 from tests.law.conftest import Tables
@@ -35,13 +35,7 @@ IN_ORDER = [in_order(seed, 2) for seed in range(FEW)]
 def test_the_oracle_notices_when_the_last_batch_wins_instead_of_the_last_position(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bind = MergeLaw.__init__
-
-    def by_arrival(self: MergeLaw, *args: Any, **options: Any) -> None:
-        bind(self, *args, **options)
-        self._newer = F.lit(True)
-
-    monkeypatch.setattr(MergeLaw, "__init__", by_arrival)
+    monkeypatch.setattr(MergeLaw, "newer", property(lambda _: F.lit(True)))
     assert wrong_cases(tables(null_missing=True), ANY)
 
 
@@ -64,8 +58,8 @@ def test_the_oracle_notices_when_an_unavailable_value_overwrites_the_table(
 ) -> None:
     matched = MergeLaw.matched
 
-    def whole_rows(self: MergeLaw, *, partial: bool) -> list[Clause]:
-        return matched(self, partial=False)
+    def whole_rows(self: MergeLaw) -> list[Clause]:
+        return matched(replace(self, partial=False))
 
     monkeypatch.setattr(MergeLaw, "matched", whole_rows)
     assert wrong_cases(tables(null_missing=True), IN_ORDER)
@@ -77,7 +71,7 @@ def test_the_oracle_notices_when_hard_deletes_leave_no_tombstones(
     def all_of_it(self: DeltaSink, changeset: Changeset, *_: object) -> Changeset:
         return changeset
 
-    monkeypatch.setattr(DeltaSink, "_without_buried", all_of_it)
+    monkeypatch.setattr(DeltaSink, "_above_tombstones", all_of_it)
     assert wrong_cases(tables(hard=True, null_missing=True), ANY)
 
 
@@ -114,8 +108,7 @@ def test_the_oracle_notices_when_rows_that_pass_one_another_are_taken_by_positio
 def test_without_the_guard_an_update_with_nothing_before_it_would_be_stored(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (sink, merge_law):
-        monkeypatch.setattr(module, "refuse_missing", lambda positions, _: positions)
+    monkeypatch.setattr(merge_law, "refuse_missing", lambda positions, _: positions)
     steps = Steps(Insert(1, {"body": "first"}), Update(1, {"n": 2}))
     table = tables()()
     table.one(steps.sent(2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import functions as F
 
-from lakeingest.apply.spark_errors import explained
+from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.errors import DataError
 from lakeingest.sink.delta.sink import DeltaSink
 from tests.forms import HARD, further
@@ -103,7 +103,7 @@ def test_an_update_with_nothing_before_it_is_refused_and_nothing_is_committed(
     steps = Steps(Insert(1, FULL), Insert(2, FULL), Update(1, {"n": 2}))
     table = tables()()
     before = table.one(steps.sent(2))
-    with pytest.raises(DataError, match="no earlier value"), explained(COLLECTION):
+    with pytest.raises(DataError, match="no earlier value"), spark_errors_of(COLLECTION):
         table.one(steps.sent(3))
     assert isinstance(table.sink, DeltaSink)
     assert table.sink.state(COLLECTION) == before

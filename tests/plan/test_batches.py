@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from lakeingest.frame_schemas import Kind
-from lakeingest.plan.window import in_batches, of_batch
+from lakeingest.plan.batches import in_batches, of_batch
 from lakeingest.position import after
 from lakeingest.transaction.cut import Cut
 

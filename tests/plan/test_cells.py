@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import PRIMITIVES
-from lakeingest.envelope import changes
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.decode.types.logical import PRIMITIVES
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.plan.inference import narrowest, readable_counts
 from lakeingest.plan.keyless import NO_ROW_BEFORE
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
@@ -31,7 +32,7 @@ def cells(**named: Any) -> dict[str, Any]:
 
 def payload(spark: SparkSession, table: TableSpec, after: Any, before: Any = None) -> Any:
     event = {**postgresql_event(op="u"), "before": before, "after": after}
-    found = changes(decode_envelope(frame(spark, [Record("t", event)])), "yugabytedb", 0, ())
+    found = changes(decode_envelope(frame(spark, [Record("t", event)])), ChangeSpec("yugabytedb"))
     return payload_of_partial_rows(decoded_rows(found, table, SPEC), table, SPEC).collect()
 
 

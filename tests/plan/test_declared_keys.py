@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from lakeingest.apply.spark_errors import explained
-from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.decode.logical import PRIMITIVES
-from lakeingest.envelope import changes
+from lakeingest.apply.spark_errors import spark_errors_of
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.decode.types.logical import PRIMITIVES
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.errors import DataError
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.plan.table import decoded_rows, payload_of_partial_rows
@@ -30,7 +31,7 @@ def event(op: str, after: Any, before: Any = None, *, lsn: int = 110) -> Any:
 
 def decoded(spark: SparkSession, events: Sequence[Any]) -> DataFrame:
     records = [Record("t.public.a", one, None, 0, number) for number, one in enumerate(events)]
-    found = changes(decode_envelope(frame(spark, records)), "postgresql", 0, ())
+    found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql"))
     return decoded_rows(found, TABLE, SPEC)
 
 
@@ -67,7 +68,7 @@ def test_values_that_a_change_of_a_declared_key_leaves_out_are_those_of_the_old_
 
 def test_null_in_a_declared_key_is_refused(spark: SparkSession) -> None:
     expected = "Table 'public.a', column 'code': NULL in a column of the key finds no row.*NOT NULL"
-    with pytest.raises(DataError, match=expected), explained("public.a"):
+    with pytest.raises(DataError, match=expected), spark_errors_of("public.a"):
         payloads(spark, [event("c", row(None))])
 
 
@@ -82,5 +83,5 @@ def test_a_change_that_does_not_say_what_the_key_was_is_refused(
     spark: SparkSession, one: Any, what: str
 ) -> None:
     expected = f"Table 'public.a', column 'code': {what}.*REPLICA IDENTITY FULL"
-    with pytest.raises(DataError, match=expected), explained("public.a"):
+    with pytest.raises(DataError, match=expected), spark_errors_of("public.a"):
         payloads(spark, [one])

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql.types import DataType, IntegerType, LongType, StringType
 
 from lakeingest.decode.columns import SourceColumn
-from lakeingest.decode.logical import PRIMITIVES
+from lakeingest.decode.types.logical import PRIMITIVES
 from lakeingest.plan.evolution import DEFAULTS, Change, Kind, Policy, SourceSchema, changes
 
 LAKE: dict[str, DataType] = {"id": LongType(), "note": StringType(), "n": IntegerType()}

@@ -10,12 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructType, TimestampNTZType
 
-from lakeingest.apply.spark_errors import explained
-from lakeingest.decode.columns import Encodings, declared
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.envelope import changes
+from lakeingest.apply.spark_errors import spark_errors_of
+from lakeingest.decode.columns import declared_columns
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.errors import DataError
-from lakeingest.payload.net_zero import KEPT, with_kept_rows
+from lakeingest.payload.net_zero import NET_ZERO, resolve_net_zero
 from lakeingest.plan.keyless import NO_ROW_BEFORE, NOT_AN_INSERT
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.plan.table import decoded_rows, payload_of_partial_rows
@@ -42,7 +43,7 @@ def numbered(number: int) -> dict[str, Any]:
 
 
 def keyless(policy: Keyless) -> TableSpec:
-    columns = declared(SCHEMA, SPEC.encodings)
+    columns = declared_columns(SCHEMA, SPEC.encodings)
     return TableSpec("public.a", columns, (SPEC.names.row_key,), True, keyless=policy)
 
 
@@ -58,7 +59,7 @@ def decoded(
         Record("t.public.a", one, None, 0, number, {"__debezium.context.runId": life})
         for number, (life, one) in enumerate((life, one) for life in lives for one in events)
     ]
-    found = changes(decode_envelope(frame(spark, records)), "postgresql", 0, ())
+    found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql"))
     return decoded_rows(found, keyless(policy), SPEC)
 
 
@@ -73,7 +74,7 @@ def payloads(
     """Fold events that come once in each life of the connector: values, and whether deleted."""
     table = keyless(policy)
     rows = decoded(spark, events, policy, lives=lives)
-    told = with_kept_rows(rows, lake, table.key, "", SPEC.names)
+    told = resolve_net_zero(rows, lake, table.key, SPEC.names)
     payload = payload_of_partial_rows(told, table, SPEC)
     found = payload.select("n", "t", SPEC.names.deleted).collect()
     return sorted((tuple(row) for row in found), key=str)
@@ -156,7 +157,7 @@ def test_what_a_transaction_left_as_it_was_has_its_last_place(spark: SparkSessio
     places = {number: decoded(spark, events[:number]).agg(F.max("position")) for number in (1, 2)}
     first, last = (str(places[number].collect()[0][0]) for number in (1, 2))
     (kept,) = decoded(spark, events).select("op", "position").collect()
-    assert (kept["op"], kept["position"]) == (KEPT, last)
+    assert (kept["op"], kept["position"]) == (NET_ZERO, last)
     assert first < last
 
 
@@ -186,7 +187,7 @@ def test_a_placeholder_is_no_part_of_a_row_without_a_key(spark: SparkSession, si
     sides = {"before": {**ROW, "t": "old"}, "after": {**ROW, "t": "new"}}
     sides[side]["t"] = SPEC.encodings.placeholder
     expected = "Table 'public.a', column 't': a change leaves a value out.*Give the table a primary"
-    with pytest.raises(DataError, match=expected), explained("public.a"):
+    with pytest.raises(DataError, match=expected), spark_errors_of("public.a"):
         payloads(spark, Keyless.FULL_ROW, [event("u", sides["after"], sides["before"])])
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
-from lakeingest.decode.json_rows import JsonRows
-from lakeingest.decode.logical import PRIMITIVES, SEMANTIC
-from lakeingest.decode.row import Absences, Early
-from lakeingest.decode.wire import Shown
+from lakeingest.decode.json.rows import JsonRows
+from lakeingest.decode.row import Absences, AddedColumn
+from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC
+from lakeingest.decode.wire import TableShape
 from lakeingest.plan.evolution import SourceSchema
 from lakeingest.plan.presence import Presence, Zero, presence
 
@@ -21,19 +21,19 @@ NOTHING = Presence()
 DEFAULT = Default('"web"', V2)
 
 
-def described(**versions: Sequence[SourceColumn]) -> Shown:
+def described(**versions: Sequence[SourceColumn]) -> TableShape:
     known = {name[1:].encode(): tuple(columns) for name, columns in versions.items()}
-    return Shown(ALL, (), ("id",), JsonRows(), versions=known)
+    return TableShape(ALL, (), ("id",), JsonRows(), versions=known)
 
 
-def bare(*rows: Sequence[str]) -> Shown:
+def bare(*rows: Sequence[str]) -> TableShape:
     fields = tuple(dict.fromkeys(name for row in rows for name in row))
     everywhere = frozenset.intersection(*map(frozenset, rows)) if rows else frozenset[str]()
-    return Shown((), fields, ("id",), JsonRows(), everywhere=everywhere, rows=bool(rows))
+    return TableShape((), fields, ("id",), JsonRows(), everywhere=everywhere, rows=bool(rows))
 
 
 def told(
-    shown: Shown,
+    shown: TableShape,
     lake: Sequence[str] | None,
     before: Sequence[SourceColumn] | None = None,
     columns: Sequence[SourceColumn] = ALL,
@@ -80,10 +80,10 @@ def test_a_new_column_has_its_first_default_in_old_rows_and_in_older_records() -
     other = SourceColumn("web", PRIMITIVES["string"], True, '"other"')
     shown = described(v1=(ID, A), v2=(ID, A, WEB), v3=(ID, A, other))
     found = told(shown, ["id", "a"], (ID, A), (ID, A, WEB))
-    early = {"web": Early(frozenset({V1}), DEFAULT)}
-    assert found == Presence(absences=Absences(early=early), fills={"web": DEFAULT})
+    early = {"web": AddedColumn(frozenset({V1}), DEFAULT)}
+    assert found == Presence(absences=Absences(added=early), fills={"web": DEFAULT})
     # There is no table yet, so no old row; but there may be older records.
-    assert told(shown, None, None, (ID, A, WEB)) == Presence(absences=Absences(early=early))
+    assert told(shown, None, None, (ID, A, WEB)) == Presence(absences=Absences(added=early))
     whole = described(v2=(ID, A, WEB))
     assert told(whole, None, None, (ID, A, WEB)) == NOTHING
 
@@ -92,7 +92,7 @@ def test_a_column_that_comes_and_goes_in_one_batch_is_dropped_in_the_later_recor
     shown = described(v1=(ID, A), v2=(ID, A, WEB), v3=(ID, A))
     found = told(shown, ["id", "a"], (ID, A), (ID, A, WEB))
     assert found.absences.dropped == {"web": frozenset({V3})}
-    assert found.absences.early == {"web": Early(frozenset({V1}), DEFAULT)}
+    assert found.absences.added == {"web": AddedColumn(frozenset({V1}), DEFAULT)}
 
 
 def test_a_column_that_was_declared_before_it_came_gets_its_default_too() -> None:
@@ -122,9 +122,9 @@ def test_a_column_that_mysql_adds_not_null_has_its_zero_in_old_rows() -> None:
     shown = described(v1=(ID, A), v2=now)
     found = told(shown, ["id", "a"], (ID, A), now, zero)
     nought = Default("0", V2)
-    early = {"count": Early(frozenset({V1}), nought)}
+    early = {"count": AddedColumn(frozenset({V1}), nought)}
     assert found == Presence(
-        absences=Absences(early=early),
+        absences=Absences(added=early),
         fills={"count": nought},
         zeros=("count",),
         unfilled=("day",),
@@ -145,7 +145,7 @@ def test_a_column_that_comes_when_another_goes_may_be_renamed_and_gets_no_value(
             for before in ((ID, A), None):
                 found = told(shown, ["id", "a"], before, (ID, A, new), zero)
                 assert (found.renamed, found.fills, found.zeros) == ((new.name,), {}, ())
-                assert found.absences.early == {}
+                assert found.absences.added == {}
     # In another step of the batch it is no matter.
     shown = described(v1=(ID, A), v2=(ID, A, WEB), v3=(ID, WEB))
     assert told(shown, ["id", "a"], (ID, A), ALL).fills == {"web": DEFAULT}

@@ -14,17 +14,22 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
 import lakeingest
-from lakeingest.decode.columns import Encodings, SourceColumn
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.decode.logical import PRIMITIVES, SEMANTIC, array, decimal
-from lakeingest.envelope import changes
+from lakeingest.decode.columns import SourceColumn
+from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.decode.types.composed import array
+from lakeingest.decode.types.decimals import decimal
+from lakeingest.decode.types.logical import PRIMITIVES, SEMANTIC
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.frame_schemas import BOUNDARY, CHANGE, ENVELOPE, RECORD
 from lakeingest.plan import table as table_plan
-from lakeingest.plan import window as plan
+from lakeingest.plan.batches import in_batches
 from lakeingest.plan.inference import readable_counts
 from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.plan.window import is_counted, window_boundaries, window_changes, window_metadata
 from lakeingest.position import after
 from lakeingest.transaction import completeness
+from lakeingest.transaction.completeness import incomplete_transactions, without_whole_incarnation
 from lakeingest.transaction.cut import Cut
 from tests.envelope.records import frame, vectors
 
@@ -135,18 +140,18 @@ TABLE = TableSpec(
 
 def whole_plan(records: DataFrame) -> list[DataFrame]:
     """Build every frame that a window and its tables need; run none."""
-    window = plan.window_changes(records, SPEC)
-    ends = plan.window_boundaries(plan.window_metadata(records, SPEC), SPEC)
-    counted = plan.is_counted(F.col("data_collection").isin("public.a"), ("public.e",))
+    window = window_changes(records, SPEC)
+    ends = window_boundaries(window_metadata(records, SPEC), SPEC)
+    counted = is_counted(F.col("data_collection").isin("public.a"), ("public.e",))
     cuts = [Cut(0, 5, after(0, 9, 0), 2, 3), Cut(6, 9, after(0, 12, 0), 1, 1)]
-    batched = plan.in_batches(window, ends, cuts, after(0, 1, 0), snapshot=True)
+    batched = in_batches(window, ends, cuts, after(0, 1, 0), snapshot=True)
     rows = table_plan.rows_above(batched.where("batch = 1"), after(0, 1, 0))
     decoded = table_plan.decoded_rows(rows, TABLE, SPEC)
     return [
         window,
         ends,
-        plan.shortfalls(window, ends, counted),
-        plan.interrupted(window, ends, counted),
+        incomplete_transactions(window, ends, counted),
+        without_whole_incarnation(window, ends, counted),
         batched,
         table_plan.payload_of_whole_rows(rows, TABLE, SPEC),
         table_plan.payload_of_partial_rows(decoded, TABLE, SPEC),
@@ -210,24 +215,24 @@ def test_each_stage_gives_what_the_next_one_takes(records: DataFrame) -> None:
     assert records.schema == RECORD
     envelopes = decode_envelope(records)
     assert fits(envelopes.schema, ENVELOPE) == []
-    found = changes(envelopes, "postgresql", 0, ())
+    found = changes(envelopes, ChangeSpec("postgresql"))
     assert fits(found.schema, CHANGE) == []
-    assert fits(changes(envelopes, "mariadb", 0, ()).schema, CHANGE) == []
-    ends = plan.window_boundaries(plan.window_metadata(records, SPEC), SPEC)
+    assert fits(changes(envelopes, ChangeSpec("mariadb")).schema, CHANGE) == []
+    ends = window_boundaries(window_metadata(records, SPEC), SPEC)
     assert [
         problem for problem in fits(ends.drop("domain").schema, BOUNDARY) if "null" not in problem
     ] == []
-    assigned = completeness.assigned(found, ends)
+    assigned = completeness.with_end_offset(found, ends)
     assert fits(assigned.drop("end_offset").schema, CHANGE) == []
 
 
 def test_a_boundary_has_its_id_and_position_as_promised(records: DataFrame) -> None:
-    ends = plan.window_boundaries(plan.window_metadata(records, SPEC), SPEC)
+    ends = window_boundaries(window_metadata(records, SPEC), SPEC)
     assert fits(ends.drop("domain").schema, BOUNDARY) == []
 
 
 def test_both_folds_give_payloads_of_one_shape(records: DataFrame) -> None:
-    window = plan.window_changes(records, SPEC)
+    window = window_changes(records, SPEC)
     whole = table_plan.payload_of_whole_rows(window, TABLE, SPEC)
     partial = table_plan.payload_of_partial_rows(
         table_plan.decoded_rows(window, TABLE, SPEC), TABLE, SPEC

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.decode.json_envelope import decode_envelope
-from lakeingest.envelope import changes
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
 from tests.envelope.records import (
     Record,
@@ -143,7 +143,7 @@ def test_the_encoded_column_sorts_as_the_exact_types_do(spark: SparkSession, nam
     places = [drawn(draw) for _ in range(COUNT)]
     records = [Record("t", event, {"id": n}, 0, n) for n, (_, event) in enumerate(places)]
     envelopes = decode_envelope(frame(spark, records), source=FAMILIES[connector].source)
-    rows = changes(envelopes, connector, 0, ()).select("offset", "position").collect()
+    rows = changes(envelopes, ChangeSpec(connector)).select("offset", "position").collect()
     encoded = {row["offset"]: row["position"] for row in rows}
     assert None not in encoded.values()
     assert len({len(text) for text in encoded.values()}) == 1

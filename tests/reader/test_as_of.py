@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from lakeingest.errors import UsageError
-from lakeingest.reader.as_of import SourceTransaction, understood
+from lakeingest.reader.as_of import SourceTransaction, parse_as_of
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
 GTID = "24dac24e-8f0f-11ee-b9d1-0242ac120002:23"
@@ -34,11 +34,11 @@ GTID = "24dac24e-8f0f-11ee-b9d1-0242ac120002:23"
 def test_a_number_is_a_batch_a_date_a_time_and_other_text_a_transaction(
     as_of: int | str | datetime, meant: object
 ) -> None:
-    found = understood(as_of)
+    found = parse_as_of(as_of)
     assert found == meant
     assert type(found) is type(meant)
 
 
 def test_text_that_begins_like_a_date_and_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match=r"for a transaction id write tx:2026-13-01"):
-        understood("2026-13-01")
+        parse_as_of("2026-13-01")

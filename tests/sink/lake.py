@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote, token
 from lakeingest.engine import delta_log, hudi_table
+from lakeingest.folders import LakeFolders
 from lakeingest.frame_schemas import FIRST_OP, LINK, MetadataColumns
 from lakeingest.position import after
 from lakeingest.sink.contract import Changeset, Sink, TableState
+from lakeingest.sink.settings import SinkSettings
 
 COLLECTION = "public.docs"
 PIPELINE = "contract"
@@ -20,8 +23,17 @@ NAMES = MetadataColumns()
 DDL = "id BIGINT, n INT, body STRING, blob BINARY, tags ARRAY<STRING>"
 FILLABLE = ("body", "blob", "tags", "bo.dy")
 
+
 NewSink = Callable[..., Sink]
 """Binds a new sink to the same folder: ``hard``, ``null_missing`` and ``pipeline``."""
+
+
+def sink_settings(
+    root: str, *, paths: Mapping[str, str] | None = None, **options: Any
+) -> SinkSettings:
+    """Return the settings of a sink in the folder ``root``; ``options`` as ``SinkSettings``."""
+    given = {"pipeline": PIPELINE, "names": NAMES, **options}
+    return SinkSettings(folders=LakeFolders(root, paths or {}), **given)
 
 
 def at(number: int) -> str:
@@ -87,7 +99,13 @@ class Lake:
     def note(self, batch: int, *, writer: int = 1, run: str = "run 1") -> CommitNote:
         """Return what the commit of a batch says about itself."""
         return CommitNote(
-            PIPELINE, COLLECTION, run, token(writer, batch), batch, batch * 100, at(1000 + batch)
+            pipeline=PIPELINE,
+            collection=COLLECTION,
+            run=run,
+            token=token(writer, batch),
+            batch=batch,
+            end_offset=batch * 100,
+            end_position=at(1000 + batch),
         )
 
     def apply(self, *payloads: Payload, ddl: str = DDL, floor: str = "") -> TableState:

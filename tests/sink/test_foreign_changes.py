@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,26 @@ from tests.apply.written import WrittenLog, change, table
 
 def ours(version: int, batch: int, *, fence: bool = False) -> Commit:
     own = fence_token(2, 0) if fence else token(2, batch)
-    return Commit(version, CommitNote("shop", "a", "run", own, batch, batch, "").to_json())
+    note = CommitNote(
+        pipeline="shop",
+        collection="a",
+        run="run",
+        token=own,
+        batch=batch,
+        end_offset=batch,
+        end_position="",
+    )
+    return Commit(version=version, metadata=note.to_json())
 
 
 def theirs(version: int, *, changes: bool = True, restored: int | None = None) -> Commit:
     operation = "RESTORE" if restored is not None else "UPDATE"
     return Commit(
-        version, None, operation=operation, restored=restored, asked_change=lambda: changes
+        version=version,
+        metadata=None,
+        operation=operation,
+        restored=restored,
+        changes_rows=lambda: changes,
     )
 
 
@@ -66,10 +80,11 @@ def test_progress_that_a_restore_took_back_is_not_the_tables_but_its_token_count
 def test_a_foreign_update_stops_the_run_until_it_is_restored_and_maintenance_passes(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    # SQL takes no relative path, but a pipeline does; the message must suit SQL.
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), Path(os.path.relpath(tmp_path / "lake"))
     log.transaction("7:100", change("a", 100))
     log.ingest(spark, lake)
-    name = f"delta.`{lake / 'public.a'}`"
+    name = f"delta.`{tmp_path / 'lake' / 'public.a'}`"
     made = DeltaTable.forPath(spark, str(lake / "public.a"))
     made.optimize().executeCompaction()
     spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('team' = 'somebody')")

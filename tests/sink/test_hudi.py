@@ -19,6 +19,7 @@ from lakeingest.engine.hudi_table import HUDI_COLUMNS, READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError, FencedError, TransientError
 from lakeingest.frame_schemas import FIRST_OP, LEDGER_FOLDER, LINK
 from lakeingest.sink.contract import Changeset
+from lakeingest.sink.hudi.commit import HudiTable
 from lakeingest.sink.hudi.options import HudiSettings, write_options
 from lakeingest.sink.hudi.table_services import LEAST_RETAINED
 from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
@@ -142,8 +143,7 @@ def test_a_commit_of_a_stopped_writer_is_found_before_anything_is_published(
     known = each_hudi_lake.apply(insert(1, 1, n=1))
     fenced = each_hudi_lake.sink.fence(known, 2, "run 2")
     with monkeypatch.context() as stopped:
-        stopped.setattr("lakeingest.sink.hudi.commit.is_hudi_table", lambda *_: False)
-        stopped.setattr("lakeingest.sink.hudi.sink.is_hudi_table", lambda *_: False)
+        stopped.setattr(HudiTable, "newest_note", lambda _: (-1, None))
         with pytest.raises(FencedError):
             each_hudi_lake.apply(insert(2, 2, n=2))
     later = changeset(each_hudi_lake.spark, [insert(3, 3, n=3)])
@@ -214,8 +214,10 @@ def test_a_deleted_row_stays_gone_where_hudis_own_payload_brings_it_back(
     each_hudi_lake.options["hard"] = hard
     each_hudi_lake.restart(given=services)
     each_hudi_lake.apply(insert(1, 1, n=1), insert(9, 1, n=1))
-    each_hudi_lake.apply(delete(1, 3), Payload(9, 3, {"n": 3}))
+    compacted = each_hudi_lake.apply(delete(1, 3), Payload(9, 3, {"n": 3}))
+    assert each_hudi_lake.live(version=compacted.version) == {9: (3,)}
     each_hudi_lake.restart(given=services)
+    assert each_hudi_lake.state == compacted
     for n in range(4, 4 + LEAST_RETAINED):
         each_hudi_lake.apply(Payload(9, n, {"n": n}))
     each_hudi_lake.apply(Payload(1, 2, {"n": 2}), Payload(9, 8, {"n": 8}))
@@ -228,15 +230,6 @@ def test_a_deleted_row_stays_gone_where_hudis_own_payload_brings_it_back(
         assert instants(path, "commit") >= 2, "it was not compacted"
     else:
         assert instants(path, "commit") == each_hudi_lake.batch, "a commit is not a batch"
-
-
-def test_a_table_that_is_compacted_at_once_keeps_its_progress(hudi_lake: Lake) -> None:
-    hudi_lake.restart(given=SERVICES[table_type_of(hudi_lake)])
-    hudi_lake.apply(insert(1, 1, n=1))
-    state = hudi_lake.apply(Payload(1, 2, {"n": 2}))
-    assert state.note.batch == 2
-    assert hudi_lake.sink.state(COLLECTION) == state
-    assert hudi_lake.live(version=state.version) == {1: (2,)}
 
 
 def test_cleaning_leaves_what_a_publication_points_to_however_often_a_run_was_started(
@@ -400,7 +393,7 @@ def test_a_table_with_partial_rows_is_read_only_for_late_or_partial_ones(
     hudi_lake.apply(Payload(1, 3, {"n": 3, "body": "b"}), ddl=ddl)
     assert hudi_lake.live("n", "body") == {1: (5, "b"), 2: (5, "a")}
     with monkeypatch.context() as unread:
-        unread.delattr("lakeingest.sink.hudi.sink.decided_rows")
+        unread.delattr("lakeingest.sink.hudi.sink.merged_rows")
         hudi_lake.apply(Payload(2, 6, {"n": 6, "body": "c"}), delete(1, 6), ddl=ddl)
     assert hudi_lake.live("n", "body") == {2: (6, "c")}
     hudi_lake.apply(update(2, 8, n=8), Payload(1, 7, {"n": 7, "body": "d"}), ddl=ddl)

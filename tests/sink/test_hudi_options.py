@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakeingest.sink.hudi.adopted_table import adopted_options
-from lakeingest.sink.hudi.options import HudiSettings, at_first, write_options
+from lakeingest.sink.hudi.options import HudiSettings, creation_options, write_options
 from tests.sink.lake import NAMES
 
 STREAMED = {
@@ -34,7 +34,7 @@ OF_OUR_TABLES = (
 
 def own(given: dict[str, str]) -> dict[str, str]:
     """Return the options of a table of ours."""
-    settings = HudiSettings(given=given)
+    settings = HudiSettings(user_options=given)
     return write_options(settings, "docs", ("id",), NAMES, hard=True, partition=("day",))
 
 
@@ -87,5 +87,5 @@ def test_files_that_an_index_of_blooms_may_read_one_day_have_blooms() -> None:
 def test_instants_are_in_one_zone_with_those_of_hudi_streamer() -> None:
     """A process of Hudi's has one zone for all its tables."""
     zone = "hoodie.table.timeline.timezone"
-    assert at_first(beside_adopted=False)[zone] == "UTC"
-    assert at_first(beside_adopted=True)[zone] == "LOCAL"
+    assert creation_options(beside_adopted=False)[zone] == "UTC"
+    assert creation_options(beside_adopted=True)[zone] == "LOCAL"

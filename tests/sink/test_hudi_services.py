@@ -12,7 +12,7 @@ from lakeingest.sink.hudi.table_services import (
     retention,
     unfinished_clustering,
 )
-from lakeingest.sink.hudi.unfinished_commits import is_left_unfinished
+from lakeingest.sink.hudi.unfinished_commits import leaves_unfinished
 
 CLEANED = {"hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
 
@@ -20,8 +20,16 @@ CLEANED = {"hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1
 def commit(version: int, writer: int, batch: int, *, fence: bool = False) -> Commit:
     """Return a commit of a writer: of a batch's rows, or one that only shuts out others."""
     of = fence_token(writer, 0) if fence else token(writer, batch)
-    note = CommitNote("shop", "public.a", f"run {writer}", of, batch, batch, "x")
-    return Commit(version, note.to_json(), None)
+    note = CommitNote(
+        pipeline="shop",
+        collection="public.a",
+        run=f"run {writer}",
+        token=of,
+        batch=batch,
+        end_offset=batch,
+        end_position="x",
+    )
+    return Commit(version=version, metadata=note.to_json())
 
 
 def retained(newest_first: list[Commit]) -> int:
@@ -56,7 +64,7 @@ def test_however_often_a_batch_is_tried_again_the_published_one_before_it_stays(
 def test_unfinished_commits_are_looked_for_only_where_hudi_leaves_them(
     given: dict[str, str], left: bool
 ) -> None:
-    assert is_left_unfinished(given) is left
+    assert leaves_unfinished(given) is left
 
 
 ALONE = {"hoodie.index.type": "SIMPLE", "hoodie.clustering.inline": "true"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
 
-from lakeingest.apply.spark_errors import explained
+from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.engine.hudi_table import READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError
 from tests.forms import HARD, further
@@ -99,7 +99,7 @@ def test_a_partition_that_an_update_leaves_out_is_the_rows_whatever_its_text(
 def test_a_text_that_no_folder_keeps_stops_the_batch(partitioned: Lakes, text: str) -> None:
     lake = partitioned("body")
     before = lake.apply(insert(1, 1, body="b"))
-    with pytest.raises(DataError, match="would be read as NULL"), explained(COLLECTION):
+    with pytest.raises(DataError, match="would be read as NULL"), spark_errors_of(COLLECTION):
         lake.apply(insert(2, 2, body=text))
     assert lake.sink.state(COLLECTION) == before
 
@@ -107,8 +107,7 @@ def test_a_text_that_no_folder_keeps_stops_the_batch(partitioned: Lakes, text: s
 def test_a_partition_of_key_columns_needs_no_look_at_the_table(
     partitioned: Lakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("lakeingest.sink.hudi.sink.decided_with_moves")
-    monkeypatch.delattr("lakeingest.sink.hudi.sink.decided_rows")
+    monkeypatch.delattr("lakeingest.sink.hudi.sink.merged_rows")
     lake = partitioned("id")
     lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
     lake.apply(Payload(1, 3, {"n": 3}), delete(2, 4))
@@ -198,7 +197,7 @@ def test_what_is_corrected_after_a_first_batch_that_failed_is_asked_a_new_folder
 ) -> None:
     """Hudi has written the settings down by then, and says no more than that they conflict."""
     hudi_lake.partition = ("body",)
-    with pytest.raises(DataError), explained(COLLECTION):
+    with pytest.raises(DataError), spark_errors_of(COLLECTION):
         hudi_lake.apply(insert(1, 1, n=1, body=""))
     hudi_lake.batch, hudi_lake.partition = 0, ("n",)
     with pytest.raises(ConfigError, match="'public.docs' with other settings.*Delete all that is"):

@@ -8,7 +8,7 @@ import pytest
 
 from lakeingest.commit_note import CommitNote, token
 from lakeingest.errors import ConfigError
-from lakeingest.sink.progress import owned, recalled
+from lakeingest.sink.progress import note_from_ledger, require_ownership
 
 
 @pytest.mark.parametrize(("kind", "told"), [("Hudi", True), ("Delta", False)])
@@ -16,20 +16,29 @@ def test_who_meets_a_table_of_hudi_streamers_is_told_how_to_go_on_with_it(
     kind: str, told: bool
 ) -> None:
     with pytest.raises(ConfigError, match="belongs to no lakeingest pipeline") as error:
-        owned(None, "orders", "public.orders", "s3://lake/orders", kind)
+        require_ownership(None, "orders", "public.orders", "s3://lake/orders", kind)
     assert ("lakeingest.table.<table>.adopt=hudi-streamer" in str(error.value)) is told
 
 
 def test_the_ledger_tells_what_a_tables_log_has_lost_unless_a_fence_knows_of_more() -> None:
-    newest = CommitNote("shop", "a", "run 3", token(3, 7), 7, 70, "p7", key=("id",))
+    newest = CommitNote(
+        pipeline="shop",
+        collection="a",
+        run="run 3",
+        token=token(3, 7),
+        batch=7,
+        end_offset=70,
+        end_position="p7",
+        key=("id",),
+    )
     shown = replace(newest, batch=4, token=token(2, 4), schema="columns")
     notes = [newest.to_json(), shown.to_json()]
-    assert recalled(None, notes) == replace(newest, schema="columns")
-    assert recalled(None, []) is None
+    assert note_from_ledger(None, notes) == replace(newest, schema="columns")
+    assert note_from_ledger(None, []) is None
     # A fence by a driver that had read too little repeats the progress that it knew of.
     late = replace(newest, batch=6).fenced(4, "run 4", 0)
-    found = recalled(late, notes)
+    found = note_from_ledger(late, notes)
     assert found == replace(newest, schema="columns", run="run 4", token=late.token)
     # Its table is ahead of the ledger: a crash before the publication.
     ahead = replace(newest, batch=8).fenced(4, "run 4", 0)
-    assert recalled(ahead, notes) == ahead
+    assert note_from_ledger(ahead, notes) == ahead

@@ -26,8 +26,8 @@ from lakeingest.apply.batch.publish import Publisher
 from lakeingest.apply.batch.writer import BatchWriter
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.summary import BatchSummary
-from lakeingest.apply.window import whole_transactions as settling
-from lakeingest.apply.window.end_markers import SeenEnd
+from lakeingest.apply.window import decide
+from lakeingest.apply.window.end_markers import EndMarker
 from lakeingest.apply.window.incomplete_transaction import IncompleteTransaction
 from lakeingest.apply.window.window import Window
 from lakeingest.errors import TransientError
@@ -57,11 +57,11 @@ def trust_ends(patch: pytest.MonkeyPatch) -> None:
     """Let every transaction be complete whose END was read, whatever of it is there."""
 
     def everything(
-        ends: Sequence[SeenEnd], _passed: str | None, *_lacking: IncompleteTransaction | None
-    ) -> tuple[None, list[SeenEnd]]:
+        ends: Sequence[EndMarker], _passed: str | None, *_lacking: IncompleteTransaction | None
+    ) -> tuple[None, list[EndMarker]]:
         return None, list(ends)
 
-    patch.setattr(settling, "complete_prefix", everything)
+    patch.setattr(decide, "complete_prefix", everything)
 
 
 def publish_first(patch: pytest.MonkeyPatch) -> None:
@@ -88,13 +88,7 @@ def publish_first(patch: pytest.MonkeyPatch) -> None:
 
 def take_whatever_comes(patch: pytest.MonkeyPatch) -> None:
     """Let a payload win over its row in the table, be it newer or older."""
-    bind: Callable[..., None] = MergeLaw.__init__
-
-    def blind(self: MergeLaw, *arguments: Any, **named: Any) -> None:
-        bind(self, *arguments, **named)
-        self._newer = F.lit(True)
-
-    patch.setattr(MergeLaw, "__init__", blind)
+    patch.setattr(MergeLaw, "newer", property(lambda _: F.lit(True)))
 
 
 def lose_a_reply(patch: pytest.MonkeyPatch) -> None:

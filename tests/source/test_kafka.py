@@ -25,6 +25,7 @@ from lakeingest.source import (
     Watermarks,
     data_loss_error,
 )
+from lakeingest.topic_names import TopicNames
 from tests.rig.kafka import PASSWORD, USER, KafkaBroker
 from tests.rig.replay import Order, replay
 from tests.source.folder import line, write_topic
@@ -52,10 +53,8 @@ def source(
     return KafkaSource(
         spark,
         settings,
-        prefix,
-        topic_pattern=pattern,
+        TopicNames(prefix, pattern=pattern, **more),
         transaction_topic=f"{prefix}.transaction",
-        **more,
     )
 
 
@@ -268,7 +267,7 @@ def test_missing_topic_names_the_nearest_one(
     broker.create_topics({f"{prefix}.public.orders": 1})
     nearest = rf"'{prefix}\.public\.order' does not exist.*nearest: '{prefix}\.public\.orders'"
     with pytest.raises(UnavailableError, match=nearest):
-        source(spark, broker, prefix, topics=(f"{prefix}.public.order",)).topics()
+        source(spark, broker, prefix, listed=(f"{prefix}.public.order",)).topics()
     with pytest.raises(UnavailableError, match=nearest):
         source(spark, broker, prefix).watermarks([f"{prefix}.public.order"])
 
@@ -280,7 +279,7 @@ def test_broker_that_is_down_is_named(spark: SparkSession) -> None:
         "sasl.jaas.config": "x.PlainLoginModule required username='u' password='hush-hush';",
     }
     with pytest.raises(UnavailableError, match=r"bootstrap\.servers=127\.0\.0\.1:1") as down:
-        KafkaSource(spark, settings, "shop").topics()
+        KafkaSource(spark, settings, TopicNames("shop")).topics()
     assert "hush-hush" not in str(down.value)
 
 
@@ -290,7 +289,7 @@ def test_login_of_the_java_client_serves_both_clients(
     topic = f"{prefix}.a"
     broker.create_topics({topic: 1})
     produce(broker, topic, 3)
-    found = KafkaSource(spark, login(broker, PASSWORD), prefix)
+    found = KafkaSource(spark, login(broker, PASSWORD), TopicNames(prefix))
     assert found.topics() == (topic,)
     assert found.read([OffsetRange(topic, 0, 1, 3)]).count() == 2
 
@@ -300,7 +299,7 @@ def test_refused_login_is_reported_at_once_and_without_the_password(
 ) -> None:
     began = time.monotonic()
     with pytest.raises(AccessError, match="Check the login settings") as refused:
-        KafkaSource(spark, login(broker, "wrong-password"), prefix).topics()
+        KafkaSource(spark, login(broker, "wrong-password"), TopicNames(prefix)).topics()
     assert time.monotonic() - began < 25
     assert "wrong-password" not in str(refused.value)
 
@@ -333,7 +332,7 @@ def test_missing_client_package_names_what_to_install(
     monkeypatch.delitem(sys.modules, "lakeingest.source.broker", raising=False)
     monkeypatch.setattr(builtins, "__import__", without_client)
     with pytest.raises(UnavailableError, match=r"pip install 'lakeingest\[kafka\]'"):
-        KafkaSource(spark, {"bootstrap.servers": "x:1"}, "shop")
+        KafkaSource(spark, {"bootstrap.servers": "x:1"}, TopicNames("shop"))
 
 
 @pytest.mark.parametrize("order", Order)

@@ -12,13 +12,16 @@ from pyspark.sql import functions as F
 from lakeingest import frame_schemas
 from lakeingest.errors import ConfigError, DataError, InvariantError, UnavailableError
 from lakeingest.source import OffsetRange, RecordedSource, TopicPartition, Watermarks
+from lakeingest.topic_names import TopicNames
 from tests.source.folder import line, write_manifest, write_topic
 
 DEMO = Path(__file__).parents[2] / "lakeingest" / "demo" / "pg-shop-small"
 
 
 def source(spark: SparkSession, folder: Path, prefix: str = "t") -> RecordedSource:
-    return RecordedSource(spark, str(folder), prefix, transaction_topic=f"{prefix}.transaction")
+    return RecordedSource(
+        spark, str(folder), TopicNames(prefix), transaction_topic=f"{prefix}.transaction"
+    )
 
 
 def rows(found: RecordedSource, *ranges: OffsetRange) -> list[Row]:
@@ -176,7 +179,7 @@ def test_a_record_is_read_once_where_names_of_topics_begin_alike_and_a_pattern_m
     names = ("t.a", "t.a.b", "t.ab")
     for topic in names:
         write_topic(tmp_path, topic, [line(0, o) for o in range(3)])
-    found = RecordedSource(spark, str(tmp_path), "t", topic_pattern=r"t\.a.*")
+    found = RecordedSource(spark, str(tmp_path), TopicNames("t", pattern=r"t\.a.*"))
     assert found.topics() == names
     read = rows(found, *(OffsetRange(topic, 0, 0, 3) for topic in names))
     assert places(read) == [(topic, 0, o) for topic in names for o in range(3)]
@@ -204,7 +207,10 @@ def test_reading_starts_no_scan_before_an_action(spark: SparkSession, tmp_path: 
 def test_recorded_demo_is_read_whole(spark: SparkSession) -> None:
     manifest = json.loads((DEMO / "manifest.json").read_text(encoding="utf-8"))
     found = RecordedSource(
-        spark, str(DEMO), manifest["prefix"], transaction_topic=f"{manifest['prefix']}.transaction"
+        spark,
+        str(DEMO),
+        TopicNames(manifest["prefix"]),
+        transaction_topic=f"{manifest['prefix']}.transaction",
     )
     topics = [*found.topics(), f"{manifest['prefix']}.transaction"]
     marks = found.watermarks(topics)

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.run import run_pipeline
 from lakeingest.errors import DataError
 from lakeingest.source import KafkaSource
+from lakeingest.topic_names import TopicNames
 from tests.apply.written import WrittenLog, change, table
 from tests.rig.kafka import KafkaBroker
 from tests.rig.replay import replay
@@ -25,7 +26,7 @@ def test_a_run_stops_at_a_topic_made_again_that_has_grown_past_what_was_read(
     config = log.configured(lake)
     replay(log.folder, broker.bootstrap)
     client = {"bootstrap.servers": broker.bootstrap}
-    source = KafkaSource(spark, client, "w", transaction_topic="w.transaction")
+    source = KafkaSource(spark, client, TopicNames("w"), transaction_topic="w.transaction")
     assert run_pipeline(spark, config, source=source).transactions == 1
     assert run_pipeline(spark, config, source=source).batches == 0
     again = WrittenLog(tmp_path / "again", "postgresql")

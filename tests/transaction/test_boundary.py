@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.encodings import Encodings
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.plan.window import window_boundaries, window_metadata
 from tests.envelope.records import Record, frame

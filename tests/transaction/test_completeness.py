@@ -127,8 +127,10 @@ def selected() -> Column:
 
 def short_of(spark: SparkSession, cases: list[Case]) -> list[tuple[int, tuple]]:  # type: ignore[type-arg]
     boundaries = ended(spark, cases)
-    assigned = completeness.assigned(completeness.transactional(changes(spark, cases)), boundaries)
-    found = completeness.shortfalls(assigned, boundaries, selected()).collect()
+    assigned = completeness.with_end_offset(
+        completeness.transactional(changes(spark, cases)), boundaries
+    )
+    found = completeness.incomplete_transactions(assigned, boundaries, selected()).collect()
     return [
         (row["end_offset"], (row["collection"], row["expected"], row["found"], row["reason"]))
         for row in found
@@ -157,10 +159,12 @@ def test_a_transaction_is_held_until_each_table_has_the_distinct_rows_that_end_c
 def test_rows_without_a_key_count_once_however_many_runs_send_them(spark: SparkSession) -> None:
     cases = [case for case, _ in KEYLESS.values()]
     boundaries = ended(spark, cases)
-    rows = completeness.assigned(completeness.transactional(changes(spark, cases)), boundaries)
+    rows = completeness.with_end_offset(
+        completeness.transactional(changes(spark, cases)), boundaries
+    )
     found: dict[str, Lacking] = {name: set() for name in KEYLESS}
     names = list(KEYLESS)
-    for row in completeness.shortfalls_by_incarnation(rows, boundaries, selected()).collect():
+    for row in completeness.incomplete_by_incarnation(rows, boundaries, selected()).collect():
         lacking = (row["collection"], row["expected"], row["found"])
         found[names[row["end_offset"] // CASE]].add(lacking)
     assert found == {name: expected for name, (_, expected) in KEYLESS.items()}
@@ -181,7 +185,7 @@ def test_a_number_that_came_again_gives_each_row_to_the_first_end_above_it(
         [Over({A: 1}, commit=10), Over({A: 1}, 2, commit=20)],
         [Seen(1, at=0), Seen(9, at=0), Seen(1, at=10), Seen(1, at=20)],
     )
-    assigned = completeness.assigned(changes(spark, [case]), ended(spark, [case]))
+    assigned = completeness.with_end_offset(changes(spark, [case]), ended(spark, [case]))
     found = [row["end_offset"] for row in assigned.orderBy("offset").collect()]
     assert found == [0, 0, 1, None]
 
@@ -251,8 +255,10 @@ INTERRUPTED: dict[str, tuple[Case, bool]] = {
 
 def interrupted(spark: SparkSession, cases: list[Case]) -> set[int]:
     boundaries = ended(spark, cases)
-    assigned = completeness.assigned(completeness.transactional(changes(spark, cases)), boundaries)
-    found = completeness.interrupted(assigned, boundaries, selected()).collect()
+    assigned = completeness.with_end_offset(
+        completeness.transactional(changes(spark, cases)), boundaries
+    )
+    found = completeness.without_whole_incarnation(assigned, boundaries, selected()).collect()
     assert {row["reason"] for row in found} <= {NO_WHOLE_INCARNATION}
     return {row["end_offset"] // CASE for row in found}
 
@@ -266,7 +272,7 @@ def test_after_a_repeated_begin_one_incarnation_must_have_exactly_ends_rows(
 
 
 def test_the_count_alone_would_release_an_interrupted_transaction(spark: SparkSession) -> None:
-    """What ``interrupted`` protects from: ``shortfalls`` sees nothing wrong there."""
+    """What ``without_whole_incarnation`` protects from: the count sees nothing wrong there."""
     case, held = INTERRUPTED["the second incarnation's rows are still under way"]
     assert held
     assert short_of(spark, [case]) == []

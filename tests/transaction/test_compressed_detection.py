@@ -153,7 +153,7 @@ def found(spark: SparkSession) -> dict[int, str]:
     ends = ended(spark, [Case([over]) for _, over, _ in CASES.values()])
     assert ends.columns == BOUNDARY.fieldNames()
     assigned = spark.createDataFrame(rows, schema).coalesce(1)
-    short = completeness.shortfalls(assigned, ends, F.lit(True)).collect()
+    short = completeness.incomplete_transactions(assigned, ends, F.lit(True)).collect()
     return {row["end_offset"] // CASE: row["reason"] for row in short}
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeingest.position import after
-from lakeingest.transaction.cut import Cut, End, cut, first_overtaking, first_passing, read_past
+from lakeingest.transaction.cut import Cut, End, cut, first_later_end, first_overtaking, read_past
 
 ENDS = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 12)), max_size=40).map(
     lambda steps: [
@@ -90,7 +90,7 @@ def test_nothing_gives_no_batch() -> None:
 def test_what_ended_before_a_transaction_without_end_passes_none(
     ends: list[End], begun: int | None, row: str | None
 ) -> None:
-    passing = first_passing(ends, begun, row)
+    passing = first_later_end(ends, begun, row)
     before = ends[: ends.index(passing)] if passing else ends
     assert all(begun is None or end.offset <= begun for end in before)
     assert all(row is None or end.position <= row for end in before)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lakeingest.position.encoding import after
 from lakeingest.position.epochs import Epoch, epoch_number, leading_component
-from lakeingest.transaction.epochs import Run, epochs_after, held_until
+from lakeingest.transaction.epochs import Run, epochs_after, epochs_up_to
 
 
 def runs(*words: str) -> list[Run]:
@@ -98,13 +98,13 @@ def test_a_window_read_again_after_a_crash_gives_the_same_epochs() -> None:
     known = epochs_after((), found, 0, 0)
     assert epochs_after(known, found, 0, 0) == known
     for published in (10, 15, 20, 30):
-        before = held_until(known, published)
+        before = epochs_up_to(known, published)
         assert before[-1].highest is None
         assert epochs_after(before, found, 0, 0) == known
 
 
 def test_nothing_is_held_before_the_first_epoch() -> None:
-    assert held_until(epochs_after((), runs("A1-9"), 0, 0), 5) == ()
+    assert epochs_up_to(epochs_after((), runs("A1-9"), 0, 0), 5) == ()
 
 
 def test_an_epoch_is_read_off_a_position() -> None:

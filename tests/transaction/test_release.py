@@ -13,12 +13,16 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.decode.columns import Encodings
-from lakeingest.plan import window as plan
+from lakeingest.decode.encodings import Encodings
+from lakeingest.plan import batches
+from lakeingest.plan.end_positions import without_open_transactions
 from lakeingest.plan.spec import PipelineSpec
+from lakeingest.plan.window import is_counted, window_boundaries, window_changes, window_metadata
 from lakeingest.transaction.completeness import (
     NO_WHOLE_INCARNATION,
     TOO_FEW_ROWS,
+    incomplete_transactions,
+    without_whole_incarnation,
 )
 from lakeingest.transaction.cut import End, cut, read_past
 from tests.envelope.records import frame
@@ -56,7 +60,7 @@ class Planned:
 
 
 def counted() -> Column:
-    return plan.is_counted(F.col("data_collection").isin("public.a", "public.b"), ())
+    return is_counted(F.col("data_collection").isin("public.a", "public.b"), ())
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["run ids", "no run ids"])
@@ -65,11 +69,11 @@ def planned(spark: SparkSession, request: pytest.FixtureRequest) -> Planned:
     sent = (record for delivery in made for record in delivery.data(named=request.param))
     data = frame(spark, sent)
     topic = frame(spark, (record for delivery in made for record in delivery.metadata()))
-    changes = plan.window_changes(data, SPEC).cache()
-    ends = plan.over(plan.window_boundaries(plan.window_metadata(topic, SPEC), SPEC)).cache()
-    short = plan.shortfalls(changes, ends, counted())
+    changes = window_changes(data, SPEC).cache()
+    ends = without_open_transactions(window_boundaries(window_metadata(topic, SPEC), SPEC)).cache()
+    short = incomplete_transactions(changes, ends, counted())
     lacking: Lacking = defaultdict(set)
-    for row in short.unionByName(plan.interrupted(changes, ends, counted())).collect():
+    for row in short.unionByName(without_whole_incarnation(changes, ends, counted())).collect():
         lacking[row["end_offset"]].add(row["reason"])
     by_case: dict[int, list[End]] = defaultdict(list)
     for row in ends.select(*SUMMARY).orderBy("end_offset").collect():
@@ -133,13 +137,13 @@ def test_without_any_one_protection_a_torn_transaction_is_released(
 
 def in_batches(spark: SparkSession, delivery: Delivery, max_events: int) -> list[Any]:
     data = frame(spark, delivery.data())
-    changes = plan.window_changes(data, SPEC)
+    changes = window_changes(data, SPEC)
     topic = frame(spark, delivery.metadata())
-    ends = plan.over(plan.window_boundaries(plan.window_metadata(topic, SPEC), SPEC))
+    ends = without_open_transactions(window_boundaries(window_metadata(topic, SPEC), SPEC))
     summaries = ends.select(*SUMMARY).orderBy("end_offset")
     complete = [End(*row) for row in summaries.collect()][:-1]
     cuts = list(cut(complete, max_events))
-    rows = plan.in_batches(changes, ends, cuts, "", snapshot=False)
+    rows = batches.in_batches(changes, ends, cuts, "", snapshot=False)
     return [(row["transaction_key"], row["batch"], cuts) for row in rows.collect()]
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.frame_schemas import CHANGE, Kind
 from lakeingest.position import after
-from lakeingest.transaction.unreadable import holding
+from lakeingest.transaction.unreadable import unreplaced_records
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def local_checkpoint(
     frame = spark.createDataFrame(rows, CHANGE).coalesce(1)
     return {
         row["partition"]: (row["first"]["offset"], row["records"], row["first"]["reached"])
-        for row in holding(frame, released, initial=initial).collect()
+        for row in unreplaced_records(frame, released, initial=initial).collect()
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.encodings import Encodings
 from lakeingest.engine.hudi_table import READ_OPTIONS
 from tests.vectors.arrival import COLUMNS, Event, Left, Vector
 from tests.vectors.judged import Rows

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.encodings import Encodings
 from tests.envelope.records import Record
 from tests.vectors.arrival import Event, Left, Place, Vector
 

@@ -21,21 +21,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pyspark.sql import Column
-
-from lakeingest.apply.adoption.checkpoint_alignment import Handover, handover
+from lakeingest.apply.adoption.checkpoint_alignment import Alignment, align_checkpoints
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.parallel import in_parallel
-from lakeingest.apply.table.record_schemas import Schemas
+from lakeingest.apply.window.window import PipelineLog
 from lakeingest.commit_note import CommitNote, schema_token, token
-from lakeingest.config.checkpoint import Checkpoint
 from lakeingest.config.model import PipelineConfig
+from lakeingest.config.streamer.checkpoint import Checkpoint
 from lakeingest.errors import ConfigError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
-from lakeingest.plan.spec import PipelineSpec
 from lakeingest.sink.hudi.adopt import HudiAdoption
-from lakeingest.source.contract import Source, TopicPartition
+from lakeingest.source.contract import TopicPartition
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ class Begin:
     """
 
     head: Publication
-    found: Handover
+    found: Alignment
     versions: Mapping[str, int]
 
 
@@ -59,22 +56,16 @@ class Adoption:
 
     Attributes:
         config: The pipeline.
-        source: Reads the topics.
+        log: The pipeline's log.
         tables: Adopts one table at a time.
         ledger: The ledger to claim.
-        spec: Pipeline settings.
-        schemas: Schemas of the records.
-        counted: See ``plan.window.is_counted``.
         run: Identifier of the run.
     """
 
     config: PipelineConfig
-    source: Source
+    log: PipelineLog
     tables: HudiAdoption
     ledger: DeltaLedger
-    spec: PipelineSpec
-    schemas: Schemas
-    counted: Column
     run: str
 
     def adopt(self, topics: Sequence[str]) -> None:
@@ -86,7 +77,7 @@ class Adoption:
         Raises:
             ConfigError: The tables or the settings do not allow it.
             DataError: The log or a table no longer holds the data that the adoption needs.
-            TransientError: See ``handover``; or another writer wrote to a table meanwhile.
+            TransientError: See ``align_checkpoints``; or another writer wrote to a table meanwhile.
         """
         begin = self.begin(topics)
         if begin is None:
@@ -126,29 +117,19 @@ class Adoption:
             raise ConfigError(message)
         versions = {name: self.tables.version(name) for name in collections}
         in_parallel(self.tables.check, collections)
-        offsets_by_table = {name: self._offsets(name) for name in collections}
-        place_of_tables = handover(
-            self.source,
-            self.config.source.transaction_topic,
-            {
-                place: offset
-                for offsets in offsets_by_table.values()
-                for place, offset in offsets.items()
-            },
-            self.spec,
-            self.schemas,
-            self.counted,
-            None
-            if self.config.source.kind == "recorded"
-            else self.config.transaction_timeout_seconds,
-        )
+        checkpoints = {
+            place: offset for name in collections for place, offset in self._offsets(name).items()
+        }
+        recorded = self.config.source.kind == "recorded"
+        margin_seconds = None if recorded else self.config.transaction_timeout_seconds
+        place_of_tables = align_checkpoints(self.log, checkpoints, margin_seconds)
         return Begin(head, place_of_tables, versions)
 
     def _adopt_one(self, note: CommitNote, versions: Mapping[str, int], collection: str) -> None:
         self.tables.adopt(collection, note, versions[collection])
         failpoint("0.first-adopted")
 
-    def _note(self, head: Publication, place: Handover) -> CommitNote:
+    def _note(self, head: Publication, place: Alignment) -> CommitNote:
         ahead = place.through is not None
         return CommitNote(
             pipeline=self.config.name,
@@ -190,7 +171,7 @@ class Adoption:
                 f"collection's name."
             )
             raise ConfigError(message)
-        marks = self.source.watermarks([topic])
+        marks = self.log.source.watermarks([topic])
         # The checkpoint lacks a partition that was added later: read it from its beginning.
         return {place: checkpoint.offsets.get(place.partition, 0) for place in marks}
 

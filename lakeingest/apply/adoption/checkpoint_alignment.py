@@ -25,26 +25,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.table.record_schemas import Schemas
+from lakeingest.apply.window.window import PipelineLog
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan import handover as plan
-from lakeingest.plan.spec import PipelineSpec
-from lakeingest.plan.window import (
-    over,
-    shortfalls,
-    shortfalls_by_incarnation,
-    window_boundaries,
-    window_changes,
-    window_metadata,
-)
+from lakeingest.plan.end_positions import without_open_transactions
+from lakeingest.plan.window import window_boundaries, window_changes, window_metadata
 from lakeingest.position import after
 from lakeingest.source.bounds import check_retained
-from lakeingest.source.contract import OffsetRange, Source, TopicPartition, Watermarks
+from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
+from lakeingest.transaction.completeness import incomplete_by_incarnation, incomplete_transactions
 
 DEPTH = 20_000
 """Records of each partition that are read first, on either side of its checkpoint."""
@@ -54,7 +48,7 @@ _END_MARKS = frozenset({"last", "last_in_data_collection"})
 
 
 @dataclass(frozen=True)
-class Handover:
+class Alignment:
     """Place of another writer's tables between source transactions.
 
     Attributes:
@@ -69,24 +63,14 @@ class Handover:
     position: str
 
 
-def handover(
-    source: Source,
-    transaction_topic: str,
-    checkpoints: Mapping[TopicPartition, int],
-    spec: PipelineSpec,
-    schemas: Schemas,
-    counted: Column,
-    margin_seconds: int | None,
-) -> Handover:
+def align_checkpoints(
+    log: PipelineLog, checkpoints: Mapping[TopicPartition, int], margin_seconds: int | None
+) -> Alignment:
     """Find the place of the tables with these checkpoints between source transactions.
 
     Args:
-        source: Reads all their topics.
-        transaction_topic: The topic of BEGIN and END.
+        log: The log of the pipeline; the search may learn more schemas of its records.
         checkpoints: The next offset of each partition of the tables' topics.
-        spec: Pipeline settings.
-        schemas: Schemas of the records; the search may learn more of them.
-        counted: See ``plan.window.is_counted``.
         margin_seconds: How long rows may arrive after their END (seconds); None: none arrives late.
 
     Raises:
@@ -94,6 +78,7 @@ def handover(
         DataError: The log no longer holds the records that are needed.
         TransientError: The tables hold a part of a transaction that is not over yet.
     """
+    transaction_topic, source = log.transaction_topic or "", log.source
     (place_of_ends, bounds), *_ = source.watermarks([transaction_topic]).items()
     markers = OffsetRange(
         place_of_ends.topic, place_of_ends.partition, bounds.earliest, bounds.high
@@ -101,9 +86,9 @@ def handover(
     marks = source.watermarks(sorted({place.topic for place in checkpoints}))
     for place, offset in checkpoints.items():
         check_retained([OffsetRange(place.topic, place.partition, offset, offset)], marks)
-    topic = window_metadata(_read(source, [markers], schemas), spec)
-    ends = local_checkpoint(over(window_boundaries(topic, spec)))
-    search = _Search(source, checkpoints, marks, spec, schemas, ends, margin_seconds)
+    topic = window_metadata(_read(log, [markers]), log.spec)
+    ends = local_checkpoint(without_open_transactions(window_boundaries(topic, log.spec)))
+    search = _Search(log, checkpoints, marks, ends, margin_seconds)
     depth = DEPTH
     while True:
         result = search.at(depth)
@@ -115,7 +100,7 @@ def handover(
         raise _retention_error(transaction_topic, "the ENDs of")
     unproven = [place for place, start in result.unproven.items() if start > 0]
     if unproven and result.through is not None:
-        _refuse_incomplete(search, result, counted, unproven)
+        _refuse_incomplete(search, result, unproven)
     if result.unended:
         message = (
             f"The tables hold changes of {result.unended} rows whose transaction has no END in "
@@ -124,7 +109,7 @@ def handover(
             "(lakeingest.transaction.topic)."
         )
         raise (DataError if margin_seconds is None else TransientError)(message)
-    return Handover(frontier, result.through, result.position)
+    return Alignment(frontier, result.through, result.position)
 
 
 @dataclass(frozen=True)
@@ -147,11 +132,9 @@ class _Result:
 class _Search:
     """Searches the records around the checkpoints."""
 
-    source: Source
+    log: PipelineLog
     checkpoints: Mapping[TopicPartition, int]
     marks: Mapping[TopicPartition, Watermarks]
-    spec: PipelineSpec
-    schemas: Schemas
     ends: DataFrame
     margin_seconds: int | None
 
@@ -162,7 +145,7 @@ class _Search:
             high = self.marks[place].high
             end = high if ahead is None else min(high, offset + ahead)
             ranges.append(OffsetRange(place.topic, place.partition, begin(place), end))
-        return window_changes(_read(self.source, ranges, self.schemas), self.spec)
+        return window_changes(_read(self.log, ranges), self.log.spec)
 
     def at(self, depth: int) -> _Result:
         """Search ``depth`` records on either side of each checkpoint."""
@@ -171,11 +154,13 @@ class _Search:
             return max(self.marks[place].earliest, self.checkpoints[place] - depth)
 
         checkpoints = {(place.topic, place.partition): at for place, at in self.checkpoints.items()}
-        with_sides = local_checkpoint(plan.with_sides(self.changes(begin, depth), checkpoints))
+        with_sides = local_checkpoint(
+            plan.mark_before_checkpoint(self.changes(begin, depth), checkpoints)
+        )
         first_behind = self._first_behind(with_sides)
-        last_end = plan.last_over(self.ends, first_behind, self.margin_seconds).first()
+        last_end = plan.last_whole_end(self.ends, first_behind, self.margin_seconds).first()
         # Without an END, all streamed changes lie above, and the initial snapshot lies below.
-        position = last_end["end_position"] if last_end else after(self.spec.epoch)
+        position = last_end["end_position"] if last_end else after(self.log.spec.epoch)
         offsets: dict[str, dict[int, int]] = {}
         short, unproven = False, {}
         below = {
@@ -189,14 +174,14 @@ class _Search:
                 unproven[place] = begin(place)
             start = begin(place) if last is None else last + 1
             offsets.setdefault(place.topic, {})[place.partition] = start
-        partial_transactions = plan.shown_above(with_sides, self.ends, position).first()
+        partial_transactions = plan.partly_applied(with_sides, self.ends, position).first()
         committed = last_end["committed_at"] if last_end else None
         return _Result(
             Frontier(
-                last_end["end_offset"] if last_end else -1,
-                position,
-                offsets,
-                int(committed.timestamp() * 1000) if committed else 0,
+                end_offset=last_end["end_offset"] if last_end else -1,
+                end_position=position,
+                offsets=offsets,
+                committed_ms=int(committed.timestamp() * 1000) if committed else 0,
                 streaming=True,
             ),
             partial_transactions["through"] if partial_transactions else None,
@@ -212,7 +197,7 @@ class _Search:
         Raises:
             ConfigError: The initial snapshot is not wholly before the checkpoints.
         """
-        parts = plan.what_is_behind(sided).collect()
+        parts = plan.partition_summaries(sided).collect()
         loading_topics = sorted({row["topic"] for row in parts if row["loading"]})
         if not loading_topics and not any(row["streamed"] for row in parts) and self.ends.isEmpty():
             marks: dict[str, set[str]] = {}
@@ -233,16 +218,14 @@ class _Search:
         return min((row["first"] for row in parts if row["first"]), default=None)
 
 
-def _read(source: Source, ranges: list[OffsetRange], schemas: Schemas) -> DataFrame:
-    records = source.read(ranges)
-    if schemas.needed:
-        schemas.learn(records)
+def _read(log: PipelineLog, ranges: list[OffsetRange]) -> DataFrame:
+    records = log.source.read(ranges)
+    if log.schemas.needed:
+        log.schemas.learn(records)
     return records
 
 
-def _refuse_incomplete(
-    search: _Search, result: _Result, counted: Column, unproven: list[TopicPartition]
-) -> None:
+def _refuse_incomplete(search: _Search, result: _Result, unproven: list[TopicPartition]) -> None:
     """Raise an error if the log no longer retains rows that must be read again.
 
     Raises:
@@ -254,9 +237,9 @@ def _refuse_incomplete(
         (F.col("end_position") > F.lit(result.frontier.end_position))
         & (F.col("end_offset") <= F.lit(result.through or -1))
     )
-    if shortfalls(rows, ends, counted).isEmpty():
+    if incomplete_transactions(rows, ends, search.log.counted).isEmpty():
         return
-    if not shortfalls_by_incarnation(rows, ends, counted).isEmpty():
+    if not incomplete_by_incarnation(rows, ends, search.log.counted).isEmpty():
         raise _retention_error(", ".join(sorted({place.topic for place in unproven})), "rows of")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -16,12 +17,12 @@ from lakeingest.event_columns import GONE, OPERATION
 from lakeingest.frame_schemas import FIRST_OP
 from lakeingest.payload import deferred_key_order, key_changes
 from lakeingest.payload.key_lookup import rows_of
-from lakeingest.payload.net_zero import kept_rows, with_kept_rows
+from lakeingest.payload.net_zero import net_zero_rows, resolve_net_zero
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.plan.table import (
     decoded_rows,
-    keys_passed,
-    old_keys_told,
+    has_old_keys,
+    keys_with_deferred_order,
     payload_of_latest,
     payload_of_partial_rows,
     payload_of_whole_rows,
@@ -30,35 +31,87 @@ from lakeingest.plan.table import (
 from lakeingest.sink.contract import Changeset
 
 
-def folds_undecoded(batch_stats: Sequence[BatchStats], table: TableSpec, floor: str) -> bool:
-    """Return whether the table folds to its latest per key without decoding a row.
+class Fold(Enum):
+    """How the changes of a table become one payload per key."""
 
-    It does not where a change leaves a value out, where keys are not bare, or where a truncate
-    sweeps some of the rows away.
+    UNDECODED = "the latest change per key, found before a row is decoded, for many tables at once"
+    WHOLE_ROWS = "the latest decoded row per key"
+    PARTIAL_ROWS = "decoded rows of which some lack values, have their key inside, or change it"
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """One table's part of a batch.
+
+    Attributes:
+        table: Columns and key of the table.
+        batch_stats: Summaries of its changes.
+        changes: Its changes in the batch.
+        floor: Position of its newest truncate so far; empty: none.
+        fold: How its changes become payloads.
+        foreseen: Whether the table's columns after the batch are known before it is written.
     """
-    masked = table.partial or any(stats.masked for stats in batch_stats)
-    swept = any(stats.low <= floor for stats in batch_stats if stats.low)
-    return not (masked or table.key_in_value or not table.reader.bare_keys or swept)
+
+    table: TableSpec
+    batch_stats: tuple[BatchStats, ...]
+    changes: DataFrame
+    floor: str
+    fold: Fold
+    foreseen: bool
+
+    @property
+    def masked(self) -> bool:
+        """Whether one of its changes may leave a value out."""
+        return self.table.partial or any(stats.masked for stats in self.batch_stats)
+
+    @property
+    def has_key_changes(self) -> bool:
+        """Whether one of its changes gives a row another key."""
+        return any(stats.moved for stats in self.batch_stats)
+
+    @property
+    def asks_lake(self) -> bool:
+        """Whether its changeset may need a key look-up in the lake."""
+        if self.fold is not Fold.PARTIAL_ROWS:
+            return False
+        if self.table.key_in_value:
+            return self.table.keyless is not Keyless.APPEND
+        return any(stats.moved or stats.relocated for stats in self.batch_stats)
 
 
-def rows_pass(rows: DataFrame, batch_stats: Sequence[BatchStats]) -> bool:
-    """Return whether rows may exchange record keys (``payload/deferred_key_order.py``)."""
-    return any(stats.relocated for stats in batch_stats) and not keys_passed(rows).isEmpty()
-
-
-def asks_lake(batch_stats: Sequence[BatchStats], table: TableSpec) -> bool:
-    """Return whether a changeset whose rows are decoded may need a key look-up in the table."""
-    if table.key_in_value:
-        return table.keyless is not Keyless.APPEND
-    return any(stats.moved or stats.relocated for stats in batch_stats)
-
-
-def changeset(
+def choose_fold(
     changes: DataFrame,
     batch_stats: Sequence[BatchStats],
     table: TableSpec,
-    spec: PipelineSpec,
     floor: str,
+    *,
+    whole: bool,
+) -> Fold:
+    """Return how a table's changes of a batch fold.
+
+    To fold undecoded is the cheapest. It is wrong where a change leaves a value out, where keys are
+    not bare, where a truncate sweeps some of the rows away, or where rows may exchange record keys
+    (``payload/deferred_key_order.py``).
+
+    Args:
+        changes: The table's changes in the batch (``CHANGE``); asked only where keys changed.
+        batch_stats: Summaries of these changes.
+        table: Columns and key.
+        floor: Position of the newest truncate so far, this batch's included; empty: none.
+        whole: Whether the batch holds whole transactions.
+    """
+    masked = table.partial or any(stats.masked for stats in batch_stats)
+    relocated = any(stats.relocated for stats in batch_stats)
+    swept = any(stats.low <= floor for stats in batch_stats if stats.low)
+    decodes = masked or table.key_in_value or not table.reader.bare_keys or swept
+    if not decodes and (not (whole and relocated) or keys_with_deferred_order(changes).isEmpty()):
+        return Fold.UNDECODED
+    return Fold.PARTIAL_ROWS if masked or table.key_in_value or relocated else Fold.WHOLE_ROWS
+
+
+def changeset(
+    part: TablePart,
+    spec: PipelineSpec,
     lake: DataFrame | None,
     latest: LatestPerKey | None = None,
     tombstones_to: str = "",
@@ -66,63 +119,49 @@ def changeset(
     """Fold a table's changes of one batch.
 
     Args:
-        changes: The table's changes in the batch (``CHANGE``).
-        batch_stats: Summaries of these changes.
-        table: Columns and key.
+        part: The table's part of the batch.
         spec: Pipeline settings.
-        floor: Position of the newest truncate so far, this batch's included; empty: none.
-        lake: The table as it is now, for the key look-up; None if the table is new or if
-            ``asks_lake`` returns False.
-        latest: The batch's latest per key, if ``folds_undecoded`` returns True; else None.
+        lake: The table as it is now, for the key look-up; None if the table is new or if the part
+            does not ask for it (``asks_lake``).
+        latest: The batch's latest per key, if the part folds undecoded.
         tombstones_to: See ``deferred_key_order.in_order``.
 
     Returns:
         The changeset and the number of its payloads.
     """
-    if latest is not None:
+    table = part.table
+    if part.fold is Fold.UNDECODED and latest is not None:
         payload = payload_of_latest(latest.of(table.collection), table, spec)
         keys = latest.keys.get(table.collection, 0)
         inserted = latest.inserted.get(table.collection, 0)
-        return _changeset(payload, batch_stats, table, spec, keys, inserted), keys
-    masked = table.partial or any(stats.masked for stats in batch_stats)
-    rows = rows_above(changes, floor)
-    if masked or table.key_in_value or any(stats.relocated for stats in batch_stats):
-        payload = _partial_payload(rows, batch_stats, table, spec, floor, lake, tombstones_to)
+        return _changeset(payload, part, spec, keys, inserted), keys
+    if part.fold is Fold.PARTIAL_ROWS:
+        payload = _partial_payload(part, spec, lake, tombstones_to)
     else:
-        payload = payload_of_whole_rows(rows, table, spec)
+        payload = payload_of_whole_rows(rows_above(part.changes, part.floor), table, spec)
     frame = local_checkpoint(payload)
     deleted_count = F.count_if(F.col(spec.names.deleted)).alias("gone")
     row = frame.agg(*key_counts(FIRST_OP), deleted_count).first()
     keys, inserted = (int(row["keys"]), int(row["inserted"])) if row else (0, 0)
-    result = _changeset(frame, batch_stats, table, spec, keys, inserted)
+    result = _changeset(frame, part, spec, keys, inserted)
     # ``plan/table.py`` may split an update into a delete and a create.
     return replace(result, deletes=result.deletes or bool(row and row["gone"])), keys
 
 
 def _partial_payload(
-    rows: DataFrame,
-    batch_stats: Sequence[BatchStats],
-    table: TableSpec,
-    spec: PipelineSpec,
-    floor: str,
-    lake: DataFrame | None,
-    tombstones_to: str,
+    part: TablePart, spec: PipelineSpec, lake: DataFrame | None, tombstones_to: str
 ) -> DataFrame:
-    has_key_changes = any(stats.moved for stats in batch_stats)
-    decoded = decoded_rows(rows, table, spec)
-    if has_key_changes and (
-        not old_keys_told(table) or any(stats.unpaired for stats in batch_stats)
+    table = part.table
+    decoded = decoded_rows(rows_above(part.changes, part.floor), table, spec)
+    if part.has_key_changes and (
+        not has_old_keys(table) or any(stats.unpaired for stats in part.batch_stats)
     ):
-        decoded = key_changes.paired(decoded)
-    needs_order = table.keyless is Keyless.FULL_ROW or (
-        spec.whole and asks_lake(batch_stats, table)
-    )
-    if has_key_changes or needs_order:
+        decoded = key_changes.with_old_keys(decoded)
+    needs_order = table.keyless is Keyless.FULL_ROW or (spec.whole and part.asks_lake)
+    if part.has_key_changes or needs_order:
         decoded = local_checkpoint(decoded)
-    ordered = (
-        _in_row_order(decoded, table, spec, floor, lake, tombstones_to) if needs_order else decoded
-    )
-    if not has_key_changes:
+    ordered = _in_row_order(decoded, part, spec, lake, tombstones_to) if needs_order else decoded
+    if not part.has_key_changes:
         return payload_of_partial_rows(ordered, table, spec)
     if ordered is not decoded:
         ordered = local_checkpoint(ordered)
@@ -132,9 +171,8 @@ def _partial_payload(
 
 def _in_row_order(
     decoded: DataFrame,
-    table: TableSpec,
+    part: TablePart,
     spec: PipelineSpec,
-    floor: str,
     lake: DataFrame | None,
     tombstones_to: str,
 ) -> DataFrame:
@@ -143,29 +181,29 @@ def _in_row_order(
     Returns:
         ``decoded`` itself, which is checkpointed, where the positions give the order.
     """
-    if table.keyless is Keyless.FULL_ROW:
-        if kept_rows(decoded).isEmpty():
-            return decoded
-        return with_kept_rows(decoded, lake, table.key, floor, spec.names)
-    keys = local_checkpoint(deferred_key_order.passed(decoded, "key_row", F.col("moved")))
+    table, floor = part.table, part.floor
+    has_net_zero = table.keyless is Keyless.FULL_ROW
+    keys = (
+        net_zero_rows(decoded)
+        if has_net_zero
+        else local_checkpoint(deferred_key_order.exchanged_keys(decoded, "key_row", F.col("moved")))
+    )
     number = keys.count()
     if not number:
         return decoded
     if lake is not None:
-        lake = rows_of(lake, table.key, keys, F.col("key_row"), number)
-    return deferred_key_order.in_order(
-        decoded, keys, lake, table.key, floor, tombstones_to, spec.names
-    )
+        above_floor = lake.where(F.col(spec.names.position) > F.lit(floor))
+        lake = rows_of(above_floor, table.key, keys, F.col("key_row"), number)
+    if has_net_zero:
+        return resolve_net_zero(decoded, lake, table.key, spec.names)
+    return deferred_key_order.in_order(decoded, keys, lake, table.key, tombstones_to, spec.names)
 
 
 def _changeset(
-    frame: DataFrame,
-    batch_stats: Sequence[BatchStats],
-    table: TableSpec,
-    spec: PipelineSpec,
-    keys: int,
-    inserted: int,
+    frame: DataFrame, part: TablePart, spec: PipelineSpec, keys: int, inserted: int
 ) -> Changeset:
+    table, batch_stats = part.table, part.batch_stats
+    infinite = table.encodings_in(spec).infinite
     return Changeset(
         frame=frame,
         columns=table.names(),
@@ -176,16 +214,14 @@ def _changeset(
         high=max((max(stats.high, stats.floor) for stats in batch_stats), default=""),
         rows=keys,
         inserts_only=keys == inserted,
-        masked=table.partial or any(stats.masked for stats in batch_stats),
+        masked=part.masked,
         deletes=any(stats.deletes for stats in batch_stats),
         size=sum(stats.size for stats in batch_stats),
         floor_event=_floor_event(batch_stats),
         partition=table.partition,
         forgiven=tuple(table.absences.dropped),
         fills={
-            column.name: default_value(
-                column, table.fills[column.name], table.encodings_in(spec).infinite
-            )
+            column.name: default_value(column, table.fills[column.name], infinite)
             for column in table.columns
             if column.name in table.fills
         },

@@ -13,45 +13,23 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.batch.changeset import folds_undecoded, rows_pass
+from lakeingest.apply.batch.changeset import Fold, TablePart, choose_fold
 from lakeingest.apply.batch.latest_per_key import LatestPerKey, latest
 from lakeingest.apply.batch_stats import BatchStats, may_move_without_header
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.parallel import in_parallel
-from lakeingest.apply.spark_errors import explained
+from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.apply.table.catalog import TableBook
 from lakeingest.apply.window.contents import Contents
-from lakeingest.apply.window.snapshot_attempts import swept_below
+from lakeingest.apply.window.snapshot_attempts import superseded_below
 from lakeingest.apply.window.window import Window
 from lakeingest.commit_note import CommitNote
 from lakeingest.payload.deferred_key_order import with_moves
-from lakeingest.plan.spec import TableSpec
-from lakeingest.plan.table import keys_passed
-from lakeingest.plan.window import SNAPSHOT_BATCH, of_batch
+from lakeingest.plan.batches import SNAPSHOT_BATCH, of_batch
+from lakeingest.plan.table import keys_with_deferred_order
 from lakeingest.position.epochs import snapshot_floor
 from lakeingest.sink.contract import TableState
 from lakeingest.source.contract import TopicPartition
-
-
-@dataclass(frozen=True)
-class TablePart:
-    """One table's part of a batch.
-
-    Attributes:
-        table: Columns and key of the table.
-        batch_stats: Summaries of its changes.
-        changes: Its changes in the batch.
-        floor: Position of its newest truncate so far; empty: none.
-        undecoded: Whether its changes fold to the latest per key without decoding a row.
-        foreseen: Whether the table's columns after the batch are known before it is written.
-    """
-
-    table: TableSpec
-    batch_stats: tuple[BatchStats, ...]
-    changes: DataFrame
-    floor: str
-    undecoded: bool
-    foreseen: bool
 
 
 @dataclass(frozen=True)
@@ -97,7 +75,12 @@ class PreparedBatch:
         return replace(state, tables=tables)
 
 
-_CREATED = TableState(0, CommitNote("", "", "", 0, 0, -1, ""))
+_CREATED = TableState(
+    0,
+    CommitNote(
+        pipeline="", collection="", run="", token=0, batch=0, end_offset=-1, end_position=""
+    ),
+)
 
 
 def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> PreparedBatch:
@@ -127,12 +110,12 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
     )
 
     def part(collection: str) -> TablePart:
-        with explained(collection):
+        with spark_errors_of(collection):
             return _part(changes, collection, by_table[collection], state, book, window.whole)
 
     parts = tuple(in_parallel(part, collections))
-    undecoded = [part.table.collection for part in parts if part.undecoded]
-    with explained(", ".join(undecoded)):
+    undecoded = [part.table.collection for part in parts if part.fold is Fold.UNDECODED]
+    with spark_errors_of(", ".join(undecoded)):
         latest_changes = latest(changes, undecoded)
     return PreparedBatch(index, own_stats, parts, latest_changes)
 
@@ -164,7 +147,7 @@ def _truncates_of_unpublished(
         for name, table in state.tables.items()
         if name not in state.head.tables and not table.note.adopted_at and book.is_read(name)
     )
-    floors = {name: swept_below(contents, name, note.high) for name, note in unpublished}
+    floors = {name: superseded_below(contents, name, note.high) for name, note in unpublished}
     return tuple(
         BatchStats(index, nowhere, name, 0, 0, "", "", floor)
         for name, floor in floors.items()
@@ -183,13 +166,13 @@ def _part(
     previous = state.tables.get(collection)
     own_changes = changes.where(F.col("collection") == collection)
     table = book.spec(collection, batch_stats, own_changes, previous)
-    if table.doubtful(book.encodings(collection)):
-        batch_stats = [stats.doubted() for stats in batch_stats]
+    if table.has_ambiguous_nulls(book.encodings(collection)):
+        batch_stats = [stats.all_masked() for stats in batch_stats]
     if table.key_in_value and table.keyless is None:
         batch_stats = [stats.any_moved() for stats in batch_stats]
     if whole and table.keyless is None and may_move_without_header(batch_stats):
         with_key_changes = with_moves(own_changes)
-        if not keys_passed(with_key_changes).isEmpty():
+        if not keys_with_deferred_order(with_key_changes).isEmpty():
             own_changes, batch_stats = (
                 with_key_changes,
                 [replace(stats, relocated=stats.rows) for stats in batch_stats],
@@ -197,8 +180,6 @@ def _part(
     floor = max(
         [stats.floor for stats in batch_stats] + ([previous.note.floor] if previous else [])
     )
-    undecoded = folds_undecoded(batch_stats, table, floor) and not (
-        whole and rows_pass(own_changes, batch_stats)
-    )
+    fold = choose_fold(own_changes, batch_stats, table, floor, whole=whole)
     foreseen = book.foreseen(table, previous)
-    return TablePart(table, tuple(batch_stats), own_changes, floor, undecoded, foreseen)
+    return TablePart(table, tuple(batch_stats), own_changes, floor, fold, foreseen)

@@ -18,7 +18,7 @@ from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.window.window import Window
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
-from lakeingest.plan.window import SNAPSHOT_BATCH
+from lakeingest.plan.batches import SNAPSHOT_BATCH
 
 
 class Publisher:

@@ -11,25 +11,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from lakeingest.apply.batch.changeset import asks_lake, changeset
-from lakeingest.apply.batch.prepare import PreparedBatch, TablePart, prepare
+from lakeingest.apply.batch.changeset import TablePart, changeset
+from lakeingest.apply.batch.prepare import PreparedBatch, prepare
 from lakeingest.apply.batch.publish import Publisher
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState
+from lakeingest.apply.next_publication import clock_ms
 from lakeingest.apply.parallel import in_parallel, perhaps_in_background
-from lakeingest.apply.spark_errors import explained
+from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.table.catalog import TableBook
 from lakeingest.apply.window.next_frontier import frontier_after
-from lakeingest.apply.window.progress import clock_ms
 from lakeingest.apply.window.window import Window
 from lakeingest.commit_note import CommitNote, token
 from lakeingest.folders import LakeFolders
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
+from lakeingest.plan.batches import SNAPSHOT_BATCH
 from lakeingest.plan.evolution import SourceSchema
 from lakeingest.plan.spec import PipelineSpec
-from lakeingest.plan.window import SNAPSHOT_BATCH
 from lakeingest.position.epochs import Epoch
 from lakeingest.sink.contract import Sink, TableState
 
@@ -170,18 +170,12 @@ class BatchWriter:
         """Commit one table's part; return its state and the number of its merge payloads."""
         collection = part.table.collection
         previous = state.tables.get(collection)
-        needs_lookup = not part.undecoded and asks_lake(part.batch_stats, part.table)
-        with explained(collection):
-            payloads, count = changeset(
-                part.changes,
-                part.batch_stats,
-                part.table,
-                self.spec,
-                part.floor,
-                self.sink.read(collection, previous.version) if previous and needs_lookup else None,
-                batch.latest if part.undecoded else None,
-                previous.note.high if previous and previous.note.tombstones else "",
-            )
+        with spark_errors_of(collection):
+            lake = None
+            if previous and part.asks_lake:
+                lake = self.sink.read(collection, previous.version)
+            tombstones_to = previous.note.high if previous and previous.note.tombstones else ""
+            payloads, count = changeset(part, self.spec, lake, batch.latest, tombstones_to)
             schema = part.table.source or (previous.note.schema if previous else "")
             note = replace(note, collection=collection, schema=schema)
             result = self.sink.apply(payloads, note, previous)

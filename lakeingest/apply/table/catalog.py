@@ -12,9 +12,10 @@ from pyspark.sql.types import StructField, StructType
 from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.partition import resolve_partition
 from lakeingest.apply.table.resolve import table_spec
+from lakeingest.apply.table.settings import TableBefore, TableSettings
 from lakeingest.config.model import PipelineConfig
 from lakeingest.connectors import CONNECTORS
-from lakeingest.decode.columns import Encodings
+from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.replaced_nulls import replaced_nulls_warning
 from lakeingest.errors import ConfigError
 from lakeingest.plan.evolution import Kind, Policies, Policy, SourceSchema
@@ -110,23 +111,27 @@ class TableBook:
             raise _event_columns_turned_off(collection)
         settings = self._config.table(collection)
         tags = frozenset(tag for stats in batch_stats for tag in stats.value_tags)
-        nullable_defaults = self._spec.format.defaulted(tags)
+        nullable_defaults = self._spec.format.nullable_defaults(tags)
         if nullable_defaults:
             self._warn(replaced_nulls_warning(collection, nullable_defaults))
+        before = TableBefore()
+        if state:
+            source = SourceSchema.from_json(state.note.schema)
+            before = TableBefore(self._schema(collection, state), source, state.note.partition)
         table = table_spec(
-            collection,
+            TableSettings(
+                collection,
+                ddl=self._ddl.get(collection) or self._adopted_columns(collection, state),
+                key=settings.key or (state.note.key if state else ()),
+                policies=self._policies(collection),
+                keyless=None if settings.keyless == "stop" else Keyless(settings.keyless),
+                too_large=settings.decimal_too_large,
+            ),
+            before,
             batch_stats,
-            self._ddl.get(collection) or self._adopted_columns(collection, state),
-            settings.key or (state.note.key if state else ()),
-            self._schema(collection, state),
             self._spec,
             lambda names, cells: _infer_types(changes, names, cells),
             self._warn,
-            before=SourceSchema.from_json(state.note.schema) if state else None,
-            policies=self._policies(collection),
-            partition=state.note.partition if state else (),
-            keyless=None if settings.keyless == "stop" else Keyless(settings.keyless),
-            too_large=settings.decimal_too_large,
         )
         if state and state.note.key and tuple(sorted(table.key)) != tuple(sorted(state.note.key)):
             message = (

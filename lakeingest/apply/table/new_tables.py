@@ -17,7 +17,7 @@ from lakeingest.apply.lake import LakeState, with_tables
 from lakeingest.apply.window.window import Window
 from lakeingest.config.keys import TABLE
 from lakeingest.config.model import PipelineConfig
-from lakeingest.engine.file_names import tells_case_apart
+from lakeingest.engine.file_names import is_case_sensitive
 from lakeingest.errors import ConfigError
 from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Publication
@@ -106,7 +106,7 @@ class FirstSeen:
             folder = self._sink.path(name)
             other = by_folder.setdefault(folder.casefold(), name)
             same = self._sink.path(other) == folder
-            if other != name and (same or not tells_case_apart(folder)):
+            if other != name and (same or not is_case_sensitive(folder)):
                 message = (
                     f"Tables '{other}' and '{name}' would lie in one folder: the file system of "
                     f"lakeingest.target.path takes '{self._sink.path(other)}' and '{folder}' for "

@@ -1,7 +1,7 @@
 """Learn the schemas of a run's records as they appear, each schema once.
 
 Only the records say which schemas they have. Decoding marks an Avro record of an unknown schema as
-malformed (``decode/avro_format.py``). Then, and before the first window, the run collects the
+malformed (``decode/avro/format.py``). Then, and before the first window, the run collects the
 schema ids of the window's records, requests the new ones, and reads the window again. A JSON record
 carries its schema and can be read without it: only the types of its columns need it. So JSON
 schemas are collected after the window is read. A schema never changes under its id or hash, so each
@@ -17,23 +17,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from lakeingest.config.model import SourceConfig
-from lakeingest.config.value_settings import TooLarge
-from lakeingest.decode.avro_format import AvroFormat
-from lakeingest.decode.avro_rows import TAG_OCTETS, tag_of
-from lakeingest.decode.avro_schema import AvroSchema
-from lakeingest.decode.flattened import FlattenedFormat
-from lakeingest.decode.flattened_avro import FlattenedAvroFormat
-from lakeingest.decode.json_envelope import carried_schemas
-from lakeingest.decode.json_format import (
-    CarriedSchema,
-    JsonFormat,
-    come_in_cells,
-    envelope_columns,
-    flattened_columns,
-)
-from lakeingest.decode.logical import AVRO, JSON, JSON_NUMERIC, Form
-from lakeingest.decode.replaced_nulls import nullable_defaults, nullable_defaults_in_row
+from lakeingest.config.model import SourceConfig, TooLarge
+from lakeingest.decode.avro.format import AvroFormat
+from lakeingest.decode.avro.rows import TAG_OCTETS, tag_of
+from lakeingest.decode.avro.schema import AvroSchema
+from lakeingest.decode.flattened.avro_format import FlattenedAvroFormat
+from lakeingest.decode.flattened.json_format import FlattenedFormat
+from lakeingest.decode.json.envelope import carried_schemas
+from lakeingest.decode.json.format import CarriedSchema, JsonFormat
+from lakeingest.decode.types.logical import AVRO, JSON, JSON_NUMERIC, Form
 from lakeingest.decode.wire import WireFormat
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.source.registry.contract import Registry
@@ -90,10 +82,8 @@ class CarriedSchemas:
         """
         self._form = form
         self._schemas_by_tag: dict[bytes, CarriedSchema] = {}
-        self._columns = flattened_columns if flattened else envelope_columns
-        self._nullable_defaults = nullable_defaults_in_row if flattened else nullable_defaults
-        schemas = self._schemas_by_tag
-        self.format: WireFormat = FlattenedFormat(schemas) if flattened else JsonFormat(schemas)
+        format_ = FlattenedFormat if flattened else JsonFormat
+        self.format = format_(self._schemas_by_tag)
 
     def lacks(self, tags: Collection[bytes]) -> bool:
         """See ``Schemas``."""
@@ -105,19 +95,9 @@ class CarriedSchemas:
         for row in carried_schemas(records).collect():
             tag = bytes(row["tag"])
             if tag not in self._schemas_by_tag:
-                text = row["schema"]
                 # A table's policy may differ from the pipeline's.
-                by_policy = {
-                    policy: self._columns(text, self._form.with_policy(policy))
-                    for policy in get_args(TooLarge)
-                }
-                columns = by_policy[self._form.too_large]
-                self._schemas_by_tag[tag] = CarriedSchema(
-                    row["since"],
-                    columns,
-                    self._nullable_defaults(text),
-                    cells=come_in_cells(text),
-                    by_policy=by_policy,
+                self._schemas_by_tag[tag] = self.format.carried_schema(
+                    row["since"], row["schema"], self._form, get_args(TooLarge)
                 )
         return len(self._schemas_by_tag) > count_before
 

@@ -15,7 +15,7 @@ from pyspark.sql.types import DataType
 
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
-from lakeingest.decode.logical_type import squeezed
+from lakeingest.decode.types.logical_type import as_narrower_type
 from lakeingest.errors import DataError
 from lakeingest.plan.evolution import Change, Kind, Policies, Policy, SourceSchema, changes
 from lakeingest.plan.presence import Presence
@@ -26,7 +26,7 @@ _REPAIR = "To repair them, snapshot the table again (Debezium's incremental snap
 
 
 @dataclass(frozen=True)
-class Evolution:
+class SchemaPolicy:
     """The schema policy of one table: its settings, applied to the changes of its schema.
 
     Attributes:
@@ -100,7 +100,7 @@ class Evolution:
         kind = Kind.WIDENED if widens(stored, column.type.spark) else Kind.RETYPED
         if self.policies[kind] is not Policy.IGNORE:
             return column
-        return replace(column, type=squeezed(column.type, stored))
+        return replace(column, type=as_narrower_type(column.type, stored))
 
     def _stop_error(self, change: Change) -> DataError:
         name = change.kind.value

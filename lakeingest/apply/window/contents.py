@@ -14,12 +14,12 @@ from pyspark.sql import functions as F
 
 from lakeingest.decode.wire import WireFormat
 from lakeingest.frame_schemas import Kind
-from lakeingest.plan import window as plan
+from lakeingest.plan.snapshot_attempts import snapshot_place
 from lakeingest.source.contract import TopicPartition
 
 
 @dataclass(frozen=True, order=True)
-class Unended:
+class RowWithoutEnd:
     """The first row of a transaction whose END was not read: its position and its transaction."""
 
     position: str
@@ -60,7 +60,7 @@ class Portion:
     first_ms: int = 0
     firsts: int = 0
     attempt: Attempt = Attempt()
-    unended: Unended | None = None
+    unended: RowWithoutEnd | None = None
     first_new: int | None = None
 
 
@@ -119,7 +119,7 @@ class Contents:
         highest |= self.stopped
         return {where: position for where, position in highest.items() if position}
 
-    def first_unended(self) -> Unended | None:
+    def first_unended(self) -> RowWithoutEnd | None:
         """Return the first row that waits for the END of its transaction, if any."""
         return min((p.unended for p in self.portions if p.unended), default=None)
 
@@ -197,7 +197,7 @@ def contents(window: DataFrame, format_: WireFormat, below: str | None = None) -
             "collection",
             "kind",
             F.when(snapshot, F.col("incarnation")).alias("run"),
-            F.when(snapshot, plan.snapshot_place()).alias("place"),
+            F.when(snapshot, snapshot_place()).alias("place"),
         )
         .agg(
             F.count("*").alias("records"),
@@ -231,7 +231,7 @@ def contents(window: DataFrame, format_: WireFormat, below: str | None = None) -
                 row["first_ms"] or 0,
                 row["firsts"],
                 Attempt(row["run"], row["place"] or ""),
-                Unended(*row["unended"]) if unended and row["unended"] else None,
+                RowWithoutEnd(*row["unended"]) if unended and row["unended"] else None,
                 row["first_new"],
             )
             for row in rows

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from lakeingest.config.model import SourceConfig
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.ledger.publication import Frontier
-from lakeingest.source.bounds import check_retained, made_again
+from lakeingest.source.bounds import check_retained, recreated_topic_error
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from lakeingest.topic_names import TopicNames
 
@@ -161,7 +161,7 @@ def _new_topic_ids(
         if (old_id := frontier.topic_ids.get(topic)) is not None and old_id != new_id
     ]
     if changed_topics and rules.new_topic_id != "accept":
-        raise made_again(changed_topics)
+        raise recreated_topic_error(changed_topics)
     return [
         f"Topic '{topic}' has another id than when it was last read; its offsets are taken for the "
         "same (lakeingest.source.new.topic.id=accept)."

@@ -11,20 +11,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.errors import DataError
+from lakeingest.plan.end_positions import all_positions_from_rows
 from lakeingest.plan.spec import PipelineSpec
-from lakeingest.plan.window import all_placed_by_rows
 from lakeingest.transaction.cut import End
 
 
 @dataclass(frozen=True)
-class SeenEnd(End):
+class EndMarker(End):
     """An END with the number of its transaction's BEGINs."""
 
     begins: int = 0
 
 
 @dataclass(frozen=True)
-class SeenEnds:
+class EndMarkers:
     """The ENDs of a window.
 
     Attributes:
@@ -34,24 +34,24 @@ class SeenEnds:
         opened: The first transaction without an END; None: there is none.
     """
 
-    ends: Sequence[SeenEnd]
+    ends: Sequence[EndMarker]
     domains: frozenset[str]
-    opened: Opened | None = None
+    opened: OpenTransaction | None = None
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenTransaction:
     """A transaction with a BEGIN and no END; ``offset`` is the offset of its last BEGIN."""
 
     offset: int
     transaction: str
 
 
-def read_end_markers(boundaries: DataFrame, spec: PipelineSpec) -> SeenEnds:
+def read_end_markers(boundaries: DataFrame, spec: PipelineSpec) -> EndMarkers:
     """Bring the END summaries to the driver.
 
     Args:
-        boundaries: The window's ``plan.window_boundaries``.
+        boundaries: The window's ``plan.window.window_boundaries``.
         spec: Pipeline settings.
 
     Raises:
@@ -80,11 +80,11 @@ def read_end_markers(boundaries: DataFrame, spec: PipelineSpec) -> SeenEnds:
             "publication."
         )
         raise DataError(message)
-    opened = Opened(*row["opened"]) if row and row["opened"] else None
-    return SeenEnds(ends, frozenset(row["domains"] if row else ()) - {""}, opened)
+    opened = OpenTransaction(*row["opened"]) if row and row["opened"] else None
+    return EndMarkers(ends, frozenset(row["domains"] if row else ()) - {""}, opened)
 
 
-def rising(ends: Sequence[SeenEnd]) -> Sequence[SeenEnd]:
+def ascending_prefix(ends: Sequence[EndMarker]) -> Sequence[EndMarker]:
     """Return the ENDs before the first one that goes back to a position that was not seen.
 
     ENDs are written in commit order, so their positions rise. A connector that went back sends the
@@ -109,14 +109,14 @@ def rising(ends: Sequence[SeenEnd]) -> Sequence[SeenEnd]:
     return ends
 
 
-def refuse_disorder(ends: Sequence[SeenEnd], spec: PipelineSpec) -> None:
+def refuse_disorder(ends: Sequence[EndMarker], spec: PipelineSpec) -> None:
     """Stop where rows show another order of commits than the transaction topic has.
 
     Raises:
         DataError: A later END lies below an earlier one. (Where ids give the position, see
-            ``rising``.)
+            ``ascending_prefix``.)
     """
-    if not all_placed_by_rows(spec):
+    if not all_positions_from_rows(spec):
         return
     for earlier, later in pairwise(ends):
         if later.position < earlier.position:
@@ -130,7 +130,7 @@ def refuse_disorder(ends: Sequence[SeenEnd], spec: PipelineSpec) -> None:
             raise DataError(message)
 
 
-def _end(line: str) -> SeenEnd:
+def _end(line: str) -> EndMarker:
     offset, events, begins, begin_offset, position = line.split(" ")
     first = int(begin_offset)
-    return SeenEnd(int(offset), int(events), position, first if first >= 0 else None, int(begins))
+    return EndMarker(int(offset), int(events), position, first if first >= 0 else None, int(begins))

@@ -16,7 +16,7 @@ finished.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from enum import Enum
 
 from lakeingest.apply.window.contents import Attempt, Contents
@@ -73,9 +73,7 @@ def read_past(contents: Contents, ranges: WindowRanges) -> bool:
     return all(where in streamed for where in ranges.cut_short)
 
 
-def proven_by_marks(
-    contents: Contents, ranges: WindowRanges, topics_now: Callable[[], Collection[str]]
-) -> bool:
+def proven_by_marks(contents: Contents, ranges: WindowRanges, topics_now: Collection[str]) -> bool:
     """Return whether the end marks prove that no row of the snapshot is still under way.
 
     A table's own end mark proves it where its topic has one partition. A topic that never had a
@@ -84,14 +82,14 @@ def proven_by_marks(
     Args:
         contents: What the window holds.
         ranges: How far it was read.
-        topics_now: Returns the data topics that exist by now.
+        topics_now: The data topics that exist after the reading.
     """
     topics = {portion.where.topic for portion in contents.of(Kind.SNAPSHOT)}
     if topics & ranges.unordered or ranges.silent or ranges.cut_short:
         return False
     if not (topics and contents.snapshot_ends_marked()):
         return False
-    return {part.topic for part in ranges.data} >= set(topics_now())
+    return {part.topic for part in ranges.data} >= set(topics_now)
 
 
 def awaited(contents: Contents, ranges: WindowRanges, phase: Phase) -> str | None:
@@ -186,7 +184,7 @@ def has_another_snapshot(contents: Contents, frontier: Frontier) -> bool:
     )
 
 
-def refused_snapshot() -> DataError:
+def new_snapshot_error() -> DataError:
     """Return the error where a run may not take a new snapshot as the state of the source."""
     message = (
         "The topics hold a new initial snapshot, taken after the one that is in the lake or after "

@@ -12,8 +12,8 @@ from lakeingest.apply.batch_stats import first_pending
 from lakeingest.apply.window.window import Window
 from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Frontier
-from lakeingest.plan.window import SNAPSHOT_BATCH
-from lakeingest.transaction.epochs import held_until
+from lakeingest.plan.batches import SNAPSHOT_BATCH
+from lakeingest.transaction.epochs import epochs_up_to
 from lakeingest.transaction.unreadable import UNREADABLE
 
 
@@ -64,7 +64,7 @@ def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
         committed_ms=max(old.committed_ms, committed),
         offsets=offsets,
         streaming=True,
-        epochs=held_until(window.epochs, last),
+        epochs=epochs_up_to(window.epochs, last),
     )
 
 

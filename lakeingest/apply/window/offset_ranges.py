@@ -68,7 +68,7 @@ class WindowRanges:
         topic_ids: See ``Continuation``.
         accepted: Deviations of the log that were accepted, as warnings.
         more_ends: Whether the transaction topic was not read to its high watermark.
-        asked: Target number of records.
+        target: Target number of records.
     """
 
     transactions: OffsetRange | None
@@ -76,7 +76,7 @@ class WindowRanges:
     cut_short: frozenset[TopicPartition]
     silent: frozenset[str] = frozenset()
     more_ends: bool = False
-    asked: int = 0
+    target: int = 0
     unordered: frozenset[str] = frozenset()
     heads: Mapping[TopicPartition, int] = field(default_factory=dict)
     ends_head: int = -1
@@ -183,7 +183,7 @@ def plan_window_ranges(
         data,
         cut_short,
         silent,
-        asked=max_records,
+        target=max_records,
         unordered=unordered,
         heads={place: head for place, head in log.heads.items() if place in marks},
         ends_head=ends_head,

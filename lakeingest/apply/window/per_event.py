@@ -36,25 +36,27 @@ from lakeingest.apply.window.contents import Contents, contents
 from lakeingest.apply.window.initial_snapshot import (
     has_another_snapshot,
     has_new_snapshot,
+    new_snapshot_error,
     read_past,
-    refused_snapshot,
 )
 from lakeingest.apply.window.null_records import refuse_lone_null_records
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import stretches
-from lakeingest.apply.window.snapshot_attempts import judged, restarted_snapshot
+from lakeingest.apply.window.snapshot_attempts import judge_attempts, restarted_snapshot
 from lakeingest.apply.window.unreadable_records import (
     UnreadableRecords,
-    refused,
+    unreadable_error,
     unreadable_records,
 )
-from lakeingest.apply.window.window import Bounds, Window
+from lakeingest.apply.window.window import Bounds, PipelineLog, Window
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import MOVES_ON, Kind
 from lakeingest.ledger.publication import Frontier
-from lakeingest.plan import window as plan
+from lakeingest.plan.batches import in_batches
+from lakeingest.plan.snapshot_attempts import mark_superseded
 from lakeingest.plan.spec import PipelineSpec
+from lakeingest.plan.window import window_boundaries, window_changes, window_metadata
 from lakeingest.source.contract import OffsetRange, Source, TopicPartition
 from lakeingest.transaction.cut import Cut
 
@@ -63,25 +65,26 @@ _CLOSELY = 8
 
 
 def cut_events(
-    source: Source,
-    ranges: WindowRanges,
-    frontier: Frontier,
-    spec: PipelineSpec,
-    bounds: Bounds,
-    schemas: Schemas,
+    log: PipelineLog, ranges: WindowRanges, frontier: Frontier, bounds: Bounds
 ) -> Window:
     """Make one batch of a window.
+
+    Args:
+        log: The log.
+        ranges: What to read of it.
+        frontier: Up to where everything is applied.
+        bounds: The END, if there is one, that must close the batch: its number.
 
     Raises:
         DataError: A new snapshot; or (when the batch statistics are read) a key change whose
             omitted values cannot be known, or a null record without its delete.
     """
-    spec = replace(spec, epochs=())
+    source, spec = log.source, replace(log.spec, epochs=())
     number = max(frontier.end_offset + 1, bounds.through or 0)
     waiting = 0
     unreadable: UnreadableRecords = {}
     while True:
-        decoded = plan.window_changes(source.read(ranges.data), spec)
+        decoded = window_changes(source.read(ranges.data), spec)
         changes = local_checkpoint(decoded.withColumn("end_offset", F.lit(number).cast("bigint")))
         summaries = contents(changes, spec.format)
         lone_deletes = _lone_deletes(changes)
@@ -93,7 +96,7 @@ def cut_events(
             bad.offset == starts[where] for where, bad in new_unreadable.items()
         ):
             # All before it is published. The other partitions must not go on without this one.
-            raise refused(new_unreadable, whole=False)
+            raise unreadable_error(new_unreadable, whole=False)
         unreadable = {**unreadable, **new_unreadable}
         shortened = _before(
             ranges, {w: bad.offset for w, bad in new_unreadable.items()}, lone_deletes
@@ -105,15 +108,15 @@ def cut_events(
             break
         ranges = shortened
     if has_new_snapshot(summaries, frontier):
-        raise refused_snapshot()
+        raise new_snapshot_error()
     changes, summaries = _last_attempt(changes, summaries, ranges, frontier)
-    no_boundaries = plan.window_boundaries(plan.window_metadata(source.read([]), spec), spec)
+    no_boundaries = window_boundaries(window_metadata(source.read([]), spec), spec)
     events = sum(p.records for p in summaries.of(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
     cuts = (Cut(number, number, "", 0, events),) if shortened.data else ()
-    batched = plan.in_batches(changes, no_boundaries, cuts, "", snapshot=False)
+    batched = in_batches(changes, no_boundaries, cuts, "", snapshot=False)
 
     def check() -> Sequence[BatchStats]:
-        predecessors = partial(_closely_before, source, spec, schemas)
+        predecessors = partial(_closely_before, source, spec, log.schemas)
         refuse_lone_null_records(changes, summaries, _read_before(frontier), predecessors)
         return _checked_stats(batch_stats(batched, spec.format), ranges, frontier, spec)
 
@@ -146,15 +149,15 @@ def _last_attempt(
         return changes, summaries
     if has_another_snapshot(summaries, frontier):
         raise restarted_snapshot()
-    verdict = judged(summaries, read_past=read_past(summaries, ranges))
+    verdict = judge_attempts(summaries, read_past=read_past(summaries, ranges))
     if verdict.anew is not None:
         incarnations = stretches(changes, F.col("incarnation").eqNullSafe(F.lit(verdict.anew.run)))
         if not verdict.streamed_first(incarnations):
-            raise refused_snapshot()
+            raise new_snapshot_error()
     if not verdict.superseded:
         return changes, summaries
     names = [(attempt.run, attempt.place) for attempt in verdict.superseded]
-    return plan.without_attempts(changes, names), summaries.without(verdict.superseded)
+    return mark_superseded(changes, names), summaries.without(verdict.superseded)
 
 
 def _read_before(frontier: Frontier) -> frozenset[TopicPartition]:
@@ -181,7 +184,7 @@ def _closely_before(
     if schemas.needed:
         # This run may have read no record with their schemas yet.
         schemas.learn(records)
-    return plan.window_changes(records, spec)
+    return window_changes(records, spec)
 
 
 def _lone_deletes(changes: DataFrame) -> dict[TopicPartition, int]:

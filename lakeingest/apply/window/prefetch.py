@@ -17,23 +17,17 @@ that it fills (15 % of the processor time of 200,000 events, measured).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
-from pyspark.sql import Column
-
 from lakeingest.apply.parallel import start_in_background
-from lakeingest.apply.table.record_schemas import Schemas
-from lakeingest.apply.window.continuity import LogRules
+from lakeingest.apply.window.decide import MAX_BATCHES
 from lakeingest.apply.window.next_frontier import frontier_after
 from lakeingest.apply.window.offset_ranges import WindowRanges, plan_window_ranges
 from lakeingest.apply.window.resolve import read_window
 from lakeingest.apply.window.size import SAMPLED_FROM, Span
-from lakeingest.apply.window.whole_transactions import MAX_BATCHES
-from lakeingest.apply.window.window import Bounds, Window
+from lakeingest.apply.window.window import Bounds, PipelineLog, Window
 from lakeingest.ledger.publication import Frontier
-from lakeingest.plan.spec import PipelineSpec
-from lakeingest.source.contract import Source
 
 
 @dataclass(frozen=True)
@@ -57,36 +51,20 @@ class _Reading:
 class WindowReader:
     """Read the windows of a run, one after another."""
 
-    def __init__(
-        self,
-        source: Source,
-        transaction_topic: str | None,
-        spec: PipelineSpec,
-        counted: Column,
-        schemas: Schemas,
-        *,
-        batch_events: int,
-        batch_transactions: int | None,
-        window_records: int,
-        window_bytes: int,
-        final: bool,
-        snapshot_again: bool = False,
-        log: LogRules | None = None,
-    ) -> None:
-        """Bind to a source; see ``read_window`` and ``Bounds`` for the rest."""
-        self._source = source
-        self._transaction_topic = transaction_topic
-        self._spec = spec
-        self._counted = counted
-        self._schemas = schemas
-        self._batch_events = batch_events
-        self._batch_transactions = batch_transactions
-        self._final = final
-        self._snapshot_again = snapshot_again
-        self._log = log or LogRules()
+    def __init__(self, log: PipelineLog, bounds: Bounds, records: int, octets: int) -> None:
+        """Bind to a log.
+
+        Args:
+            log: The log.
+            bounds: Bounds of batches, and what the settings accept; ``through`` does not count.
+            records: ``lakeingest.window.max.records``.
+            octets: ``lakeingest.window.max.bytes``.
+        """
+        self._log = log
+        self._bounds = bounds
         # Without transactions a batch is a window.
-        least = 1 if transaction_topic is None else window_records
-        self._span = Span(max(least, batch_events), window_bytes)
+        least = 1 if log.transaction_topic is None else records
+        self._span = Span(max(least, bounds.batch_events), octets)
         self._ahead: _Ahead | None = None
         self._newest: _Reading | None = None
 
@@ -134,14 +112,6 @@ class WindowReader:
         self._span = self._span.after_nothing(window, through)
 
     def _read(self, frontier: Frontier, through: int | None) -> _Reading | None:
-        bounds = Bounds(
-            self._batch_events,
-            self._batch_transactions,
-            through,
-            self._final,
-            self._snapshot_again,
-            self._log,
-        )
         ranges = self._ranges(frontier)
         if ranges.nothing:
             return None
@@ -153,23 +123,15 @@ class WindowReader:
         ):
             return newest
         self._newest = newest = None
-        window = read_window(
-            self._source,
-            self._transaction_topic,
-            frontier,
-            self._spec,
-            self._counted,
-            bounds,
-            self._schemas,
-            ranges,
-        )
+        bounds = replace(self._bounds, through=through)
+        window = read_window(self._log, frontier, bounds, ranges)
         return _Reading(frontier, through, ranges, window)
 
     def _ranges(self, frontier: Frontier) -> WindowRanges:
-        plan = partial(plan_window_ranges, self._source, self._transaction_topic, frontier)
-        plan_with_rules = partial(plan, rules=self._log)
-        ranges = plan_with_rules(self._span.aimed, self._span.limits)
+        source, topic, rules = self._log.source, self._log.transaction_topic, self._bounds.log
+        plan = partial(plan_window_ranges, source, topic, frontier, rules=rules)
+        ranges = plan(self._span.aimed, self._span.limits)
         if self._span.sizes is None and ranges.records > SAMPLED_FROM:
-            self._span = self._span.sampled(self._source, ranges)
-            ranges = plan_with_rules(self._span.aimed, self._span.limits)
+            self._span = self._span.sampled(source, ranges)
+            ranges = plan(self._span.aimed, self._span.limits)
         return ranges

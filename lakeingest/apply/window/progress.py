@@ -23,11 +23,10 @@ was not read for a while. So they are never skipped. Where progress is due, a ba
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
+from lakeingest.apply.next_publication import next_publication
 from lakeingest.apply.window.window import Window
-from lakeingest.commit_note import token
 from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Frontier, Publication
 
@@ -78,11 +77,6 @@ def is_due(head: Publication, behind: Frontier, now_ms: int) -> bool:
     return records >= PROGRESS_RECORDS or (records > 0 and is_old)
 
 
-def clock_ms() -> int:
-    """Return the driver's clock (milliseconds)."""
-    return int(time.time() * 1000)
-
-
 def progress_alone(head: Publication, behind: Frontier, run: str) -> Publication:
     """Return the publication of progress: it changes no table.
 
@@ -91,19 +85,7 @@ def progress_alone(head: Publication, behind: Frontier, run: str) -> Publication
         behind: See ``frontier_behind``.
         run: Identifier of the run.
     """
-    batch = head.batch + 1
-    return replace(
-        head,
-        batch=batch,
-        token=token(head.writer, batch),
-        run=run,
-        transactions=0,
-        events=0,
-        opened=(),
-        frontier=behind,
-        schemas={},
-        at_ms=clock_ms(),
-    )
+    return replace(next_publication(head, run), frontier=behind)
 
 
 def _records_between(old: Frontier, new: Frontier) -> int:

@@ -23,8 +23,8 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.apply.next_publication import next_publication
 from lakeingest.apply.window.offset_ranges import WindowRanges
-from lakeingest.commit_note import token
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Frontier, Publication
@@ -152,7 +152,7 @@ def cut_over(spans: Sequence[Stretch], ranges: WindowRanges, frontier: Frontier)
     return SnapshotCutOver({**ends, **cuts}, _first_end(spans, cuts, frontier))
 
 
-def opening(head: Publication, cut: SnapshotCutOver, run: str) -> Publication:
+def open_epoch(head: Publication, cut: SnapshotCutOver, run: str) -> Publication:
     """Return the publication that opens the epoch behind a cut-over: it changes no table.
 
     Args:
@@ -172,17 +172,8 @@ def opening(head: Publication, cut: SnapshotCutOver, run: str) -> Publication:
         epoch=number,
         topic_ids=old.topic_ids,
     )
-    batch = head.batch + 1
-    return replace(
-        head,
-        batch=batch,
-        token=token(head.writer, batch),
-        run=run,
-        transactions=0,
-        events=0,
-        opened=(Epoch(number, "", end_offset=cut.end_offset),),
-        frontier=frontier,
-    )
+    epoch = Epoch(number, "", end_offset=cut.end_offset)
+    return replace(next_publication(head, run), opened=(epoch,), frontier=frontier)
 
 
 def _cut_partitions(spans: Sequence[Stretch]) -> dict[TopicPartition, int]:

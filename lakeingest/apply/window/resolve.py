@@ -10,73 +10,68 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 
 from lakeingest.apply.table.record_schemas import Schemas
+from lakeingest.apply.window.decide import Replan, Resnapshot
 from lakeingest.apply.window.offset_ranges import WindowRanges, plan_window_ranges
 from lakeingest.apply.window.per_event import cut_events
 from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, cut_over
-from lakeingest.apply.window.whole_transactions import (
-    EpochsOpenedError,
-    SnapshotAgainError,
-    cut_whole_transactions,
-)
-from lakeingest.apply.window.window import Bounds, Window
+from lakeingest.apply.window.whole_transactions import cut_whole_transactions
+from lakeingest.apply.window.window import Bounds, PipelineLog, Window
 from lakeingest.errors import DataError
 from lakeingest.ledger.publication import Frontier
-from lakeingest.plan.spec import PipelineSpec
 from lakeingest.source.contract import Source
 
 _EVERYTHING = 2**62
 
 
 def read_window(
-    source: Source,
-    transaction_topic: str | None,
-    frontier: Frontier,
-    spec: PipelineSpec,
-    counted: Column,
-    bounds: Bounds,
-    schemas: Schemas,
-    ranges: WindowRanges,
+    log: PipelineLog, frontier: Frontier, bounds: Bounds, ranges: WindowRanges
 ) -> Window:
     """Read a window and cut its batches; its rows stay checkpointed while the window is referenced.
 
     Records with a schema that was not known yet are read again where that matters. If a window ends
     in the middle of a new snapshot, everything available is read instead of ``ranges``.
+
+    Args:
+        log: The log.
+        frontier: Up to where everything is applied.
+        bounds: Bounds of batches, and what the settings accept.
+        ranges: What to read.
+
+    Raises:
+        DataError: What the window holds cannot be applied.
     """
+    schemas = log.schemas
     if not schemas.readable:
-        schemas.learn(_edges(source, ranges))
-    spec = replace(spec, epoch=frontier.epoch, epochs=frontier.epochs)
+        schemas.learn(_edges(log.source, ranges))
+    log = replace(log, spec=replace(log.spec, epoch=frontier.epoch, epochs=frontier.epochs))
     cut_at: SnapshotCutOver | None = None
     while True:
+        cut_window = cut_whole_transactions if log.spec.whole else cut_events
         try:
-            if spec.whole:
-                window = cut_whole_transactions(source, ranges, frontier, spec, counted, bounds)
-            else:
-                window = cut_events(source, ranges, frontier, spec, bounds, schemas)
-        except EpochsOpenedError as opened:
-            spec = replace(spec, epochs=opened.epochs)
-            continue
-        except SnapshotAgainError as again:
-            if not ranges.whole:
-                ranges = plan_window_ranges(
-                    source, transaction_topic, frontier, _EVERYTHING, rules=bounds.log
-                )
-                continue
-            cut_at = cut_over(again.found, ranges, frontier)
-            ranges = cut_at.before(ranges)
-            continue
+            reading = cut_window(log, ranges, frontier, bounds)
         except DataError:
-            if not (schemas.needed and schemas.learn(source.read(ranges.all))):
+            if not (schemas.needed and schemas.learn(log.source.read(ranges.all))):
                 raise
             continue
-        new = learned(schemas, window.contents.tags(), source, ranges)
-        if not (new and schemas.needed):
-            return replace(window, cut_over=cut_at)
+        if isinstance(reading, Replan):
+            log = replace(log, spec=replace(log.spec, epochs=reading.epochs))
+        elif isinstance(reading, Resnapshot) and not ranges.whole:
+            ranges = plan_window_ranges(
+                log.source, log.transaction_topic, frontier, _EVERYTHING, rules=bounds.log
+            )
+        elif isinstance(reading, Resnapshot):
+            cut_at = cut_over(reading.stretches, ranges, frontier)
+            ranges = cut_at.before(ranges)
+        else:
+            new = learn_schemas(schemas, reading.contents.tags(), log.source, ranges)
+            if not (new and schemas.needed):
+                return replace(reading, cut_over=cut_at)
 
 
-def learned(
+def learn_schemas(
     schemas: Schemas, tags: Collection[bytes], source: Source, ranges: WindowRanges
 ) -> bool:
     """Learn the schemas with these tags; return whether any was new.

@@ -84,7 +84,7 @@ class _AttemptRows:
         return _FIRST in self.marks and _ENDED not in self.marks
 
 
-def judged(contents: Contents, *, read_past: bool = True) -> Verdict:
+def judge_attempts(contents: Contents, *, read_past: bool = True) -> Verdict:
     """Find which attempts of the initial snapshot a window holds, and which one counts.
 
     Args:
@@ -121,7 +121,7 @@ def judged(contents: Contents, *, read_past: bool = True) -> Verdict:
     return Verdict(frozenset(superseded), anew, begun_at)
 
 
-def late_rows(contents: Contents, frontier: Frontier) -> frozenset[Attempt]:
+def late_attempts(contents: Contents, frontier: Frontier) -> frozenset[Attempt]:
     """Return attempts before the one in the lake whose rows came only now.
 
     Args:
@@ -140,7 +140,7 @@ def late_rows(contents: Contents, frontier: Frontier) -> frozenset[Attempt]:
     )
 
 
-def swept_below(contents: Contents, table: str, high: str) -> str:
+def superseded_below(contents: Contents, table: str, high: str) -> str:
     """Return the position below which a table that was never published has superseded rows.
 
     A killed run wrote the table. The attempt from which it took the rows may have been replaced

@@ -19,7 +19,7 @@ from lakeingest.errors import ConfigError, DataError, LakeingestError
 from lakeingest.frame_schemas import Kind
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.source.contract import TopicPartition
-from lakeingest.transaction.unreadable import UNREADABLE, holding
+from lakeingest.transaction.unreadable import UNREADABLE, unreplaced_records
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def unreadable_records(
         ours = ours.where(~(unreadable & F.concat_ws(":", *_NAME).isin(*spec.skipped)))
     if spec.ordering:
         ours = ours.where(unreadable)
-    blocking = map(_of_partition, holding(ours, released, initial=initial).collect())
+    blocking = map(_of_partition, unreplaced_records(ours, released, initial=initial).collect())
     return {record.where: record for record in blocking}
 
 
@@ -107,7 +107,7 @@ _SEND_AGAIN = (
 )
 
 
-def refused(unreadable: UnreadableRecords, *, whole: bool) -> LakeingestError:
+def unreadable_error(unreadable: UnreadableRecords, *, whole: bool) -> LakeingestError:
     """Return the error for the unreadable records of a window that gave no batch.
 
     Args:

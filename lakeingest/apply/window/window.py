@@ -1,4 +1,4 @@
-"""Define a window, which is one reading of the log, and the bounds of windows and batches.
+"""Define the log of a pipeline, a window, which is one reading of it, and the bounds of both.
 
 A window stays checkpointed (memory, then disk) until its batches are applied.
 ``whole_transactions.py`` cuts it into batches, or ``per_event.py`` where there are no transactions.
@@ -9,17 +9,39 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from lakeingest.apply.batch_stats import BatchStats
+from lakeingest.apply.table.record_schemas import Schemas
 from lakeingest.apply.window.contents import Contents
 from lakeingest.apply.window.continuity import LogRules
 from lakeingest.apply.window.incomplete_transaction import IncompleteTransaction
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver
 from lakeingest.apply.window.unreadable_records import UnreadableRecords
+from lakeingest.plan.spec import PipelineSpec
 from lakeingest.position.epochs import Epoch
+from lakeingest.source.contract import Source
 from lakeingest.transaction.cut import Cut, End
+
+
+@dataclass(frozen=True)
+class PipelineLog:
+    """The log of a pipeline, and how its records are read.
+
+    Attributes:
+        source: Gives the records.
+        transaction_topic: None where each event is on its own.
+        spec: How records become changes.
+        counted: Condition over ``data_collection``: END's count of the collection's rows holds.
+        schemas: Schemas of the records that were learned so far.
+    """
+
+    source: Source
+    transaction_topic: str | None
+    spec: PipelineSpec
+    counted: Column
+    schemas: Schemas
 
 
 @dataclass(frozen=True)

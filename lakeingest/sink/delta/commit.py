@@ -11,21 +11,29 @@ as high as the write's own one means "fenced"; without such a token, the batch i
 A MERGE takes these ids from session settings. The settings stay set and would make Delta skip the
 next write. So each commit has its own temporary session (sessions share jars and cache). Engine
 facts: Delta 3.3 ``DeltaCommand.hasBeenExecuted``, ``ConflictChecker``.
+
+Small commits open Delta's transaction themselves where table and engine allow it
+(``engine/delta_transaction.py``). There, the newest note in the log must be older than the commit's
+note when the transaction begins, and a rival's later commit makes the transaction fail.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.commit_note import CommitNote
-from lakeingest.engine.delta_log import commits
+from lakeingest.engine import delta_log
+from lakeingest.engine.commit import Commit
+from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import TransientError
-from lakeingest.sink import progress
+from lakeingest.named import quoted
 from lakeingest.sink.contract import TableState
+from lakeingest.sink.lake_table import LakeTable
+from lakeingest.sink.progress import committed
 
 _APP = "lakeingest:"
 
@@ -42,92 +50,186 @@ _CONCURRENT = (
     "DELTA_PROTOCOL_CHANGED",
 )
 
+FileChange = tuple[tuple[DataFile, ...], tuple[DataFile, ...]]
+"""Data files that a commit adds to a table, and data files that it removes."""
 
-def application(pipeline: str) -> str:
+
+@dataclass(frozen=True)
+class DeltaLakeTable(LakeTable):
+    """One Delta table. Only one thread at a time may write it.
+
+    Attributes:
+        direct: Whether small commits may use a ``DeltaTransaction``.
+    """
+
+    kind = "Delta"
+
+    direct: bool
+
+    def exists(self) -> bool:
+        """Return whether the folder contains a Delta table."""
+        return delta_log.is_delta_table(self.spark, self.path)
+
+    def commits(self) -> Iterator[Commit]:
+        """Yield the table's commits, newest first; none if there is no table."""
+        return delta_log.commits(self.spark, self.path)
+
+    def read(self, version: int | None = None) -> DataFrame:
+        """Read the table as of ``version``; None: its newest version."""
+        reader = self.spark.read.format("delta")
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
+        return reader.load(self.path)
+
+    def has_lost_progress(self, newest: CommitNote | None) -> bool:
+        """Return whether the table's log no longer has the commit with the progress."""
+        if newest is not None and not newest.fences:
+            return False
+        # If the log still has its first commit, no commit is lost.
+        return all(commit.version > 0 for commit in self.commits())
+
+    def conflict(self, error: str, collection: str) -> str | None:
+        """Return the message for a failed write that met another commit; None: it met none."""
+        if not any(name in error for name in _CONCURRENT):
+            return None
+        return (
+            f"Table '{collection}' was changed by another writer (OPTIMIZE, ALTER TABLE) while "
+            "this batch was written. Nothing of it was published; run again, or run maintenance "
+            "when the pipeline is idle."
+        )
+
+    def repair(self, since: int, /) -> str:
+        """Return the sentence that says how to revert another writer's changes."""
+        # SQL resolves no relative path, whatever the working directory is.
+        folder = quoted(delta_log.location(self.spark, self.path))
+        return (
+            f"To take it back: RESTORE TABLE delta.{folder} TO VERSION AS OF {since}; then run "
+            "again."
+        )
+
+    def append(self, rows: DataFrame, note: CommitNote) -> TableState:
+        """Add rows in one commit that carries ``note``; create the table if there is none.
+
+        Raises:
+            FencedError: A later writer has claimed the table.
+            TransientError: See ``commit``.
+        """
+        return self.save(rows, note, "append")
+
+    def append_nothing(self, note: CommitNote) -> TableState:
+        """Commit ``note`` without any rows.
+
+        Raises:
+            FencedError: A later writer has claimed the table.
+            TransientError: See ``commit``.
+        """
+        direct_commit = self.commit_directly(note, None, lambda _: ((), ()))
+        return direct_commit or super().append_nothing(note)
+
+    def save(
+        self,
+        rows: DataFrame,
+        note: CommitNote,
+        mode: str,
+        partition: tuple[str, ...] = (),
+        **options: str,
+    ) -> TableState:
+        """Write rows through Delta's public API, in one commit that carries ``note``.
+
+        Args:
+            rows: Rows to write.
+            note: Note of the commit.
+            mode: Spark's save mode.
+            partition: Partition columns, unless the mode is ``append``.
+            **options: Further options of the writer.
+
+        Raises:
+            FencedError: A later writer has claimed the table.
+            TransientError: See ``commit``.
+        """
+        identity = {
+            "txnAppId": _application(note),
+            "txnVersion": str(note.token),
+            "userMetadata": note.to_json(),
+        }
+        writer = rows.write.format("delta").mode(mode).partitionBy(*partition)
+        return self.commit(note, lambda: writer.options(**options, **identity).save(self.path))
+
+    def merge_session(self, note: CommitNote) -> SparkSession:
+        """Return a session whose next MERGE commits with ``note``."""
+        settings = {
+            "spark.databricks.delta.write.txnAppId": _application(note),
+            "spark.databricks.delta.write.txnVersion": str(note.token),
+            "spark.databricks.delta.commitInfo.userMetadata": note.to_json(),
+            # The sink has checkpointed the changeset; another copy would cost a job.
+            "spark.databricks.delta.merge.materializeSource": "none",
+        }
+        return own_session(self.spark, settings)
+
+    def commit(self, note: CommitNote, write: Callable[[], object]) -> TableState:
+        """Run ``write`` and prove from the table's log that it committed with ``note``.
+
+        Args:
+            note: Note that ``write`` puts into its commit.
+            write: Writes the table in one commit.
+
+        Returns:
+            The table's state with the commit.
+
+        Raises:
+            FencedError: The log has a later writer's token.
+            TransientError: The log lacks the commit for another reason: maintenance or another
+                writer changed the table.
+        """
+        with self.conflicts_explained(note):
+            write()
+        state = committed(note, *self.newest_note())
+        if state is None:
+            message = f"The commit to table '{note.collection}' is not in its log; run again."
+            raise TransientError(message)
+        return state
+
+    def commit_directly(
+        self,
+        note: CommitNote,
+        previous: TableState | None,
+        write: Callable[[DeltaTransaction], FileChange | None],
+    ) -> TableState | None:
+        """Commit through a ``DeltaTransaction``.
+
+        Args:
+            note: Note of the commit.
+            previous: The table's state that this writer knows; None: read it.
+            write: Writes data files; None: not possible.
+
+        Returns:
+            The table's state; None: a direct commit is not possible.
+
+        Raises:
+            FencedError: A later writer has claimed the table, or commits meanwhile.
+            TransientError: Maintenance or another writer changed the table meanwhile.
+        """
+        if not self.direct:
+            return None
+        transaction = DeltaTransaction(self.spark, self.path, _application(note))
+        if not transaction.plain:
+            return None
+        version, newest = transaction.version, previous.note if previous else None
+        if previous is None or previous.version != version:
+            version, newest = self.newest_note()
+        if newest is None:
+            return None
+        state = committed(note, version, newest)
+        if state is not None:
+            return state
+        with self.conflicts_explained(note):
+            files = write(transaction)
+            if files is None:
+                return None
+            version = transaction.commit(note.token, note.to_json(), *files)
+        return TableState(version, note)
+
+
+def _application(note: CommitNote) -> str:
     """Return a pipeline's ``txnAppId``: a table has one id, so one fence, per pipeline."""
-    return f"{_APP}{pipeline}"
-
-
-def merge_session(spark: SparkSession, note: CommitNote) -> SparkSession:
-    """Return a session whose next MERGE commits with ``note``."""
-    settings = {
-        "spark.databricks.delta.write.txnAppId": application(note.pipeline),
-        "spark.databricks.delta.write.txnVersion": str(note.token),
-        "spark.databricks.delta.commitInfo.userMetadata": note.to_json(),
-        # The sink has checkpointed the changeset; another copy would cost a job.
-        "spark.databricks.delta.merge.materializeSource": "none",
-    }
-    return own_session(spark, settings)
-
-
-def writer(frame: DataFrame, note: CommitNote) -> DataFrameWriter:
-    """Return a Delta writer whose commit carries ``note``."""
-    return (
-        frame.write.format("delta")
-        .option("txnAppId", application(note.pipeline))
-        .option("txnVersion", str(note.token))
-        .option("userMetadata", note.to_json())
-    )
-
-
-def newest_note(spark: SparkSession, path: str) -> tuple[int, CommitNote | None]:
-    """Return the table's newest version and progress; see ``progress.newest_note``."""
-    return progress.newest_note(commits(spark, path))
-
-
-@contextmanager
-def rivals_fence(spark: SparkSession, path: str, note: CommitNote) -> Iterator[None]:
-    """Turn Delta's conflict exceptions into errors of lakeingest.
-
-    Args:
-        spark: Session with Delta.
-        path: Path of the table.
-        note: Note of the commit in the block.
-
-    Raises:
-        FencedError: Another driver of the pipeline has claimed the table.
-        TransientError: Maintenance or another writer changed the table.
-    """
-    try:
-        yield
-    except Exception as error:
-        if any(name in f"{type(error).__name__} {error}" for name in _CONCURRENT):
-            _, newest = newest_note(spark, path)
-            if newest is not None and newest.token >= note.token and newest.run != note.run:
-                raise progress.overtaken(note) from error
-            message = (
-                f"Table '{note.collection}' was changed by another writer (OPTIMIZE, ALTER TABLE) "
-                "while this batch was written. Nothing of it was published; run again, or run "
-                "maintenance when the pipeline is idle."
-            )
-            raise TransientError(message) from error
-        raise
-
-
-def committed(
-    spark: SparkSession, path: str, note: CommitNote, write: Callable[[], object]
-) -> TableState:
-    """Run ``write`` and prove from the table's log that it committed with ``note``.
-
-    Args:
-        spark: Session with Delta.
-        path: Path of the table.
-        note: Note that ``write`` puts into its commit.
-        write: Writes the table in one commit.
-
-    Returns:
-        The table's state with the commit.
-
-    Raises:
-        FencedError: The log has a later writer's token.
-        TransientError: The log lacks the commit for another reason; see ``rivals_fence``.
-    """
-    with rivals_fence(spark, path, note):
-        write()
-    version, newest = newest_note(spark, path)
-    if newest is not None and newest.run == note.run and newest.token == note.token:
-        return TableState(version, newest)
-    if newest is not None and newest.token >= note.token:
-        raise progress.overtaken(note)
-    message = f"The commit to table '{note.collection}' is not in its log; run again."
-    raise TransientError(message)
+    return f"{_APP}{note.pipeline}"

@@ -1,11 +1,11 @@
-"""Rewrite a table, to change its schema and merge a batch's rows in one commit.
+"""Change the schema of a Delta table, with the batch that brings the change.
 
 When a type becomes wider, or a new column has a default for the present rows, every row changes
-anyway. Both are one commit, because the table's commit stores the progress. Rejected: a rewrite
-before the batch. After a crash between the two, the rows have the default of a column that no
-transaction has added yet. Rejected: a rewrite after the batch. After a crash, the rows lack the
-default, and nothing records that it is due. With one commit, readers of the newest version also see
-a new column and its values at the same time.
+anyway. So the sink rewrites the table and merges the batch in one commit, because the table's
+commit stores the progress. Rejected: a rewrite before the batch. After a crash between the two, the
+rows have the default of a column that no transaction has added yet. Rejected: a rewrite after the
+batch. After a crash, the rows lack the default, and nothing records that it is due. With one
+commit, readers of the newest version also see a new column and its values at the same time.
 
 A column without a default is only added to the table's schema: by the transaction of a small batch,
 else by ``ALTER TABLE`` before the MERGE. This changes no row, and a crash between the two leaves a
@@ -15,15 +15,17 @@ it puts a new column behind the metadata columns.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Iterable
+from dataclasses import replace
 
-from lakeingest.sink.contract import Changeset
-from lakeingest.sink.merge_frame import holds, matched_decisions
-from lakeingest.sink.merge_law import MergeLaw, inserted_values
+from pyspark.sql.types import StructField, StructType
+
+from lakeingest.commit_note import CommitNote, schema_token
+from lakeingest.engine.own_session import own_session
+from lakeingest.named import quoted
+from lakeingest.sink.contract import Changeset, TableState
+from lakeingest.sink.delta.commit import DeltaLakeTable
 from lakeingest.sink.schema_change import SchemaChange
-
-_HIT, _ROW = "_lakeingest_hit", "_lakeingest_row"
 
 
 def rewrites(change: SchemaChange, changeset: Changeset) -> bool:
@@ -31,31 +33,57 @@ def rewrites(change: SchemaChange, changeset: Changeset) -> bool:
     return bool(change.widened or changeset.fills)
 
 
-def merged_rows(
-    rows: DataFrame, changeset: Changeset, law: MergeLaw, *, partial: bool
-) -> DataFrame:
-    """Return all rows of a table after the merge of a changeset.
+class SchemaAlteration:
+    """``ALTER TABLE`` before a batch: it repeats the last progress and writes no data."""
 
-    Args:
-        rows: Rows of the table, in its new schema.
-        changeset: Payloads to merge.
-        law: The merge law of the changeset.
-        partial: Whether each fillable column is decided by its own position.
-    """
-    schema = rows.schema
-    table = rows.withColumn(_ROW, F.lit(True)).alias("t")
-    payloads = changeset.frame.withColumn(_HIT, F.lit(True)).alias("s")
-    joined = table.join(payloads, law.same_key(), "full")
-    has_payload, is_new = F.col(f"s.{_HIT}").isNotNull(), F.col(f"t.{_ROW}").isNull()
-    inserted, swept = law.inserted(), law.swept()
-    stays, merged = matched_decisions(law, schema, has_payload & ~is_new, partial=partial)
-    below = holds(swept, ~has_payload) if swept is not None else F.lit(False)
-    if swept is not None and swept.values is None:
-        stays = stays & ~below
-    values = []
-    for item, value, old in zip(schema, inserted_values(inserted, schema), merged, strict=True):
-        present = old
-        if swept is not None and swept.values is not None and item.name in swept.values:
-            present = F.when(below, swept.values[item.name].cast(item.dataType)).otherwise(old)
-        values.append(F.when(is_new, value).otherwise(present).alias(item.name))
-    return joined.where(F.when(is_new, inserted.condition).otherwise(stays)).select(*values)
+    def __init__(self, table: DeltaLakeTable, note: CommitNote, previous: TableState) -> None:
+        """Bind to a batch.
+
+        Args:
+            table: The table.
+            note: Note of the batch's commit.
+            previous: The table's state before the batch.
+        """
+        self._table = table
+        self._note = replace(previous.note, token=schema_token(note.token), run=note.run)
+
+    def enable_local_time(self, change: SchemaChange, present: StructType) -> None:
+        """Enable Delta's protocol feature for the table's first timestamp without time zone.
+
+        Args:
+            change: The change of the schema.
+            present: Schema of the table.
+
+        Raises:
+            FencedError: A later writer has claimed the table.
+        """
+        if _has_local_time(change.added) and not _has_local_time(present):
+            self._alter("SET TBLPROPERTIES ('delta.feature.timestampNtz' = 'supported')")
+
+    def add_columns(self, added: Iterable[StructField], after: str) -> None:
+        """Add columns that are NULL in all present rows.
+
+        Args:
+            added: The columns.
+            after: Name of the column before them.
+
+        Raises:
+            FencedError: A later writer has claimed the table.
+        """
+        columns = []
+        for item in added:
+            kind = item.dataType.simpleString()
+            columns.append(f"{quoted(item.name)} {kind} AFTER {quoted(after)}")
+            after = item.name
+        self._alter(f"ADD COLUMNS ({', '.join(columns)})")
+
+    def _alter(self, action: str) -> None:
+        # ALTER TABLE has no txnVersion. The empty commit before it fails if this writer is fenced.
+        self._table.append_nothing(self._note)
+        metadata = {"spark.databricks.delta.commitInfo.userMetadata": self._note.to_json()}
+        session = own_session(self._table.spark, metadata)
+        session.sql(f"ALTER TABLE delta.{quoted(self._table.path)} {action}")
+
+
+def _has_local_time(fields: Iterable[StructField]) -> bool:
+    return any("timestamp_ntz" in item.dataType.simpleString() for item in fields)

@@ -10,24 +10,15 @@ from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import Column
 
 from lakeingest.named import quoted
-from lakeingest.sink.contract import Changeset
-from lakeingest.sink.merge_law import Clause, MergeLaw, small
+from lakeingest.sink.merge_join import small
+from lakeingest.sink.merge_law import Clause, MergeLaw
 
 
-def merge(
-    table: DeltaTable, changeset: Changeset, law: MergeLaw, *, partial: bool
-) -> DeltaMergeBuilder:
-    """Return the MERGE, ready to execute.
-
-    Args:
-        table: Table to merge into.
-        changeset: Payloads to merge.
-        law: The merge law of the changeset.
-        partial: Whether each fillable column is decided by its own position.
-    """
-    payloads = small(changeset.frame, changeset)
+def merge(table: DeltaTable, law: MergeLaw) -> DeltaMergeBuilder:
+    """Return the MERGE of the law's changeset into a table, ready to execute."""
+    payloads = small(law.changeset.frame, law.changeset)
     builder = table.alias("t").merge(payloads.alias("s"), law.same_key())
-    for clause in law.matched(partial=partial):
+    for clause in law.matched():
         if clause.values is None:
             builder = builder.whenMatchedDelete(clause.condition)
         else:

@@ -12,7 +12,7 @@ or NULL. For NULL, the adopting commit writes these rows.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +28,6 @@ from lakeingest.engine.hudi_streamer import (
 )
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import ConfigError, DataError, TransientError
-from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.sink.contract import TableState
 from lakeingest.sink.foreign_files import refuse_tombstones
 from lakeingest.sink.hudi.adopted_table import (
@@ -37,42 +36,27 @@ from lakeingest.sink.hudi.adopted_table import (
     adopted_options,
     key_fields,
     refuse_other_index,
-    refuse_unlike,
+    refuse_other_merge,
     without_placeholders,
 )
 from lakeingest.sink.hudi.commit import HudiTable
 from lakeingest.sink.hudi.sink import HudiSink
-from lakeingest.sink.progress import owned
+from lakeingest.sink.progress import require_ownership
 
 
+@dataclass(frozen=True)
 class HudiAdoption:
     """Adoption of tables for a sink.
 
-    Args:
+    Attributes:
         spark: Session with Hudi's extension.
         sink: Sink that writes the tables after the adoption.
-        pipeline: Name of the pipeline.
-        names: Names of the metadata columns.
         placeholder: Debezium's text for an unavailable value.
-        null_missing: Whether a column without any known value becomes NULL.
     """
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        sink: HudiSink,
-        pipeline: str,
-        names: MetadataColumns,
-        *,
-        placeholder: str,
-        null_missing: bool,
-    ) -> None:
-        self._spark = spark
-        self._sink = sink
-        self._pipeline = pipeline
-        self._names = names
-        self._placeholder = placeholder
-        self._null_missing = null_missing
+    spark: SparkSession
+    sink: HudiSink
+    placeholder: str
 
     def pending(self, collection: str) -> bool:
         """Return whether a table still needs its adoption: it exists and belongs to no pipeline.
@@ -80,9 +64,9 @@ class HudiAdoption:
         Raises:
             ConfigError: The table does not exist, or belongs to another pipeline or collection.
         """
-        path = self._sink.path(collection)
-        version, note = self._sink.table(collection).newest_note()
-        if version is None:
+        path = self.sink.path(collection)
+        version, note = self.sink.table(collection).newest_note()
+        if version < 0:
             message = (
                 f"lakeingest.table.{collection}.adopt: there is no Hudi table with a commit at "
                 f"'{path}'. Correct the path, or take the setting out to have the table made."
@@ -90,17 +74,17 @@ class HudiAdoption:
             raise ConfigError(message)
         if note is None:
             return True
-        owned(note, self._pipeline, collection, path, "Hudi")
+        require_ownership(note, self.sink.settings.pipeline, collection, path, HudiTable.kind)
         return False
 
     def checkpoint(self, collection: str) -> str | None:
         """Return Hudi Streamer's newest checkpoint; None: no commit has one."""
-        return newest_checkpoint(self._spark, self._sink.path(collection))
+        return newest_checkpoint(self.spark, self.sink.path(collection))
 
     def version(self, collection: str) -> int:
         """Return the table's newest version; ``adopt`` takes it to detect later commits."""
-        version, _ = self._sink.table(collection).newest_note()
-        return version or 0
+        version, _ = self.sink.table(collection).newest_note()
+        return version
 
     def check(self, collection: str) -> None:
         """Check that the table can be adopted.
@@ -114,19 +98,19 @@ class HudiAdoption:
                 it.
             DataError: The table has placeholders, and they may not become NULL.
         """
-        path = self._sink.path(collection)
-        properties = table_properties(self._spark, path)
-        refuse_unlike(collection, properties)
-        options = adopted_options(properties, self._sink.table(collection).settings.given)
+        path = self.sink.path(collection)
+        properties = table_properties(self.spark, path)
+        refuse_other_merge(collection, properties)
+        options = adopted_options(properties, self.sink.table(collection).hudi.user_options)
         refuse_other_index(
             collection,
-            newest_file_ids(self._spark, path),
+            newest_file_ids(self.spark, path),
             options,
-            partial(rows_elsewhere, self._spark, path),
-            consistent=is_hashed_consistently(self._spark, path),
+            partial(rows_elsewhere, self.spark, path),
+            consistent=is_hashed_consistently(self.spark, path),
         )
-        refuse_tombstones(self._spark, path)
-        present = self._present_table(collection).read(None)
+        refuse_tombstones(self.spark, path)
+        present = self._present_table(collection).read()
         absent = [name for name in (ORDERING, OPERATION) if name not in present.columns]
         if absent:
             message = (
@@ -134,9 +118,9 @@ class HudiAdoption:
                 "Streamer's PostgresDebeziumSource writes. It was not touched."
             )
             raise ConfigError(message)
-        if self._null_missing:
+        if self.sink.settings.null_missing:
             return
-        _, has_placeholder = without_placeholders(present, self._placeholder)
+        _, has_placeholder = without_placeholders(present, self.placeholder)
         affected = present.where(has_placeholder).count()
         if affected:
             message = (
@@ -163,11 +147,11 @@ class HudiAdoption:
             TransientError: The table's first writer has committed after ``at``, and ``note`` does
                 not include that commit. Nothing was written.
         """
-        path = self._sink.path(collection)
-        key = key_fields(table_properties(self._spark, path))
+        path = self.sink.path(collection)
+        key = key_fields(table_properties(self.spark, path))
         table = self._present_table(collection)
         version, newest = table.newest_note()
-        if (version or 0) != at and (newest is None or newest.token < note.token):
+        if version != at and (newest is None or newest.token < note.token):
             message = (
                 f"The Hudi table of '{collection}' was written to while it was about to be "
                 "adopted. It was not touched. Stop Hudi Streamer for good, and its table services, "
@@ -175,25 +159,27 @@ class HudiAdoption:
             )
             raise TransientError(message)
         note = replace(note, collection=collection, key=key)
-        previous = TableState(version or 0, newest or note)
+        previous = TableState(version, newest or note)
         return table.write(self._with_metadata(self._repaired_rows(table)), note, previous)
 
     def _repaired_rows(self, table: HudiTable) -> DataFrame:
         """Return the rows with placeholders, with NULL in their place."""
-        present = table.read(None)
-        _, has_placeholder = without_placeholders(present, self._placeholder)
-        affected = present.where(has_placeholder if self._null_missing else F.lit(False))
-        rows = local_checkpoint(without_placeholders(affected, self._placeholder)[0])
+        present = table.read()
+        _, has_placeholder = without_placeholders(present, self.placeholder)
+        affected = present.where(
+            has_placeholder if self.sink.settings.null_missing else F.lit(False)
+        )
+        rows = local_checkpoint(without_placeholders(affected, self.placeholder)[0])
         # Read the rows before the write: it may begin with an upgrade, which moves the files.
         rows.count()
         return rows
 
     def _present_table(self, collection: str) -> HudiTable:
         """Return the table in its present form, which may lack the metadata columns."""
-        return replace(self._sink.table(collection), last=(), adopted_at="")
+        return replace(self.sink.table(collection), adopted_at="")
 
     def _with_metadata(self, rows: DataFrame) -> DataFrame:
-        names = self._names
+        names = self.sink.settings.names
         kinds = dict(zip(names.names, ("string", "boolean", "map<string,string>"), strict=True))
         new = {name: kind for name, kind in kinds.items() if name not in rows.columns}
         return rows.withColumns({n: F.lit(None).cast(kind) for n, kind in new.items()})

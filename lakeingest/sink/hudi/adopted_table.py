@@ -4,7 +4,7 @@ Hudi fixes record key, key generator, ordering and merge mode when a table is cr
 other settings later. So the rows carry the columns by which such a table merges. ``_event_lsn`` is
 the log sequence number (LSN) at the end of a position. ``_change_operation_type`` is ``d`` for a
 row that Hudi must drop. The sink needs nothing else of Hudi's merge: it merges rows before the
-write (``rows.py``). A newer row has no lower LSN, because PostgreSQL locks a row until its
+write (``merge_join.py``). A newer row has no lower LSN, because PostgreSQL locks a row until its
 transaction ends. For equal LSNs, Hudi takes the incoming row (measured, 1.2.0: versions 6, 8 and 9,
 both table types). Hudi upgrades versions 6 and 8 to 9 with the first commit, and older readers of
 Hudi cannot read version 9.
@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -36,7 +35,7 @@ from lakeingest.position import COMPONENT_WIDTH
 from lakeingest.position.epochs import epoch_number
 from lakeingest.sink.hudi.options import ALWAYS_OURS, WRITING
 from lakeingest.sink.hudi.partition import partition_options
-from lakeingest.sink.hudi.table_services import HUDIS_BUCKETS
+from lakeingest.sink.hudi.table_services import HUDIS_BUCKETS, bucket_engine
 
 ORDERING = "_event_lsn"
 OPERATION = "_change_operation_type"
@@ -53,7 +52,7 @@ random hexadecimal digits, and one in forty thousand of them looks the same."""
 _UNPARTITIONED = {"NON_PARTITION", "org.apache.hudi.keygen.NonpartitionedKeyGenerator"}
 
 
-def refuse_unlike(collection: str, properties: Mapping[str, str]) -> None:
+def refuse_other_merge(collection: str, properties: Mapping[str, str]) -> None:
     """Raise an error for a table that does not merge as ``PostgresDebeziumAvroPayload`` does.
 
     Args:
@@ -92,35 +91,6 @@ def refuse_unlike(collection: str, properties: Mapping[str, str]) -> None:
         raise ConfigError(message)
 
 
-@dataclass(frozen=True)
-class Buckets:
-    """A bucket index with a fixed number of buckets, as the write options set it.
-
-    Attributes:
-        fields: Key fields that Hudi hashes, separated by commas.
-        number: Number of buckets.
-    """
-
-    fields: str
-    number: int
-
-
-def buckets_of(options: Mapping[str, str]) -> Buckets | None:
-    """Return the bucket index of write options; None: the options set another index."""
-    if not _is_by_bucket(options) or _engine(options) != "SIMPLE":
-        return None
-    fields = options.get(_HASHED) or options["hoodie.datasource.write.recordkey.field"]
-    return Buckets(fields, int(options.get(_BUCKETS, HUDIS_BUCKETS)))
-
-
-def _is_by_bucket(options: Mapping[str, str]) -> bool:
-    return options.get(_INDEX, "").upper() == "BUCKET"
-
-
-def _engine(options: Mapping[str, str]) -> str:
-    return options.get(_ENGINE, "SIMPLE").upper()
-
-
 def refuse_other_index(
     collection: str,
     files: Sequence[str],
@@ -149,9 +119,11 @@ def refuse_other_index(
     if not files:
         return
     in_buckets = all(_BUCKET.match(file) for file in files)
-    buckets = buckets_of(options)
+    engine = bucket_engine(options)
+    fields = options.get(_HASHED) or options["hoodie.datasource.write.recordkey.field"]
+    number = int(options.get(_BUCKETS, HUDIS_BUCKETS))
     fault = None
-    if consistent != (_is_by_bucket(options) and _engine(options) == "CONSISTENT_HASHING"):
+    if consistent != (engine == "CONSISTENT_HASHING"):
         article = "an" if consistent else "no"
         fault = (
             f"it has {article} index of consistent hashing. Set {_INDEX} and {_ENGINE} as Hudi "
@@ -159,16 +131,16 @@ def refuse_other_index(
         )
     elif consistent:
         return
-    elif in_buckets and buckets is None:
+    elif in_buckets and engine != "SIMPLE":
         fault = (
             f"its rows lie in buckets. Set {_INDEX}=BUCKET and {_BUCKETS}, both as Hudi "
             "Streamer had them"
         )
-    elif buckets is not None and not in_buckets:
+    elif engine == "SIMPLE" and not in_buckets:
         fault = f"its rows do not lie in buckets. Set {_INDEX} as Hudi Streamer had it"
-    elif buckets is not None and rows_elsewhere(buckets.fields, buckets.number):
+    elif engine == "SIMPLE" and rows_elsewhere(fields, number):
         fault = (
-            f"its rows do not lie by {buckets.fields} in {buckets.number} buckets. Set {_BUCKETS} "
+            f"its rows do not lie by {fields} in {number} buckets. Set {_BUCKETS} "
             f"and {_HASHED} as Hudi Streamer had them"
         )
     if fault is not None:
@@ -179,7 +151,7 @@ def refuse_other_index(
         raise ConfigError(message)
 
 
-def refuse_streamed(collection: str, since: Iterable[Commit]) -> None:
+def refuse_streamer_commits(collection: str, since: Iterable[Commit]) -> None:
     """Raise an error if Hudi Streamer still writes to an adopted table.
 
     Args:
@@ -223,7 +195,7 @@ def refuse_new_log(collection: str, position: str, adopted_at: str) -> None:
         raise DataError(message)
 
 
-def soft_deletes(collection: str) -> ConfigError:
+def soft_deletes_error(collection: str) -> ConfigError:
     """Return the error of a pipeline that would keep deleted rows in an adopted table."""
     return ConfigError(
         f"Table '{collection}' was made by Hudi Streamer, and Hudi removes a deleted row from such "
@@ -262,7 +234,7 @@ def adopted_options(
     return {**WRITING, **user_options, **fixed_options}
 
 
-def decided_by_lsn(rows: DataFrame, names: MetadataColumns) -> DataFrame:
+def with_lsn_order(rows: DataFrame, names: MetadataColumns) -> DataFrame:
     """Set the columns by which the table merges: LSN and operation.
 
     The LSN is never lower than the row's present one. A row that has not changed since the adoption

@@ -18,20 +18,25 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import PurePosixPath
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine.commit import Commit
 from lakeingest.engine.hudi_streamer import table_properties, with_positions
 from lakeingest.engine.hudi_table import commits, is_hudi_table, restored_after, rows_of
 from lakeingest.errors import ConfigError, DataError, FencedError, TransientError
-from lakeingest.frame_schemas import MetadataColumns
-from lakeingest.sink import progress
 from lakeingest.sink.contract import TableState
-from lakeingest.sink.foreign_changes import refuse_foreign_change
-from lakeingest.sink.hudi.adopted_table import adopted_options, decided_by_lsn, refuse_streamed
-from lakeingest.sink.hudi.options import HudiSettings, at_first, commit_options, write_options
+from lakeingest.sink.hudi.adopted_table import (
+    adopted_options,
+    refuse_streamer_commits,
+    with_lsn_order,
+)
+from lakeingest.sink.hudi.options import (
+    HudiSettings,
+    commit_options,
+    creation_options,
+    write_options,
+)
 from lakeingest.sink.hudi.record_key import record_key, with_record_key
 from lakeingest.sink.hudi.table_services import (
     layout,
@@ -39,7 +44,10 @@ from lakeingest.sink.hudi.table_services import (
     retention,
     unfinished_clustering,
 )
-from lakeingest.sink.hudi.unfinished_commits import is_left_unfinished, settle
+from lakeingest.sink.hudi.unfinished_commits import leaves_unfinished, settle
+from lakeingest.sink.lake_table import LakeTable
+from lakeingest.sink.progress import committed
+from lakeingest.sink.settings import SinkSettings
 
 _CONCURRENT = (
     "HoodieWriteConflictException",
@@ -54,40 +62,72 @@ _CLUSTERED = "HoodieClusteringUpdateException"
 
 
 @dataclass(frozen=True)
-class HudiTable:
+class HudiTable(LakeTable):
     """One Hudi table.
 
     Attributes:
-        spark: Session with Hudi's extension.
-        path: The table's folder.
-        names: Names of the metadata columns.
-        settings: Table type and options.
-        hard: Whether Hudi drops a deleted row from the table's files.
-        last: Columns that come after all others.
+        settings: Settings of the pipeline; with ``hard``, Hudi drops a deleted row from the files.
+        hudi: Table type and options.
         adopted_at: Position of rows that another writer wrote without one; empty: no such rows.
         beside_adopted: Whether the pipeline has a table with such rows.
     """
 
-    spark: SparkSession
-    path: str
-    names: MetadataColumns
-    settings: HudiSettings
-    hard: bool
-    last: tuple[str, ...]
+    kind = "Hudi"
+
+    settings: SinkSettings
+    hudi: HudiSettings
     adopted_at: str = ""
     beside_adopted: bool = False
 
-    def newest_note(self) -> tuple[int | None, CommitNote | None]:
-        """Return the newest version and the table's progress; None for both: there is no commit.
+    def exists(self) -> bool:
+        """Return whether the folder contains a Hudi table.
 
         A table has no commit if the run that created it was killed before the first commit.
         """
-        if not is_hudi_table(self.spark, self.path):
-            return None, None
-        version, note = progress.newest_note(commits(self.spark, self.path))
-        return (None, None) if version < 0 else (version, note)
+        return is_hudi_table(self.spark, self.path)
 
-    def refuse_streamed(self, collection: str) -> None:
+    def commits(self) -> Iterator[Commit]:
+        """Yield the table's commits, newest first; none if there is no table."""
+        return commits(self.spark, self.path)
+
+    def has_lost_progress(self, newest: CommitNote | None) -> bool:
+        """Return whether the timeline no longer has the commit with the progress.
+
+        If it has only fences, Hudi has archived the data commits. If it has no note of lakeingest
+        at all, the table may belong to another writer.
+        """
+        return newest is not None and newest.fences
+
+    def conflict(self, error: str, collection: str) -> str | None:
+        """Return the message for a write that met a commit, a service or a lock; None: no such."""
+        if _CLUSTERED in error:
+            return (
+                f"Files of Hudi table '{collection}' are planned to be clustered, and Hudi accepts "
+                "no change of them until that is done. Nothing of this batch was published. Have "
+                "it done (CALL run_clustering, or the job that does it), and run again."
+            )
+        if _LOCKED in error:
+            return (
+                f"The lock of Hudi table '{collection}' could not be had. Nothing of this batch "
+                "was published. Another writer holds it, or one that was killed did: run again, or "
+                "have it taken from a dead one (of a file system's lock, "
+                "hoodie.write.lock.filesystem.expire in minutes)."
+            )
+        if any(name in error for name in _CONCURRENT):
+            return (
+                f"Another writer (compaction, clustering, a rollback) committed to table "
+                f"'{collection}' at the same time. Nothing of this batch was published; run again."
+            )
+        return None
+
+    def repair(self, _since: int, /) -> str:
+        """Return the sentence that says how to revert another writer's changes."""
+        return (
+            "To take it back while it is the table's newest commit: Hudi's rollback of that "
+            "instant (CALL rollback_to_instant); then run again."
+        )
+
+    def refuse_streamer_commits(self, collection: str) -> None:
         """Raise an error if Hudi Streamer wrote to the table after lakeingest.
 
         Args:
@@ -96,15 +136,11 @@ class HudiTable:
         Raises:
             ConfigError: Hudi Streamer did.
         """
-        newest_first = commits(self.spark, self.path)
-        refuse_streamed(collection, takewhile(lambda commit: not commit.metadata, newest_first))
+        after_ours = takewhile(lambda commit: not commit.metadata, self.commits())
+        refuse_streamer_commits(collection, after_ours)
 
     def refuse_foreign_change(self, collection: str, since: int) -> None:
-        """Raise an error if another writer changed rows after a version.
-
-        Args:
-            collection: The source table.
-            since: The version.
+        """Raise an error if another writer changed rows after a version; see ``LakeTable``.
 
         Raises:
             DataError: Another writer changed rows, or restored the table to an earlier commit.
@@ -117,38 +153,27 @@ class HudiTable:
                 "lakeingest.foreign.changes=accept to go on without them."
             )
             raise DataError(message)
-        repair = (
-            "To take it back while it is the table's newest commit: Hudi's rollback of that "
-            "instant (CALL rollback_to_instant); then run again."
-        )
-        refuse_foreign_change(collection, commits(self.spark, self.path), since, repair)
+        super().refuse_foreign_change(collection, since)
 
     def removes_deleted(self) -> bool:
         """Return whether Hudi drops the rows that lakeingest marks as deleted.
 
         Hudi stores this setting in the table when the table is created.
         """
-        return table_properties(self.spark, self.path).get(_MARK) == self.names.deleted
+        return table_properties(self.spark, self.path).get(_MARK) == self.settings.names.deleted
 
-    def read(self, version: int | None) -> DataFrame:
+    def read(self, version: int | None = None) -> DataFrame:
         """Read the table without Hudi's columns, as of a version; None: the newest version."""
-        names = self.names
-        frame = rows_of(self.spark, self.path, version, self.last, names.record_key)
+        names = self.settings.names
+        frame = rows_of(self.spark, self.path, version, names)
         if not self.adopted_at:
             return frame
         return with_positions(frame, names.position, names.deleted, self.adopted_at)
 
-    def write_nothing(self, note: CommitNote) -> TableState:
-        """Commit ``note`` without any rows.
-
-        Raises:
-            FencedError: A later writer has claimed the table.
-        """
-        schema = self.read(None).schema
-        nothing = [F.lit(None).cast(item.dataType).alias(item.name) for item in schema]
+    def append(self, rows: DataFrame, note: CommitNote) -> TableState:
+        """Add rows in one commit that carries ``note``; see ``write``."""
         version, newest = self.newest_note()
-        previous = TableState(version, newest) if version is not None and newest else None
-        return self.write(self.spark.range(0).select(*nothing), note, previous)
+        return self.write(rows, note, TableState(version, newest) if newest else None)
 
     def write(self, rows: DataFrame, note: CommitNote, previous: TableState | None) -> TableState:
         """Upsert rows in one commit that carries ``note``.
@@ -170,46 +195,42 @@ class HudiTable:
                 the write.
         """
         version, newest = self.newest_note()
-        if version is not None and newest is not None and newest.token >= note.token:
-            if (newest.run, newest.token) == (note.run, note.token):
-                return TableState(version, newest)
-            raise progress.overtaken(note)
+        state = committed(note, version, newest)
+        if state is not None:
+            return state
         frame, options = self._as_adopted(rows) if note.adopted_at else self._as_ours(rows, note)
         note = replace(note, layout=layout(options))
         refuse_other_layout(note.collection, newest.layout if newest else "", note.layout)
-        if is_left_unfinished(options) and is_hudi_table(self.spark, self.path):
+        if leaves_unfinished(options) and self.exists():
             # A rival may roll back the same commit at the same time. Then one of the two fails.
-            with _rivals_fence(self, note):
+            with self.conflicts_explained(note):
                 settle(self.spark, self.path, note.collection, options)
         options |= unfinished_clustering(options)
-        options |= retention(self.settings.given, self._commits()) | commit_options(note)
+        options |= retention(self.hudi.user_options, self.commits()) | commit_options(note)
         writer = frame.write.format("hudi").options(**options)
-        with _rivals_fence(self, note), _first_settings(note.collection, self.path, version):
+        with self.conflicts_explained(note), _first_settings(note.collection, self.path, version):
             writer.mode("append").save(self.path)
         return self._proven_state(note, previous)
 
     def _as_ours(self, rows: DataFrame, note: CommitNote) -> tuple[DataFrame, dict[str, str]]:
         """Return rows and options for a table that lakeingest created."""
-        key = record_key(rows.schema, note.key, self.names.record_key)
-        exists = is_hudi_table(self.spark, self.path)
-        properties = table_properties(self.spark, self.path) if exists else {}
+        names = self.settings.names
+        key = record_key(rows.schema, note.key, names.record_key)
+        properties = table_properties(self.spark, self.path) if self.exists() else {}
         # A table keeps its first name when a user renames its folder.
         name = properties.get(_NAME) or PurePosixPath(self.path).name
         options = write_options(
-            self.settings, name, key, self.names, hard=self.hard, partition=note.partition
+            self.hudi, name, key, names, hard=self.settings.hard, partition=note.partition
         )
         if not properties:
-            options |= at_first(beside_adopted=self.beside_adopted)
+            options |= creation_options(beside_adopted=self.beside_adopted)
         return with_record_key(rows, note.key, key, options), options
 
     def _as_adopted(self, rows: DataFrame) -> tuple[DataFrame, dict[str, str]]:
         """Return rows and options for an adopted table, with its first writer's settings."""
         properties = table_properties(self.spark, self.path)
-        return decided_by_lsn(rows, self.names), adopted_options(properties, self.settings.given)
-
-    def _commits(self) -> Iterator[Commit]:
-        if is_hudi_table(self.spark, self.path):
-            yield from commits(self.spark, self.path)
+        options = adopted_options(properties, self.hudi.user_options)
+        return with_lsn_order(rows, self.settings.names), options
 
     def _proven_state(self, note: CommitNote, previous: TableState | None) -> TableState:
         """Prove that the commit is in the timeline and that no other run committed.
@@ -225,73 +246,26 @@ class HudiTable:
             ConfigError: Hudi Streamer committed to the adopted table after ``previous``.
         """
         since = previous.version if previous else -1
-        newest_first = commits(self.spark, self.path)
-        new = list(takewhile(lambda commit: commit.version > since, newest_first))
+        new = list(takewhile(lambda commit: commit.version > since, self.commits()))
         if note.adopted_at:
-            refuse_streamed(note.collection, new)
-        notes = [(commit.version, CommitNote.from_json(commit.metadata)) for commit in new]
-        for _, other_note in notes:
-            if other_note is not None and other_note.run != note.run:
-                message = (
-                    f"Another writer committed to table '{note.collection}' at the same time. "
-                    "Nothing of this batch was published; run again."
-                )
-                raise FencedError(message)
-        if any(
-            other_note is not None and other_note.token == note.token for _, other_note in notes
-        ):
+            refuse_streamer_commits(note.collection, new)
+        parsed = (CommitNote.from_json(commit.metadata) for commit in new)
+        notes = [other for other in parsed if other is not None]
+        if any(other.run != note.run for other in notes):
+            message = (
+                f"Another writer committed to table '{note.collection}' at the same time. "
+                "Nothing of this batch was published; run again."
+            )
+            raise FencedError(message)
+        if any(other.token == note.token for other in notes):
             # The newest commit may be a compaction, which changes no row.
-            return TableState(notes[0][0], note)
+            return TableState(new[0].version, note)
         message = f"The commit to table '{note.collection}' is not in its timeline; run again."
         raise TransientError(message)
 
 
 @contextmanager
-def _rivals_fence(table: HudiTable, note: CommitNote) -> Iterator[None]:
-    """Turn Hudi's errors of conflicts, table services and locks into ``TransientError``.
-
-    Args:
-        table: The table.
-        note: Note of the commit in the block.
-
-    Raises:
-        FencedError: The conflict is with another driver of the pipeline.
-        TransientError: The conflict is with another writer or a table service.
-    """
-    collection = note.collection
-    try:
-        yield
-    except Exception as error:
-        text = f"{type(error).__name__} {error}"
-        if _CLUSTERED in text:
-            message = (
-                f"Files of Hudi table '{collection}' are planned to be clustered, and Hudi accepts "
-                "no change of them until that is done. Nothing of this batch was published. Have "
-                "it done (CALL run_clustering, or the job that does it), and run again."
-            )
-            raise TransientError(message) from error
-        if _LOCKED in text:
-            message = (
-                f"The lock of Hudi table '{collection}' could not be had. Nothing of this batch "
-                "was published. Another writer holds it, or one that was killed did: run again, or "
-                "have it taken from a dead one (of a file system's lock, "
-                "hoodie.write.lock.filesystem.expire in minutes)."
-            )
-            raise TransientError(message) from error
-        if any(name in text for name in _CONCURRENT):
-            _, newest = table.newest_note()
-            if newest is not None and newest.token >= note.token and newest.run != note.run:
-                raise progress.overtaken(note) from error
-            message = (
-                f"Another writer (compaction, clustering, a rollback) committed to table "
-                f"'{collection}' at the same time. Nothing of this batch was published; run again."
-            )
-            raise TransientError(message) from error
-        raise
-
-
-@contextmanager
-def _first_settings(collection: str, path: str, version: int | None) -> Iterator[None]:
+def _first_settings(collection: str, path: str, version: int) -> Iterator[None]:
     """Turn Hudi's refusal of changed settings into ``ConfigError``, before the first commit.
 
     Hudi stores the settings before it writes rows. So they stay after a first batch that failed,
@@ -300,7 +274,7 @@ def _first_settings(collection: str, path: str, version: int | None) -> Iterator
     Args:
         collection: The source table.
         path: The table's folder.
-        version: The table's newest version; None: there is no commit yet.
+        version: The table's newest version; -1: there is no commit yet.
 
     Raises:
         ConfigError: The folder has a table with other settings and without a commit.
@@ -308,7 +282,7 @@ def _first_settings(collection: str, path: str, version: int | None) -> Iterator
     try:
         yield
     except Exception as error:
-        if version is not None or _CONFLICT not in str(error):
+        if version >= 0 or _CONFLICT not in str(error):
             raise
         message = (
             f"The folder '{path}' was made for Hudi table '{collection}' with other settings (its "

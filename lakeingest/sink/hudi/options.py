@@ -36,12 +36,12 @@ class HudiSettings:
 
     Attributes:
         table_type: Table type, fixed when a table is created.
-        given: The user's options (``hoodie.*``) for files, index and table services. Not in
+        user_options: The user's options (``hoodie.*``) for files, index and table services. Not in
             ``repr``, because they may contain a lock's password.
     """
 
     table_type: TableType = TableType.MERGE_ON_READ
-    given: Mapping[str, str] = field(default_factory=dict, repr=False)
+    user_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 WRITING = {
@@ -101,7 +101,7 @@ _BUCKET_FILES = {
 _ZONE = "hoodie.table.timeline.timezone"
 
 
-def at_first(*, beside_adopted: bool) -> dict[str, str]:
+def creation_options(*, beside_adopted: bool) -> dict[str, str]:
     """Return the options with which lakeingest creates a table; Hudi stores them in the table.
 
     Instants are in the machine's time zone by default. When its clock goes back (in autumn, or on
@@ -148,7 +148,7 @@ def write_options(
     if hard:
         fixed_options["hoodie.payload.delete.field"] = names.deleted
         fixed_options["hoodie.payload.delete.marker"] = "true"
-    files = {**WRITING, **_OWN_FILES, **folder_names(partition), **settings.given}
+    files = {**WRITING, **_OWN_FILES, **folder_names(partition), **settings.user_options}
     bucket_options = _BUCKET_FILES if files["hoodie.index.type"].upper() == "BUCKET" else {}
     return {**bucket_options, **files, **fixed_options}
 
@@ -158,7 +158,7 @@ def commit_options(note: CommitNote) -> dict[str, str]:
     return {METADATA_KEY: note.to_json(), "hoodie.datasource.write.operation": "upsert"}
 
 
-def removed_for_good(collection: str) -> ConfigError:
+def hard_table_error(collection: str) -> ConfigError:
     """Return the error of a pipeline that keeps deleted rows in a table from which Hudi drops them.
 
     Hudi drops deleted rows from every table that was created with ``hard`` deletes, whatever the

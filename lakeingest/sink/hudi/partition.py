@@ -6,11 +6,12 @@ partition column is not a key column, three things go wrong. An update may leave
 old partition. A delete whose ``before`` has only the key goes to the wrong partition. An event that
 omits a partition column names no partition.
 
-For such tables, the payload is first merged with the table's row (``rows.py``): the row supplies
-the columns that the payload omits. If the partition changes, the commit contains two records of the
-key: the row in its new partition, and a record with Hudi's own delete marker that removes the row
-from its old partition. Both have the position of the change, so that Hudi's order agrees. One
-commit does both or neither, with copy-on-write and merge-on-read alike (measured on 1.2).
+For such tables, the payload is first merged with the table's row (``merge_join.py``): the row
+supplies the columns that the payload omits. If the partition changes, the commit contains two
+records of the key: the row in its new partition, and a record with Hudi's own delete marker that
+removes the row from its old partition. Both have the position of the change, so that Hudi's order
+agrees. One commit does both or neither, with copy-on-write and merge-on-read alike (measured on
+1.2).
 
 When all partition columns are key columns, a row cannot change its partition, and there is no
 look-up.
@@ -28,18 +29,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
-from lakeingest.engine.hudi_table import TAKEN_AWAY
+from lakeingest.engine.hudi_table import DELETE_MARKER
 from lakeingest.errors import ConfigError
-from lakeingest.frame_schemas import MetadataColumns
+from lakeingest.frame_schemas import OURS
 from lakeingest.named import all_named, named
 from lakeingest.sink.contract import Changeset
+from lakeingest.sink.merge_law import MergeLaw, target
 from lakeingest.sink.partition_types import refuse_types
 
 _HIVE_STYLE = "hoodie.datasource.write.hive_style_partitioning"
 _ESCAPED = "hoodie.datasource.write.partitionpath.urlencode"
 _WITHIN_PARTITIONS = ("BUCKET", "SIMPLE", "BLOOM")
-_FROM = "_lakeingest_from"
-_RECORDS = "_lakeingest_records"
+_FROM = f"{OURS}from"
+_RECORDS = f"{OURS}records"
 
 
 def may_move(key: Sequence[str], partition: Sequence[str]) -> bool:
@@ -106,43 +108,29 @@ def refuse_settings(
         raise ConfigError(message)
 
 
-def origin(partition: Sequence[str], old_values: Sequence[Column], exists: Column) -> Column:
-    """Return the old partition of a merged row, for ``with_moves``; NULL for a new row.
-
-    Args:
-        partition: Names of the partition columns.
-        old_values: Values of these columns in the table's row.
-        exists: Whether the table has a row.
-    """
-    fields = zip(old_values, partition, strict=True)
-    values = F.struct(*(value.alias(name) for value, name in fields))
-    return F.when(exists, values).alias(_FROM)
+def old_partition(law: MergeLaw) -> Column:
+    """Return the old partition of a merged row, for ``with_moves``; NULL for a new row."""
+    fields = (target(name).alias(name) for name in law.changeset.partition)
+    exists = target(law.names.position).isNotNull()
+    return F.when(exists, F.struct(*fields)).alias(_FROM)
 
 
-def with_moves(
-    rows: DataFrame,
-    schema: StructType,
-    key: Sequence[str],
-    partition: Sequence[str],
-    names: MetadataColumns,
-) -> DataFrame:
+def with_moves(rows: DataFrame, law: MergeLaw) -> DataFrame:
     """Add a record that removes the old row for each row that changes its partition.
 
     Args:
-        rows: Rows with the columns of ``schema`` and ``origin``.
-        schema: Schema of the table.
-        key: Key columns of the table.
-        partition: Partition columns of the table.
-        names: Names of the metadata columns.
+        rows: Rows with the columns of the law's schema and ``old_partition``.
+        law: The merge law of the changeset.
 
     Returns:
-        Rows with the columns of ``schema`` and Hudi's delete marker (boolean).
+        Rows with the columns of the law's schema and Hudi's delete marker (boolean).
     """
+    key, partition, names = law.changeset.key, law.changeset.partition, law.names
     new_partition = F.struct(*all_named(partition))
     changes_partition = F.col(_FROM).isNotNull() & ~new_partition.eqNullSafe(F.col(_FROM))
     shared_columns = {*key, names.position}
     new_values, old_values = [], []
-    for item in schema:
+    for item in law.schema:
         value: Column = F.lit(None)
         if item.name in partition:
             value = F.col(_FROM).getField(item.name)
@@ -152,14 +140,14 @@ def with_moves(
             value = F.lit(True)
         new_values.append(named(item.name))
         old_values.append(value.cast(item.dataType).alias(item.name))
-    new_record = F.struct(*new_values, F.lit(False).alias(TAKEN_AWAY))
-    removal = F.struct(*old_values, F.lit(True).alias(TAKEN_AWAY))
+    new_record = F.struct(*new_values, F.lit(False).alias(DELETE_MARKER))
+    removal = F.struct(*old_values, F.lit(True).alias(DELETE_MARKER))
     records = F.when(changes_partition, F.array(new_record, removal)).otherwise(F.array(new_record))
     exploded = rows.select(F.explode(records).alias(_RECORDS))
-    fields = [*schema.fieldNames(), TAKEN_AWAY]
+    fields = [*law.schema.fieldNames(), DELETE_MARKER]
     return exploded.select(*(F.col(_RECORDS).getField(name).alias(name) for name in fields))
 
 
-def unmoved(rows: DataFrame) -> DataFrame:
+def without_moves(rows: DataFrame) -> DataFrame:
     """Return the rows of a table's first commit, with Hudi's delete marker (false)."""
-    return rows.withColumn(TAKEN_AWAY, F.lit(False))
+    return rows.withColumn(DELETE_MARKER, F.lit(False))

@@ -31,7 +31,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from lakeingest.engine.hudi_table import HUDI_COLUMNS, TAKEN_AWAY
+from lakeingest.engine.hudi_table import DELETE_MARKER, HUDI_COLUMNS
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.named import named
 from lakeingest.sink.schema_change import SchemaChange
@@ -56,7 +56,7 @@ def refuse_names(collection: str, names: Iterable[str]) -> None:
         ConfigError: There is such a name.
     """
     for name in names:
-        if name in (*HUDI_COLUMNS, TAKEN_AWAY):
+        if name in (*HUDI_COLUMNS, DELETE_MARKER):
             message = (
                 f"Column '{name}' of '{collection}' has a name that Hudi keeps for itself. Nothing "
                 "of this batch was published. Rename it on the way (Connect's ReplaceField "
@@ -134,7 +134,7 @@ def with_record_key(
 
     The text of a binary column is hexadecimal; the text of any other column is Spark's cast. The
     text of a timestamp depends on the session's time zone, which is UTC in every run
-    (``apply.run.run_session``).
+    (``apply.run_session``).
 
     Args:
         rows: Rows of the table.

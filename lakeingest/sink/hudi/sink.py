@@ -5,8 +5,8 @@ newer of two rows. Rejected: Hudi's Debezium payload, which does more. It brings
 fills unavailable values only of top-level strings, and differs between the two table types
 (measured). So a deleted row stays as a row with its position. When a payload may omit a column, or
 the decision needs the table's row, the sink itself joins table and payloads, as on Delta
-(``rows.py``). When every payload is a complete row, and no payload is late for a row whose columns
-have several positions, the payloads are written directly, without a read of the table.
+(``merge_join.py``). When every payload is a complete row, and no payload is late for a row whose
+columns have several positions, the payloads are written directly, without a read of the table.
 
 ``hard`` deletes are the same rows under a marker that lets Hudi drop them from its files;
 ``tombstones.py`` keeps their positions.
@@ -17,7 +17,6 @@ When Hudi would read values of old rows wrongly in the wider type, the sink writ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -25,78 +24,62 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import FloatType, StructType
 
 from lakeingest.commit_note import CommitNote
-from lakeingest.engine.hudi_table import is_hudi_table
-from lakeingest.engine.local_checkpoint import local_checkpoint
-from lakeingest.errors import FencedError
-from lakeingest.folders import LakeFolders
-from lakeingest.frame_schemas import MetadataColumns
-from lakeingest.sink.contract import FRAME_ONLY, Changeset, TableState
-from lakeingest.sink.foreign_files import refuse_files
-from lakeingest.sink.hudi.adopted_table import refuse_new_log, soft_deletes
+from lakeingest.sink.contract import Changeset, TableState
+from lakeingest.sink.hudi.adopted_table import refuse_new_log, soft_deletes_error
 from lakeingest.sink.hudi.commit import HudiTable
-from lakeingest.sink.hudi.options import HudiSettings, removed_for_good
-from lakeingest.sink.hudi.partition import may_move, refuse_settings, unmoved
-from lakeingest.sink.hudi.record_key import refuse_names, refuse_other_texts
-from lakeingest.sink.hudi.rows import (
-    decided_rows,
-    decided_with_moves,
-    whole_rows,
+from lakeingest.sink.hudi.options import HudiSettings, hard_table_error
+from lakeingest.sink.hudi.partition import (
+    may_move,
+    old_partition,
+    refuse_settings,
+    with_moves,
+    without_moves,
 )
+from lakeingest.sink.hudi.record_key import refuse_names, refuse_other_texts
+from lakeingest.sink.lake_sink import LakeSink
+from lakeingest.sink.merge_join import inserted_rows, merged_rows
 from lakeingest.sink.merge_law import MergeLaw
-from lakeingest.sink.partition_types import kept_by_folders
-from lakeingest.sink.progress import carried, created_by_another, owned, recalled
-from lakeingest.sink.schema_change import SchemaChange, evolved_schema, schema_change
-from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
-from lakeingest.sink.tombstones import buried, buried_matters, without_buried
-
-_FENCE_ATTEMPTS = 10
+from lakeingest.sink.progress import already_created_error
+from lakeingest.sink.schema_change import SchemaChange, evolved_schema, in_schema, schema_change
+from lakeingest.sink.settings import SinkSettings
+from lakeingest.sink.tombstones import SUFFIX
 
 
-class HudiSink:
+class HudiSink(LakeSink):
     """Hudi tables of one lake, one per source collection."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        folders: LakeFolders,
-        pipeline: str,
-        names: MetadataColumns,
-        *,
-        hard: bool,
-        null_missing: bool,
-        settings: HudiSettings,
-        foreign: bool = False,
-        notes: Callable[[str], Sequence[str]] = lambda _: (),
-    ) -> None:
+    # A deleted row is written in either case. For ``hard`` deletes, Hudi drops it by the marker.
+    _removes_rows = False
+
+    def __init__(self, spark: SparkSession, settings: SinkSettings, hudi: HudiSettings) -> None:
         """Bind to a lake.
 
         Args:
             spark: Session with Hudi's extension.
-            folders: Folders of the tables.
-            pipeline: Name of the pipeline that owns the tables.
-            names: Names of the metadata columns.
-            hard: Whether a delete removes its row.
-            null_missing: Whether a column without any known value becomes NULL.
-            settings: Table type and options of the tables.
-            foreign: Whether other writers may change rows.
-            notes: Returns the notes that the ledger has of a table's commits
-                (``progress.recalled``).
+            settings: Settings of the pipeline.
+            hudi: Table type and options of the tables.
         """
-        self._spark = spark
-        self._folders = folders
-        self._pipeline = pipeline
-        self._names = names
-        self._hard = hard
-        self._null_missing = null_missing
-        self._settings = settings
-        self._foreign = foreign
-        self._notes = notes
+        super().__init__(spark, settings)
+        self._hudi = hudi
         self._schemas: dict[str, tuple[int, StructType]] = {}
         self._adopted: dict[str, str] = {}
 
-    def path(self, collection: str) -> str:
-        """Return the table's folder."""
-        return self._folders.table(collection)
+    def table(self, collection: str) -> HudiTable:
+        """Return a collection's table, which need not exist."""
+        return HudiTable(
+            spark=self._spark,
+            path=self.path(collection),
+            settings=self.settings,
+            hudi=self._hudi,
+            adopted_at=self._adopted.get(collection, ""),
+            beside_adopted=any(self._adopted.values()),
+        )
+
+    def tombstones(self, collection: str) -> HudiTable:
+        """Return the side table of a collection's tombstones, which need not exist."""
+        table = self.table(collection)
+        settings = replace(self.settings, hard=False)
+        return replace(table, path=f"{table.path}{SUFFIX}", settings=settings, adopted_at="")
 
     def state(self, collection: str, since: int | None = None) -> TableState | None:
         """Return version and progress; None: there is no table; see the contract.
@@ -106,141 +89,78 @@ class HudiSink:
                 deleted rows from the table although the pipeline keeps them as tombstones.
             DataError: Another writer changed rows after ``since``.
         """
-        path = self.path(collection)
-        version, note = self.table(collection).newest_note()
-        if version is None:
+        table_state = super().state(collection)
+        if table_state is None:
             return None
-        if note is not None and note.fences:
-            # The log has only fences: Hudi has archived the data commits, so ask the ledger. If the
-            # log has no note of lakeingest at all, the table may belong to another writer.
-            note = recalled(note, self._notes(collection))
-        note = owned(note, self._pipeline, collection, path, "Hudi")
-        if note.adopted_at:
-            if not self._hard:
-                raise soft_deletes(collection)
-            self.table(collection).refuse_streamed(collection)
-        if not self._hard and self.table(collection).removes_deleted():
-            raise removed_for_good(collection)
-        self._adopted[collection] = note.adopted_at
-        return self._check_foreign_changes(collection, TableState(version, note), since)
-
-    def _check_foreign_changes(
-        self, collection: str, now: TableState, since: int | None
-    ) -> TableState:
-        """Return ``now`` after a check that no other writer changed rows after ``since``.
-
-        Args:
-            collection: The source table.
-            now: The table's state.
-            since: Version up to which the commits are known; None: no check.
-
-        Raises:
-            DataError: Another writer changed rows.
-        """
-        if since is not None and now.version > since and not self._foreign:
-            self.table(collection).refuse_foreign_change(collection, since)
-        return now
-
-    def refuse_foreign_files(self, collection: str) -> None:
-        """Raise an error for a folder with files but no Hudi timeline (Parquet, Delta, Iceberg).
-
-        It refuses tombstones beside the folder, too. Call it only before the first claim. Later,
-        tombstones may be remains of a first batch whose run was killed before the table's commit.
-        """
-        if is_hudi_table(self._spark, self.path(collection)):
-            return
-        refuse_files(self._spark, self.path(collection), "Hudi")
+        table, hard = self.table(collection), self.settings.hard
+        if table_state.note.adopted_at:
+            if not hard:
+                raise soft_deletes_error(collection)
+            table.refuse_streamer_commits(collection)
+        if not hard and table.removes_deleted():
+            raise hard_table_error(collection)
+        self._adopted[collection] = table_state.note.adopted_at
+        return self._check_foreign_changes(table_state, since)
 
     def read(self, collection: str, version: int | None = None) -> DataFrame:
         """Read the table as of ``version``; None: its newest version."""
         if collection not in self._adopted:
             self.state(collection)
-        return self.table(collection).read(version)
-
-    def fence(self, state: TableState, writer: int, run: str) -> TableState:
-        """Commit the table's progress again under ``writer``; see the contract."""
-        since = state.version
-        for attempt in range(_FENCE_ATTEMPTS):
-            note = state.note.fenced(writer, run, attempt)
-            if self._hard and note.tombstones:
-                bare = replace(note, partition=(), adopted_at="")
-                self._tombstones(note.collection).write_nothing(bare)
-            table = self.table(note.collection)
-            table.write_nothing(note)
-            version, newest = table.newest_note()
-            if version is None or newest is None or (newest.run, newest.token) != (run, note.token):
-                continue
-            if newest.same_progress(note):
-                return self._check_foreign_changes(
-                    note.collection, TableState(version, newest), since
-                )
-            state = TableState(version, newest)
-        message = f"Other runs keep writing to table '{state.note.collection}'; stop them first."
-        raise FencedError(message)
+        return super().read(collection, version)
 
     def apply(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
     ) -> TableState:
-        """Write the changeset in one commit; ``hard`` deletes commit the tombstones before it."""
-        note = carried(note, changeset, previous, hard=self._hard)
-        changeset = kept_by_folders(changeset)
-        if note.adopted_at:
-            refuse_new_log(note.collection, changeset.high, note.adopted_at)
-            changeset = self._from_position(changeset, note.adopted_at)
-        if self._hard:
-            changeset = self._without_buried(changeset, note, previous)
-            if changeset.deletes:
-                changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
-                self._append_tombstones(changeset, note)
-        state = self._land(changeset, note, previous)
-        # Check after the commit: commits between an earlier check and this one count, too.
-        return self._check_foreign_changes(
-            note.collection, state, previous.version if previous else None
-        )
+        """Write the changeset in one commit; ``hard`` deletes commit the tombstones before it.
 
-    def _land(
+        Payloads below the position at which the table was adopted are dropped. The table contains
+        these changes already, or contained them and the row is deleted. Its old writer left no
+        tombstones, so a redelivered change could undo a delete.
+        """
+        adopted_at = previous.note.adopted_at if previous else ""
+        if adopted_at:
+            refuse_new_log(note.collection, changeset.high, adopted_at)
+            above = F.col(self.settings.names.position) >= F.lit(adopted_at)
+            changeset = replace(changeset, frame=changeset.frame.where(above))
+        return super().apply(changeset, note, previous)
+
+    def _commit(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
     ) -> TableState:
-        table = self.table(note.collection)
-        payloads = changeset.frame.drop(*FRAME_ONLY)
-        refuse_names(note.collection, payloads.schema.fieldNames())
-        user_options = self._settings.given
-        refuse_settings(note.collection, payloads.schema, changeset, user_options)
+        collection, schema = note.collection, changeset.schema
+        table = self.table(collection)
+        refuse_names(collection, schema.fieldNames())
+        refuse_settings(collection, schema, changeset, self._hudi.user_options)
         if previous is None:
-            if is_hudi_table(self._spark, table.path) and table.newest_note()[0] is not None:
-                raise created_by_another(note.collection)
-            rows = whole_rows(changeset, self._law(changeset, payloads.schema), payloads.schema)
-            changes_partition = may_move(changeset.key, changeset.partition)
-            return table.write(unmoved(rows) if changes_partition else rows, note, None)
-        present = self._schema(table, note.collection)
-        change = schema_change(note.collection, present, payloads.schema)
-        refuse_other_texts(note.collection, changeset.key, present, change)
-        schema = evolved_schema(present, change, self._names)
-        law = self._law(changeset, schema)
-        absent = set(present.fieldNames()) - set(payloads.schema.fieldNames())
-        by_column = note.partial_rows or bool(changeset.floor)
+            return self._create(table, changeset, note)
+        present = self._schema(table, collection)
+        change = schema_change(collection, present, schema)
+        refuse_other_texts(collection, changeset.key, present, change)
+        law = self._law(changeset, note, evolved_schema(present, change, self.settings.names))
+        absent = set(present.fieldNames()) - set(schema.fieldNames())
         # Every row gets the default of a new column, even a row without a payload.
-        writes_all_rows = bool(changeset.fills) or _converts_through_text(present, change)
-        if may_move(changeset.key, changeset.partition):
-            rows = decided_with_moves(
-                table.read(None),
-                changeset,
-                law,
-                schema,
-                self._names,
-                partial=by_column,
-                every=writes_all_rows,
-            )
-        elif writes_all_rows or absent or _needs_table_rows(changeset, note, previous):
-            rows = decided_rows(
-                table.read(None), changeset, law, schema, partial=by_column, every=writes_all_rows
-            )
+        every = bool(changeset.fills) or _converts_through_text(present, change)
+        if (
+            every
+            or absent
+            or may_move(changeset.key, changeset.partition)
+            or _needs_table_rows(changeset, note, previous)
+        ):
+            rows = _rows_to_write(table, law, every=every)
         else:
-            rows = whole_rows(changeset, law, schema)
+            rows = inserted_rows(changeset.frame, law)
         state = table.write(rows, note, previous)
         if not (change.added or change.widened):
-            self._schemas[note.collection] = (state.version, present)
+            self._schemas[collection] = (state.version, present)
         return state
+
+    def _create(self, table: HudiTable, changeset: Changeset, note: CommitNote) -> TableState:
+        version, _ = table.newest_note()
+        if version >= 0:
+            raise already_created_error(note.collection)
+        rows = inserted_rows(changeset.frame, self._law(changeset, note, changeset.schema))
+        moves = may_move(changeset.key, changeset.partition)
+        return table.write(without_moves(rows) if moves else rows, note, None)
 
     def _schema(self, table: HudiTable, collection: str) -> StructType:
         """Return the schema of the table's newest version.
@@ -256,62 +176,24 @@ class HudiSink:
             return cached[1]
         return table.read(None).schema
 
-    def _from_position(self, changeset: Changeset, position: str) -> Changeset:
-        """Drop payloads below the position at which the table was adopted.
 
-        The table contains these changes already, or contained them and the row is deleted. Its old
-        writer left no tombstones, so a redelivered change could undo a delete.
-        """
-        above = F.col(self._names.position) >= F.lit(position)
-        return replace(changeset, frame=changeset.frame.where(above))
+def _rows_to_write(table: HudiTable, law: MergeLaw, *, every: bool) -> DataFrame:
+    """Return the rows that change and the new rows, with their values after the merge.
 
-    def _law(self, changeset: Changeset, schema: StructType) -> MergeLaw:
-        # Always ``hard=False``: a deleted row is written in either case. For ``hard`` deletes, Hudi
-        # drops it by the marker.
-        existing = set(schema.fieldNames())
-        return MergeLaw(
-            self._names, changeset, existing, hard=False, null_missing=self._null_missing
-        )
-
-    def table(self, collection: str) -> HudiTable:
-        """Return a collection's table, which need not exist."""
-        return HudiTable(
-            self._spark,
-            self.path(collection),
-            self._names,
-            self._settings,
-            hard=self._hard,
-            last=self._names.names,
-            adopted_at=self._adopted.get(collection, ""),
-            beside_adopted=any(self._adopted.values()),
-        )
-
-    def _tombstones(self, collection: str) -> HudiTable:
-        path = f"{self.path(collection)}{TOMBSTONES}"
-        return HudiTable(
-            self._spark,
-            path,
-            self._names,
-            self._settings,
-            hard=False,
-            last=(),
-            beside_adopted=any(self._adopted.values()),
-        )
-
-    def _append_tombstones(self, changeset: Changeset, note: CommitNote) -> None:
-        note = replace(note, adopted_at="")
-        table = self._tombstones(note.collection)
-        version, newest = table.newest_note()
-        previous = TableState(version, newest) if version is not None and newest else None
-        table.write(buried(changeset, self._names), replace(note, partition=()), previous)
-
-    def _without_buried(
-        self, changeset: Changeset, note: CommitNote, previous: TableState | None
-    ) -> Changeset:
-        if not buried_matters(changeset, previous):
-            return changeset
-        tombstones = self._tombstones(note.collection).read(None)
-        return without_buried(changeset, tombstones, self._names)
+    Args:
+        table: The table.
+        law: The merge law of the changeset.
+        every: Whether to return all other rows, too.
+    """
+    changeset = law.changeset
+    table_rows = in_schema(table.read(), law.schema, changeset)
+    # A truncate also affects rows without a payload.
+    how = "full" if every or changeset.floor else "right"
+    if not may_move(changeset.key, changeset.partition):
+        return merged_rows(table_rows, changeset.frame, law, how, every=every)
+    more = [old_partition(law)]
+    rows = merged_rows(table_rows, changeset.frame, law, how, every=every, more=more)
+    return with_moves(rows, law)
 
 
 def _converts_through_text(present: StructType, change: SchemaChange) -> bool:

@@ -7,7 +7,7 @@ also counts fences and compactions, so a run that restarts again and again would
 of commits. So would a table whose commit succeeds each time while another table's commit of the
 same batch fails. So the user's number counts batches, and before each write the sink adds the
 number of other commits. Cleaning by hours or by file versions has no such number, and the
-configuration refuses it (``config/hudi_services.py``): a table may have no commit for days
+configuration refuses it (``config/hudi/table_services.py``): a table may have no commit for days
 while a publication points to it. (Hudi infers these policies from their numbers alone; with the
 sink's number beside them it would silently clean by commits.)
 
@@ -92,13 +92,16 @@ def unfinished_clustering(options: Mapping[str, str]) -> Mapping[str, str]:
     # A bucket index by consistent hashing has its own strategy, which writes to both files.
     return (
         _ROLLBACK_OPTIONS
-        if own_clustering and not _is_by_bucket(options) and _UPDATES not in options
+        if own_clustering and bucket_engine(options) is None and _UPDATES not in options
         else {}
     )
 
 
-def _is_by_bucket(options: Mapping[str, str]) -> bool:
-    return options.get("hoodie.index.type", "").upper() == "BUCKET"
+def bucket_engine(options: Mapping[str, str]) -> str | None:
+    """Return the engine of the bucket index, in upper case; None: the index is another one."""
+    if options.get("hoodie.index.type", "").upper() != "BUCKET":
+        return None
+    return options.get("hoodie.index.bucket.engine", "SIMPLE").upper()
 
 
 def layout(options: Mapping[str, str]) -> str:
@@ -114,12 +117,12 @@ def _folders(options: Mapping[str, str]) -> str:
 
 
 def _index(options: Mapping[str, str]) -> str:
-    if not _is_by_bucket(options):
+    engine = bucket_engine(options)
+    if engine is None:
         return "found by looking"
-    engine = options.get("hoodie.index.bucket.engine", "SIMPLE").upper()
     # With consistent hashing, Hudi itself changes the number of buckets.
-    buckets = options.get("hoodie.bucket.index.num.buckets", HUDIS_BUCKETS)
-    buckets = "" if engine != "SIMPLE" else buckets
+    number = options.get("hoodie.bucket.index.num.buckets", HUDIS_BUCKETS)
+    buckets = number if engine == "SIMPLE" else ""
     fields = options.get("hoodie.bucket.index.hash.field", "")
     # Bucket numbers for some partitions, and the rule type that matches these partitions.
     partition_buckets = options.get("hoodie.bucket.index.partition.expressions", "")

@@ -40,7 +40,7 @@ def is_alone(options: Mapping[str, str]) -> bool:
     return options.get(_MODE, "SINGLE_WRITER").upper() == "SINGLE_WRITER"
 
 
-def is_left_unfinished(options: Mapping[str, str]) -> bool:
+def leaves_unfinished(options: Mapping[str, str]) -> bool:
     """Return whether a killed writer's commit stays unfinished when the next writer writes."""
     return not is_alone(options) or any(
         options.get(key, "EAGER").upper() != "EAGER" for key in _POLICY

@@ -1,0 +1,225 @@
+"""Ask a window what a decision about it needs to know, as many questions side by side as can be.
+
+To plan a query takes as long as to run it. So each question is asked as soon as its frame is known,
+and its answer is awaited as late as possible. ``decide.py`` has the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.apply.batch_stats import BatchStats, batch_stats
+from lakeingest.apply.parallel import in_background, start_in_background
+from lakeingest.apply.window.contents import Contents, contents
+from lakeingest.apply.window.decide import Replan, likely_cuts, replan
+from lakeingest.apply.window.end_markers import read_end_markers, refuse_disorder
+from lakeingest.apply.window.facts import WindowFacts
+from lakeingest.apply.window.failover_epochs import find_new_epochs
+from lakeingest.apply.window.incomplete_transaction import first_interrupted, first_short
+from lakeingest.apply.window.initial_snapshot import has_new_snapshot, read_past
+from lakeingest.apply.window.offset_ranges import WindowRanges
+from lakeingest.apply.window.resnapshot_cut_over import stretches
+from lakeingest.apply.window.snapshot_attempts import Verdict, judge_attempts, late_attempts
+from lakeingest.apply.window.unreadable_records import unreadable_records
+from lakeingest.apply.window.window import Bounds, PipelineLog
+from lakeingest.decode.wire import WireFormat
+from lakeingest.engine.local_checkpoint import local_checkpoint
+from lakeingest.ledger.publication import Frontier
+from lakeingest.plan.batches import in_batches
+from lakeingest.plan.end_positions import (
+    release_limit,
+    some_positions_from_rows,
+    with_positions_from_rows,
+    without_open_transactions,
+)
+from lakeingest.plan.snapshot_attempts import mark_superseded, snapshot_place
+from lakeingest.plan.window import (
+    window_boundaries,
+    window_changes,
+    window_metadata,
+    without_row_after_begin,
+)
+from lakeingest.position.epochs import Epoch
+from lakeingest.transaction.completeness import rows_by_place, with_end_offset
+from lakeingest.transaction.cut import Cut
+
+
+@dataclass(frozen=True)
+class WindowFrames:
+    """Frames of a window, over checkpoints.
+
+    Attributes:
+        metadata: Its part of the transaction topic, decoded (``plan.window.window_metadata``).
+        ended: ``BOUNDARY`` of the transactions that are over.
+        boundaries: Those of them that were not released before.
+        changes: ``CHANGE`` with ``end_offset``.
+        below: Position above everything that was released before.
+    """
+
+    metadata: DataFrame
+    ended: DataFrame
+    boundaries: DataFrame
+    changes: DataFrame
+    below: str
+
+    def begin_stats(
+        self, cuts: Sequence[Cut], format_: WireFormat, *, snapshot: bool
+    ) -> Callable[[], Sequence[BatchStats]]:
+        """Begin to compute the statistics of batches; return a function that waits for them."""
+        if not cuts and not snapshot:
+            return tuple
+        batched = in_batches(self.changes, self.boundaries, cuts, self.below, snapshot=snapshot)
+        return start_in_background(partial(batch_stats, batched, format_))
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A window that was read, and what it showed.
+
+    Attributes:
+        frames: Its frames, without superseded attempts and rows sent twice.
+        facts: What a decision needs.
+        epochs: Epochs of its transactions and of all before.
+        likely: The cuts whose statistics are under way.
+        likely_stats: Returns these statistics.
+    """
+
+    frames: WindowFrames
+    facts: WindowFacts
+    epochs: tuple[Epoch, ...]
+    likely: Sequence[Cut]
+    likely_stats: Callable[[], Sequence[BatchStats]]
+
+
+def gather(
+    log: PipelineLog, ranges: WindowRanges, frontier: Frontier, bounds: Bounds
+) -> Gathered | Replan:
+    """Read a window and ask it what a decision needs.
+
+    Args:
+        log: The log.
+        ranges: What to read of it.
+        frontier: Up to where everything is applied.
+        bounds: Bounds of batches.
+
+    Raises:
+        DataError: A record of the transaction topic cannot be read; the order of commits is not
+            that of the topic; or nothing shows which attempt at a snapshot counts.
+    """
+    spec = log.spec
+    metadata, topic, decoded = _decoded(log, ranges, frontier)
+    ended = without_open_transactions(topic)
+    fresh = ended.where(F.col("end_position") > F.lit(frontier.end_position))
+    below = release_limit(frontier.end_position)
+    with in_background(partial(read_end_markers, topic, spec)) as pending_ends:
+        changes = local_checkpoint(with_end_offset(decoded, fresh))
+        frames = WindowFrames(metadata, ended, fresh, changes, below)
+        with (
+            in_background(partial(contents, changes, spec.format, below)) as pending_contents,
+            in_background(partial(first_short, changes, fresh, log.counted)) as pending_short,
+        ):
+            markers = pending_ends()
+            epochs = find_new_epochs(metadata, markers.domains, frontier, spec)
+            again = replan(epochs, spec.epochs, frontier)
+            if again is not None:
+                return again
+            facts = WindowFacts(ranges, markers.ends, markers.opened)
+            refuse_disorder(facts.ends_behind(frontier), spec)
+            likely = likely_cuts(facts, frontier, bounds)
+            likely_stats = frames.begin_stats(likely, spec.format, snapshot=False)
+            facts, frames = _with_contents(facts, frames, pending_contents(), frontier)
+            if facts.new_snapshot and bounds.snapshot_again:
+                spans = stretches(frames.changes, _is_new(frontier))
+                facts = replace(facts, stretches=spans)
+            if not facts.has_resnapshot:
+                facts, frames = _with_rows(facts, frames, log, frontier)
+                if facts.ends_behind(frontier):
+                    facts = replace(facts, short=pending_short())
+    return Gathered(frames, facts, epochs, likely, likely_stats)
+
+
+def _decoded(
+    log: PipelineLog, ranges: WindowRanges, frontier: Frontier
+) -> tuple[DataFrame, DataFrame, DataFrame]:
+    """Return metadata, boundaries and changes of a window."""
+    spec = log.spec
+    markers = log.source.read([ranges.transactions] if ranges.transactions else [])
+    metadata = local_checkpoint(window_metadata(markers, spec))
+    topic = local_checkpoint(window_boundaries(metadata, spec))
+    decoded = window_changes(log.source.read(ranges.data), spec)
+    if some_positions_from_rows(spec):
+        decoded = local_checkpoint(decoded)
+        topic = local_checkpoint(
+            with_positions_from_rows(topic, decoded, spec, frontier.end_position)
+        )
+    return metadata, topic, decoded
+
+
+def _with_contents(
+    facts: WindowFacts, frames: WindowFrames, summary: Contents, frontier: Frontier
+) -> tuple[WindowFacts, WindowFrames]:
+    """Add what the window holds, without the attempts at a snapshot that a later one replaces.
+
+    Tables that a later attempt seems to lack may lie further on. So a window that ends in the
+    middle of a snapshot is not judged; nothing of that snapshot is released.
+    """
+    if has_new_snapshot(summary, frontier):
+        return replace(facts, contents=summary, new_snapshot=True), frames
+    if frontier.streaming:
+        verdict = Verdict(late_attempts(summary, frontier))
+    else:
+        verdict = judge_attempts(summary) if read_past(summary, facts.ranges) else Verdict()
+    spans = []
+    if verdict.anew is not None:
+        of_run = F.col("incarnation").eqNullSafe(F.lit(verdict.anew.run))
+        spans = stretches(frames.changes, of_run)
+    if verdict.superseded:
+        names = [(attempt.run, attempt.place) for attempt in verdict.superseded]
+        frames = replace(frames, changes=mark_superseded(frames.changes, names))
+        summary = summary.without(verdict.superseded)
+    return replace(facts, contents=summary, attempts=verdict, stretches=spans), frames
+
+
+def _with_rows(
+    facts: WindowFacts, frames: WindowFrames, log: PipelineLog, frontier: Frontier
+) -> tuple[WindowFacts, WindowFrames]:
+    """Add what takes questions of its own, in the few windows that raise them."""
+    initial = not frontier.streaming
+    unreadable = unreadable_records(
+        frames.changes, facts.contents, frames.below, log.spec, initial=initial
+    )
+    stopped = {where: record.reached for where, record in unreadable.items()}
+    facts = replace(facts, unreadable=unreadable, contents=replace(facts.contents, stopped=stopped))
+    if initial:
+        # After the reading: a topic that was made meanwhile may hold rows of the snapshot.
+        facts = replace(facts, topics=frozenset(log.source.topics()))
+    if facts.has_repeats(frontier):
+        changes, fresh = frames.changes, frames.boundaries
+        records = log.source.read(facts.ranges.data)
+        unresumed = without_row_after_begin(
+            changes, fresh, log.counted, frames.metadata, records, log.spec
+        )
+        once = local_checkpoint(rows_by_place(changes, fresh))
+        frames = replace(frames, changes=once)
+        interrupted = first_interrupted(once, fresh, log.counted, unresumed)
+        facts = replace(facts, interrupted=interrupted)
+    return facts, frames
+
+
+def _is_new(frontier: Frontier) -> Column:
+    """Return the condition that a row of a snapshot is of another one than that in the lake."""
+    other_run = ~F.col("incarnation").eqNullSafe(F.lit(frontier.snapshot_run))
+    if not frontier.committed_ms:
+        return other_run
+    later = F.col("source_ms") > frontier.committed_ms
+    if not (frontier.snapshot_run and frontier.snapshot_place):
+        return later
+    is_named, place = F.col("incarnation").isNotNull(), snapshot_place()
+    in_lake = ~other_run & place.eqNullSafe(F.lit(frontier.snapshot_place))
+    of_a_later_run = is_named & other_run & (place > frontier.snapshot_place)
+    return (later & ~in_lake) | of_a_later_run

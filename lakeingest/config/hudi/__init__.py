@@ -1,0 +1,1 @@
+"""The settings of Hudi's writer, which lakeingest passes on to it."""

@@ -1,0 +1,1 @@
+"""The settings of Kafka's clients and of the schema registry."""

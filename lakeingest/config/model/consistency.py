@@ -1,0 +1,209 @@
+"""Find contradictions between the parts of a pipeline's configuration.
+
+Each part is valid on its own. A run would find the contradictions later, most of them only after it
+has started Spark and queried the source. This module returns all contradictions at once. Each
+message names its keys, because a contradiction is never about one value alone, and says what to
+set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lakeingest.config.hudi.table_services import service_problems
+from lakeingest.config.spelling import nearest
+from lakeingest.config.streamer.checkpoint import Checkpoint
+from lakeingest.connectors import CONNECTORS
+from lakeingest.errors import ConfigError
+
+if TYPE_CHECKING:
+    from lakeingest.config.model.pipeline import PipelineConfig
+
+_TABLE = "lakeingest.table."
+_FILTERED = "lakeingest.transaction.filtered.collections"
+
+
+def contradictions(config: PipelineConfig) -> list[str]:
+    """Return one message per contradiction between the parts of ``config``, with the remedy."""
+    return [
+        *config.folders.problems(),
+        *_names_with_prefix(config),
+        *_order(config),
+        *_adoption(config),
+        *_checkpoints(config),
+        *service_problems(config.target.hudi_writer_options(), config.target.hudi_table_type),
+        *_new_snapshot(config),
+        *_event_columns(config),
+    ]
+
+
+def unread_tables(config: PipelineConfig) -> Iterator[str]:
+    """Yield a warning for each table that has settings and whose topic lakeingest does not read.
+
+    Most likely the table's name is misspelt. Without a list or a pattern lakeingest reads every
+    topic of the prefix. Then only a run sees which topics exist, and there is no warning.
+    """
+    for collection in config.tables:
+        if not config.source.selects(collection):
+            yield f"table {collection} is not among the topics{_hint(collection, config)}"
+    if "uncounted_collections" in config.referenced:
+        return
+    for collection in config.uncounted_collections:
+        if not config.source.selects(collection):
+            hint = _hint(collection, config)
+            yield f"{_FILTERED}: {collection} is not among the topics{hint}"
+
+
+def _hint(collection: str, config: PipelineConfig) -> str:
+    source = config.source
+    if "topics" in source.referenced:
+        return ""
+    near = nearest(collection, [source.names.plain(topic) for topic in source.topics])
+    return f"; did you mean {near}?" if near else ""
+
+
+def _names_with_prefix(config: PipelineConfig) -> Iterator[str]:
+    for name in config.tables:
+        bare = _without_prefix(name, config)
+        if bare is not None:
+            yield (
+                f"{_TABLE}{name}.*: a table is named without the topic prefix; write "
+                f"{_TABLE}{bare}.*"
+            )
+    for name in config.uncounted_collections:
+        bare = _without_prefix(name, config)
+        if bare is not None:
+            is_referenced = "uncounted_collections" in config.referenced
+            hint = "one" if is_referenced else f"write {bare}: {name}"
+            yield f"{_FILTERED}: {hint} begins with the topic prefix, which the names in END do not"
+
+
+def _without_prefix(name: str, config: PipelineConfig) -> str | None:
+    """Return the collection in a topic's name; ``None``: the name is a collection's own.
+
+    A database may have the prefix's name (``shop.orders`` of topic ``shop.shop.orders``). So count
+    the dotted parts to tell a topic's name from a collection's name.
+    """
+    source = config.source
+    bare = source.names.plain(name)
+    if bare == name or source.names.topic(name) in source.topics:
+        return None
+    return bare if bare.count(".") + 1 >= CONNECTORS[source.connector].name_parts else None
+
+
+def _order(config: PipelineConfig) -> Iterator[str]:
+    """Yield a message for each setting that gives no order, or needs missing transactions."""
+    source, facts = config.source, CONNECTORS[config.source.connector]
+    of_tables = [name for table in config.tables.values() for name in table.ordering_columns]
+    columns = [*source.ordering_columns, *of_tables]
+    if source.transaction_mode == "metadata":
+        if not facts.counts_rows:
+            yield (
+                "BEGIN and END of YugabyteDB's gRPC connector are per tablet and name no tables, "
+                "so nothing tells when a transaction is whole: set "
+                "lakeingest.transaction.mode=none, or use the logical replication connector "
+                "(yugabytedb)"
+            )
+        if columns:
+            yield (
+                "ordering columns need lakeingest.transaction.mode=none: transactions are in the "
+                "order of their commits. Remove the columns, or give up whole transactions"
+            )
+        return
+    if facts.epochs_by_ends and not source.ordering_columns:
+        yield (
+            "lakeingest.transaction.mode=none: without the transaction topic nothing tells that "
+            f"another {source.connector} server has taken over, whose positions start anew; set "
+            "lakeingest.source.ordering.columns (source.ts_ms at least)"
+        )
+    if facts.partial_rows and not all(name.startswith("source.") for name in columns):
+        yield (
+            "an update of YugabyteDB's need not name a column: only fields of the source block "
+            "(source.…) can order its rows; name one of these"
+        )
+    if config.has_event_columns or config.commit_max_transactions is not None:
+        yield (
+            "lakeingest.table.*.adopt, lakeingest.metadata.columns=hudi and "
+            "lakeingest.commit.max.transactions need lakeingest.transaction.mode=metadata; set "
+            "it, or remove them"
+        )
+
+
+def _new_snapshot(config: PipelineConfig) -> Iterator[str]:
+    if config.source.snapshot_again == "replace" and config.source.transaction_mode == "none":
+        yield (
+            "lakeingest.source.snapshot.again=replace needs whole transactions: set "
+            "lakeingest.transaction.mode=metadata, or leave snapshot.again at stop"
+        )
+
+
+def _event_columns(config: PipelineConfig) -> Iterator[str]:
+    """Yield why RFC-39's columns are impossible: none are defined, or no event fills them."""
+    if not config.has_event_columns:
+        return
+    connector = config.source.connector
+    if not CONNECTORS[connector].streamer_source:
+        yield (
+            "lakeingest.metadata.columns=hudi: Hudi Streamer has no tables of a "
+            f"{connector} connector whose columns could be kept; set it to own, or remove it"
+        )
+    if config.source.snapshot_again != "stop":
+        yield (
+            "lakeingest.source.snapshot.again=replace: a new snapshot deletes the rows that it "
+            "lacks without an event, so lakeingest.metadata.columns=hudi has no values for them; "
+            "set one of the two back to its default"
+        )
+
+
+def _adoption(config: PipelineConfig) -> Iterator[str]:
+    """Yield a message for each setting that prevents the adoption of a table."""
+    adopted = sorted(name for name, table in config.tables.items() if table.adopt is not None)
+    if not adopted:
+        return
+    setting = f"{_TABLE}<collection>.adopt"
+    if not CONNECTORS[config.source.connector].adoptable:
+        yield (
+            f"{setting}: only tables of PostgresDebeziumSource can be adopted: MySQL's are ordered "
+            "by `_event_seq` or binlog names as text, which is not the order of the log. Remove "
+            "it, and load them into another lakeingest.target.path"
+        )
+    not_hudi = [name for name in adopted if config.format_of(name) != "hudi"]
+    if not_hudi:
+        yield (
+            f"{setting}: Hudi Streamer wrote tables of Hudi; set {_TABLE}<collection>.format=hudi "
+            f"for {', '.join(not_hudi)}"
+        )
+    unread = [name for name in adopted if not config.source.selects(name)]
+    if unread:
+        yield (
+            f"{setting}: no topic of {', '.join(unread)} is read, so it would receive no further "
+            "changes. Correct the name, lakeingest.source.topic.prefix or lakeingest.source.topics"
+        )
+    if not config.deletes_are_hard("hudi"):
+        yield (
+            f"{setting}: Hudi removes a deleted row from tables of Hudi Streamer's for good. Set "
+            "lakeingest.deletes=hard, which keeps the positions of deleted rows in a table beside"
+        )
+
+
+def _checkpoints(config: PipelineConfig) -> Iterator[str]:
+    for name, table in config.tables.items():
+        if table.checkpoint is None:
+            continue
+        setting = f"{_TABLE}{name}.checkpoint"
+        if table.adopt is None:
+            yield (
+                f"{setting} goes with a table that is adopted: add {_TABLE}{name}"
+                ".adopt=hudi-streamer, or remove it"
+            )
+        try:
+            topic = Checkpoint.parse(table.checkpoint).topic
+        except ConfigError as error:
+            yield f"{setting}: {error}"
+            continue
+        if topic != config.source.names.topic(name):
+            yield (
+                f"{setting} is of another topic than {name}, whose changes are read from "
+                f"<prefix>.{name}. Correct it, lakeingest.source.topic.prefix or the table's name"
+            )

@@ -1,0 +1,1 @@
+"""Rows that ``ExtractNewRecordState`` took out of their envelopes, in JSON and in Avro."""

@@ -1,0 +1,1 @@
+"""Records of JsonConverter, with and without schemas."""

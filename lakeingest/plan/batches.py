@@ -1,0 +1,102 @@
+"""Which batch of a window a change belongs to: one condition, whether it lies behind a cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.frame_schemas import Kind
+from lakeingest.transaction.completeness import with_end_offset
+from lakeingest.transaction.cut import Cut
+
+SNAPSHOT_BATCH = 0
+"""Index of the window's batch that holds the initial snapshot; cuts are numbered from 1."""
+
+
+def in_batches(
+    window: DataFrame,
+    ends: DataFrame,
+    cuts: Sequence[Cut],
+    frontier_position: str,
+    *,
+    snapshot: bool,
+) -> DataFrame:
+    """Give each change of the window the index of its batch (``batch``; NULL: it stays pending).
+
+    Rows of a transaction go with their END. Rows without a transaction (incremental snapshots,
+    MySQL's TRUNCATE) go with the first cut above their position. Rows of transactions that were
+    released before are redelivered: they go with the first batch, where they change nothing. So do
+    rows of an initial snapshot that was published before.
+
+    Args:
+        window: ``CHANGE``.
+        ends: The window's boundaries.
+        cuts: Its batches, in commit order.
+        frontier_position: Position above everything that was released before.
+        snapshot: Whether the initial snapshot is complete and forms batch 0.
+    """
+    places = (F.struct(F.lit(one.last_offset), F.lit(one.position)) for one in cuts)
+    cut_places = F.array(*places).cast("array<struct<last_offset:bigint,position:string>>")
+
+    def is_behind(place: Column) -> Column:
+        return _is_behind(place["last_offset"], place["position"], frontier_position)
+
+    index = F.size(F.filter(cut_places, is_behind)) + 1
+    has_batch = _is_applied(snapshot=snapshot) & _is_behind(0, "", frontier_position).isNotNull()
+    number = F.when(has_batch & (index <= len(cuts)), index)
+    if snapshot:
+        in_snapshot = F.col("kind") == Kind.SNAPSHOT
+        number = F.when(in_snapshot, F.lit(SNAPSHOT_BATCH)).otherwise(number)
+    return with_end_offset(window, ends).withColumn("batch", number)
+
+
+def of_batch(
+    window: DataFrame, cuts: Sequence[Cut], index: int, frontier_position: str, *, snapshot: bool
+) -> DataFrame:
+    """Keep the changes of one batch: those that ``in_batches`` gives ``index``.
+
+    This is a plain range condition. ``in_batches`` compares every row with every cut, per table.
+
+    Args:
+        window: ``CHANGE`` with ``end_offset``.
+        cuts: The window's batches, in commit order.
+        index: Index of the batch.
+        frontier_position: Position above everything that was released before the window.
+        snapshot: Whether the initial snapshot forms batch 0.
+    """
+    if index == SNAPSHOT_BATCH:
+        return window.where(F.col("kind") == Kind.SNAPSHOT)
+
+    def is_behind(cut: Cut) -> Column:
+        return _is_behind(cut.last_offset, cut.position, frontier_position)
+
+    # Start behind the last END of the batch before it, not at the batch's own first END: so no END
+    # lies between two batches.
+    behind_others = is_behind(cuts[index - 2]) if index > 1 else F.lit(True)
+    in_range = behind_others & ~is_behind(cuts[index - 1])
+    return window.where(in_range & _is_applied(snapshot=snapshot))
+
+
+def _is_behind(last_offset: Column | int, position: Column | str, frontier_position: str) -> Column:
+    """Return whether a change lies behind a cut; NULL: its transaction has no END yet.
+
+    A row of a transaction that was released before lies behind no cut.
+    """
+    position_of_cut = F.lit(position)
+    return (
+        F.when(F.col("end_offset").isNotNull(), F.col("end_offset") > F.lit(last_offset))
+        .when(F.col("position") < F.lit(frontier_position), F.lit(False))
+        .when(F.col("transaction_key").isNull(), F.col("position") >= position_of_cut)
+    )
+
+
+def _is_applied(*, snapshot: bool) -> Column:
+    """Return whether a change belongs to a batch of transactions.
+
+    Args:
+        snapshot: Whether the rows of the initial snapshot are a batch of their own.
+    """
+    kinds = (Kind.ROW, Kind.TRUNCATE) if snapshot else (Kind.ROW, Kind.TRUNCATE, Kind.SNAPSHOT)
+    return F.col("kind").isin(*kinds)

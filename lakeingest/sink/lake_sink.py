@@ -1,0 +1,178 @@
+"""The rules of the contract that are the same for every format: progress, fence, tombstones.
+
+A format supplies its tables (``LakeTable``) and the one commit of a changeset (``_commit``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import ClassVar
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from lakeingest.commit_note import CommitNote
+from lakeingest.engine.local_checkpoint import local_checkpoint
+from lakeingest.errors import FencedError
+from lakeingest.sink.contract import Changeset, TableState
+from lakeingest.sink.foreign_files import refuse_files
+from lakeingest.sink.lake_table import LakeTable
+from lakeingest.sink.merge_law import MergeLaw
+from lakeingest.sink.partition_types import kept_by_folders
+from lakeingest.sink.progress import carry_over, note_from_ledger, require_ownership
+from lakeingest.sink.settings import SinkSettings
+from lakeingest.sink.tombstones import (
+    SUFFIX,
+    above_tombstones,
+    may_be_below_tombstones,
+    tombstones_of,
+)
+
+_FENCE_ATTEMPTS = 10
+
+
+class LakeSink(ABC):
+    """Tables of one format in one lake, one per source collection."""
+
+    _removes_rows: ClassVar[bool]
+    """Whether the sink itself removes the rows of ``hard`` deletes."""
+
+    def __init__(self, spark: SparkSession, settings: SinkSettings) -> None:
+        """Bind to a lake.
+
+        Args:
+            spark: Session with the format's extension.
+            settings: Settings of the pipeline.
+        """
+        self.settings = settings
+        self._spark = spark
+
+    @abstractmethod
+    def table(self, collection: str) -> LakeTable:
+        """Return a collection's table, which need not exist."""
+
+    def tombstones(self, collection: str) -> LakeTable:
+        """Return the side table of a collection's tombstones, which need not exist."""
+        table = self.table(collection)
+        return replace(table, path=f"{table.path}{SUFFIX}")
+
+    @abstractmethod
+    def _commit(
+        self, changeset: Changeset, note: CommitNote, previous: TableState | None
+    ) -> TableState:
+        """Write ``changeset`` in one commit that carries ``note``; see ``Sink.apply``."""
+
+    def path(self, collection: str) -> str:
+        """Return the table's folder."""
+        return self.settings.folders.table(collection)
+
+    def read(self, collection: str, version: int | None = None) -> DataFrame:
+        """Read the table as of ``version``; None: its newest version."""
+        return self.table(collection).read(version)
+
+    def state(self, collection: str, since: int | None = None) -> TableState | None:
+        """Return version and progress; None: there is no table; see the contract.
+
+        Raises:
+            ConfigError: The folder holds a table that is not this pipeline's.
+            DataError: Another writer changed rows after ``since``.
+        """
+        table = self.table(collection)
+        version, note = table.newest_note()
+        if version < 0:
+            return None
+        if table.has_lost_progress(note):
+            note = note_from_ledger(note, self.settings.notes(collection))
+        note = require_ownership(note, self.settings.pipeline, collection, table.path, table.kind)
+        return self._check_foreign_changes(TableState(version, note), since)
+
+    def _check_foreign_changes(
+        self, now: TableState, since: int | None, own: int = 0
+    ) -> TableState:
+        """Return ``now`` after a check that no other writer changed rows after ``since``.
+
+        Args:
+            now: The table's state.
+            since: Version up to which the commits are known; None: no check.
+            own: Number of this writer's own commits after ``since``. Versions are different whole
+                numbers, so up to ``since + own`` there is no room for another commit.
+
+        Raises:
+            DataError: Another writer changed rows.
+        """
+        if since is not None and now.version > since + own and not self.settings.foreign:
+            self.table(now.note.collection).refuse_foreign_change(now.note.collection, since)
+        return now
+
+    def refuse_foreign_files(self, collection: str) -> None:
+        """Raise an error for a folder with files that are no table of the format.
+
+        It refuses tombstones beside the folder, too. Call it only before the first claim. Later,
+        both may be remains of a first commit whose run was killed.
+        """
+        table = self.table(collection)
+        if not table.exists():
+            refuse_files(self._spark, table.path, table.kind)
+
+    def fence(self, state: TableState, writer: int, run: str) -> TableState:
+        """Commit the table's progress again under ``writer``; see the contract.
+
+        An older writer may commit between the read of ``state`` and the fence. So read the
+        progress again after the fence, and fence again with that progress.
+        """
+        since, collection = state.version, state.note.collection
+        table = self.table(collection)
+        for attempt in range(_FENCE_ATTEMPTS):
+            note = state.note.fenced(writer, run, attempt)
+            if self.settings.hard and note.tombstones:
+                self.tombstones(collection).append_nothing(_side_note(note))
+            table.append_nothing(note)
+            version, newest = table.newest_note()
+            if newest is None or (newest.run, newest.token) != (note.run, note.token):
+                continue
+            if newest.same_progress(note):
+                return self._check_foreign_changes(TableState(version, newest), since, own=1)
+            state = TableState(version, newest)
+        message = f"Other runs keep writing to table '{collection}'; stop them first."
+        raise FencedError(message)
+
+    def apply(
+        self, changeset: Changeset, note: CommitNote, previous: TableState | None
+    ) -> TableState:
+        """Write the changeset in one commit; ``hard`` deletes commit the tombstones before it."""
+        note = carry_over(note, changeset, previous, hard=self.settings.hard)
+        changeset = self._above_tombstones(kept_by_folders(changeset), note, previous)
+        if self.settings.hard and changeset.deletes:
+            changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
+            rows = tombstones_of(changeset, self.settings.names)
+            self.tombstones(note.collection).append(rows, _side_note(note))
+        state = self._commit(changeset, note, previous)
+        # Check after the commit: commits between an earlier check and this one count, too.
+        return self._check_foreign_changes(state, previous.version if previous else None, own=1)
+
+    def _above_tombstones(
+        self, changeset: Changeset, note: CommitNote, previous: TableState | None
+    ) -> Changeset:
+        # Without ``hard``, too: only the side table has the positions of rows that an earlier
+        # ``hard`` run removed.
+        if not may_be_below_tombstones(changeset, previous):
+            return changeset
+        tombstones = self.tombstones(note.collection).read()
+        return above_tombstones(changeset, tombstones, self.settings.names)
+
+    def _law(self, changeset: Changeset, note: CommitNote, schema: StructType) -> MergeLaw:
+        """Return the merge law of a changeset; ``schema`` is the table's after the merge."""
+        return MergeLaw(
+            names=self.settings.names,
+            changeset=changeset,
+            schema=schema,
+            hard=self.settings.hard and self._removes_rows,
+            null_missing=self.settings.null_missing,
+            partial=note.partial_rows or bool(changeset.floor),
+        )
+
+
+def _side_note(note: CommitNote) -> CommitNote:
+    """Return the note for the side table, which is neither partitioned nor adopted."""
+    return replace(note, partition=(), adopted_at="")

@@ -1,0 +1,39 @@
+"""A lake that an older lakeingest wrote is read and continued, as if this one had written it."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.reader import open_lake
+from tests.apply.old_lakes import AFTER, BEFORE, LAKES, source_after, write
+from tests.apply.written import WrittenLog, table
+
+pytestmark = pytest.mark.slow
+
+RELEASES = sorted(path.name for path in (Path(__file__).parent / "data" / "old_lakes").iterdir())
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("kind", LAKES)
+def test_a_lake_of_an_older_release_is_read_and_continued(
+    spark: SparkSession, tmp_path: Path, release: str, kind: str
+) -> None:
+    packed = Path(__file__).parent / "data" / "old_lakes" / release / f"{kind}.tar.xz"
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path, filter="data")
+    lake, log = tmp_path / "lake", WrittenLog(tmp_path / "log", "postgresql")
+    for name, rows in source_after(BEFORE).items():
+        assert table(spark, lake, name) == rows
+    write(log, (*BEFORE, *AFTER), 1)
+    summary = log.ingest(spark, lake, **LAKES[kind])
+    assert summary.transactions == len(AFTER)
+    for name, rows in source_after(BEFORE, AFTER).items():
+        assert table(spark, lake, name) == rows
+    batches = [row["batch"] for row in open_lake(spark, str(lake)).history().collect()]
+    assert sorted(batches) == [1, 2, 3]
+    first = open_lake(spark, str(lake)).snapshot(as_of=1)
+    assert {row["id"]: row["v"] for row in first.table("public.a").collect()}[3] == 3
