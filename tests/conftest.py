@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,15 +13,20 @@ from xdist.scheduler import LoadScopeScheduling
 from lakeingest.session import session
 from tests.harness import is_harness_test
 from tests.reader.small_lake import small_lake
-from tests.young_jvm import compile_quickly
+from tests.young_jvm import compile_quickly, long_lived
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 
 __all__ = ["small_lake"]
 
 compile_quickly()
+
+MANY_TESTS = 100
+"""With more of them a session lives for many minutes."""
 
 PARTS = "parts"
 _PARTS = ("live", "oracles", "rig", "soak", "workloads")
@@ -104,27 +110,29 @@ def _generated(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSession]:
     """The session that the library itself would start, small."""
     warehouse = tmp_path_factory.mktemp("warehouse")
-    started = session(
-        "lakeingest tests",
-        cores=2,
-        hudi=True,
-        extra={
-            "spark.sql.warehouse.dir": warehouse.as_uri(),
-            "spark.driver.memory": "3g",
-            # Delta keeps 10,000 tables' logs for an hour, at some 6 MB each: the tests' hundreds of
-            # tables filled the heap until Spark ended its own JVM.
-            "spark.databricks.delta.delta.log.cacheSize": "32",
-            # As a run has them: see ``apply.run_session``.
-            "spark.sql.adaptive.enabled": "false",
-            # Nobody reads them here.
-            "spark.databricks.delta.writeChecksumFile.enabled": "false",
-            **{name: interpreted for name, (_, interpreted) in GENERATED_CODE.items()},
-        },
-    )
+    with long_lived() if request.session.testscollected > MANY_TESTS else nullcontext():
+        started = session("lakeingest tests", cores=2, hudi=True, extra=_settings(warehouse))
     assert started.sparkContext.master == "local[2]"
     assert str(started.conf.get("spark.sql.warehouse.dir")).endswith(str(warehouse))
     yield started
     started.stop()
+
+
+def _settings(warehouse: Path) -> dict[str, str]:
+    return {
+        "spark.sql.warehouse.dir": warehouse.as_uri(),
+        "spark.driver.memory": "3g",
+        # Delta keeps 10,000 tables' logs for an hour, at some 6 MB each: the tests' hundreds of
+        # tables filled the heap until Spark ended its own JVM.
+        "spark.databricks.delta.delta.log.cacheSize": "32",
+        # As a run has them: see ``apply.run_session``.
+        "spark.sql.adaptive.enabled": "false",
+        # Nobody reads them here.
+        "spark.databricks.delta.writeChecksumFile.enabled": "false",
+        **{name: interpreted for name, (_, interpreted) in GENERATED_CODE.items()},
+    }

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -236,6 +239,15 @@ def test_the_demo_shows_its_tables_and_finds_nothing_new_the_second_time(
     assert (again.batch, again.versions) == (before.batch, before.versions)
 
 
+@pytest.mark.slow
+@pytest.mark.soak
+def test_the_demo_runs_in_the_folder_of_the_person_who_starts_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "lakeingest.cli.main", "demo"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=300)
+    assert (tmp_path / "lakeingest-demo" / "public.orders" / "_delta_log").is_dir()
+
+
 def test_the_guides_code_runs_a_pipeline(
     spark: SparkSession, small_lake: SmallLake, tmp_path: Path
 ) -> None:
@@ -301,12 +313,11 @@ class Demo:
 
 @pytest.fixture(scope="module")
 def demo(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """The demo as a person runs it."""
-    folder, said = tmp_path_factory.mktemp("demo"), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
-        patch.chdir(folder)
-        assert execute(["demo"]) == 0
-    return Demo(folder / "lakeingest-demo", said.getvalue())
+    """The demo in this process, whose JVM knows no other folder than the one it began in."""
+    path, said = tmp_path_factory.mktemp("demo") / "lakeingest-demo", io.StringIO()
+    with redirect_stdout(said):
+        assert execute(["demo", "--path", str(path)]) == 0
+    return Demo(path, said.getvalue())
 
 
 def final_orders() -> int:

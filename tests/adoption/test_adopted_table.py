@@ -20,6 +20,7 @@ from lakeingest.sink.hudi.adopt import HudiAdoption
 from lakeingest.sink.hudi.options import HudiSettings
 from lakeingest.sink.hudi.sink import HudiSink
 from tests.adoption.streamer import CHECKPOINT, PAYLOAD, PLACEHOLDER
+from tests.forms import further
 from tests.sink.lake import (
     COLLECTION,
     NAMES,
@@ -105,9 +106,7 @@ def adopted(spark: SparkSession, root: Path, **more: str) -> tuple[Lake, HudiAdo
     return lake, adoption
 
 
-@pytest.mark.parametrize(
-    "table_type", [pytest.param("COPY_ON_WRITE", marks=pytest.mark.soak), "MERGE_ON_READ"]
-)
+@pytest.mark.parametrize("table_type", [further("COPY_ON_WRITE"), "MERGE_ON_READ"])
 def test_rows_of_the_old_writer_and_of_ours_are_one_table(
     spark: SparkSession, tmp_path: Path, table_type: str
 ) -> None:

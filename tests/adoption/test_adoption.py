@@ -26,6 +26,7 @@ from tests.adoption.streamer import PLACEHOLDER, Streamed
 from tests.adoption.test_adopted_table import FIRST, streamed
 from tests.apply.test_schemas import OLD, Log
 from tests.apply.written import WrittenLog, change
+from tests.forms import further
 from tests.recordings.altered import PartOracle, short_run
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 from tests.recordings.prefix import PrefixChecker
@@ -134,7 +135,7 @@ def crash_at(place: str, crash: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("table_type", "crashes", "events", "end"),
     [
-        pytest.param("COPY_ON_WRITE", ADOPTION_FAILPOINTS, "100", None, marks=pytest.mark.soak),
+        further("COPY_ON_WRITE", ADOPTION_FAILPOINTS, "100", None),
         ("MERGE_ON_READ", ("0.first-adopted",), "500", 250),
     ],
 )

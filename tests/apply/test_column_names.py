@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
+from tests.forms import further
 from tests.recordings.altered import Line, altered
 from tests.recordings.configure import packaged_run, write_properties
 from tests.recordings.shown import show_in_process
@@ -23,7 +24,7 @@ DOTTED = {"id": "i.d", "body": "bo.dy"}
 COLLECTION = "public.documents"
 
 
-@pytest.mark.parametrize("deletes", [pytest.param("soft", marks=pytest.mark.soak), "hard"])
+@pytest.mark.parametrize("deletes", [further("soft"), "hard"])
 def test_columns_with_a_dot_in_their_name_hold_what_the_source_holds(
     spark: SparkSession, tmp_path: Path, deletes: str
 ) -> None:

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.errors import DataError
 from tests.apply.written import Sent, WrittenLog, table
+from tests.forms import further
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +65,7 @@ def test_statements_of_one_compressed_transaction_leave_what_the_last_one_wrote(
 
 @pytest.mark.parametrize(
     "number",
-    [0, *(pytest.param(n, marks=pytest.mark.soak) for n in range(1, len(COMPRESSED)))],
+    [0, *(further(n) for n in range(1, len(COMPRESSED)))],
 )
 def test_a_debezium_that_does_not_tell_the_order_for_certain_stops_the_run(
     spark: SparkSession, tmp_path: Path, number: int

@@ -19,6 +19,7 @@ from lakeingest.errors import ConfigError, DataError
 from lakeingest.reader import open_lake
 from tests.apply.changing import ID, TABLE, Log, column
 from tests.envelope.records import recorded
+from tests.forms import further
 from tests.recordings.altered import PartOracle, altered
 from tests.recordings.check import check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
@@ -108,7 +109,7 @@ def test_ordering_columns_decide_and_not_arrival(spark: SparkSession, tmp_path: 
 @pytest.mark.soak
 @pytest.mark.parametrize(
     "form",
-    ["json", *(pytest.param(form, marks=pytest.mark.soak) for form in ("json-schema", "avro"))],
+    ["json", *(further(form) for form in ("json-schema", "avro"))],
 )
 def test_a_table_may_have_an_order_of_its_own(
     spark: SparkSession, tmp_path: Path, form: str

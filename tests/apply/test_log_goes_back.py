@@ -13,6 +13,7 @@ from lakeingest.apply.window.end_markers import EndMarker, ascending_prefix
 from lakeingest.errors import DataError
 from lakeingest.position import after
 from tests.apply.written import Sent, WrittenLog, table
+from tests.forms import further
 
 SERVER = "0e4d5dcd-a33b-11ea-80f1-02010a22a99e"
 TABLE = {"postgresql": "public.a", "mysql": "shop.a"}
@@ -52,7 +53,7 @@ def commit(log: WrittenLog, number: int, v: int) -> None:
     [
         ("postgresql", [1_000, 1_500, 2_000, 1_600, 2_100]),
         # Members of a group have blocks of numbers, and the primary changes.
-        pytest.param("mysql", [500, 1_000_001, 1_000_002, 501, 1_000_003], marks=pytest.mark.soak),
+        further("mysql", [500, 1_000_001, 1_000_002, 501, 1_000_003]),
     ],
 )
 def test_a_log_that_starts_over_within_what_was_not_read_yet_stops_the_run(

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from lakeingest.errors import DataError
 from lakeingest.reader import open_lake
 from tests.apply.written import Sent, WrittenLog, table
+from tests.forms import further
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +30,7 @@ def insert(id_: int, before: int, lsn: int) -> Sent:
     "begun",
     [
         pytest.param(True, id="END is lost"),
-        pytest.param(False, id="BEGIN and END are lost", marks=pytest.mark.soak),
+        further(False, id="BEGIN and END are lost"),
     ],
 )
 def test_nothing_is_published_past_a_transaction_without_end(
@@ -57,7 +58,7 @@ def test_nothing_is_published_past_a_transaction_without_end(
         assert table(spark, lake, "public.a") == {1: 1}
 
 
-@pytest.mark.parametrize("keyless", [pytest.param("append", marks=pytest.mark.soak), "full-row"])
+@pytest.mark.parametrize("keyless", [further("append"), "full-row"])
 def test_rows_without_a_key_that_unnamed_lives_of_the_connector_repeat_are_there_once(
     spark: SparkSession, tmp_path: Path, keyless: str
 ) -> None:

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.inspect import validate_pipeline
 from lakeingest.errors import DataError
 from tests.apply.written import WrittenLog, change, table
+from tests.forms import further
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +18,7 @@ ACCEPTED = {"source_missing_head": "accept"}
 MISSING = r"topic 'w\.public\.{}' \(table 'public\.{}'\) at offset 1 \(partition 0\)"
 
 
-@pytest.mark.parametrize("mode", ["metadata", pytest.param("none", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("mode", ["metadata", further("none")])
 def test_a_topic_without_its_head_is_read_once_that_is_accepted(
     spark: SparkSession, tmp_path: Path, mode: str
 ) -> None:

@@ -18,6 +18,7 @@ from lakeingest.apply.window.next_frontier import frontier_after
 from lakeingest.apply.window.resolve import read_window
 from lakeingest.apply.window.window import Window
 from lakeingest.config import load_config
+from tests.forms import further
 from tests.recordings.altered import short_run
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
@@ -76,7 +77,7 @@ def record(monkeypatch: pytest.MonkeyPatch, readings: Readings) -> None:
     monkeypatch.setattr(BatchWriter, "write", writing)
 
 
-@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("whole", [False, further(True)])
 def test_the_next_window_is_read_while_this_one_is_written_and_every_publication_is_a_commit(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, whole: bool
 ) -> None:

@@ -28,6 +28,7 @@ from lakeingest.errors import (
 )
 from lakeingest.reader import open_lake
 from tests.apply.written import Sent, WrittenLog, table, topic_of
+from tests.forms import further
 
 pytestmark = pytest.mark.slow
 
@@ -98,7 +99,7 @@ def begun_shop(spark: SparkSession, tmp_path: Path, format_: str) -> Shop:
     return shop
 
 
-@pytest.mark.parametrize("format_", ["delta", pytest.param("hudi", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("format_", ["delta", further("hudi")])
 def test_a_table_that_the_source_dropped_is_retired_and_older_snapshots_show_it(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:
@@ -171,7 +172,7 @@ def test_a_transaction_that_waits_for_its_rows_becomes_whole_without_them(shop: 
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
-@pytest.mark.parametrize("format_", ["delta", pytest.param("hudi", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("format_", ["delta", further("hudi")])
 def test_it_is_taken_up_again_from_where_it_was_left(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:
@@ -265,7 +266,7 @@ def test_one_whose_topic_was_made_anew_is_not_taken_up_again(shop: Shop) -> None
 
 @pytest.mark.parametrize(
     "place",
-    [pytest.param("4.before-publication", marks=pytest.mark.soak), "4.after-publication"],
+    [further("4.before-publication"), "4.after-publication"],
 )
 def test_a_command_that_is_killed_is_done_or_not_and_runs_go_on(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, place: str
@@ -316,7 +317,7 @@ def test_a_killed_run_must_finish_first(shop: Shop, monkeypatch: pytest.MonkeyPa
     ("place", "why"),
     [
         ("read_lake", "retired, or taken up again, since this run began"),
-        pytest.param("take_over", "took over", marks=pytest.mark.soak),
+        further("take_over", "took over"),
     ],
 )
 def test_a_run_that_was_under_way_when_a_table_was_retired_stops_and_reads_it_no_more(
@@ -339,7 +340,7 @@ def test_a_run_that_was_under_way_when_a_table_was_retired_stops_and_reads_it_no
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("undo", [False, pytest.param(True, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("undo", [False, further(True)])
 def test_a_run_that_read_the_lake_while_the_command_published_stops_before_it_writes(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, undo: bool
 ) -> None:

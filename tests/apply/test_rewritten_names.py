@@ -11,6 +11,7 @@ from lakeingest.apply.batch import writer
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.reader import open_lake
 from tests.apply.written import PREFIX, Sent, WrittenLog, table, topic_of
+from tests.forms import further
 
 pytestmark = pytest.mark.slow
 
@@ -36,9 +37,7 @@ def log_of(folder: Path, *tables: str, lacks: str | None = None) -> WrittenLog:
     return log
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, pytest.param({"source_topics": TOPICS}, marks=pytest.mark.soak)]
-)
+@pytest.mark.parametrize("settings", [{}, further({"source_topics": TOPICS})])
 def test_tables_with_rewritten_names_are_published_whole(
     spark: SparkSession, tmp_path: Path, settings: dict[str, str]
 ) -> None:
@@ -68,7 +67,7 @@ def test_a_crash_before_their_first_publication_is_recovered(
     assert {name: table(spark, lake, name) for name in TABLES} == dict.fromkeys(TABLES, rows)
 
 
-@pytest.mark.parametrize("mode", ["metadata", pytest.param("none", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("mode", ["metadata", further("none")])
 def test_two_tables_on_one_topic_are_told_apart(
     spark: SparkSession, tmp_path: Path, mode: str
 ) -> None:

@@ -12,6 +12,7 @@ from lakeingest.apply.summary import RunSummary
 from lakeingest.engine.delta_log import commits
 from lakeingest.errors import DataError
 from tests.apply.changing import ID, TABLE, Log, column
+from tests.forms import further
 
 # Whole runs of the pipeline, some seconds each.
 pytestmark = pytest.mark.slow
@@ -21,9 +22,7 @@ WEB = column("channel", default="web")
 OLD, NEW = (ID, NOTE), (ID, NOTE, WEB)
 
 # What differs between the formats is in tests/sink.
-FORMATS = pytest.mark.parametrize(
-    "format_", ["delta", pytest.param("hudi", marks=pytest.mark.soak)]
-)
+FORMATS = pytest.mark.parametrize("format_", ["delta", further("hudi")])
 
 
 def added(folder: Path, form: str) -> Log:
@@ -47,7 +46,7 @@ def said(summary: RunSummary) -> list[str]:
     return [text for text in summary.warnings if "may be NULL and have a default" not in text]
 
 
-@pytest.mark.parametrize("form", [pytest.param("json-schema", marks=pytest.mark.soak), "avro"])
+@pytest.mark.parametrize("form", [further("json-schema"), "avro"])
 def test_old_rows_get_the_default_of_a_new_column_in_the_commit_that_brings_it(
     spark: SparkSession, tmp_path: Path, form: str
 ) -> None:
@@ -74,7 +73,7 @@ def test_a_batch_that_brings_a_column_and_rows_from_before_gives_these_its_defau
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("apart", [True, pytest.param(False, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("apart", [True, further(False)])
 def test_old_rows_of_a_column_that_may_be_renamed_are_null_which_is_said(
     spark: SparkSession, tmp_path: Path, apart: bool
 ) -> None:
@@ -130,9 +129,7 @@ def dropped(folder: Path, form: str) -> Log:
 KEPT = {1: ("newer", 1), 2: (None, 2), 3: ("a", 3), 4: ("b", 4), 5: (None, 5)}
 
 
-@pytest.mark.parametrize(
-    ("form", "apart"), [("json", True), pytest.param("json-schema", False, marks=pytest.mark.soak)]
-)
+@pytest.mark.parametrize(("form", "apart"), [("json", True), further("json-schema", False)])
 def test_a_dropped_column_keeps_its_values_and_is_null_in_later_rows(
     spark: SparkSession, tmp_path: Path, form: str, apart: bool
 ) -> None:
@@ -250,7 +247,7 @@ def price(precision: int, scale: int, default: int) -> dict[str, object]:
     return column("price", "bytes", name=name, parameters=parameters, default=cents(default))
 
 
-@pytest.mark.parametrize("form", ["json-schema", pytest.param("avro", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("form", ["json-schema", further("avro")])
 def test_a_batch_with_two_scales_and_units_reads_each_record_and_default_by_its_own(
     spark: SparkSession, tmp_path: Path, form: str
 ) -> None:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.batch import writer
 from lakeingest.errors import DataError
 from tests.apply.written import Sent, WrittenLog, table
+from tests.forms import further
 
 pytestmark = pytest.mark.slow
 
@@ -39,11 +40,11 @@ def lake(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("mode", "runs"),
     [
-        pytest.param("metadata", (None, None), marks=pytest.mark.soak),
+        further("metadata", (None, None)),
         ("metadata", ("one", "two")),
-        pytest.param("none", ("one", "two"), marks=pytest.mark.soak),
+        further("none", ("one", "two")),
         *(
-            pytest.param(mode, runs, marks=pytest.mark.soak)
+            further(mode, runs)
             for mode in ("metadata", "none")
             for runs in (("one", None), (None, "two"))
         ),
@@ -82,7 +83,7 @@ def test_two_whole_snapshots_larger_than_a_window_are_read_on(
     assert table(spark, lake, "public.b") == many
 
 
-@pytest.mark.parametrize("mode", ["metadata", pytest.param("none", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("mode", ["metadata", further("none")])
 def test_rows_of_a_replaced_snapshot_that_a_killed_run_wrote_are_not_published(
     spark: SparkSession,
     tmp_path: Path,

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.errors import ConfigError, DataError
 from tests.apply.written import COLUMNS, Sent, WrittenLog, table
+from tests.forms import further
 
 pytestmark = pytest.mark.slow
 
@@ -88,10 +89,10 @@ def test_a_streamed_row_that_is_no_utf8_holds_what_lies_behind_it(
 @pytest.mark.parametrize(
     ("mode", "key"),
     [
-        pytest.param("none", b'{"id":', marks=pytest.mark.soak),
+        further("none", b'{"id":'),
         ("metadata", b'{"id":2,"t":"\xff"}'),
-        pytest.param("none", b'{"id":2} x', marks=pytest.mark.soak),
-        pytest.param("metadata", b'{"id":2} x', marks=pytest.mark.soak),
+        further("none", b'{"id":2} x'),
+        further("metadata", b'{"id":2} x'),
     ],
 )
 def test_a_record_whose_key_cannot_be_read_is_named_and_may_be_sent_again(
@@ -117,9 +118,7 @@ def test_a_record_whose_key_cannot_be_read_is_named_and_may_be_sent_again(
         assert table(spark, lake, A) == {1: 4, 2: 3}
 
 
-@pytest.mark.parametrize(
-    "skipped", [{}, pytest.param({"source_skip_records": "w.public.a:0:1"}, marks=pytest.mark.soak)]
-)
+@pytest.mark.parametrize("skipped", [{}, further({"source_skip_records": "w.public.a:0:1"})])
 def test_a_counted_row_that_cannot_be_read_is_named_where_another_change_of_its_key_stands_for_it(
     spark: SparkSession, tmp_path: Path, skipped: dict[str, str]
 ) -> None:
@@ -157,7 +156,7 @@ def test_without_transactions_an_unknown_operation_stops_the_run_behind_what_cam
     ("name", "value", "kind"),
     [
         ("public.b", "{", DataError),
-        pytest.param("of.nobody", {"told": 1}, ConfigError, marks=pytest.mark.soak),
+        further("of.nobody", {"told": 1}, ConfigError),
     ],
 )
 def test_without_transactions_a_partition_that_begins_with_such_a_record_holds_no_other_one(
@@ -172,7 +171,7 @@ def test_without_transactions_a_partition_that_begins_with_such_a_record_holds_n
     assert table(spark, lake, A) == {1: 1, 2: 2, 3: 3}
 
 
-@pytest.mark.parametrize("mode", [pytest.param("none", marks=pytest.mark.soak), "metadata"])
+@pytest.mark.parametrize("mode", [further("none"), "metadata"])
 def test_rows_without_their_envelopes_are_named_and_make_no_empty_table(
     spark: SparkSession, tmp_path: Path, mode: str
 ) -> None:
@@ -202,7 +201,7 @@ def test_messages_of_debezium_that_are_no_change_are_passed_over(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("keyless", [True, pytest.param(False, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("keyless", [True, further(False)])
 def test_a_record_that_is_not_recognised_when_it_is_sent_again_is_passed_where_it_is_listed(
     spark: SparkSession, tmp_path: Path, *, keyless: bool
 ) -> None:

@@ -24,6 +24,7 @@ from lakeingest.config import load_config
 from lakeingest.errors import DataError
 from tests.decode.avro import METADATA, envelope_schema, record
 from tests.envelope.records import grpc_event
+from tests.forms import further
 from tests.source.folder import Line, line, write_manifest, write_topic
 
 pytestmark = pytest.mark.slow
@@ -201,7 +202,7 @@ TEXT = "random text value"
 
 @pytest.mark.parametrize(
     "format_",
-    ["json", *(pytest.param(name, marks=pytest.mark.soak) for name in FORMATS if name != "json")],
+    ["json", *(further(name) for name in FORMATS if name != "json")],
 )
 def test_updates_of_what_they_change_leave_the_rest_as_it_was(
     spark: SparkSession, tmp_path: Path, format_: str

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.forms import SOFT_AND_HARD
 from tests.law.history import Case, any_order, in_order
 from tests.law.ingest import Ingest, delta_sink
 from tests.law.judge import check
@@ -34,7 +35,6 @@ UNLIKE = (
 )
 """Those whose records make other changes, not only other positions: the latter are in
 ``tests/envelope`` and ``tests/position`` without a table. The long test has every connector."""
-DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
 
 Tables = Callable[[str, bool, int], Callable[[], Ingest]]
 
@@ -77,7 +77,7 @@ def test_a_connectors_records_in_any_order_leave_the_rows_of_the_source(
 
 @pytest.mark.soak
 @EACH
-@DELETES
+@SOFT_AND_HARD
 def test_thousands_of_histories_leave_the_rows_of_the_source(
     tables: Tables, connector: str, hard: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from lakeingest.sink.delta import rewrite
+from tests.forms import HARD, SOFT
 from tests.law.conftest import Tables
 from tests.law.history import Case, any_order, in_order
 from tests.law.judge import check
@@ -21,14 +22,7 @@ ROUNDS = 3
 TRUNCATED = 2
 """Rounds where a truncate is in the middle of them."""
 
-_SOAK = pytest.mark.soak
-SOFT = pytest.mark.parametrize(
-    "hard", [pytest.param(False, id="soft"), pytest.param(True, id="hard", marks=_SOAK)]
-)
-HARD = pytest.mark.parametrize(
-    "hard", [pytest.param(False, id="soft", marks=_SOAK), pytest.param(True, id="hard")]
-)
-"""CI takes each way of a change with one kind of delete, in turns."""
+# CI takes each way of a change with one kind of delete, in turns.
 
 
 @SOFT

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.errors import DataError
 from lakeingest.sink.delta.sink import DeltaSink
+from tests.forms import HARD, further
 from tests.law.conftest import Tables
 from tests.law.history import COLLECTION
 from tests.law.ingest import Ingest
@@ -18,11 +19,6 @@ from tests.law.steps import Steps, position
 # Real Delta commits, some seconds each.
 pytestmark = pytest.mark.slow
 
-DELETES = pytest.mark.parametrize(
-    "hard",
-    [pytest.param(False, id="soft", marks=pytest.mark.soak), pytest.param(True, id="hard")],
-)
-"""Hard deletes leave tombstones beside the table; ``test_law.py`` has both kinds."""
 FULL: Row = {"n": 1, "body": "first", "blob": b"first", "tags": ["first"]}
 
 
@@ -39,7 +35,7 @@ def marks(table: Ingest) -> dict[str, str]:
     return dict(row[0] or {})
 
 
-@DELETES
+@HARD
 def test_the_same_batch_again_changes_no_row(tables: Tables, hard: bool) -> None:
     steps = Steps(
         Insert(1, FULL),
@@ -59,7 +55,7 @@ def test_the_same_batch_again_changes_no_row(tables: Tables, hard: bool) -> None
     assert rows(table) == steps.source.rows
 
 
-@DELETES
+@HARD
 def test_a_late_older_event_does_not_bring_a_deleted_row_back(tables: Tables, hard: bool) -> None:
     steps = Steps(Insert(1, FULL), Update(1, {"n": 2}), Delete(1))
     table = tables(hard=hard, null_missing=True)()
@@ -138,7 +134,7 @@ def test_a_missing_value_is_filled_when_the_older_event_comes_with_a_repeated_ne
 
 
 @pytest.mark.soak
-@DELETES
+@HARD
 def test_a_swap_of_keys_carries_the_values_that_its_events_leave_out(
     tables: Tables, hard: bool
 ) -> None:
@@ -153,11 +149,11 @@ def test_a_swap_of_keys_carries_the_values_that_its_events_leave_out(
     assert rows(apart) == steps.source.rows
 
 
-@DELETES
+@HARD
 @pytest.mark.parametrize(
     "apart",
     [
-        pytest.param(False, id="one batch", marks=pytest.mark.soak),
+        further(False, id="one batch"),
         pytest.param(True, id="two batches"),
     ],
 )
@@ -243,7 +239,7 @@ def test_a_key_change_in_the_batch_that_brings_a_new_column_finds_its_values(
     assert rows(table) == steps.source.rows
 
 
-@DELETES
+@HARD
 def test_a_truncate_sweeps_a_table_without_text_columns(tables: Tables, hard: bool) -> None:
     steps = Steps(Insert(1, FULL), Insert(2, FULL), Truncate(), Insert(2, FULL))
     table = tables(hard=hard, ddl="h BIGINT, id BIGINT, n BIGINT")()

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
+from tests.forms import further
 from tests.live.run import LiveRun
 from tests.live.stage import Play, Stage
 from tests.recordings.check import History, check_history, check_tables
@@ -60,8 +61,8 @@ def all_of_it(history: History) -> bool:
     [
         ("shop", "postgresql", (Format.AVRO,)),
         ("shop", "mariadb", (Format.JSON,)),
-        pytest.param("bank", "postgresql", (Format.JSON, Format.AVRO), marks=pytest.mark.soak),
-        pytest.param("sysbench", "mariadb", (Format.AVRO,), marks=pytest.mark.soak),
+        further("bank", "postgresql", (Format.JSON, Format.AVRO)),
+        further("sysbench", "mariadb", (Format.AVRO,)),
     ],
 )
 def test_the_lake_becomes_the_database_by_way_of_its_commits(

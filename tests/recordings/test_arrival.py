@@ -12,6 +12,7 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.source import open_source
 from lakeingest.source.contract import TopicPartition
+from tests.forms import further
 from tests.recordings.altered import short_run
 from tests.recordings.arriving import Arriving
 from tests.recordings.check import check_history
@@ -33,8 +34,8 @@ def transactions_first(where: TopicPartition) -> tuple[bool, str, int]:
     ("order", "end"),
     [
         (transactions_first, 200),
-        pytest.param(transactions_first, None, marks=pytest.mark.soak),
-        pytest.param(transactions_last, None, marks=pytest.mark.soak),
+        further(transactions_first, None),
+        further(transactions_last, None),
     ],
 )
 def test_whichever_topic_arrives_first_every_publication_is_a_commit(

@@ -16,6 +16,7 @@ from lakeingest.config import load_config
 from lakeingest.errors import ConfigError
 from lakeingest.reader import open_lake
 from tests.envelope.records import recorded
+from tests.forms import further
 from tests.recordings.configure import RecordedRun, packaged_run
 from tests.recordings.flattened import OPERATION, POSTGRESQL, last_words
 
@@ -99,7 +100,7 @@ def test_every_row_tells_of_the_last_event_that_decided_it(
     assert shown.columns == columns[:-3]
 
 
-@pytest.mark.parametrize("format_", ["delta", pytest.param("hudi", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("format_", ["delta", further("hudi")])
 def test_they_can_be_added_to_a_table_and_then_stay(
     spark: SparkSession, demo: RecordedRun, tmp_path: Path, format_: str
 ) -> None:

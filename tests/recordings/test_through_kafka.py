@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.faults.killed import INTERRUPTED
+from tests.forms import further
 from tests.recordings.configure import packaged_run
 from tests.recordings.through_kafka import through_kafka
 from tests.rig.kafka import KafkaBroker
@@ -26,7 +27,7 @@ def fresh_broker(tmp_path: Path) -> Iterator[KafkaBroker]:
 @pytest.mark.parametrize(
     "order",
     # By hand: the live tests go through a broker, too, and test_arrival has its order of topics.
-    [pytest.param(order, marks=pytest.mark.soak) for order in Order],
+    [further(order) for order in Order],
 )
 def test_a_continuous_run_publishes_only_commits_whichever_topic_comes_first(
     spark: SparkSession, fresh_broker: KafkaBroker, tmp_path: Path, order: Order

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.forms import further
 from tests.repro.history import History
 
 pytestmark = pytest.mark.slow
@@ -32,7 +33,7 @@ def test_a_partition_with_the_last_row_that_arrives_first_publishes_no_half_tabl
     ("name", "twice", "once"),
     [
         ("snapshot-twice-pg", "public.orders", "public.lines"),
-        pytest.param("snapshot-twice-maria", "shop.a", "shop.b", marks=pytest.mark.soak),
+        further("snapshot-twice-maria", "shop.a", "shop.b"),
     ],
 )
 def test_a_row_that_was_deleted_between_two_attempts_at_the_snapshot_is_gone(

@@ -12,6 +12,7 @@ import pytest
 from lakeingest.errors import ConfigError
 from lakeingest.session import _with_delta, require_hudi, session
 from lakeingest.session.settings import HUDI, LOG_CONFIGURATION, settings
+from tests.forms import further
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,7 +110,7 @@ _HUDI_WRITE = (
     ("hudi", "write"),
     [
         pytest.param(False, "format('delta')", id="delta"),
-        pytest.param(True, _HUDI_WRITE, id="hudi", marks=pytest.mark.soak),
+        further(True, _HUDI_WRITE, id="hudi"),
     ],
 )
 def test_a_fresh_session_writes_nothing_but_our_data_to_any_stream(

@@ -12,6 +12,7 @@ from pyspark.sql.types import DecimalType, DoubleType, LongType
 
 from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.errors import ConfigError, DataError, FencedError
+from tests.forms import HARD, SOFT_AND_HARD, further
 from tests.sink.conftest import Lakes
 from tests.sink.lake import (
     COLLECTION,
@@ -28,13 +29,6 @@ from tests.sink.lake import (
 
 # Real Delta commits, some seconds each.
 pytestmark = pytest.mark.slow
-
-DELETES = pytest.mark.parametrize(
-    "hard",
-    [pytest.param(False, id="soft", marks=pytest.mark.soak), pytest.param(True, id="hard")],
-)
-"""Hard deletes have tombstones beside the table as well; CI has both kinds where rows go."""
-BOTH_DELETES = pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
 
 
 def test_the_first_commit_creates_the_table_and_carries_its_note(each_lakes: Lakes) -> None:
@@ -81,7 +75,7 @@ def test_an_older_change_that_comes_later_changes_nothing(lakes: Lakes) -> None:
     assert lake.live() == {1: (5,)}
 
 
-@BOTH_DELETES
+@SOFT_AND_HARD
 def test_a_deleted_row_is_gone_for_readers_and_stays_gone(each_lakes: Lakes, hard: bool) -> None:
     lake = each_lakes(hard=hard)
     lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
@@ -97,7 +91,7 @@ def test_a_deleted_row_is_gone_for_readers_and_stays_gone(each_lakes: Lakes, har
     assert lake.live() == {1: (6,), 2: (2,)}
 
 
-@DELETES
+@HARD
 def test_a_delete_of_an_unknown_key_still_buries_what_comes_late(lakes: Lakes, hard: bool) -> None:
     lake = lakes(hard=hard)
     lake.apply(delete(1, 5))
@@ -111,8 +105,8 @@ def test_a_delete_of_an_unknown_key_still_buries_what_comes_late(lakes: Lakes, h
     ("name", "old", "new"),
     [
         pytest.param("body", "old", "new", id="string"),
-        pytest.param("blob", b"old", b"new", id="binary", marks=pytest.mark.soak),
-        pytest.param("tags", ["old", "x"], ["new"], id="array", marks=pytest.mark.soak),
+        further("blob", b"old", b"new", id="binary"),
+        further("tags", ["old", "x"], ["new"], id="array"),
     ],
 )
 def test_an_unavailable_value_is_kept_and_a_late_middle_change_supplies_it(
@@ -140,7 +134,7 @@ def test_a_null_that_was_sent_is_a_value_and_not_a_missing_one(lakes: Lakes) -> 
 @pytest.mark.parametrize(
     "known",
     [
-        pytest.param(False, id="new table", marks=pytest.mark.soak),
+        further(False, id="new table"),
         pytest.param(True, id="table with rows"),
     ],
 )
@@ -164,7 +158,7 @@ def test_a_value_that_is_nowhere_is_null_and_marked_where_the_user_wants_it(lake
     assert lake.live("n", "body", "blob") == {1: (5, "b", b"b")}
 
 
-@DELETES
+@HARD
 def test_a_changed_key_moves_its_row_with_values_from_the_old_key(
     each_lakes: Lakes, hard: bool
 ) -> None:
@@ -178,7 +172,7 @@ def test_a_changed_key_moves_its_row_with_values_from_the_old_key(
     assert lake.live("n", "body", "blob") == {7: (3, "new", b"b")}
 
 
-@DELETES
+@HARD
 def test_a_truncate_sweeps_everything_below_it_and_nothing_above(
     each_lakes: Lakes, hard: bool
 ) -> None:
@@ -223,7 +217,7 @@ def test_a_repeated_token_of_the_same_run_is_not_applied_twice(lakes: Lakes) -> 
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(insert, id="append", marks=pytest.mark.soak),
+        further(insert, id="append"),
         pytest.param(update, id="merge"),
     ],
 )
@@ -237,7 +231,7 @@ def test_a_repeated_token_of_another_run_is_fenced(
     assert lake.sink.state(COLLECTION) == before
 
 
-@DELETES
+@HARD
 def test_an_older_writer_is_fenced_and_changes_nothing(each_lakes: Lakes, hard: bool) -> None:
     lake = each_lakes(hard=hard)
     lake.apply(insert(1, 1, n=1), insert(3, 2, n=3))
@@ -281,7 +275,7 @@ def test_a_version_can_be_read_while_later_ones_are_written(lakes: Lakes) -> Non
     assert [lake.live(version=version) for version in versions] == [{1: (n,)} for n in (1, 2, 3)]
 
 
-@DELETES
+@HARD
 def test_a_batch_that_was_committed_but_not_published_is_applied_again_harmlessly(
     each_lakes: Lakes, hard: bool
 ) -> None:
@@ -346,7 +340,7 @@ def test_types_are_widened_without_loss(each_lakes: Lakes) -> None:
     assert lake.live("i", "f", "d") == {1: old, 2: (3, 0.25, Decimal("0.5000"))}
 
 
-@DELETES
+@HARD
 def test_a_type_that_does_not_fit_is_refused_and_nothing_is_committed(
     lakes: Lakes, hard: bool
 ) -> None:

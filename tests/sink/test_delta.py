@@ -14,6 +14,7 @@ from lakeingest.commit_note import CommitNote
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
 from lakeingest.errors import ConfigError, FencedError, TransientError
 from lakeingest.sink.delta import rewrite, sink
+from tests.forms import SOFT_AND_HARD
 from tests.sink.lake import COLLECTION, DDL, NAMES, Lake, Payload, delete, insert, update
 
 
@@ -55,7 +56,7 @@ def test_an_insert_of_a_key_that_exists_is_not_appended(either_lake: Lake, dead:
     assert lake.live() == {1: (4,), 2: (2,), 3: (5,)}
 
 
-@pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+@SOFT_AND_HARD
 def test_a_dot_in_a_columns_name_is_part_of_the_name(either_lake: Lake, hard: bool) -> None:
     ddl = "`i.d` BIGINT, `n.n` INT, `bo.dy` STRING"
     lake = either_lake

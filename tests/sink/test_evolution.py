@@ -9,16 +9,13 @@ from pyspark.sql import functions as F
 
 from lakeingest.errors import FencedError
 from lakeingest.sink.contract import Changeset
+from tests.forms import HARD
 from tests.sink.conftest import Lakes
 from tests.sink.lake import COLLECTION, DDL, Lake, Payload, at, delete, insert, update
 
 # Real Delta and Hudi commits, some seconds each.
 pytestmark = pytest.mark.slow
 
-DELETES = pytest.mark.parametrize(
-    "hard",
-    [pytest.param(False, id="soft", marks=pytest.mark.soak), pytest.param(True, id="hard")],
-)
 MORE = f"{DDL}, more STRING"
 
 
@@ -28,7 +25,7 @@ def filled(lake: Lake, *payloads: Payload, floor: str = "") -> Changeset:
     return replace(changes, fills={"more": F.lit("old")})
 
 
-@DELETES
+@HARD
 def test_rows_of_the_table_get_the_default_of_a_new_column_in_the_commit_of_the_batch(
     each_lakes: Lakes, hard: bool
 ) -> None:
@@ -67,7 +64,7 @@ def test_an_older_writer_cannot_fill_a_column(each_lakes: Lakes) -> None:
     assert lake.live() == {1: (1,)}
 
 
-@DELETES
+@HARD
 def test_a_key_that_is_used_again_has_nothing_in_columns_that_are_no_more(
     lakes: Lakes, hard: bool
 ) -> None:

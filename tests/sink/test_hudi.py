@@ -23,6 +23,7 @@ from lakeingest.sink.hudi.commit import HudiTable
 from lakeingest.sink.hudi.options import HudiSettings, write_options
 from lakeingest.sink.hudi.table_services import LEAST_RETAINED
 from lakeingest.sink.tombstones import SUFFIX as TOMBSTONES
+from tests.forms import HARD, further
 from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, changeset, delete, insert, update
 
 # Real Hudi commits, some seconds each.
@@ -89,7 +90,7 @@ def test_keys_of_text_are_told_apart_whatever_is_in_them(hudi_lake: Lake) -> Non
     ("was", "becomes"),
     [
         ("DECIMAL(6,1)", "DECIMAL(8,3)"),
-        pytest.param("FLOAT", "DOUBLE", marks=pytest.mark.soak),
+        further("FLOAT", "DOUBLE"),
     ],
 )
 def test_a_key_whose_texts_would_change_is_not_widened(
@@ -197,10 +198,7 @@ def by_hudis_own_payload(spark: SparkSession, path: Path, table_type: str) -> li
     return found.where("id = 1").select("id", "n").collect()
 
 
-@pytest.mark.parametrize(
-    "hard",
-    [pytest.param(False, id="soft", marks=pytest.mark.soak), pytest.param(True, id="hard")],
-)
+@HARD
 def test_a_deleted_row_stays_gone_where_hudis_own_payload_brings_it_back(
     each_hudi_lake: Lake, tmp_path: Path, hard: bool
 ) -> None:

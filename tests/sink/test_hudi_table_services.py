@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakeingest.errors import TransientError
+from tests.forms import HARD
 from tests.sink.lake import COLLECTION, Lake, Payload, delete, insert, update
 from tests.sink.test_hudi import CLEANED, instants, table_type_of
 
@@ -33,10 +34,7 @@ def beside(lake: Lake, operation: str, service: str = "clustering") -> None:
     lake.spark.sql(f"CALL run_{service}(path => '{path}', op => '{operation}')").collect()
 
 
-@pytest.mark.parametrize(
-    "hard",
-    [pytest.param(False, id="soft", marks=pytest.mark.soak), pytest.param(True, id="hard")],
-)
+@HARD
 def test_a_table_that_is_clustered_with_each_commit_stays_what_it_is(
     hudi_lake: Lake, hard: bool
 ) -> None:

@@ -11,17 +11,13 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's use
 from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.engine.hudi_table import READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError
+from tests.forms import HARD, further
 from tests.sink.conftest import Lakes
 from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, at, delete, insert, successor, update
 from tests.sink.test_hudi import SERVICES, table_type_of
 
 # Real commits, some seconds each.
 pytestmark = pytest.mark.slow
-
-DELETES = pytest.mark.parametrize(
-    "hard",
-    [pytest.param(False, id="soft", marks=pytest.mark.soak), pytest.param(True, id="hard")],
-)
 
 
 def folders(lake: Lake) -> set[str]:
@@ -30,7 +26,7 @@ def folders(lake: Lake) -> set[str]:
     return {path.name for path in found if path.is_dir() and not path.name.startswith((".", "_d"))}
 
 
-@DELETES
+@HARD
 def test_a_row_that_moves_is_found_where_it_is_and_nowhere_else(
     each_partitioned: Lakes, hard: bool
 ) -> None:
@@ -55,7 +51,7 @@ def test_a_row_that_moves_is_found_where_it_is_and_nowhere_else(
     assert lake.live() == {1: (7,), 2: (None,)}
 
 
-@DELETES
+@HARD
 def test_a_batch_with_moves_again_changes_nothing(each_partitioned: Lakes, hard: bool) -> None:
     lake = each_partitioned("n", hard=hard)
     lake.apply(insert(1, 1, n=1), insert(2, 2, n=1), insert(3, 3, n=2))
@@ -70,7 +66,7 @@ def test_a_batch_with_moves_again_changes_nothing(each_partitioned: Lakes, hard:
     assert lake.everything(lake.state.version) == lake.everything(unpublished.version)
 
 
-@DELETES
+@HARD
 def test_a_truncate_reaches_every_partition(partitioned: Lakes, hard: bool) -> None:
     lake = partitioned("n", hard=hard)
     lake.apply(insert(1, 1, n=1), insert(2, 2, n=2), insert(3, 9, n=3))
@@ -99,9 +95,7 @@ def test_a_partition_that_an_update_leaves_out_is_the_rows_whatever_its_text(
     assert lake.live("n", "body")[0] == (10, "supplied")
 
 
-@pytest.mark.parametrize(
-    "text", ["", pytest.param("__HIVE_DEFAULT_PARTITION__", marks=pytest.mark.soak)]
-)
+@pytest.mark.parametrize("text", ["", further("__HIVE_DEFAULT_PARTITION__")])
 def test_a_text_that_no_folder_keeps_stops_the_batch(partitioned: Lakes, text: str) -> None:
     lake = partitioned("body")
     before = lake.apply(insert(1, 1, body="b"))
@@ -179,9 +173,7 @@ def test_settings_under_which_rows_could_get_lost_are_refused(
     assert hudi_lake.sink.state(COLLECTION) is None
 
 
-@pytest.mark.parametrize(
-    "name", ["_hoodie_is_deleted", pytest.param("_hoodie_record_key", marks=pytest.mark.soak)]
-)
+@pytest.mark.parametrize("name", ["_hoodie_is_deleted", further("_hoodie_record_key")])
 def test_a_column_with_a_name_of_hudis_is_refused(hudi_lake: Lake, name: str) -> None:
     with pytest.raises(ConfigError, match=f"'{name}' of 'public.docs' has a name that Hudi keeps"):
         hudi_lake.apply(insert(1, 1), ddl=f"id BIGINT, {name} BOOLEAN")

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.reader import open_lake
+from tests.forms import further
 from tests.recordings.altered import short_run
 from tests.recordings.check import check_history
 from tests.recordings.configure import RecordedRun, write_properties
@@ -50,7 +51,7 @@ def undisturbed(
 
 
 # The first creates a table, the other one changes a table that is there.
-@pytest.mark.parametrize("commit", [pytest.param(1, marks=pytest.mark.soak), 4])
+@pytest.mark.parametrize("commit", [further(1), 4])
 def test_a_commit_whose_answer_is_lost_is_not_done_twice(
     spark: SparkSession,
     tmp_path: Path,

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.sink.merge_law import MISSING_VALUE
+from tests.forms import SOFT, further
 from tests.law.ingest import delta_sink
 from tests.law.raw import CONNECTORS, RawIngest
 from tests.vectors.arrival import (
@@ -33,10 +34,6 @@ from tests.vectors.wording import KEY, rounds
 pytestmark = pytest.mark.slow
 
 DDL = f"h BIGINT, id BIGINT, {COLUMNS}"
-DELETES = pytest.mark.parametrize(
-    "hard",
-    [pytest.param(False, id="soft"), pytest.param(True, id="hard", marks=pytest.mark.soak)],
-)
 
 Tables = Callable[..., RawIngest]
 
@@ -66,8 +63,8 @@ def live(found: RawIngest) -> Rows:
     [
         pytest.param("postgresql", POSTGRESQL, False, id="postgresql, soft"),
         pytest.param("mysql, files", BINLOG, True, id="mysql, hard"),
-        pytest.param("postgresql", POSTGRESQL, True, id="postgresql, hard", marks=pytest.mark.soak),
-        pytest.param("mysql, files", BINLOG, False, id="mysql, soft", marks=pytest.mark.soak),
+        further("postgresql", POSTGRESQL, True, id="postgresql, hard"),
+        further("mysql, files", BINLOG, False, id="mysql, soft"),
     ],
 )
 def test_each_order_of_arrival_leaves_the_row_of_the_source(
@@ -78,7 +75,7 @@ def test_each_order_of_arrival_leaves_the_row_of_the_source(
     assert wrong(live(ingest), vectors) == []
 
 
-@DELETES
+@SOFT
 def test_a_deleted_row_stays_gone_after_compaction_cleaning_and_a_restart(
     spark: SparkSession, table: Tables, hard: bool
 ) -> None:

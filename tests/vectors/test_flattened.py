@@ -15,6 +15,7 @@ import pytest
 
 from lakeingest.errors import ConfigError, DataError
 from tests.decode.avro import record
+from tests.forms import further
 from tests.vectors import conftest, wire
 from tests.vectors.conftest import Lake
 
@@ -154,7 +155,7 @@ def test_rows_in_avro_leave_each_commit_as_the_source_had_it(
     "described",
     [
         pytest.param(False, id="bare"),
-        pytest.param(True, id="with schemas", marks=pytest.mark.soak),
+        further(True, id="with schemas"),
     ],
 )
 def test_rows_without_envelopes_leave_each_commit_as_the_source_had_it(
@@ -174,7 +175,7 @@ def test_rows_without_envelopes_leave_each_commit_as_the_source_had_it(
     assert found.rows("b", "id", "v", "nn") == {2: ("y", 7)}
 
 
-@pytest.mark.parametrize("field", [pytest.param("op", marks=pytest.mark.soak), "source_sequence"])
+@pytest.mark.parametrize("field", [further("op"), "source_sequence"])
 def test_a_row_that_does_not_say_what_it_is_or_where_stops_the_run(
     lake: Callable[..., Lake], stream: Callable[..., None], field: str
 ) -> None:

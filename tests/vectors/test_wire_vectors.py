@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.errors import ConfigError, DataError
+from tests.forms import further
 from tests.vectors.conftest import Lake
 
 pytestmark = pytest.mark.slow
@@ -153,7 +154,7 @@ FORMS = {
     "run",
     [
         "toast_bytes",
-        *(pytest.param(run, marks=pytest.mark.soak) for run in ("toast_base64", "toast_hex")),
+        *(further(run) for run in ("toast_base64", "toast_hex")),
     ],
 )
 def test_values_left_out_by_an_update_and_by_a_key_change_are_those_that_were_inserted(
