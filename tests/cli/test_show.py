@@ -91,7 +91,9 @@ def test_an_unknown_table_is_a_usage_error_with_a_hint(
 def test_a_retired_table_is_a_usage_error_that_says_where_it_can_be_read(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    head = Publication(batch=3, retired={"public.line": Retired(2, 0, "small.public.line")})
+    head = Publication(
+        batch=3, retired={"public.line": Retired(batch=2, version=0, topic="small.public.line")}
+    )
     ledger = SimpleNamespace(head=lambda: head)
     monkeypatch.setattr("lakeingest.apply.factory.open_ledger", lambda *_: ledger)
     assert execute(["show", *arguments, "public.line"]) == 2
