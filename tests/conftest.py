@@ -117,7 +117,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             # Delta keeps 10,000 tables' logs for an hour, at some 6 MB each: the tests' hundreds of
             # tables filled the heap until Spark ended its own JVM.
             "spark.databricks.delta.delta.log.cacheSize": "32",
-            # As a run has them: see ``apply.run.run_session``.
+            # As a run has them: see ``apply.run_session``.
             "spark.sql.adaptive.enabled": "false",
             # Nobody reads them here.
             "spark.databricks.delta.writeChecksumFile.enabled": "false",

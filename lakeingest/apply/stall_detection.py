@@ -73,14 +73,14 @@ def refuse_stall(
         filtered: Collections whose rows a transform is known to drop.
 
     Raises:
-        DataError: A record cannot be read, or a transaction lacks rows.
+        DataError: A record cannot be read, or a transaction lacks rows or their order.
         ConfigError: A record is no Debezium event.
     """
     if window.unreadable:
         raise unreadable_error(window.unreadable, whole=window.whole)
     incomplete = window.incomplete
     if incomplete is not None and incomplete.reason == SHARED_PLACE:
-        # More rows are of no use: these have no order.
+        # More rows are of no use; only a new snapshot further on replaces these.
         raise _compressed_error(incomplete)
     if incomplete is not None and patience.over(incomplete):
         timeout = patience.timeout_seconds
@@ -99,11 +99,10 @@ def _compressed_error(first: IncompleteTransaction) -> DataError:
         f"Transaction {first.transaction} has rows of several statements on '{first.collection}' "
         "at one place of the binlog: MySQL compressed it (binlog_transaction_compression=ON). "
         "Before version 3.7 Debezium does not tell the order of such rows for certain, so none of "
-        "them was applied; everything before it is published. Set "
-        "binlog_transaction_compression=OFF on the server, or upgrade the connector to Debezium "
-        "3.7 or later; either holds for transactions to come. For those in the topics already, let "
-        "the connector make a new snapshot (lakeingest.source.snapshot.again=replace) or load the "
-        "lake anew."
+        "them was applied, nor what was read with it. Set binlog_transaction_compression=OFF on "
+        "the server, or upgrade the connector to Debezium 3.7 or later; either holds for "
+        "transactions to come. For those in the topics already, let the connector make a new "
+        "snapshot (lakeingest.source.snapshot.again=replace) or load the lake anew."
     )
 
 

@@ -72,13 +72,13 @@ def parse_as_of(text: str | None) -> int | str | None:
     Raises:
         UsageError: The text begins like a date and is not one.
     """
-    from lakeingest.reader.as_of import parse_as_of
+    from lakeingest.reader import as_of
 
     if text is None:
         return None
     if text.strip().isdecimal():
         return int(text)
-    parse_as_of(text)
+    as_of.parse_as_of(text)
     return text
 
 

@@ -30,6 +30,7 @@ from lakeingest.ledger.publication import Frontier
 from lakeingest.position import after
 from lakeingest.position.epochs import Epoch
 from lakeingest.source.contract import OffsetRange, TopicPartition
+from lakeingest.transaction.compressed_detection import SHARED_PLACE
 
 A, B = TopicPartition("t.public.a", 0), TopicPartition("t.public.b", 0)
 ENDS = OffsetRange("t.transaction", 0, 0, 100)
@@ -37,7 +38,9 @@ DATA = (OffsetRange(A.topic, 0, 0, 50), OffsetRange(B.topic, 0, 0, 50))
 READ_TO_THE_END = WindowRanges(ENDS, DATA, frozenset())
 STREAMING = Frontier(streaming=True)
 BOUNDS = Bounds(batch_events=10, batch_transactions=None)
-LACKS_A_ROW = IncompleteTransaction(5, "a row is missing", "public.a", expected=2, found=1)
+LACKS_A_ROW = IncompleteTransaction(
+    5, "a row is missing", collection="public.a", expected=2, found=1
+)
 
 
 def end(offset: int, commit: int | None = None, begins: int = 1, events: int = 4) -> EndMarker:
@@ -96,6 +99,12 @@ def test_an_incomplete_transaction_holds_itself_and_all_later_ones_back(
 def test_the_first_of_several_incomplete_transactions_is_reported() -> None:
     later = replace(LACKS_A_ROW, end_offset=7)
     assert release(replace(THREE, short=later, interrupted=LACKS_A_ROW)).incomplete == LACKS_A_ROW
+
+
+def test_a_compressed_transaction_without_order_holds_back_all_that_was_read_with_it() -> None:
+    compressed = IncompleteTransaction(7, SHARED_PLACE, collection="shop.a")
+    decision = release(replace(THREE, short=compressed))
+    assert (decision.cuts, decision.incomplete, decision.waiting) == ((), compressed, 3)
 
 
 def test_what_was_released_before_is_not_released_again() -> None:

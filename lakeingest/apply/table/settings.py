@@ -12,7 +12,7 @@ from lakeingest.plan.spec import Keyless
 
 @dataclass(frozen=True)
 class TableSettings:
-    """What the configuration says about a table.
+    """What the configuration declares of a table; failing that, what the lake has of it.
 
     Attributes:
         collection: The source table.

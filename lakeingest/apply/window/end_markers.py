@@ -51,7 +51,7 @@ def read_end_markers(boundaries: DataFrame, spec: PipelineSpec) -> EndMarkers:
     """Bring the END summaries to the driver.
 
     Args:
-        boundaries: The window's ``plan.window_boundaries``.
+        boundaries: The window's ``plan.window.window_boundaries``.
         spec: Pipeline settings.
 
     Raises:

@@ -29,7 +29,7 @@ class WindowFacts:
         stretches: Stretches of the connector's incarnations; asked for only where a snapshot may
             have been taken anew.
         unreadable: Unreadable records that block it.
-        short: The first transaction that lacks a row; None: none does.
+        short: The first transaction that lacks a row; None: none does, or nobody asked.
         interrupted: The first transaction that a killed connector did not send whole; None: none.
         topics: Data topics that exist after the reading; asked for only before the first
             publication of the initial snapshot.

@@ -51,7 +51,7 @@ from lakeingest.transaction.cut import Cut
 
 @dataclass(frozen=True)
 class WindowFrames:
-    """Frames of a window, checkpointed.
+    """Frames of a window, over checkpoints.
 
     Attributes:
         metadata: Its part of the transaction topic, decoded (``plan.window.window_metadata``).
@@ -133,9 +133,13 @@ def gather(
             likely = likely_cuts(facts, frontier, bounds)
             likely_stats = frames.begin_stats(likely, spec.format, snapshot=False)
             facts, frames = _with_contents(facts, frames, pending_contents(), frontier)
+            if facts.new_snapshot and bounds.snapshot_again:
+                spans = stretches(frames.changes, _is_new(frontier))
+                facts = replace(facts, stretches=spans)
             if not facts.has_resnapshot:
                 facts, frames = _with_rows(facts, frames, log, frontier)
-                facts = replace(facts, short=pending_short())
+                if facts.ends_behind(frontier):
+                    facts = replace(facts, short=pending_short())
     return Gathered(frames, facts, epochs, likely, likely_stats)
 
 
@@ -165,8 +169,7 @@ def _with_contents(
     middle of a snapshot is not judged; nothing of that snapshot is released.
     """
     if has_new_snapshot(summary, frontier):
-        spans = stretches(frames.changes, _is_new(frontier))
-        return replace(facts, contents=summary, new_snapshot=True, stretches=spans), frames
+        return replace(facts, contents=summary, new_snapshot=True), frames
     if frontier.streaming:
         verdict = Verdict(late_attempts(summary, frontier))
     else:

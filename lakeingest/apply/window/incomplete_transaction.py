@@ -127,7 +127,7 @@ def with_end_record(
         incomplete: The transaction to report.
         boundaries: ``BOUNDARY``.
     """
-    offsets = {incomplete.end_offset, incomplete.named_by or incomplete.end_offset}
+    offsets = {incomplete.end_offset, incomplete.named_by} - {None}
     rows = boundaries.where(F.col("end_offset").isin(*offsets)).collect()
     ids = {row["end_offset"]: row["id"] for row in rows}
     times = {row["end_offset"]: row["written_at"] for row in rows}

@@ -55,7 +55,9 @@ def _window(
     gathered: Gathered, release: Release, frontier: Frontier, format_: WireFormat
 ) -> Window:
     frames, facts = gathered.frames, gathered.facts
-    if release.snapshot or release.cuts != gathered.likely:
+    # Attempts that were left out may be counted in the likely statistics.
+    changed = release.cuts != gathered.likely or facts.attempts.superseded
+    if release.snapshot or changed:
         pending_stats = frames.begin_stats(release.cuts, format_, snapshot=release.snapshot)
     else:
         pending_stats = gathered.likely_stats
