@@ -36,7 +36,7 @@ def run(
 ) -> None:
     """Apply everything that is available, publish it, and print a summary."""
     if min_sync_interval_seconds is not None and not continuous:
-        problem = "--min-sync-interval-seconds means something only with --continuous"
+        problem = "--min-sync-interval-seconds has an effect only with --continuous"
         raise UsageError(problem)
     pace = Pace(continuous, min_sync_interval_seconds or 0.0, max_batches)
     run_and_report(load_pipeline(config, settings), output, pace)
