@@ -123,7 +123,7 @@ def _incomplete_text(
     )
     limit = "" if static else f" for more than {timeout_seconds} s"
     # The transactions that wait have an END; without one, this transaction is not among them.
-    later = waiting if first.reason == NO_END else waiting - 1
+    later = waiting if first.named_by is None else waiting - 1
     held_back = f"{later} later transaction{'s' if later > 1 else ''}" if later > 0 else "no other"
     return (
         f"Transaction {first.transaction} is not complete{limit} ({first.reason}){counts}. It "

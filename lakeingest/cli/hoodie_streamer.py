@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from lakeingest.cli.output import warn
-from lakeingest.cli.run import run_and_report
+from lakeingest.cli.run import Pace, run_and_report
 from lakeingest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,8 +86,7 @@ def run_as_typed(config: PipelineConfig, typed: CommandLine, output: OutputForma
     run_and_report(
         config,
         output,
-        continuous=CONTINUOUS in options,
-        min_sync_interval_seconds=_seconds(INTERVAL, options),
+        Pace(CONTINUOUS in options, _seconds(INTERVAL, options)),
         master=options.get(MASTER),
         app_name=options.get(APP_NAME),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -35,24 +36,33 @@ def run(
 ) -> None:
     """Apply everything that is available, publish it, and print a summary."""
     if min_sync_interval_seconds is not None and not continuous:
-        problem = "--min-sync-interval-seconds means something only with --continuous"
+        problem = "--min-sync-interval-seconds has an effect only with --continuous"
         raise UsageError(problem)
-    run_and_report(
-        load_pipeline(config, settings),
-        output,
-        continuous=continuous,
-        min_sync_interval_seconds=min_sync_interval_seconds or 0.0,
-        max_batches=max_batches,
-    )
+    pace = Pace(continuous, min_sync_interval_seconds or 0.0, max_batches)
+    run_and_report(load_pipeline(config, settings), output, pace)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long a run goes on.
+
+    Attributes:
+        continuous: Whether to continue as new events arrive.
+        min_sync_interval_seconds: Shortest time between the starts of two batches, with
+            ``continuous``.
+        max_batches: Stop after this number of batches; ``None``: no limit.
+    """
+
+    continuous: bool
+    min_sync_interval_seconds: float
+    max_batches: int | None = None
 
 
 def run_and_report(
     pipeline: PipelineConfig,
     output: OutputFormat,
+    pace: Pace,
     *,
-    continuous: bool,
-    min_sync_interval_seconds: float,
-    max_batches: int | None = None,
     master: str | None = None,
     app_name: str | None = None,
 ) -> None:
@@ -61,10 +71,7 @@ def run_and_report(
     Args:
         pipeline: The pipeline; the caller has already written its warnings.
         output: How to write the summary.
-        continuous: Whether to continue as new events arrive.
-        min_sync_interval_seconds: Shortest time between the starts of two batches, with
-            ``continuous``.
-        max_batches: Stop after this number of batches; ``None``: no limit.
+        pace: How long to go on.
         master: Spark master of a new session; ``None``: this machine.
         app_name: Name of a new session; ``None``: the command and the pipeline's name.
     """
@@ -81,9 +88,9 @@ def run_and_report(
         summary = run_pipeline(
             spark,
             pipeline,
-            continuous=continuous,
-            min_sync_interval_seconds=min_sync_interval_seconds,
-            max_batches=max_batches,
+            continuous=pace.continuous,
+            min_sync_interval_seconds=pace.min_sync_interval_seconds,
+            max_batches=pace.max_batches,
             on_batch=on_batch,
         )
     write_summary(summary, output, pipeline.warnings)

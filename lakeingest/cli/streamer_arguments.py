@@ -133,14 +133,14 @@ def _about_unknown(argument: str, options: Iterable[Option]) -> str:
     if not name.startswith("-"):
         # Do not quote the argument: it may be a secret whose option the user forgot.
         return (
-            "there is an argument that belongs to no option (of the old command only what stood "
-            "behind the jar is put here, not the jar)"
+            "an argument belongs to no option (of the old command pass only what followed the jar, "
+            "not the jar itself)"
         )
     if name in _SPARK_SUBMIT_OPTIONS:
         # Check this before the nearest name: --hoodie-conf resembles --conf, but is not meant.
         return (
-            f"{name} is spark-submit's: of the old command only what stood behind the jar is put "
-            f"here; spark-submit takes {name} before the script that starts lakeingest"
+            f"{name} is an option of spark-submit: of the old command pass only what followed the "
+            f"jar; spark-submit takes {name} before the script that starts lakeingest"
         )
     near = nearest(name, (candidate for option in options for candidate in option.names.split()))
     return f"no such option: {name}" + (f"; did you mean {near}?" if near else "")

@@ -109,8 +109,8 @@ def _refuse_strays(properties: Properties, result: SortedKeys) -> None:
             result.meant[name] = intended
         elif prefix is not None and _is_topic(properties.entries[name], prefix.text):
             strays[name] = (
-                f"{name} is a key here, but begins as a topic does; to continue the list of the "
-                f"line before, end that with a comma and a backslash, and no blank behind it"
+                f"{name} is a key here, but begins like a topic; to continue the list of the "
+                "line before, end that line with a comma and a backslash, and no blank behind it"
             )
     result.problems.extend(strays.values())
     result.kafka_keys = [name for name in result.kafka_keys if name not in strays]

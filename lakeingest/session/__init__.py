@@ -68,8 +68,16 @@ def session(
         if hudi:
             require_hudi(active, write=True)
         return _with_delta(active)
-    builder = SparkSession.builder.appName(app_name)
-    return _start(builder, master, cores, extra or {}, kafka=kafka, hudi=hudi, brief=brief)
+    core_count = cores or max(2, os.cpu_count() or 2)
+    master = master or f"local[{core_count}]"
+    configuration = _configuration(master, core_count, kafka=kafka, hudi=hudi, brief=brief)
+    builder = SparkSession.builder.appName(app_name).master(master)
+    for key, value in {**configuration, **(extra or {})}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    if hudi and master.startswith("local"):
+        _let_jol_speak(spark)
+    return spark
 
 
 def _with_delta(spark: SparkSession) -> SparkSession:
@@ -127,23 +135,15 @@ def _has_class(spark: SparkSession, name: str) -> bool:
     return loader.getResource(f"{name.replace('.', '/')}.class") is not None
 
 
-def _start(
-    builder: SparkSession.Builder,
-    master: str | None,
-    cores: int | None,
-    extra: Mapping[str, str],
-    *,
-    kafka: bool,
-    hudi: bool,
-    brief: bool,
-) -> SparkSession:
+def _configuration(
+    master: str, cores: int, *, kafka: bool, hudi: bool, brief: bool
+) -> dict[str, str]:
+    """Return the settings of a new session; find Java and the jars for it."""
     # Not at the top: `python -m lakeingest.session.jars` must find its module not yet loaded.
     from lakeingest.session.jars import ensure_jars
     from lakeingest.session.java import ensure_java
     from lakeingest.session.settings import settings
 
-    core_count = cores or max(2, os.cpu_count() or 2)
-    master = master or f"local[{core_count}]"
     jar_groups = {"delta": True, "avro": True, "kafka": kafka, "hudi": hudi}
     jars = ensure_jars([group for group, is_needed in jar_groups.items() if is_needed])
     ensure_java()
@@ -151,8 +151,7 @@ def _start(
         # Spark's Python workers run on this machine and must be of the driver's version.
         os.environ["PYSPARK_PYTHON"] = sys.executable
     configuration = {
-        setting.key: setting.value
-        for setting in settings(master, core_count, hudi=hudi, brief=brief)
+        setting.key: setting.value for setting in settings(master, cores, hudi=hudi, brief=brief)
     }
     configuration["spark.jars"] = ",".join(str(path) for path in jars)
     if hudi and master.startswith("local"):
@@ -162,12 +161,7 @@ def _start(
         configuration["spark.driver.extraClassPath"] = str(
             next(p for p in jars if "hudi" in p.name)
         )
-    for key, value in {**configuration, **extra}.items():
-        builder = builder.config(key, value)
-    spark = builder.master(master).getOrCreate()
-    if hudi and master.startswith("local"):
-        _let_jol_speak(spark)
-    return spark
+    return configuration
 
 
 def _let_jol_speak(spark: SparkSession) -> None:

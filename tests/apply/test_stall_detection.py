@@ -49,9 +49,8 @@ def stalled(
     waiting: int, *, reason: str = "rows are missing", static: bool, continuous: bool
 ) -> str:
     """Return what is said of a window that an incomplete transaction blocks."""
-    first = IncompleteTransaction(
-        7, reason, "tx", collection="public.a", expected=2, found=1, written_ms=1
-    )
+    named_by = None if reason == NO_END else 7
+    first = IncompleteTransaction(7, reason, "tx", "public.a", named_by=named_by, written_ms=1)
     window = replace(EMPTY, waiting=waiting, incomplete=first)
     patience = Patience(0, static=static, continuous=continuous)
     with pytest.raises(DataError) as error:

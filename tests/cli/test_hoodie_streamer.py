@@ -39,9 +39,15 @@ def test_a_command_line_of_hudis_streamer_runs_its_pipeline(
         ("--source-orderingfield x", "--source-orderingfield; did you mean --source-ordering-f"),
         ("--frobnicate", "no such option: --frobnicate\n"),
         ("--op", "--op: expected one argument"),
-        ("hunter2", "belongs to no option (of the old command only what stood behind the jar"),
-        ("--conf spark.serializer=x", "--conf is spark-submit's: of the old command only what"),
-        ("--packages a:b:1 --master yarn --class x.HoodieStreamer x.jar", "--packages is spark-s"),
+        ("hunter2", "belongs to no option (of the old command pass only what followed the jar"),
+        (
+            "--conf spark.serializer=x",
+            "--conf is an option of spark-submit: of the old command pass only what",
+        ),
+        (
+            "--packages a:b:1 --master yarn --class x.HoodieStreamer x.jar",
+            "--packages is an option of spark-s",
+        ),
         ("--min-sync-interval-seconds soon", "not a whole number"),
         ("--hoodie-conf hunter2", "--hoodie-conf number 11 is not of the form"),
     ],

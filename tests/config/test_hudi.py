@@ -258,28 +258,6 @@ def test_how_folders_are_named_is_handed_on_to_hudi() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "said"),
-    [
-        ("hoodie.clean.hours.retained", "24", "set hoodie.clean.commits.retained"),
-        ("hoodie.cleaner.fileversions.retained", "3", "set hoodie.clean.commits.retained"),
-        ("hoodie.cleaner.policy.failed.writes", "NEVER", "cannot be NEVER"),
-        ("hoodie.client.heartbeat.interval_in_ms", "1m", "write a whole number"),
-        ("hoodie.client.heartbeat.tolerable.misses", "two", "write a whole number"),
-    ],
-)
-def test_a_setting_of_the_writer_under_which_no_run_could_go_on_is_refused_at_once(
-    key: str, text: str, said: str
-) -> None:
-    with pytest.raises(ConfigError, match=f"{key}.*{said}"):
-        load_config({**RECORDED, "lakeingest.target.format": "hudi", key: text})
-
-
-def test_what_a_named_policy_does_not_follow_stops_nothing() -> None:
-    hours = {"hoodie.clean.hours.retained": "24", "hoodie.clean.policy": "KEEP_LATEST_COMMITS"}
-    load_config({**RECORDED, "lakeingest.target.format": "hudi", **hours})
-
-
-@pytest.mark.parametrize(
     "key",
     [
         "hoodie.bloom.index.update.partition.path",

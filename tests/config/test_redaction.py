@@ -65,17 +65,12 @@ PLACES = {
 """Settings, a key with a secret value besides, and the secret in it."""
 
 
-@pytest.mark.parametrize(("settings", "key", "value", "secret"), PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("by", ["mapping", "override", "file", "env", "secret file"])
 def test_a_secret_is_shown_nowhere_wherever_it_stands(
-    settings: dict[str, str],
-    key: str,
-    value: str,
-    secret: str,
-    by: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    place: str, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    settings, key, value, secret = PLACES[place]
     monkeypatch.setattr(redaction, "_known", set())
     (tmp_path / "secret").write_text(value, "utf-8")
     monkeypatch.setenv("LAKEINGEST_TEST_SECRET", value)

@@ -57,8 +57,8 @@ def java_lines(text: str, origin: str) -> tuple[list[Line], list[str]]:
             if match is not None:
                 lines[number - 1] = line[: match.end(1)]
                 problems.append(
-                    f"{origin}, line {number}: blanks behind the backslash at its end, so that it "
-                    f"does not go on in the next line; remove the blanks"
+                    f"{origin}, line {number}: blanks behind the backslash at its end, so the line "
+                    "does not continue; remove the blanks"
                 )
     elements = _elements("\n".join(lines), origin)
     return [Line(number, element.key, element.value) for number, element in elements], problems

@@ -180,7 +180,7 @@ def _find(path: Path) -> Path:
 
 def _read(file: Path, origin: str, including: tuple[Path, ...], dialect: Dialect) -> Properties:
     if file.absolute() in including:
-        message = f"{file} includes itself, by itself or by what it includes"
+        message = f"{file} includes itself, directly or through a file that it includes"
         raise ConfigError(message)
     try:
         text = file.read_text(encoding="utf-8-sig")
@@ -218,8 +218,8 @@ def _resolve(entry: Entry) -> Value:
         return Value(entry.key, entry.text.strip(), referenced=True)
     if _BEGIN in _REFERENCE.sub("", entry.text):
         message = (
-            f"{entry.key} ({entry.origin}): {_BEGIN} begins a reference, and this is none; there "
-            f"are {_KINDS}. A value that holds {_BEGIN} itself can come by either"
+            f"{entry.key} ({entry.origin}): {_BEGIN} begins a reference, and this is not one; "
+            f"there are {_KINDS}. A value that itself holds {_BEGIN} can come from either"
         )
         raise ConfigError(message)
 
