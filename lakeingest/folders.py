@@ -30,7 +30,8 @@ from lakeingest.errors import ConfigError
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _LOCAL = re.compile(r"file:/+")
 _OWN = "_lakeingest"
-_TOMBSTONES = "__tombstones"
+TOMBSTONES = "__tombstones"
+"""Suffix of a table's folder name: the side table of tombstones always lies beside the table."""
 
 _PLAIN = re.compile(r"(?!\.)[A-Za-z0-9._-]+")
 _ENCODED = re.compile(r"[^A-Za-z0-9._-]|^\.|_(?=x[0-9A-F]{4}[^A-Za-z0-9.-])")
@@ -109,7 +110,7 @@ def folder_name(collection: str) -> str:
     name = collection
     if not _PLAIN.fullmatch(name):
         name = _ENCODED.sub(lambda match: _code(match[0]), name)
-    if name == _OWN or name.endswith(_TOMBSTONES):
+    if name == _OWN or name.endswith(TOMBSTONES):
         # These names are taken: by the ledger's folder, and by the folder of tombstones of the
         # table whose name lacks the ending.
         name = name[:-1] + _code(name[-1])

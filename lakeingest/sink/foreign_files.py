@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from lakeingest.errors import ConfigError
-from lakeingest.sink.tombstones import SUFFIX
+from lakeingest.folders import TOMBSTONES
 
 
 def refuse_files(spark: SparkSession, path: str, kind: str) -> None:
@@ -47,9 +47,9 @@ def refuse_tombstones(spark: SparkSession, path: str) -> None:
     Raises:
         ConfigError: There are tombstones.
     """
-    if _holds_files(spark, f"{path}{SUFFIX}"):
+    if _holds_files(spark, f"{path}{TOMBSTONES}"):
         message = (
-            f"'{path}{SUFFIX}' holds the positions of rows that were deleted in an earlier lake, "
+            f"'{path}{TOMBSTONES}' holds the positions of rows that were deleted in an earlier lake, "
             f"whose table at '{path}' is gone. Nothing was touched. Delete that folder, too, "
             "before the table is made anew."
         )

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import FencedError
+from lakeingest.folders import TOMBSTONES
 from lakeingest.sink.contract import Changeset, TableState
 from lakeingest.sink.foreign_files import refuse_files
 from lakeingest.sink.lake_table import LakeTable
@@ -23,7 +24,6 @@ from lakeingest.sink.partition_types import kept_by_folders
 from lakeingest.sink.progress import carry_over, note_from_ledger, require_ownership
 from lakeingest.sink.settings import SinkSettings
 from lakeingest.sink.tombstones import (
-    SUFFIX,
     above_tombstones,
     may_be_below_tombstones,
     tombstones_of,
@@ -55,7 +55,7 @@ class LakeSink(ABC):
     def tombstones(self, collection: str) -> LakeTable:
         """Return the side table of a collection's tombstones, which need not exist."""
         table = self.table(collection)
-        return replace(table, path=f"{table.path}{SUFFIX}")
+        return replace(table, path=f"{table.path}{TOMBSTONES}")
 
     @abstractmethod
     def _commit(

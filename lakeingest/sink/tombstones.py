@@ -16,9 +16,6 @@ from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.named import all_named
 from lakeingest.sink.contract import Changeset, TableState
 
-SUFFIX = "__tombstones"
-"""Suffix of the table's folder name: the side table always lies beside the table."""
-
 
 def may_be_below_tombstones(changeset: Changeset, previous: TableState | None) -> bool:
     """Return whether a payload may be older than a tombstone.

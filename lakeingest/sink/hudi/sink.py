@@ -42,7 +42,6 @@ from lakeingest.sink.merge_law import MergeLaw
 from lakeingest.sink.progress import already_created_error
 from lakeingest.sink.schema_change import SchemaChange, evolved_schema, in_schema, schema_change
 from lakeingest.sink.settings import SinkSettings
-from lakeingest.sink.tombstones import SUFFIX
 
 
 class HudiSink(LakeSink):
@@ -79,7 +78,7 @@ class HudiSink(LakeSink):
         """Return the side table of a collection's tombstones, which need not exist."""
         table = self.table(collection)
         settings = replace(self.settings, hard=False)
-        return replace(table, path=f"{table.path}{SUFFIX}", settings=settings, adopted_at="")
+        return replace(table, path=f"{table.path}{TOMBSTONES}", settings=settings, adopted_at="")
 
     def state(self, collection: str, since: int | None = None) -> TableState | None:
         """Return version and progress; None: there is no table; see the contract.
