@@ -49,8 +49,8 @@ def refuse_tombstones(spark: SparkSession, path: str) -> None:
     """
     if _holds_files(spark, f"{path}{TOMBSTONES}"):
         message = (
-            f"'{path}{TOMBSTONES}' holds the positions of rows that were deleted in an earlier lake, "
-            f"whose table at '{path}' is gone. Nothing was touched. Delete that folder, too, "
+            f"'{path}{TOMBSTONES}' holds the positions of rows that were deleted in an earlier "
+            f"lake, whose table at '{path}' is gone. Nothing was touched. Delete that folder, too, "
             "before the table is made anew."
         )
         raise ConfigError(message)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from lakeingest.sink.tombstones import SUFFIX
+from lakeingest.folders import TOMBSTONES
 from tests.apply.written import Sent, WrittenLog, table
 
 ORDERS = "public.orders"
@@ -32,7 +32,7 @@ def test_a_batch_of_updates_alone_that_change_a_declared_key_leaves_tombstones(
     folder = tmp_path / "lake" / ORDERS
     (row,) = spark.read.format("delta").load(str(folder)).select("v", "_deleted").collect()
     assert (row["v"], row["_deleted"]) == (11, False)
-    buried = spark.read.format("delta").load(f"{folder}{SUFFIX}").select("v").collect()
+    buried = spark.read.format("delta").load(f"{folder}{TOMBSTONES}").select("v").collect()
     assert [grave["v"] for grave in buried] == [10]
 
 

@@ -24,6 +24,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import FloatType, StructType
 
 from lakeingest.commit_note import CommitNote
+from lakeingest.folders import TOMBSTONES
 from lakeingest.sink.contract import Changeset, TableState
 from lakeingest.sink.hudi.adopted_table import refuse_new_log, soft_deletes_error
 from lakeingest.sink.hudi.commit import HudiTable
