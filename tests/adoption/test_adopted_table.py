@@ -144,7 +144,6 @@ def test_rows_of_the_old_writer_and_of_ours_are_one_table(
     assert newest_checkpoint(spark, path) == f"t1.{COLLECTION},0:1"
 
 
-@pytest.mark.soak
 def test_rows_of_the_old_writer_get_the_default_of_a_new_column(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -185,7 +184,6 @@ def test_a_row_in_a_file_that_is_no_buckets_is_counted_as_one_elsewhere(
     assert rows_elsewhere(spark, path, "id", 2) > 0
 
 
-@pytest.mark.soak
 def test_a_table_of_consistent_hashing_is_adopted_with_that_index_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:

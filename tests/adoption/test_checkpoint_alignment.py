@@ -59,7 +59,6 @@ def end(number: int) -> int:
     return 2 * number - 1
 
 
-@pytest.mark.soak
 def test_checkpoints_between_two_transactions_are_gone_on_from_as_they_are(where: Where) -> None:
     log = Log().snapshot(A).transaction(1, A).transaction(2, A, B).transaction(3, A)
     found = where(log, {A: 3, B: 1})
@@ -92,14 +91,12 @@ def test_tables_far_apart_begin_where_the_one_behind_is_and_reach_where_the_firs
     assert found.through == end(7)
 
 
-@pytest.mark.soak
 def test_everything_read_leaves_nothing_to_read_again(where: Where) -> None:
     found = where(Log().transaction(1, A, B).transaction(2, A), {A: 2, B: 1})
     assert (found.frontier.end_offset, found.through) == (end(2), None)
     assert starts(found) == {A: 2, B: 1}
 
 
-@pytest.mark.soak
 def test_before_the_first_end_the_snapshot_is_below_and_all_transactions_are_above(
     where: Where,
 ) -> None:
@@ -111,7 +108,6 @@ def test_before_the_first_end_the_snapshot_is_below_and_all_transactions_are_abo
     assert (starts(found), found.through) == ({A: 2}, None)
 
 
-@pytest.mark.soak
 def test_a_connector_that_sent_transactions_again_is_read_from_behind_the_repetition(
     where: Where,
 ) -> None:

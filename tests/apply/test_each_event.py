@@ -106,7 +106,6 @@ def test_ordering_columns_decide_and_not_arrival(spark: SparkSession, tmp_path: 
     assert log.rows(spark, "v", "note") == {2: (12, "c"), 3: (9, "b")}
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize(
     "form",
     ["json", *(further(form) for form in ("json-schema", "avro"))],
@@ -120,7 +119,6 @@ def test_a_table_may_have_an_order_of_its_own(
     assert log.rows(spark, "note") == {1: ("new",)}
 
 
-@pytest.mark.soak
 def test_timestamps_order_rows_as_points_in_time(spark: SparkSession, tmp_path: Path) -> None:
     log = Log(tmp_path)
     columns = (ID, column("at"))
@@ -163,7 +161,6 @@ def test_a_lake_is_not_gone_on_with_in_another_mode_or_by_other_columns(
         whole.run(spark, EACH)
 
 
-@pytest.mark.soak
 def test_a_changed_key_that_leaves_values_out_needs_one_partition(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -172,7 +169,6 @@ def test_a_changed_key_that_leaves_values_out_needs_one_partition(
         ingest(spark, run, tmp_path, 500)
 
 
-@pytest.mark.soak
 def test_a_changed_key_that_leaves_values_out_is_not_ordered_by_columns(
     spark: SparkSession, tmp_path: Path
 ) -> None:

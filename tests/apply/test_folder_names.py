@@ -41,7 +41,6 @@ def test_no_name_leads_out_of_the_lake_or_into_another_table(
 CASES = ("public.ORDERS", "public.Orders", "public.orders")
 
 
-@pytest.mark.soak
 def test_each_view_shows_its_own_table_where_names_differ_by_case(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -80,7 +79,6 @@ def test_a_disk_that_finds_a_folder_with_its_case_swapped_tells_no_case_apart(
     assert is_case_sensitive("s3://bucket/lake")
 
 
-@pytest.mark.soak
 def test_a_folder_that_holds_another_table_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     log_of(tmp_path / "log", "public.a").ingest(spark, lake)

@@ -41,7 +41,6 @@ def test_a_topic_without_its_head_is_read_once_that_is_accepted(
     assert (table(spark, lake, "public.a"), table(spark, lake, "public.b")) == ({1: 200}, {1: 100})
 
 
-@pytest.mark.soak
 def test_a_topic_that_joins_later_without_its_head_stops_before_anything_of_it_is_published(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -55,7 +54,6 @@ def test_a_topic_that_joins_later_without_its_head_stops_before_anything_of_it_i
     assert table(spark, lake, "public.a") == {1: 100}
 
 
-@pytest.mark.soak
 def test_a_transaction_whose_rows_went_with_an_accepted_head_is_not_taken_for_a_filtered_one(
     spark: SparkSession, tmp_path: Path
 ) -> None:

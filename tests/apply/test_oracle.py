@@ -54,7 +54,6 @@ def tables(spark: SparkSession, lake: Path) -> tuple[dict[int, int], dict[int, i
     return table(spark, lake, TABLE), table(spark, lake, OTHER)
 
 
-@pytest.mark.soak
 def test_transactions_follow_one_another_by_the_scn_of_their_rows(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
@@ -112,7 +111,6 @@ def test_what_a_restarted_connector_sends_again_changes_nothing(
     assert tables(spark, lake) == ({1: 11, 2: 21, 4: 40}, {})
 
 
-@pytest.mark.soak
 def test_a_transaction_of_tables_that_are_not_read_holds_nothing_back(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:

@@ -127,7 +127,6 @@ def test_a_table_that_the_source_dropped_is_retired_and_older_snapshots_show_it(
     assert shop.tables()[KEPT][4] == 40
 
 
-@pytest.mark.soak
 def test_a_table_of_which_nothing_is_left_can_be_retired(shop: Shop) -> None:
     shop.log.drop(GONE)
     shutil.rmtree(shop.lake / GONE)
@@ -159,7 +158,6 @@ def test_rows_that_arrive_afterwards_are_not_mixed_into_it_and_are_told_of(shop:
     assert shop.run().nothing_new
 
 
-@pytest.mark.soak
 def test_a_transaction_that_waits_for_its_rows_becomes_whole_without_them(shop: Shop) -> None:
     rows = [row(KEPT, 3, 1, 3, 30), row(GONE, 3, 2, 3, 31)]
     shop.log.begin("3:3100")
@@ -193,7 +191,6 @@ def test_it_is_taken_up_again_from_where_it_was_left(
     }
 
 
-@pytest.mark.soak
 def test_rows_of_one_that_is_taken_up_again_are_not_passed_over_while_the_source_is_at_rest(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,7 +238,6 @@ def test_a_published_table_whose_topic_is_not_read_any_more_stops_the_run(shop: 
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
-@pytest.mark.soak
 def test_one_that_had_no_rows_since_is_shown_again_at_once(shop: Shop) -> None:
     shop.retire()
     shop.commit(a=30)
@@ -253,7 +249,6 @@ def test_one_that_had_no_rows_since_is_shown_again_at_once(shop: Shop) -> None:
     assert shop.tables()[GONE] == {1: 11, 2: 21, 4: 41}
 
 
-@pytest.mark.soak
 def test_one_whose_topic_was_made_anew_is_not_taken_up_again(shop: Shop) -> None:
     shop.log.drop(GONE)
     shop.retire()
@@ -291,7 +286,6 @@ def test_a_command_that_is_killed_is_done_or_not_and_runs_go_on(
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
-@pytest.mark.soak
 def test_a_killed_run_must_finish_first(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(name: str) -> None:
         if name == "3.after-last-commit":
@@ -339,7 +333,6 @@ def test_a_run_that_was_under_way_when_a_table_was_retired_stops_and_reads_it_no
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("undo", [False, further(True)])
 def test_a_run_that_read_the_lake_while_the_command_published_stops_before_it_writes(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, undo: bool
@@ -372,7 +365,6 @@ def test_a_run_that_read_the_lake_while_the_command_published_stops_before_it_wr
     assert shop.tables().get(GONE) == ({1: 11, 2: 21, 3: 31} if undo else None)
 
 
-@pytest.mark.soak
 def test_rows_of_a_retired_table_on_another_topic_stop_the_run(shop: Shop) -> None:
     shop.retire()
     shop.commit(a=30, b=31)

@@ -79,7 +79,6 @@ def test_two_tables_on_one_topic_are_told_apart(
     assert {name: table(spark, lake, name) for name in both} == dict.fromkeys(both, {1: 10, 2: 20})
 
 
-@pytest.mark.soak
 def test_a_killed_runs_table_that_is_ahead_of_the_plan_is_waited_for(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,7 +99,6 @@ def test_a_killed_runs_table_that_is_ahead_of_the_plan_is_waited_for(
     assert only.table("public.orders").count() == only.table("public.Order Items").count() == 2
 
 
-@pytest.mark.soak
 def test_settings_under_the_name_of_the_topic_are_refused(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -111,7 +109,6 @@ def test_settings_under_the_name_of_the_topic_are_refused(
     assert not (tmp_path / "lake").exists()
 
 
-@pytest.mark.soak
 def test_settings_of_a_table_whose_topic_is_not_there_name_table_and_topic(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -122,7 +119,6 @@ def test_settings_of_a_table_whose_topic_is_not_there_name_table_and_topic(
     assert "'w.public.Order_Itens'" in warning
 
 
-@pytest.mark.soak
 def test_rows_on_a_topic_that_is_not_their_tables_are_refused_where_topics_are_listed(
     spark: SparkSession, tmp_path: Path
 ) -> None:

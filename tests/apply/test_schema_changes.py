@@ -72,7 +72,6 @@ def test_a_batch_that_brings_a_column_and_rows_from_before_gives_these_its_defau
     assert log.rows(spark, "note", "channel") == FILLED
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("apart", [True, further(False)])
 def test_old_rows_of_a_column_that_may_be_renamed_are_null_which_is_said(
     spark: SparkSession, tmp_path: Path, apart: bool
@@ -86,7 +85,6 @@ def test_old_rows_of_a_column_that_may_be_renamed_are_null_which_is_said(
     assert log.rows(spark, "quantity") == {1: (None,), 2: (8,)}
 
 
-@pytest.mark.soak
 def test_without_schemas_a_default_cannot_be_known_which_is_said_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -98,7 +96,6 @@ def test_without_schemas_a_default_cannot_be_known_which_is_said_once(
     assert log.rows(spark, "channel") == {1: ("web",), 2: ("shop",), 3: (None,), 4: (None,)}
 
 
-@pytest.mark.soak
 def test_the_default_of_an_expression_is_not_taken_for_a_value(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -177,7 +174,6 @@ def test_another_type_stops_the_run_and_publishes_nothing(
     assert log.rows(spark, "n") == {1: (1,), 2: (2,)}
 
 
-@pytest.mark.soak
 def test_a_column_that_is_ignored_is_left_out_and_taken_in_later_without_a_guess(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -214,7 +210,6 @@ def test_wider_and_narrower_types_order_nullability_and_defaults_evolve_and_are_
     assert len(list(commits(spark, str(tmp_path / "lake" / TABLE)))) == 3
 
 
-@pytest.mark.soak
 def test_each_kind_of_change_can_be_made_to_stop(spark: SparkSession, tmp_path: Path) -> None:
     n = column("n", "int32")
     stopping: dict[str, tuple[dict[str, object], ...]] = {

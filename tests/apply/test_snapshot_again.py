@@ -103,7 +103,6 @@ def test_a_new_snapshot_replaces_the_tables_where_the_user_says_so(
     }
 
 
-@pytest.mark.soak
 def test_what_was_complete_before_the_snapshot_is_published_first_and_the_rest_is_superseded(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:

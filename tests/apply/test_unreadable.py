@@ -189,7 +189,6 @@ def test_rows_without_their_envelopes_are_named_and_make_no_empty_table(
     assert not (lake / A).exists()
 
 
-@pytest.mark.soak
 def test_messages_of_debezium_that_are_no_change_are_passed_over(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -200,7 +199,6 @@ def test_messages_of_debezium_that_are_no_change_are_passed_over(
     assert table(spark, lake, A) == {1: 1}
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("keyless", [True, further(False)])
 def test_a_record_that_is_not_recognised_when_it_is_sent_again_is_passed_where_it_is_listed(
     spark: SparkSession, tmp_path: Path, *, keyless: bool

@@ -78,7 +78,6 @@ def test_a_late_event_in_the_middle_supplies_what_a_newer_update_left_out(
     assert rows(table) == steps.source.rows == {1: {**later, "n": 3}}
 
 
-@pytest.mark.soak
 def test_values_that_an_update_leaves_out_are_filled_within_its_batch(tables: Tables) -> None:
     steps = Steps(Insert(1, FULL), Update(1, {"body": "second"}), Update(1, {"n": 3}))
     table = tables()()
@@ -86,7 +85,6 @@ def test_values_that_an_update_leaves_out_are_filled_within_its_batch(tables: Ta
     assert rows(table) == steps.source.rows == {1: {**FULL, "n": 3, "body": "second"}}
 
 
-@pytest.mark.soak
 def test_values_from_before_a_delete_do_not_fill_a_key_that_is_used_again(tables: Tables) -> None:
     steps = Steps(Insert(1, FULL), Delete(1), Insert(1, {"body": "new"}), Update(1, {"n": 2}))
     table = tables(null_missing=True)()
@@ -122,7 +120,6 @@ def test_a_missing_value_is_null_and_marked_until_a_late_older_event_brings_it(
     assert marks(table) == dict.fromkeys(("body", "blob", "tags"), position(1))
 
 
-@pytest.mark.soak
 def test_a_missing_value_is_filled_when_the_older_event_comes_with_a_repeated_newer_one(
     tables: Tables,
 ) -> None:
@@ -133,7 +130,6 @@ def test_a_missing_value_is_filled_when_the_older_event_comes_with_a_repeated_ne
     assert rows(table) == steps.source.rows
 
 
-@pytest.mark.soak
 @HARD
 def test_a_swap_of_keys_carries_the_values_that_its_events_leave_out(
     tables: Tables, hard: bool
@@ -213,7 +209,6 @@ def test_a_repeated_key_change_does_not_take_the_values_of_the_old_keys_next_row
     assert rows(table) == steps.source.rows
 
 
-@pytest.mark.soak
 def test_a_key_change_of_unknown_values_is_not_filled_from_the_dead_row_of_the_new_key(
     tables: Tables,
 ) -> None:
