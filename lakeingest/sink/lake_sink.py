@@ -146,7 +146,8 @@ class LakeSink(ABC):
         if self.settings.hard and changeset.deletes:
             changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
             rows = tombstones_of(changeset, self.settings.names)
-            self.tombstones(note.collection).append(rows, _side_note(note))
+            # The type of a key may have become wider since the last delete.
+            self.tombstones(note.collection).append_wider(rows, _side_note(note))
         state = self._commit(changeset, note, previous)
         # Check after the commit: commits between an earlier check and this one count, too.
         return self._check_foreign_changes(state, previous.version if previous else None, own=1)

@@ -54,6 +54,10 @@ class LakeTable(ABC):
             FencedError: A later writer has claimed the table.
         """
 
+    def append_wider(self, rows: DataFrame, note: CommitNote) -> TableState:
+        """Add rows whose columns may have wider types than the table's; see ``append``."""
+        return self.append(rows, note)
+
     @abstractmethod
     def has_lost_progress(self, newest: CommitNote | None) -> bool:
         """Return whether the table's log no longer has the commit with the progress.

@@ -86,3 +86,15 @@ def test_a_value_that_is_nowhere_is_null_in_a_column_that_is_no_more(lakes: Lake
     )
     lake.state = lake.sink.apply(changes, lake.note(2), before)
     assert lake.live("n", "body") == {1: (2, "a"), 2: (2, None)}
+
+
+def test_a_key_whose_type_becomes_wider_keeps_its_tombstones(each_lakes: Lakes) -> None:
+    narrow, wide = "id INT, n INT", "id BIGINT, n INT"
+    lake = each_lakes(hard=True)
+    lake.apply(insert(1, 1, n=1), insert(2, 2, n=2), ddl=narrow)
+    lake.apply(delete(1, 5), ddl=narrow)
+    large = 2**40
+    lake.apply(insert(large, 6, n=6), delete(2, 7), ddl=wide)
+    lake.apply(delete(large, 9), ddl=wide)
+    lake.apply(Payload(1, 4, {"n": 4}), Payload(large, 8, {"n": 8}), ddl=wide)
+    assert lake.live() == {}

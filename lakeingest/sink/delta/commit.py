@@ -116,6 +116,22 @@ class DeltaLakeTable(LakeTable):
         """
         return self.save(rows, note, "append")
 
+    def append_wider(self, rows: DataFrame, note: CommitNote) -> TableState:
+        """Add rows; where a type has become wider, rewrite the table with them in one commit.
+
+        Delta appends no wider type, not even with ``mergeSchema``.
+
+        Raises:
+            FencedError: A later writer has claimed the table.
+            TransientError: See ``commit``.
+        """
+        if self.exists():
+            present = self.read()
+            if dict(present.dtypes) != dict(rows.dtypes):
+                whole = present.unionByName(rows)
+                return self.save(whole, note, "overwrite", overwriteSchema="true")
+        return self.append(rows, note)
+
     def append_nothing(self, note: CommitNote) -> TableState:
         """Commit ``note`` without any rows.
 
