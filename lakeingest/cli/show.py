@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,7 +18,7 @@ from lakeingest.cli.options import (
 from lakeingest.cli.output import OutputFormat
 from lakeingest.cli.pipeline import load_pipeline, start_spark
 from lakeingest.cli.rows import write_rows
-from lakeingest.errors import UsageError
+from lakeingest.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -115,7 +116,10 @@ def _retired(spark: SparkSession, config: PipelineConfig, table: str) -> str:
     from lakeingest.apply.factory import open_ledger
     from lakeingest.reader import open_lake
 
-    retired = open_ledger(spark, config, "").head().retired.get(table)
+    retired = None
+    # Any lake can be shown, but only its own pipeline reads its ledger.
+    with suppress(ConfigError):
+        retired = open_ledger(spark, config, "").head().retired.get(table)
     if retired is None:
         return ""
     history = open_lake(spark, config.target.path, config.metadata_prefix).history()
