@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Lock
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -47,10 +46,7 @@ LOST_REPLY = "LAKEINGEST_LOST_REPLY"
 
 def count_repeats(patch: pytest.MonkeyPatch) -> None:
     """Let every record count as a row, also one that came before."""
-    counting = ModuleType("functions")
-    vars(counting).update(vars(F))
-    vars(counting)["count_distinct"] = F.count
-    patch.setattr(completeness, "F", counting)
+    patch.setattr(completeness, "_row_place", lambda: F.xxhash64("topic", "partition", "offset"))
 
 
 def trust_ends(patch: pytest.MonkeyPatch) -> None:
