@@ -13,7 +13,7 @@ from xdist.scheduler import LoadScopeScheduling
 from lakeingest.session import session
 from tests.harness import is_harness_test
 from tests.reader.small_lake import small_lake
-from tests.young_jvm import compile_quickly, long_lived
+from tests.young_jvm import GENERATED_CODE, compile_quickly, generate_code, long_lived
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,21 +35,6 @@ _MORE_PARTS = (
     "recordings/test_through_kafka.py",
     "source/test_kafka.py",
 )
-
-GENERATED_CODE = {
-    "spark.sql.codegen.wholeStage": ("true", "false"),
-    "spark.sql.codegen.factoryMode": ("FALLBACK", "NO_CODEGEN"),
-    "spark.sql.shuffle.partitions": ("2", "1"),
-}
-"""Settings of Spark, with code generation as production has it, and as most tests run.
-
-Production generates Java code for each plan, and compiles it. A test runs most of its plans once:
-without the code, the same tests took 77 % of the processor time, and with one partition and the
-settings below 68 % (measured). The law, the live databases, a recorded run and every process that a
-test starts run as production does, so that a defect of generated code or of partitions alone is
-found.
-"""
-
 
 class ByParts(LoadScopeScheduling):  # type: ignore[misc]
     """Tests that start databases, brokers and connectors share a worker; others go by file.
@@ -102,11 +87,9 @@ def _generated(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     spark: SparkSession = request.getfixturevalue("spark")
-    for name, (generated, _) in GENERATED_CODE.items():
-        spark.conf.set(name, generated)
+    generate_code(spark, generate=True)
     yield
-    for name, (_, interpreted) in GENERATED_CODE.items():
-        spark.conf.set(name, interpreted)
+    generate_code(spark, generate=False)
 
 
 @pytest.fixture(scope="session")
