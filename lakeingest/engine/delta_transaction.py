@@ -22,8 +22,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,6 +30,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from lakeingest.engine.active_session import active
 from lakeingest.engine.delta_log import has_log, java_log
 
 _SUPPORTED_VERSIONS = ("3.3.",)
@@ -87,7 +87,7 @@ class DeltaTransaction:
         """
         self._spark = spark
         self._application = application
-        with self._active():
+        with active(self._spark):
             self._jvm, self._log = java_log(spark, path)
             nothing = self._nothing()
             self._snapshot = self._log.update(False, nothing, nothing)
@@ -162,20 +162,20 @@ class DeltaTransaction:
             old.configuration(),
             old.createdTime(),
         )
-        with self._active():
+        with active(self._spark):
             self._transaction.updateMetadata(metadata, False)
 
     def read(self, files: Iterable[DataFile]) -> DataFrame:
         """Return the rows of ``files``, which must be data files of ``version``."""
         actions = self._sequence(file.action for file in files)
-        with self._active():
+        with active(self._spark):
             frame = self._log.createDataFrame(self._snapshot, actions, False, self._nothing())
         return DataFrame(frame, self._spark)
 
     def write(self, frame: DataFrame) -> tuple[DataFile, ...]:
         """Write new data files; ``commit`` adds them to the table."""
         rows: Any = frame
-        with self._active():
+        with active(self._spark):
             return self._data_files(self._transaction.writeFiles(rows._jdf))  # noqa: SLF001
 
     def commit(
@@ -201,7 +201,7 @@ class DeltaTransaction:
         actions += [file.action.removeWithTimestamp(now, True) for file in removed]
         delta = self._jvm.org.apache.spark.sql.delta
         token_action = delta.actions.SetTransaction(self._application, token, self._some(now))
-        with self._active():
+        with active(self._spark):
             operation = self._operation(metadata, rewrites=bool(removed))
             return int(
                 self._transaction.commit(self._sequence([*actions, token_action]), operation)
@@ -234,18 +234,3 @@ class DeltaTransaction:
         for item in items:
             getattr(buffer, "$plus$eq")(item)
         return buffer.toSeq()
-
-    @contextmanager
-    def _active(self) -> Iterator[None]:
-        """Make this session the thread's active one; Delta reads its settings from there."""
-        session: Any = self._spark
-        sessions = session._jvm.org.apache.spark.sql.SparkSession  # noqa: SLF001
-        before = sessions.getActiveSession()
-        sessions.setActiveSession(session._jsparkSession)  # noqa: SLF001
-        try:
-            yield
-        finally:
-            if before.isDefined():
-                sessions.setActiveSession(before.get())
-            else:
-                sessions.clearActiveSession()

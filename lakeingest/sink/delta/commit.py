@@ -27,6 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine import delta_log
 from lakeingest.engine.commit import Commit
+from lakeingest.engine.delta_snapshot import cached_snapshot
 from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import TransientError
@@ -77,9 +78,10 @@ class DeltaLakeTable(LakeTable):
     def read(self, version: int | None = None) -> DataFrame:
         """Read the table as of ``version``; None: its newest version."""
         reader = self.spark.read.format("delta")
-        if version is not None:
-            reader = reader.option("versionAsOf", version)
-        return reader.load(self.path)
+        if version is None:
+            return reader.load(self.path)
+        known = cached_snapshot(self.spark, self.path, version)
+        return reader.option("versionAsOf", version).load(self.path) if known is None else known
 
     def has_lost_progress(self, newest: CommitNote | None) -> bool:
         """Return whether the table's log no longer has the commit with the progress."""

@@ -66,7 +66,7 @@ class DeltaSink(LakeSink):
         table = self.table(note.collection)
         if previous is None:
             return self._create(table, changeset, note)
-        present = table.read().schema
+        present = table.read(previous.version).schema
         change = schema_change(note.collection, present, changeset.schema)
         alteration = SchemaAlteration(table, note, previous)
         alteration.enable_local_time(change, present)

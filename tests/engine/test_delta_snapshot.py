@@ -1,0 +1,41 @@
+"""Rows of a version that Delta has at hand, without a look at the log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lakeingest.engine.delta_snapshot import cached_snapshot
+
+
+def appended(spark: SparkSession, path: Path, first: int) -> None:
+    spark.range(first, first + 2).write.format("delta").mode("append").save(str(path))
+
+
+def test_the_newest_version_is_what_version_as_of_reads_and_no_other_one_is_given(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    appended(spark, tmp_path, 0)
+    spark.sql(
+        f"ALTER TABLE delta.`{tmp_path}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    )
+    appended(spark, tmp_path, 2)
+    spark.sql(f"DELETE FROM delta.`{tmp_path}` WHERE id = 3")
+    newest = cached_snapshot(spark, str(tmp_path), 3)
+    assert newest is not None
+    as_of = spark.read.format("delta").option("versionAsOf", 3).load(str(tmp_path))
+    assert newest.schema == as_of.schema
+    assert sorted(row.id for row in newest.collect()) == [0, 1, 2]
+    assert sorted(row.id for row in as_of.collect()) == [0, 1, 2]
+    assert cached_snapshot(spark, str(tmp_path), 2) is None
+    assert cached_snapshot(spark, str(tmp_path), 4) is None
+
+
+def test_the_log_is_not_listed(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    appended(spark, table, 0)
+    (table / "_delta_log").rename(tmp_path / "away")
+    newest = cached_snapshot(spark, str(table), 0)
+    assert newest is not None
+    assert newest.columns == ["id"]
