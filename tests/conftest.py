@@ -36,6 +36,7 @@ _MORE_PARTS = (
     "source/test_kafka.py",
 )
 
+
 class ByParts(LoadScopeScheduling):  # type: ignore[misc]
     """Tests that start databases, brokers and connectors share a worker; others go by file.
 

@@ -120,14 +120,14 @@ def _take_up(
     head_with_table = replace(head, tables={**head.tables, name: retired.version})
     lake = with_tables(LakeState(head_with_table, {}), writer.sink, [name])
     path = config.folders.named([name]).get(name, name)
-    next_publication = with_table(head, name, writer.run, shown=False, path=path)
-    source_config = without_retired(config, next_publication).source
+    publication = with_table(head, name, writer.run, shown=False, path=path)
+    source_config = without_retired(config, publication).source
     with closing(open_source(spark, source_config)) as source:
         count = waiting(retired, source.watermarks([retired.topic]))
         # Check that the next run can read on from there, before the publication says so.
         rules = log_rules(source_config)
         plan_window_ranges(
-            source, source_config.ends_topic, next_publication.frontier, 2**62, rules=rules
+            source, source_config.ends_topic, publication.frontier, 2**62, rules=rules
         )
 
     def with_it(claimed: Publication) -> Publication:

@@ -277,8 +277,9 @@ class PipelineRun:
             if window.redelivered is not None:
                 redelivery = window.redelivered()
                 return self._write(redelivery, _batches(redelivery), state), True
-            next_publication = partial(progress_alone, behind=behind, run=self._run)
-            return self._publish_alone(next_publication, state), True
+            return self._publish_alone(
+                partial(progress_alone, behind=behind, run=self._run), state
+            ), True
         if unfinished:
             self._reader.enlarge(window, state.through)
         return state, unfinished

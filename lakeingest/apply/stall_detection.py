@@ -74,7 +74,7 @@ def refuse_stall(
 
     Raises:
         DataError: A record cannot be read, or a transaction lacks rows or their order.
-        ConfigError: A record is no Debezium event.
+        ConfigError: A record is not a Debezium event.
     """
     if window.unreadable:
         raise unreadable_error(window.unreadable, whole=window.whole)

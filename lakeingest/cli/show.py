@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,12 +17,13 @@ from lakeingest.cli.options import (
 from lakeingest.cli.output import OutputFormat
 from lakeingest.cli.pipeline import load_pipeline, start_spark
 from lakeingest.cli.rows import write_rows
-from lakeingest.errors import ConfigError, UsageError
+from lakeingest.errors import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakeingest.config import PipelineConfig
+    from lakeingest.reader import Lake, Snapshot
 
 
 def show(
@@ -100,34 +100,31 @@ def published_rows(
     from lakeingest.named import all_named
     from lakeingest.reader import open_lake
 
-    snapshot = open_lake(spark, config.target.path, config.metadata_prefix).snapshot(as_of=as_of)
+    lake = open_lake(spark, config.target.path, config.metadata_prefix)
+    snapshot = lake.snapshot(as_of=as_of)
     tables = list(snapshot.tables())
     if table not in tables:
-        raise UsageError(_retired(spark, config, table) or _unpublished(table, tables))
+        raise UsageError(_retired(lake, snapshot, table) or _unpublished(table, tables))
     frame = snapshot.table(table, metadata=metadata)
     key = all_named(snapshot.key(table))
     return frame.orderBy(*key) if key else frame
 
 
-def _retired(spark: SparkSession, config: PipelineConfig, table: str) -> str:
-    """Return where a retired table can still be read; empty: it is not retired."""
+def _retired(lake: Lake, snapshot: Snapshot, table: str) -> str:
+    """Return where a retired table can still be read; empty: it was never published before."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    from lakeingest.apply.factory import open_ledger
-    from lakeingest.reader import open_lake
-
-    retired = None
-    # Any lake can be shown, but only its own pipeline reads its ledger.
-    with suppress(ConfigError):
-        retired = open_ledger(spark, config, "").head().retired.get(table)
-    if retired is None:
+    batch = F.col("batch")
+    earlier = lake.history().where(batch < snapshot.batch)
+    had_it = earlier.where(F.map_contains_key("tables", table)).agg(F.max(batch).alias("last"))
+    (last,) = had_it.collect()[0]
+    if last is None:
         return ""
-    history = open_lake(spark, config.target.path, config.metadata_prefix).history()
-    row = history.where(F.col("batch") == retired.batch).first()
-    when = f", published at {row['published_at']:%Y-%m-%d %H:%M:%S}" if row else ""
+    row = lake.history().where(batch > last).orderBy(batch).collect()[0]
+    when = f" in batch {row['batch']}, published at {row['published_at']:%Y-%m-%d %H:%M:%S}"
     return (
-        f"table {table} was retired in batch {retired.batch}{when}; older snapshots have it, the "
-        f"last one with --as-of {retired.batch - 1}"
+        f"table {table} was retired{when}; older snapshots have it, the last one with --as-of "
+        f"{last}"
     )
 
 

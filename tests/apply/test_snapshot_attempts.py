@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lakeingest.apply.window.contents import Attempt, Contents, Portion
-from lakeingest.apply.window.initial_snapshot import has_new_snapshot
+from lakeingest.apply.window.initial_snapshot import new_snapshots
 from lakeingest.apply.window.resnapshot_cut_over import Stretch
 from lakeingest.apply.window.snapshot_attempts import (
     Verdict,
@@ -192,24 +192,24 @@ def test_rows_of_a_replaced_attempt_that_come_after_the_snapshot_are_left_out() 
     applied = Frontier(streaming=True, committed_ms=7, snapshot_run="two", snapshot_place=TWO.place)
     assert late_attempts(late, applied) == {ONE}
     assert not late_attempts(Contents((rows(TWO, "a", 3, 4, "true"),)), applied)
-    assert not has_new_snapshot(late, applied)
+    assert not new_snapshots(late, applied)
 
 
 def test_a_later_runs_snapshot_is_a_new_one_whatever_the_clocks_say() -> None:
     applied = Frontier(streaming=True, committed_ms=7, snapshot_run="one", snapshot_place=ONE.place)
-    assert has_new_snapshot(Contents((rows(TWO, "a", 5, 9, *WHOLE),)), applied)
-    assert not has_new_snapshot(Contents((rows(ONE, "a", 5, 9, "true"),)), applied)
+    assert new_snapshots(Contents((rows(TWO, "a", 5, 9, *WHOLE),)), applied)
+    assert not new_snapshots(Contents((rows(ONE, "a", 5, 9, "true"),)), applied)
 
 
 def test_late_rows_of_the_snapshot_in_the_lake_are_no_new_one_however_young() -> None:
     late = Contents((rows(ONE, "a", 5, 9, "true", ms=9),))
     applied = Frontier(streaming=True, committed_ms=7, snapshot_run="one", snapshot_place=ONE.place)
-    assert not has_new_snapshot(late, applied)
+    assert not new_snapshots(late, applied)
     unnamed = replace(applied, snapshot_run=None)
-    assert has_new_snapshot(Contents((rows(OLD_ONE, "a", 5, 9, "true", ms=9),)), unnamed)
+    assert new_snapshots(Contents((rows(OLD_ONE, "a", 5, 9, "true", ms=9),)), unnamed)
 
 
 def test_another_snapshot_right_behind_the_one_in_the_lake_is_a_new_one() -> None:
     applied = Frontier(streaming=True, snapshot_run="one", snapshot_place=ONE.place)
-    assert has_new_snapshot(Contents((rows(TWO, "a", 5, 9, *WHOLE),)), applied)
-    assert not has_new_snapshot(Contents((rows(ONE, "a", 5, 9, "true"),)), applied)
+    assert new_snapshots(Contents((rows(TWO, "a", 5, 9, *WHOLE),)), applied)
+    assert not new_snapshots(Contents((rows(ONE, "a", 5, 9, "true"),)), applied)

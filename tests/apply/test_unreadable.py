@@ -181,7 +181,7 @@ def test_rows_without_their_envelopes_are_named_and_make_no_empty_table(
     log.begin("1:100")
     log.end("1:100", {A: 2})
     message = (
-        r"offset 0 of 'w\.public\.a' partition 0 is no Debezium event \(2 such .*"
+        r"offset 0 of 'w\.public\.a' partition 0 is not a Debezium event \(2 such .*"
         r"lakeingest\.source\.envelope=flattened"
     )
     with pytest.raises(ConfigError, match=message):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+from pyspark.sql import SparkSession
 
+import lakeingest
 from lakeingest.cli.main import execute
-from lakeingest.ledger.publication import Publication, Retired
+from lakeingest.config import load_config
 from tests.reader.small_lake import LINES, NOTES, SmallLake
 
 Show = Callable[..., list[str]]
@@ -89,18 +91,22 @@ def test_an_unknown_table_is_a_usage_error_with_a_hint(
 
 
 def test_a_retired_table_is_a_usage_error_that_says_where_it_can_be_read(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    small_lake: SmallLake,
+    configuration: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    head = Publication(
-        batch=3, retired={"public.line": Retired(batch=2, version=0, topic="small.public.line")}
-    )
-    ledger = SimpleNamespace(head=lambda: head)
-    monkeypatch.setattr("lakeingest.apply.factory.open_ledger", lambda *_: ledger)
-    assert execute(["show", *arguments, "public.line"]) == 2
+    lake = str(shutil.copytree(small_lake.path, tmp_path / "lake"))
+    config = load_config({**small_lake.settings, "lakeingest.target.path": lake})
+    lakeingest.retire(spark, config, NOTES)
+    asked = ["show", configuration, NOTES, "--set", f"lakeingest.target.path={lake}"]
+    assert execute(asked) == 2
     said = capsys.readouterr().err
-    assert re.search(r"public.line was retired in batch 2, published at 20\d\d-\d\d-\d\d", said)
-    assert "the last one with --as-of 1" in said
+    assert re.search(r"public.notes was retired in batch 4, published at 20\d\d-\d\d-\d\d", said)
+    assert "the last one with --as-of 3" in said
     assert "did you mean" not in said
+    assert execute([*asked, "--as-of", "3"]) == 0
 
 
 def test_history_is_oldest_first_and_a_limit_keeps_the_latest(shown: Show) -> None:

@@ -32,7 +32,7 @@ from lakeingest.apply.window.window import PipelineLog
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.ledger.publication import Frontier
-from lakeingest.plan import handover as plan
+from lakeingest.plan import checkpoint_alignment as plan
 from lakeingest.plan.end_positions import without_open_transactions
 from lakeingest.plan.window import window_boundaries, window_changes, window_metadata
 from lakeingest.position import after
@@ -86,7 +86,7 @@ def align_checkpoints(
     marks = source.watermarks(sorted({place.topic for place in checkpoints}))
     for place, offset in checkpoints.items():
         check_retained([OffsetRange(place.topic, place.partition, offset, offset)], marks)
-    topic = window_metadata(_read(log, [markers]), log.spec)
+    topic = window_metadata(log.read_and_learn([markers]), log.spec)
     ends = local_checkpoint(without_open_transactions(window_boundaries(topic, log.spec)))
     search = _Search(log, checkpoints, marks, ends, margin_seconds)
     depth = DEPTH
@@ -145,7 +145,7 @@ class _Search:
             high = self.marks[place].high
             end = high if ahead is None else min(high, offset + ahead)
             ranges.append(OffsetRange(place.topic, place.partition, begin(place), end))
-        return window_changes(_read(self.log, ranges), self.log.spec)
+        return window_changes(self.log.read_and_learn(ranges), self.log.spec)
 
     def at(self, depth: int) -> _Result:
         """Search ``depth`` records on either side of each checkpoint."""
@@ -216,13 +216,6 @@ class _Search:
             )
             raise ConfigError(message)
         return min((row["first"] for row in parts if row["first"]), default=None)
-
-
-def _read(log: PipelineLog, ranges: list[OffsetRange]) -> DataFrame:
-    records = log.source.read(ranges)
-    if log.schemas.needed:
-        log.schemas.learn(records)
-    return records
 
 
 def _refuse_incomplete(search: _Search, result: _Result, unproven: list[TopicPartition]) -> None:

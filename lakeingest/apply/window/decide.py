@@ -2,9 +2,8 @@
 
 ``gather.py`` asks Spark, side by side; this module only compares. So each rule (the initial
 snapshot, the complete prefix, epochs, ENDs that go back, a BEGIN without END) is tested in
-milliseconds. Rejected: to decide
-while asking, and to leave the reading by an exception when an answer asks for another reading. The
-order of the questions then was part of the rules.
+milliseconds. Rejected: to decide while asking, and to leave the reading by an exception when an
+answer asks for another reading. The order of the questions then was part of the rules.
 """
 
 from __future__ import annotations

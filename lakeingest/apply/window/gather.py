@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply.batch_stats import BatchStats, batch_stats
@@ -21,7 +21,7 @@ from lakeingest.apply.window.end_markers import read_end_markers, refuse_disorde
 from lakeingest.apply.window.facts import WindowFacts
 from lakeingest.apply.window.failover_epochs import find_new_epochs
 from lakeingest.apply.window.incomplete_transaction import first_interrupted, first_short
-from lakeingest.apply.window.initial_snapshot import has_new_snapshot, read_past
+from lakeingest.apply.window.initial_snapshot import new_snapshots, read_past
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import stretches
 from lakeingest.apply.window.snapshot_attempts import Verdict, judge_attempts, late_attempts
@@ -37,7 +37,7 @@ from lakeingest.plan.end_positions import (
     with_positions_from_rows,
     without_open_transactions,
 )
-from lakeingest.plan.snapshot_attempts import mark_superseded, snapshot_place
+from lakeingest.plan.snapshot_attempts import mark_superseded
 from lakeingest.plan.window import (
     window_boundaries,
     window_changes,
@@ -134,8 +134,8 @@ def gather(
             likely_stats = frames.begin_stats(likely, spec.format, snapshot=False)
             facts, frames = _with_contents(facts, frames, pending_contents(), frontier)
             if facts.new_snapshot and bounds.snapshot_again:
-                spans = stretches(frames.changes, _is_new(frontier))
-                facts = replace(facts, stretches=spans)
+                runs = {taken.run for taken in new_snapshots(facts.contents, frontier)}
+                facts = replace(facts, stretches=stretches(frames.changes, runs))
             if not facts.has_resnapshot:
                 facts, frames = _with_rows(facts, frames, log, frontier)
                 if facts.ends_behind(frontier):
@@ -168,7 +168,7 @@ def _with_contents(
     Tables that a later attempt seems to lack may lie further on. So a window that ends in the
     middle of a snapshot is not judged; nothing of that snapshot is released.
     """
-    if has_new_snapshot(summary, frontier):
+    if new_snapshots(summary, frontier):
         return replace(facts, contents=summary, new_snapshot=True), frames
     if frontier.streaming:
         verdict = Verdict(late_attempts(summary, frontier))
@@ -176,8 +176,7 @@ def _with_contents(
         verdict = judge_attempts(summary) if read_past(summary, facts.ranges) else Verdict()
     spans = []
     if verdict.anew is not None:
-        of_run = F.col("incarnation").eqNullSafe(F.lit(verdict.anew.run))
-        spans = stretches(frames.changes, of_run)
+        spans = stretches(frames.changes, {verdict.anew.run})
     if verdict.superseded:
         names = [(attempt.run, attempt.place) for attempt in verdict.superseded]
         frames = replace(frames, changes=mark_superseded(frames.changes, names))
@@ -209,17 +208,3 @@ def _with_rows(
         interrupted = first_interrupted(once, fresh, log.counted, unresumed)
         facts = replace(facts, interrupted=interrupted)
     return facts, frames
-
-
-def _is_new(frontier: Frontier) -> Column:
-    """Return the condition that a row of a snapshot is of another one than that in the lake."""
-    other_run = ~F.col("incarnation").eqNullSafe(F.lit(frontier.snapshot_run))
-    if not frontier.committed_ms:
-        return other_run
-    later = F.col("source_ms") > frontier.committed_ms
-    if not (frontier.snapshot_run and frontier.snapshot_place):
-        return later
-    is_named, place = F.col("incarnation").isNotNull(), snapshot_place()
-    in_lake = ~other_run & place.eqNullSafe(F.lit(frontier.snapshot_place))
-    of_a_later_run = is_named & other_run & (place > frontier.snapshot_place)
-    return (later & ~in_lake) | of_a_later_run

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import Enum
 
-from lakeingest.apply.window.contents import Attempt, Contents
+from lakeingest.apply.window.contents import Attempt, Contents, Portion
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import Kind
@@ -135,53 +135,50 @@ def _few(names: Collection[str]) -> str:
     return ", ".join(f"'{name}'" for name in sorted(names)[:_SHOWN]) + more
 
 
-def has_new_snapshot(contents: Contents, frontier: Frontier) -> bool:
-    """Return whether the window has a snapshot that was taken after the one in the lake.
+def new_snapshots(contents: Contents, frontier: Frontier) -> frozenset[Attempt]:
+    """Return the snapshots in a window that were taken after the one in the lake.
 
     If the lake has transactions, a snapshot later than their last commit is new: its positions
     start over. Before the first transaction, a snapshot is new if another run of the connector took
     it, or at another place in the log.
     """
     if not frontier.streaming:
-        return False
-    if frontier.committed_ms > 0:
-        # Late rows of the snapshot in the lake may be younger than the first commits behind it.
-        in_lake = Attempt(frontier.snapshot_run, frontier.snapshot_place)
-        others = (
-            portion.source_ms
-            for portion in contents.of(Kind.SNAPSHOT)
-            if frontier.snapshot_run is None or portion.attempt != in_lake
-        )
-        newest = max(others, default=0)
-        return newest > frontier.committed_ms or _is_of_a_later_run(contents, frontier)
-    return has_another_snapshot(contents, frontier)
-
-
-def _is_of_a_later_run(contents: Contents, frontier: Frontier) -> bool:
-    """Return whether another run of the connector took a snapshot at a later place of the log.
-
-    Times alone do not show it: a snapshot has times of the connector's clock, a commit those of the
-    database's clock, and the two may differ.
-    """
-    attempts = (portion.attempt for portion in contents.of(Kind.SNAPSHOT))
-    return any(
-        attempt.run not in (None, frontier.snapshot_run) and attempt.place > frontier.snapshot_place
-        for attempt in attempts
-        if frontier.snapshot_run and frontier.snapshot_place
-    )
+        return frozenset()
+    is_new = _is_later if frontier.committed_ms > 0 else _is_another
+    portions = contents.of(Kind.SNAPSHOT)
+    return frozenset(portion.attempt for portion in portions if is_new(portion, frontier))
 
 
 def has_another_snapshot(contents: Contents, frontier: Frontier) -> bool:
     """Return whether the window has rows of another snapshot than the one in the lake."""
+    return any(_is_another(portion, frontier) for portion in contents.of(Kind.SNAPSHOT))
+
+
+def _is_later(portion: Portion, frontier: Frontier) -> bool:
+    """Return whether a snapshot is later than the last commit in the lake.
+
+    Times alone do not show it: a snapshot has times of the connector's clock, a commit those of the
+    database's clock, and the two may differ. So one of another run at a later place is new, too.
+    """
+    attempt = portion.attempt
+    in_lake = Attempt(frontier.snapshot_run, frontier.snapshot_place)
+    # Late rows of the snapshot in the lake may be younger than the first commits behind it.
+    is_other = in_lake.run is None or attempt != in_lake
+    is_of_a_later_run = (
+        bool(in_lake.run and in_lake.place)
+        and attempt.run not in (None, in_lake.run)
+        and attempt.place > in_lake.place
+    )
+    return (is_other and portion.source_ms > frontier.committed_ms) or is_of_a_later_run
+
+
+def _is_another(portion: Portion, frontier: Frontier) -> bool:
+    attempt, run_in_lake = portion.attempt, frontier.snapshot_run
     if not frontier.snapshot_place:
         return False
-    run_in_lake = frontier.snapshot_run
-    return any(
-        attempt.run != run_in_lake
-        if attempt.run and run_in_lake
-        else attempt.place != frontier.snapshot_place
-        for attempt in (portion.attempt for portion in contents.of(Kind.SNAPSHOT))
-    )
+    if attempt.run and run_in_lake:
+        return attempt.run != run_in_lake
+    return attempt.place != frontier.snapshot_place
 
 
 def new_snapshot_error() -> DataError:

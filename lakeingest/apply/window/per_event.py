@@ -31,12 +31,11 @@ from pyspark.sql import functions as F
 from lakeingest.apply.batch_stats import BatchStats, batch_stats
 from lakeingest.apply.order_guard import order_epoch
 from lakeingest.apply.parallel import start_in_background
-from lakeingest.apply.table.record_schemas import Schemas
 from lakeingest.apply.window.contents import Contents, contents
 from lakeingest.apply.window.initial_snapshot import (
     has_another_snapshot,
-    has_new_snapshot,
     new_snapshot_error,
+    new_snapshots,
     read_past,
 )
 from lakeingest.apply.window.null_records import refuse_lone_null_records
@@ -57,7 +56,7 @@ from lakeingest.plan.batches import in_batches
 from lakeingest.plan.snapshot_attempts import mark_superseded
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.plan.window import window_boundaries, window_changes, window_metadata
-from lakeingest.source.contract import OffsetRange, Source, TopicPartition
+from lakeingest.source.contract import OffsetRange, TopicPartition
 from lakeingest.transaction.cut import Cut
 
 _CLOSELY = 8
@@ -107,7 +106,7 @@ def cut_events(
         if not shortened.data:
             break
         ranges = shortened
-    if has_new_snapshot(summaries, frontier):
+    if new_snapshots(summaries, frontier):
         raise new_snapshot_error()
     changes, summaries = _last_attempt(changes, summaries, ranges, frontier)
     no_boundaries = window_boundaries(window_metadata(source.read([]), spec), spec)
@@ -116,7 +115,7 @@ def cut_events(
     batched = in_batches(changes, no_boundaries, cuts, "", snapshot=False)
 
     def check() -> Sequence[BatchStats]:
-        predecessors = partial(_closely_before, source, spec, log.schemas)
+        predecessors = partial(_closely_before, log, spec)
         refuse_lone_null_records(changes, summaries, _read_before(frontier), predecessors)
         return _checked_stats(batch_stats(batched, spec.format), ranges, frontier, spec)
 
@@ -151,7 +150,7 @@ def _last_attempt(
         raise restarted_snapshot()
     verdict = judge_attempts(summaries, read_past=read_past(summaries, ranges))
     if verdict.anew is not None:
-        incarnations = stretches(changes, F.col("incarnation").eqNullSafe(F.lit(verdict.anew.run)))
+        incarnations = stretches(changes, {verdict.anew.run})
         if not verdict.streamed_first(incarnations):
             raise new_snapshot_error()
     if not verdict.superseded:
@@ -170,21 +169,17 @@ def _read_before(frontier: Frontier) -> frozenset[TopicPartition]:
 
 
 def _closely_before(
-    source: Source, spec: PipelineSpec, schemas: Schemas, offsets: Mapping[TopicPartition, int]
+    log: PipelineLog, spec: PipelineSpec, offsets: Mapping[TopicPartition, int]
 ) -> DataFrame:
     """Return the changes right before these offsets, as far as they still exist."""
-    marks = source.watermarks(sorted({place.topic for place in offsets}))
+    marks = log.source.watermarks(sorted({place.topic for place in offsets}))
     starts = {p: max(marks[p].earliest, offset - _CLOSELY) for p, offset in offsets.items()}
     ranges = [
         OffsetRange(place.topic, place.partition, starts[place], offset)
         for place, offset in offsets.items()
         if starts[place] < offset
     ]
-    records = source.read(ranges)
-    if schemas.needed:
-        # This run may have read no record with their schemas yet.
-        schemas.learn(records)
-    return window_changes(records, spec)
+    return window_changes(log.read_and_learn(ranges), spec)
 
 
 def _lone_deletes(changes: DataFrame) -> dict[TopicPartition, int]:

@@ -17,10 +17,10 @@ before it).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply.next_publication import next_publication
@@ -89,20 +89,20 @@ class Stretch:
     last_end: int | None = None
 
 
-def stretches(changes: DataFrame, is_new: Column) -> list[Stretch]:
+def stretches(changes: DataFrame, snapshot_runs: Collection[str | None]) -> list[Stretch]:
     """Summarise a window by partition and incarnation.
 
     Args:
         changes: ``CHANGE`` with ``end_offset``.
-        is_new: Condition: a row of a snapshot is the new snapshot's.
+        snapshot_runs: Incarnations whose snapshot is the new one.
     """
-    new = (F.col("kind") == Kind.SNAPSHOT) & is_new
+    snapshot = F.col("kind") == Kind.SNAPSHOT
     rows = (
         changes.groupBy("topic", "partition", "incarnation")
         .agg(
             F.min("offset").alias("first"),
             F.max("offset").alias("last"),
-            F.max(F.coalesce(new, F.lit(False))).alias("snapshot"),
+            F.max(snapshot).alias("snapshot"),
             F.min("end_offset").alias("first_end"),
             F.max("end_offset").alias("last_end"),
         )
@@ -114,7 +114,7 @@ def stretches(changes: DataFrame, is_new: Column) -> list[Stretch]:
             row["incarnation"],
             row["first"],
             row["last"],
-            row["snapshot"],
+            row["snapshot"] and row["incarnation"] in snapshot_runs,
             row["first_end"],
             row["last_end"],
         )

@@ -132,10 +132,11 @@ def unreadable_error(unreadable: UnreadableRecords, *, whole: bool) -> Lakeinges
     )
     if first.kind == Kind.UNKNOWN and not first.has_op:
         return ConfigError(
-            f"{where} is no Debezium event{more}: it has no operation (op). {rest} If a transform "
-            "unwraps the rows (ExtractNewRecordState), set lakeingest.source.envelope=flattened; "
-            "if the topic is not a table's, leave it out in lakeingest.source.topics; if only this "
-            f"record is none, list it in lakeingest.source.skip.records as {name}."
+            f"{where} is not a Debezium event{more}: it has no operation (op). {rest} If a "
+            "transform unwraps the rows (ExtractNewRecordState), set "
+            "lakeingest.source.envelope=flattened; if no table writes to this topic, leave it out "
+            "in lakeingest.source.topics; if only this record is not an event, list it in "
+            f"lakeingest.source.skip.records as {name}."
         )
     if first.kind == Kind.UNKNOWN:
         return DataError(

@@ -21,7 +21,7 @@ from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver
 from lakeingest.apply.window.unreadable_records import UnreadableRecords
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.position.epochs import Epoch
-from lakeingest.source.contract import Source
+from lakeingest.source.contract import OffsetRange, Source
 from lakeingest.transaction.cut import Cut, End
 
 
@@ -42,6 +42,13 @@ class PipelineLog:
     spec: PipelineSpec
     counted: Column
     schemas: Schemas
+
+    def read_and_learn(self, ranges: Sequence[OffsetRange]) -> DataFrame:
+        """Read records outside a window: this run may have read none with their schemas yet."""
+        records = self.source.read(ranges)
+        if self.schemas.needed:
+            self.schemas.learn(records)
+        return records
 
 
 @dataclass(frozen=True)
