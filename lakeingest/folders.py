@@ -30,6 +30,9 @@ from lakeingest.errors import ConfigError
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _LOCAL = re.compile(r"file:/+")
 _OWN = "_lakeingest"
+LEDGER_FOLDER = f"{_OWN}/ledger"
+"""The ledger's folder, relative to the target path: a reader needs only the lake."""
+
 TOMBSTONES = "__tombstones"
 """Suffix of a table's folder name: the side table of tombstones always lies beside the table."""
 
@@ -52,6 +55,11 @@ class LakeFolders:
 
     root: str
     paths: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def ledger(self) -> str:
+        """The ledger's folder."""
+        return f"{self.root}/{LEDGER_FOLDER}"
 
     def table(self, collection: str) -> str:
         """Return the folder of a collection's table.

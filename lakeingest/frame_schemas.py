@@ -295,6 +295,3 @@ An ``epoch`` says where positions start over. ``transaction_id`` names the scope
 (server uuid, binlog base name), ``offsets`` the topic, partition and offset at which the epoch
 begins, ``end_position`` the prefix of its positions.
 """
-
-LEDGER_FOLDER = "_lakeingest/ledger"
-"""The ledger's folder, relative to the target path."""

@@ -7,7 +7,6 @@ from pyspark.sql import SparkSession
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.log_store import fences, log_store_of
 from lakeingest.errors import ConfigError
-from lakeingest.frame_schemas import LEDGER_FOLDER
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.session import require_hudi
 from lakeingest.sink.contract import Sink
@@ -27,7 +26,7 @@ def open_ledger(spark: SparkSession, config: PipelineConfig, run: str) -> DeltaL
     """
     return DeltaLedger(
         spark,
-        f"{config.target.path}/{LEDGER_FOLDER}",
+        config.folders.ledger,
         config.name,
         run,
         direct=config.target.delta_commit == "direct",

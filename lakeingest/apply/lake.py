@@ -27,8 +27,7 @@ from dataclasses import dataclass, replace
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.parallel import in_parallel
 from lakeingest.errors import ConfigError, FencedError
-from lakeingest.folders import LakeFolders, folder_name
-from lakeingest.frame_schemas import LEDGER_FOLDER
+from lakeingest.folders import LEDGER_FOLDER, LakeFolders, folder_name
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
 from lakeingest.sink.contract import Sink, TableState

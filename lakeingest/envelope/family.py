@@ -88,7 +88,10 @@ class Family:
     in_file: Callable[[Column], Column] | None = None
 
 
-_INITIAL = ("true", "first", "first_in_data_collection", "last_in_data_collection", "last")
+SNAPSHOT_END_MARKS = frozenset(("last_in_data_collection", "last"))
+"""Marks of the last row of a table, and of the last row of an initial snapshot."""
+
+_INITIAL = ("true", "first", "first_in_data_collection", *SNAPSHOT_END_MARKS)
 """Marks of an initial snapshot's rows; Debezium's ``SnapshotRecord`` has only two others."""
 
 

@@ -33,6 +33,7 @@ from lakeingest.commit_note import claim_token, release_token
 from lakeingest.engine.delta_log import TABLE_PROPERTIES, commits, is_delta_table
 from lakeingest.engine.delta_transaction import DeltaTransaction, available
 from lakeingest.errors import ConfigError, FencedError, TransientError
+from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.frame_schemas import LEDGER
 from lakeingest.ledger.compaction import PROPERTIES, compact
 from lakeingest.ledger.publication import CLAIM, PUBLICATION, RELEASE, Entry, Publication
@@ -92,7 +93,7 @@ class DeltaLedger:
         if not is_delta_table(self._spark, self._path):
             return Publication()
         message = (
-            "The folder _lakeingest/ledger under lakeingest.target.path holds a table that "
+            f"The folder {LEDGER_FOLDER} under lakeingest.target.path holds a table that "
             "lakeingest did not write. It was not touched; choose another lakeingest.target.path."
         )
         raise ConfigError(message)

@@ -21,8 +21,8 @@ from lakeingest.engine.delta_log import commits, is_delta_table
 from lakeingest.engine.hudi_streamer import with_positions
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import ConfigError, UsageError
-from lakeingest.folders import LakeFolders, folder_name
-from lakeingest.frame_schemas import LEDGER, LEDGER_FOLDER, MetadataColumns
+from lakeingest.folders import LEDGER_FOLDER, LakeFolders, folder_name
+from lakeingest.frame_schemas import LEDGER, MetadataColumns
 from lakeingest.named import quoted
 from lakeingest.reader.as_of import AsOf, SourceTransaction, parse_as_of
 from lakeingest.reader.views import Views, view_names
@@ -135,7 +135,7 @@ class Lake:
         self._spark = spark
         self._root = path.rstrip("/")
         self._names = MetadataColumns(metadata_prefix)
-        self._ledger = f"{self._root}/{LEDGER_FOLDER}"
+        self._ledger = LakeFolders(self._root).ledger
         with storage(self._root):
             exists = is_delta_table(spark, self._ledger)
         if not exists:

@@ -8,7 +8,6 @@ import ``config/``, and a test can open a source without a whole pipeline.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Protocol
 
 from pyspark.sql import SparkSession
@@ -41,10 +40,6 @@ __all__ = [
 ]
 
 
-class _Secret(Protocol):
-    def get_secret_value(self) -> str: ...
-
-
 class SourceSettings(Protocol):
     """The part of a source's configuration that says where its records are.
 
@@ -67,9 +62,8 @@ class SourceSettings(Protocol):
     def transaction_topic(self) -> str | None:
         """The topic of BEGIN and END."""
 
-    @property
-    def kafka_options(self) -> Mapping[str, _Secret]:
-        """Settings of the Kafka client, by the client's own names."""
+    def kafka_client_options(self) -> dict[str, str]:
+        """Return the settings of the Kafka client, by the client's own names."""
 
 
 def open_source(spark: SparkSession, config: SourceSettings) -> Source:
@@ -85,8 +79,9 @@ def open_source(spark: SparkSession, config: SourceSettings) -> Source:
         UnavailableError: The package that reads Kafka is not installed.
     """
     if config.kind == "kafka":
-        options = {key: value.get_secret_value() for key, value in config.kafka_options.items()}
-        return KafkaSource(spark, options, config.names, config.transaction_topic)
+        return KafkaSource(
+            spark, config.kafka_client_options(), config.names, config.transaction_topic
+        )
     if config.kind != "recorded":
         message = f"Unknown kind of source {config.kind!r}: use 'kafka' or 'recorded'."
         raise ConfigError(message)

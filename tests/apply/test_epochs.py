@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.window import decide, failover_epochs, gather
 from lakeingest.errors import DataError
-from lakeingest.frame_schemas import LEDGER_FOLDER
+from lakeingest.folders import LEDGER_FOLDER
 from tests.apply.written import PREFIX, Sent, WrittenLog, table
 
 pytestmark = pytest.mark.slow

@@ -19,8 +19,7 @@ from lakeingest.apply.lake import (
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine.delta_log import java_log
 from lakeingest.errors import ConfigError
-from lakeingest.folders import LakeFolders
-from lakeingest.frame_schemas import LEDGER_FOLDER
+from lakeingest.folders import LEDGER_FOLDER, LakeFolders
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.sink.contract import Sink, TableState

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver
 from lakeingest.errors import DataError
-from lakeingest.frame_schemas import LEDGER_FOLDER
+from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake
 from tests.apply.written import Sent, WrittenLog, table
 

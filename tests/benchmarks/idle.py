@@ -21,7 +21,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine.delta_log import java_log
-from lakeingest.frame_schemas import LEDGER, LEDGER_FOLDER
+from lakeingest.folders import LEDGER_FOLDER
+from lakeingest.frame_schemas import LEDGER
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.session import session
 from tests.apply.written import WrittenLog, change
@@ -52,11 +53,13 @@ def aged(log: Path, version: int, entries: int) -> None:
     """
     newest = max(log.glob("*.checkpoint.parquet"))
     old = newest.name.split(".")[0]
-    for kind in (".checkpoint.parquet", ".json"):
+    for kind in (".checkpoint.parquet", ".json", ".crc"):
         (log / f"{old}{kind}").rename(log / f"{version:020d}{kind}")
     (log / "_last_checkpoint").write_text(json.dumps({"version": version, "size": 1}), "utf-8")
     for path in log.iterdir():
-        if path.name[:20].isdigit() and int(path.name[:20]) < version or path.suffix == ".crc":
+        # Hadoop's own checksums, of files that have another name now, start with a dot.
+        is_older = path.name[:20].isdigit() and int(path.name[:20]) < version
+        if is_older or path.name.startswith("."):
             path.unlink()
     for earlier in range(max(1, version - entries), version):
         os.link(log / f"{version:020d}.json", log / f"{earlier:020d}.json")

@@ -24,7 +24,7 @@ def test_a_small_configuration_has_all_the_defaults() -> None:
     assert config.source.transaction_topic == "shop.transaction"
     assert (config.source.topics, config.source.topic_pattern) == ((), None)
     assert (config.source.decimal_mode, config.source.binary_mode) == ("precise", "bytes")
-    assert config.ledger_path == "lake/_lakeingest/ledger"
+    assert config.folders.ledger == "lake/_lakeingest/ledger"
     assert config.table("public.orders") == TableConfig()
     assert config.warnings == ()
 

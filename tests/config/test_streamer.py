@@ -69,7 +69,7 @@ def test_the_example_of_the_documentation_is_a_whole_pipeline_without_a_warning(
 def test_the_table_lies_at_its_base_path_and_the_ledger_below_it() -> None:
     config = pipeline()
     assert config.folders.table("shop.orders") == "s3://bucket/hudi/orders"
-    assert config.ledger_path == "s3://bucket/hudi/orders/_lakeingest/ledger"
+    assert config.folders.ledger == "s3://bucket/hudi/orders/_lakeingest/ledger"
 
 
 def test_an_option_counts_more_than_a_setting_and_a_setting_more_than_the_file(

@@ -80,7 +80,7 @@ def test_all_tables_are_one_pipeline_with_one_ledger(folder: Path) -> None:
     assert config.source.transaction_topic == "postgres.transaction"
     assert config.source.connector == "postgresql"
     assert config.source.format == "avro"
-    assert config.ledger_path == "s3://lake/all/_lakeingest/ledger"
+    assert config.folders.ledger == "s3://lake/all/_lakeingest/ledger"
     assert config.formats() == {"hudi"}
     assert config.target.hudi_writer_options() == {"hoodie.upsert.shuffle.parallelism": "4"}
     assert config.source.registry_options["schema.registry.url"].get_secret_value() == (

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.failpoints import FAILPOINTS
 from lakeingest.errors import FencedError, LakeingestError
-from lakeingest.frame_schemas import LEDGER_FOLDER
+from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake
 from tests.faults.killed import (
     Ordeal,

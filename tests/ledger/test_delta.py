@@ -17,7 +17,7 @@ from lakeingest.engine.commit import Commit
 from lakeingest.engine.delta_log import commits
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import FencedError
-from lakeingest.frame_schemas import LEDGER_FOLDER
+from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.ledger import delta
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication

@@ -19,7 +19,8 @@ from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import TableNotFoundError
 from hudi import HudiReadOptions, HudiTableBuilder
 
-from lakeingest.frame_schemas import LEDGER_FOLDER, MetadataColumns
+from lakeingest.folders import LEDGER_FOLDER
+from lakeingest.frame_schemas import MetadataColumns
 from tests.recordings.oracle import Measures, Totals
 from tests.recordings.totals import Publication
 

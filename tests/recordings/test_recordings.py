@@ -17,7 +17,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.demo import demo_folder
-from lakeingest.frame_schemas import LEDGER_FOLDER
+from lakeingest.folders import LEDGER_FOLDER
 from tests.forms import further
 from tests.recordings.altered import Line, altered, short_run
 from tests.recordings.check import Report, check_history, check_run, check_tables

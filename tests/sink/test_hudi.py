@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from lakeingest.engine import hudi_table
 from lakeingest.engine.hudi_table import HUDI_COLUMNS, READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError, FencedError, TransientError
-from lakeingest.folders import TOMBSTONES
-from lakeingest.frame_schemas import FIRST_OP, LEDGER_FOLDER, LINK
+from lakeingest.folders import LEDGER_FOLDER, TOMBSTONES
+from lakeingest.frame_schemas import FIRST_OP, LINK
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.hudi.commit import HudiTable
 from lakeingest.sink.hudi.options import HudiSettings, write_options

@@ -30,6 +30,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply.window.window import PipelineLog
 from lakeingest.engine.local_checkpoint import local_checkpoint
+from lakeingest.envelope.family import SNAPSHOT_END_MARKS
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan import checkpoint_alignment as plan
@@ -44,7 +45,6 @@ DEPTH = 20_000
 """Records of each partition that are read first, on either side of its checkpoint."""
 
 _GROWTH = 8
-_END_MARKS = frozenset({"last", "last_in_data_collection"})
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class _Search:
             loading_topics = sorted(
                 t
                 for t, table_marks in marks.items()
-                if table_marks != {""} and not table_marks & _END_MARKS
+                if table_marks != {""} and not table_marks & SNAPSHOT_END_MARKS
             )
         if loading_topics:
             message = (

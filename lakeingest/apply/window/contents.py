@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.decode.wire import WireFormat
+from lakeingest.envelope.family import SNAPSHOT_END_MARKS
 from lakeingest.frame_schemas import Kind
 from lakeingest.plan.snapshot_attempts import snapshot_place
 from lakeingest.source.contract import TopicPartition
@@ -62,9 +63,6 @@ class Portion:
     attempt: Attempt = Attempt()
     unended: RowWithoutEnd | None = None
     first_new: int | None = None
-
-
-_END_MARKS = frozenset({"last", "last_in_data_collection"})
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,7 @@ class Contents:
         so a table with that one row needs no end marker.
         """
         marks = self._snapshot_marks()
-        ended = any(table_marks & _END_MARKS for table_marks in marks.values())
+        ended = any(table_marks & SNAPSHOT_END_MARKS for table_marks in marks.values())
         return not ended or not self.snapshot_tables_open()
 
     def snapshot_tables_open(self) -> frozenset[str]:
@@ -148,7 +146,7 @@ class Contents:
         return frozenset(
             name
             for name, table_marks in self._snapshot_marks().items()
-            if not table_marks & _END_MARKS and table_marks != {"first"}
+            if not table_marks & SNAPSHOT_END_MARKS and table_marks != {"first"}
         )
 
     def snapshot_ends_marked(self) -> bool:
@@ -158,7 +156,7 @@ class Contents:
         of many rows of its table.
         """
         marks = self._snapshot_marks().values()
-        return all(table_marks & _END_MARKS for table_marks in marks) and any(
+        return all(table_marks & SNAPSHOT_END_MARKS for table_marks in marks) and any(
             "last" in table_marks for table_marks in marks
         )
 

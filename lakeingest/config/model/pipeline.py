@@ -154,11 +154,6 @@ class PipelineConfig(ConfigModel):
     warnings: tuple[str, ...] = Field(default=())
     """What the configuration says without effect."""
 
-    @property
-    def ledger_path(self) -> str:
-        """Folder of the ledger, inside the target folder: a reader needs only the lake."""
-        return f"{self.target.path}/_lakeingest/ledger"
-
     def table(self, collection: str) -> TableConfig:
         """Return the settings of a collection's table, or the defaults if there are none."""
         return self.tables.get(collection) or TableConfig()

@@ -246,6 +246,10 @@ class SourceConfig(ConfigModel):
         """
         return {key: value.get_secret_value() for key, value in self.kafka_options.items()}
 
+    def registry_client_options(self) -> dict[str, str]:
+        """Return the registry's settings in plain text: for its client, never for logs."""
+        return {key: value.get_secret_value() for key, value in self.registry_options.items()}
+
 
 def _refuse_other_names(topics: Sequence[str], info: ValidationInfo) -> None:
     """Refuse listed topics that do not begin with the topic prefix.

@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from lakeingest.source.registry.confluent import ConfluentRegistry
 
 
-class _Secret(Protocol):
-    def get_secret_value(self) -> str: ...
-
-
 class RegistrySettings(Protocol):
     """The part of a source's configuration that says where its schemas are.
 
@@ -42,13 +38,11 @@ class RegistrySettings(Protocol):
     def path(self) -> str | None:
         """The folder of a recorded source."""
 
-    @property
-    def kafka_options(self) -> Mapping[str, _Secret]:
-        """Settings of the Kafka client, whose login the registry may inherit."""
+    def kafka_client_options(self) -> dict[str, str]:
+        """Return the settings of the Kafka client, whose login the registry may inherit."""
 
-    @property
-    def registry_options(self) -> Mapping[str, _Secret]:
-        """Settings of the registry's client, each name after ``schema.registry.``."""
+    def registry_client_options(self) -> dict[str, str]:
+        """Return the settings of the registry's client, by their names ``schema.registry.…``."""
 
     @property
     def registry_timeout_seconds(self) -> int:
@@ -77,10 +71,10 @@ def open_registry(config: RegistrySettings, spark: SparkSession | None = None) -
             message = "A recorded source needs the path of its folder."
             raise ConfigError(message)
         return RecordedRegistry(config.path, spark)
-    options = {key: value.get_secret_value() for key, value in config.registry_options.items()}
+    options = config.registry_client_options()
     if options.pop("schema.registry.basic.auth.credentials.source", None) == "SASL_INHERIT":
-        kafka = {key: value.get_secret_value() for key, value in config.kafka_options.items()}
-        options["schema.registry.basic.auth.user.info"] = _kafka_login(kafka)
+        login = _kafka_login(config.kafka_client_options())
+        options["schema.registry.basic.auth.user.info"] = login
     return _confluent(options, config.registry_timeout_seconds, config.registry_retries)
 
 
