@@ -277,9 +277,8 @@ class PipelineRun:
             if window.redelivered is not None:
                 redelivery = window.redelivered()
                 return self._write(redelivery, _batches(redelivery), state), True
-            return self._publish_alone(
-                partial(progress_alone, behind=behind, run=self._run), state
-            ), True
+            progress = partial(progress_alone, behind=behind, run=self._run)
+            return self._publish_alone(progress, state), True
         if unfinished:
             self._reader.enlarge(window, state.through)
         return state, unfinished

@@ -8,6 +8,9 @@ table's state, and after each commit, Delta's cached log has the newest version 
 Internal names, verified in 3.3.3 and used with 3.3 only (``available``): ``DeltaLog``
 (``unsafeVolatileSnapshot``, ``createRelation``). The relation is the one that ``versionAsOf``
 makes.
+
+Only for a writer, which has read the table's state before. Rejected: for readers, too. A session
+that looks seldom may have the log of a table at hand that was made anew since.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def test_without_transactions_an_unknown_operation_stops_the_run_behind_what_cam
     log.put(Sent(A, 1, 1, place(10), "c"))
     log.raw(A, {"id": 2}, Sent(A, 2, 1, place(11), "x").value(None))
     log.put(Sent(A, 1, 2, place(12), "u"))
-    with pytest.raises(DataError, match=r"offset 1 .* none of c, u, d, r, t and m"):
+    with pytest.raises(DataError, match=r"offset 1 .* other than c, u, d, r, t and m"):
         log.ingest(spark, lake, **EACH)
     assert table(spark, lake, A) == {1: 1}
     log.ingest(spark, lake, **EACH, source_skip_records="w.public.a:0:1")

@@ -205,11 +205,12 @@ def print_report(report: Report) -> None:
 def check_case(spark: SparkSession, case: Case, root: Path) -> Report:
     """Run one case of the list in a folder of its own and print what was found.
 
-    The short cases, of many small commits, run as tests do: their plans run once. Whole runs are
-    run and read as a user does.
+    The short cases, of many small commits, run as tests do: their plans run once. Whole runs, which
+    come first, are run and read as a user does.
     """
     whole = case.max_batches is None
-    generate_code(spark, generate=whole)
+    if not whole:
+        generate_code(spark, generate=False)
     with tempfile.TemporaryDirectory(prefix="lakeingest-check-") as folder:
         report = check_run(
             spark,

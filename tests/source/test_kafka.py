@@ -73,16 +73,16 @@ def transactional(broker: KafkaBroker) -> Producer:
     return producer
 
 
-def high_once_ended(source: KafkaSource, topic: str, wanted: int) -> int:
-    """Return the bound of a topic's only partition as soon as it is ``wanted``, or half a minute.
+def marks_once_ended(source: KafkaSource, topic: str, high: int) -> Watermarks:
+    """Return the bounds of a topic's only partition once it reaches ``high``; wait half a minute.
 
     The broker answers that a transaction has ended before it has written so into each partition.
     """
     stop = time.monotonic() + 30
     while True:
         (marks,) = source.watermarks([topic]).values()
-        if marks.high >= wanted or time.monotonic() > stop:
-            return marks.high
+        if marks.high >= high or time.monotonic() > stop:
+            return marks
         time.sleep(0.05)
 
 
@@ -171,7 +171,8 @@ def test_aborted_transactions_are_not_seen(
         (producer.commit_transaction if commits else producer.abort_transaction)(30)
     found = source(spark, broker, prefix)
     # Each transaction takes two offsets: its record and the marker of its end.
-    assert high_once_ended(found, topic, 8) == 8
+    marks = marks_once_ended(found, topic, 8)
+    assert (marks.earliest, marks.high) == (0, 8)
     rows = found.read([OffsetRange(topic, 0, 0, 8)]).collect()
     assert sorted((row.offset, bytes(row.value)) for row in rows) == [
         (0, b"kept"),
@@ -202,7 +203,7 @@ def test_open_transaction_bounds_the_log_until_it_ends(
     with pytest.raises(DataError, match="up to 4 are wanted, but the log ends at 2"):
         found.read([OffsetRange(topic, 0, 0, 4)])
     producer.commit_transaction(30)
-    assert high_once_ended(found, topic, 5) == 5
+    assert marks_once_ended(found, topic, 5).high == 5
     assert found.read([OffsetRange(topic, 0, 0, 5)]).count() == 4
 
 

@@ -114,7 +114,7 @@ def stretches(changes: DataFrame, snapshot_runs: Collection[str | None]) -> list
             row["incarnation"],
             row["first"],
             row["last"],
-            row["snapshot"] and row["incarnation"] in snapshot_runs,
+            bool(row["snapshot"]) and row["incarnation"] in snapshot_runs,
             row["first_end"],
             row["last_end"],
         )

@@ -140,8 +140,7 @@ def unreadable_error(unreadable: UnreadableRecords, *, whole: bool) -> Lakeinges
         )
     if first.kind == Kind.UNKNOWN:
         return DataError(
-            f"{where} has an operation (op) that is none of c, u, d, r, t and m{more}. {rest} "
-            f"{again}"
+            f"{where} has an operation (op) other than c, u, d, r, t and m{more}. {rest} {again}"
         )
     reasons = _BROKEN if whole else _BROKEN + _UNORDERED
     return DataError(f"{where} cannot be read{more}: {reasons}. {rest} {again}")
