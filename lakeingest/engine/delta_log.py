@@ -5,8 +5,8 @@ log's own store. This runs no Spark job and takes 10 ms. ``DeltaTable.history`` 
 150 to 300 ms, and the sink reads back each of its commits once. The public ``history`` is the
 fallback where there is no JVM gateway (Spark Connect) and where the engine keeps its log under
 other class names (Databricks). Internal names:
-``org.apache.spark.sql.delta.DeltaLog`` (``forTable``, ``update``, ``store``, ``logPath``), the same
-in Delta 3.x and 4.x.
+``org.apache.spark.sql.delta.DeltaLog`` (``forTable``, ``update``, ``unsafeVolatileSnapshot``,
+``store``, ``logPath``) and ``LogSegment.deltas``, the same in Delta 3.x and 4.x.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ from pyspark.sql import SparkSession
 from lakeingest.engine.commit import Commit
 
 _HISTORY_DEPTHS = (32, None)
+
+_CHECKPOINT_INTERVAL = 50
+
+_MOST_COMMITS = 2 * _CHECKPOINT_INTERVAL
+"""Commits behind its checkpoint that a snapshot at hand may consist of."""
 
 _CHANGES = ("add", "remove", "cdc")
 """Actions with the flag ``dataChange``: whether they change rows."""
@@ -52,7 +57,7 @@ _MAINTENANCE = (
 
 TABLE_PROPERTIES = {
     # Checkpoints every 10 commits (Delta's default) cost 0.6 s each; 50 keeps reads short.
-    "delta.checkpointInterval": "50",
+    "delta.checkpointInterval": str(_CHECKPOINT_INTERVAL),
 }
 """Table properties with which lake tables and ledger are created."""
 
@@ -65,7 +70,7 @@ def is_delta_table(spark: SparkSession, path: str) -> bool:
     created it (Delta 3.3 ``DeltaLog.tableExists``). This function updates the log first.
     """
     if has_log(spark):
-        return _version(*java_log(spark, path)) >= 0
+        return bool(newest_snapshot(spark, path).version() >= 0)
     return DeltaTable.isDeltaTable(spark, path)
 
 
@@ -103,17 +108,55 @@ def java_log(spark: SparkSession, path: str) -> tuple[Any, Any]:
     return jvm, jvm.org.apache.spark.sql.delta.DeltaLog.forTable(java_session, path)
 
 
-def _version(jvm: Any, log: Any) -> int:
+def newest_snapshot(spark: SparkSession, path: str) -> Any:
+    """Return the JVM's ``Snapshot`` of the table's newest version; its version is -1: no table.
+
+    The snapshot that Delta has at hand is the newest one if its commit file is the one that the
+    log has now, and no commit follows it: versions have no gap. These are two looks at one file
+    each. ``DeltaLog.update`` lists the log, which keeps 30 days of commits: for a table that
+    changes each minute, 43,200 files.
+    """
+    session: Any = spark
+    jvm, log = java_log(spark, path)
+    snapshot = log.unsafeVolatileSnapshot()
+    configuration = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+    if _is_newest(jvm, snapshot, configuration):
+        return snapshot
     no_value = jvm.scala.Option.empty()
-    return int(log.update(False, no_value, no_value).version())
+    return log.update(False, no_value, no_value)
+
+
+def _is_newest(jvm: Any, snapshot: Any, configuration: Any) -> bool:
+    """Return whether a snapshot's last commit is the log's last one; False also if unclear.
+
+    A commit file of the same name belongs to another table if the log was made anew since: it has
+    another modification time or length.
+    """
+    commits = snapshot.logSegment().deltas()
+    # Only `update` notices a new checkpoint, without which this list grows with each commit.
+    if not 0 < commits.size() <= _MOST_COMMITS:
+        return False
+    last = commits.last()
+    files = last.getPath().getFileSystem(configuration)
+    following = _commit_file(jvm, last.getPath().getParent(), snapshot.version() + 1)
+    if files.exists(following) or not files.exists(last.getPath()):
+        return False
+    now = files.getFileStatus(last.getPath())
+    return bool(
+        now.getModificationTime() == last.getModificationTime() and now.getLen() == last.getLen()
+    )
+
+
+def _commit_file(jvm: Any, log_path: Any, version: int) -> Any:
+    return jvm.org.apache.hadoop.fs.Path(log_path, f"{version:020d}.json")
 
 
 def _from_log(spark: SparkSession, path: str) -> Iterator[Commit]:
     session: Any = spark
     jvm, log = java_log(spark, path)
     configuration = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
-    for version in range(_version(jvm, log), -1, -1):
-        file = jvm.org.apache.hadoop.fs.Path(log.logPath(), f"{version:020d}.json")
+    for version in range(newest_snapshot(spark, path).version(), -1, -1):
+        file = _commit_file(jvm, log.logPath(), version)
         if not file.getFileSystem(configuration).exists(file):
             # Log retention has removed this commit file and all older ones.
             return

@@ -31,7 +31,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakeingest.engine.active_session import active
-from lakeingest.engine.delta_log import has_log, java_log
+from lakeingest.engine.delta_log import has_log, java_log, newest_snapshot
 
 _SUPPORTED_VERSIONS = ("3.3.",)
 _SUPPORTED_FEATURES = {"appendOnly", "invariants", "timestampNtz"}
@@ -89,9 +89,10 @@ class DeltaTransaction:
         self._application = application
         with active(self._spark):
             self._jvm, self._log = java_log(spark, path)
-            nothing = self._nothing()
-            self._snapshot = self._log.update(False, nothing, nothing)
-            self._transaction = self._log.startTransaction(nothing, self._some(self._snapshot))
+            self._snapshot = newest_snapshot(spark, path)
+            self._transaction = self._log.startTransaction(
+                self._nothing(), self._some(self._snapshot)
+            )
             if rows:
                 self._transaction.readWholeTable()
             getattr(self._transaction.readTxn(), "$plus$eq")(application)
