@@ -7,7 +7,8 @@ table's state, and after each commit, Delta's cached log has the newest version 
 
 Internal names, verified in 3.3.3 and used with 3.3 only (``available``): ``DeltaLog``
 (``unsafeVolatileSnapshot``, ``createRelation``). The relation is the one that ``versionAsOf``
-makes.
+makes; where the version's files are listed, the frame reads these files, without a job to find
+them.
 
 Only for a writer, which has read the table's state before. Rejected: for readers, too. A session
 that looks seldom may have the log of a table at hand that was made anew since.
@@ -20,8 +21,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.engine.active_session import active
+from lakeingest.engine.delta_files import (
+    available,
+    is_plain,
+    listed_files,
+    rows_of_files,
+    scala_sequence,
+)
 from lakeingest.engine.delta_log import java_log
-from lakeingest.engine.delta_transaction import available
 
 
 def cached_snapshot(spark: SparkSession, path: str, version: int) -> DataFrame | None:
@@ -38,7 +45,10 @@ def cached_snapshot(spark: SparkSession, path: str, version: int) -> DataFrame |
         snapshot = log.unsafeVolatileSnapshot()
         if snapshot.version() != version:
             return None
-        no_filters = jvm.scala.collection.mutable.ArrayBuffer().toSeq()
+        files = listed_files(snapshot) if is_plain(snapshot) else None
+        if files is not None:
+            return rows_of_files(spark, log, snapshot, files)
+        no_filters = scala_sequence(jvm, ())
         option = jvm.scala.Option
         relation = log.createRelation(no_filters, option.apply(snapshot), option.empty(), True)
         java_frame = session._jsparkSession.baseRelationToDataFrame(relation)  # noqa: SLF001

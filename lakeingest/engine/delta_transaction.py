@@ -3,8 +3,8 @@
 Adapter. A MERGE of a few thousand rows takes eight Spark jobs. Each writer option that names a
 transaction (``txnAppId``, ``txnVersion``) makes Delta rebuild the table's state to look up the
 transaction's number: 0.5 s of a 1 s append, measured. Inside ``OptimisticTransaction`` neither is
-needed: the checksum file of a version lists its data files, and the note in its commit holds the
-number.
+needed: the checksum file of a version lists its data files (``delta_files.py``), and the note in
+its commit holds the number.
 
 Two checks stay. The transaction id is among the transaction's *reads*, so a rival's commit
 under the same id makes this transaction fail (``ConflictChecker``). The whole table is marked as
@@ -13,9 +13,8 @@ without Delta. That would have to repeat Delta's checks of protocol, conflicts a
 
 Internal names, verified in 3.3.3 and used with 3.3 only (``available``): ``OptimisticTransaction``
 (``readWholeTable``, ``readTxn``, ``updateMetadata``, ``writeFiles``, ``commit``),
-``Metadata.copy``, ``VersionChecksum.allFiles``, ``DeltaLog`` (``startTransaction``,
-``createDataFrame``), ``AddFile.removeWithTimestamp``, ``SetTransaction``,
-``DeltaOperations.Write``. Elsewhere the public API does the same, slower.
+``Metadata.copy``, ``DeltaLog.startTransaction``, ``AddFile.removeWithTimestamp``,
+``SetTransaction``, ``DeltaOperations.Write``. Elsewhere the public API does the same, slower.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -31,44 +29,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakeingest.engine.active_session import active
-from lakeingest.engine.delta_log import has_log, java_log, newest_snapshot
-
-_SUPPORTED_VERSIONS = ("3.3.",)
-_SUPPORTED_FEATURES = {"appendOnly", "invariants", "timestampNtz"}
-
-
-def available(spark: SparkSession) -> bool:
-    """Return whether this adapter knows the internals of the session's Delta version."""
-    if not has_log(spark):
-        return False
-    session: Any = spark
-    package = getattr(session._jvm.io.delta, "package$")  # noqa: SLF001 - this is the adapter
-    return str(getattr(package, "MODULE$").VERSION()).startswith(_SUPPORTED_VERSIONS)
-
-
-@dataclass(frozen=True)
-class DataFile:
-    """A data file of a table.
-
-    Attributes:
-        name: Last part of its path, equal to ``_metadata.file_name``.
-        size: Size in bytes.
-        action: Delta's ``AddFile`` of the file.
-    """
-
-    name: str
-    size: int
-    action: Any
-
-    def span(self, column: str) -> tuple[int, int] | None:
-        """Return lowest and highest value of an integer column, from the file's statistics.
-
-        Returns:
-            Minimum and maximum; None: the statistics lack one of them as an integer.
-        """
-        statistics = json.loads(self.action.stats() or "{}")
-        low, high = (statistics.get(end, {}).get(column) for end in ("minValues", "maxValues"))
-        return (low, high) if isinstance(low, int) and isinstance(high, int) else None
+from lakeingest.engine.delta_files import (
+    DataFile,
+    data_files,
+    is_plain,
+    listed_files,
+    rows_of_files,
+    scala_sequence,
+)
+from lakeingest.engine.delta_log import java_log, newest_snapshot
 
 
 class DeltaTransaction:
@@ -104,17 +73,8 @@ class DeltaTransaction:
 
     @property
     def plain(self) -> bool:
-        """Return whether the table has only features that this adapter supports.
-
-        False for deletion vectors, change data feed, column mapping, constraints, row tracking and
-        partitions, and for every feature that a later Delta adds.
-        """
-        if self.version < 0 or not self._snapshot.metadata().partitionColumns().isEmpty():
-            return False
-        features = self._snapshot.protocol().implicitlyAndExplicitlySupportedFeatures().toSeq()
-        return {
-            features.apply(index).name() for index in range(features.size())
-        } <= _SUPPORTED_FEATURES
+        """Return whether the table has only features that this adapter supports."""
+        return is_plain(self._snapshot)
 
     @cached_property
     def schema(self) -> StructType:
@@ -122,26 +82,8 @@ class DeltaTransaction:
         return StructType.fromJson(json.loads(self._snapshot.schema().json()))
 
     def files(self) -> tuple[DataFile, ...] | None:
-        """List the data files without a Spark job.
-
-        Delta keeps the list in a version's checksum file while the files are few (fifty,
-        ``spark.databricks.delta.allFilesInCrc.thresholdNumFiles``). Delta's own way to list them,
-        from the table's whole log, costs 0.4 s (measured).
-
-        Returns:
-            Data files of ``version``; None: there is no checksum file with a list, the list
-            contradicts the checksum's number of files or bytes, or two files have the same name.
-        """
-        checksum = self._snapshot.checksumOpt()
-        if not checksum.isDefined() or not checksum.get().allFiles().isDefined():
-            return None
-        content = checksum.get()
-        files = self._data_files(content.allFiles().get())
-        totals = (len(files), sum(file.size for file in files))
-        names = {file.name for file in files}
-        if totals != (content.numFiles(), content.tableSizeBytes()) or len(names) < len(files):
-            return None
-        return files
+        """Return the data files of ``version``; see ``delta_files.listed_files``."""
+        return listed_files(self._snapshot)
 
     def evolve(self, schema: StructType) -> None:
         """Change the table's schema with this commit; call it before the first ``write``.
@@ -168,16 +110,13 @@ class DeltaTransaction:
 
     def read(self, files: Iterable[DataFile]) -> DataFrame:
         """Return the rows of ``files``, which must be data files of ``version``."""
-        actions = self._sequence(file.action for file in files)
-        with active(self._spark):
-            frame = self._log.createDataFrame(self._snapshot, actions, False, self._nothing())
-        return DataFrame(frame, self._spark)
+        return rows_of_files(self._spark, self._log, self._snapshot, files)
 
     def write(self, frame: DataFrame) -> tuple[DataFile, ...]:
         """Write new data files; ``commit`` adds them to the table."""
         rows: Any = frame
         with active(self._spark):
-            return self._data_files(self._transaction.writeFiles(rows._jdf))  # noqa: SLF001
+            return data_files(self._transaction.writeFiles(rows._jdf))  # noqa: SLF001
 
     def commit(
         self,
@@ -204,9 +143,8 @@ class DeltaTransaction:
         token_action = delta.actions.SetTransaction(self._application, token, self._some(now))
         with active(self._spark):
             operation = self._operation(metadata, rewrites=bool(removed))
-            return int(
-                self._transaction.commit(self._sequence([*actions, token_action]), operation)
-            )
+            all_actions = scala_sequence(self._jvm, [*actions, token_action])
+            return int(self._transaction.commit(all_actions, operation))
 
     def _operation(self, metadata: str, *, rewrites: bool) -> Any:
         """Return the operation for the table's history: a write in append or overwrite mode.
@@ -220,18 +158,8 @@ class DeltaTransaction:
             modes.Overwrite if rewrites else modes.Append, nothing, nothing, self._some(metadata)
         )
 
-    def _data_files(self, actions: Any) -> tuple[DataFile, ...]:
-        java_files = (actions.apply(index) for index in range(actions.size()))
-        return tuple(DataFile(a.path().rsplit("/", 1)[-1], int(a.size()), a) for a in java_files)
-
     def _nothing(self) -> Any:
         return self._jvm.scala.Option.empty()
 
     def _some(self, value: object) -> Any:
         return self._jvm.scala.Option.apply(value)
-
-    def _sequence(self, items: Iterable[Any]) -> Any:
-        buffer = self._jvm.scala.collection.mutable.ArrayBuffer()
-        for item in items:
-            getattr(buffer, "$plus$eq")(item)
-        return buffer.toSeq()

@@ -30,8 +30,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import claim_token, release_token
+from lakeingest.engine.delta_files import available
 from lakeingest.engine.delta_log import TABLE_PROPERTIES, commits, is_delta_table
-from lakeingest.engine.delta_transaction import DeltaTransaction, available
+from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.errors import ConfigError, FencedError, TransientError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.frame_schemas import LEDGER

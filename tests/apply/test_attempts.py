@@ -13,7 +13,8 @@ from lakeingest.apply import attempts
 from lakeingest.apply import run as runs
 from lakeingest.apply.attempts import PAUSES_SECONDS, Attempts
 from lakeingest.apply.failure import classify_failure
-from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
+from lakeingest.engine.delta_files import DataFile
+from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.errors import (
     AccessError,
     ConfigError,
@@ -23,6 +24,7 @@ from lakeingest.errors import (
     UnavailableError,
 )
 from lakeingest.sink.contract import TableState
+from lakeingest.sink.delta import rewrite
 from lakeingest.sink.delta.sink import DeltaSink
 from lakeingest.source.contract import TopicPartition, Watermarks
 from lakeingest.source.topics import MissingTopicError
@@ -168,6 +170,8 @@ def test_offsets_are_lost_only_where_a_broker_says_so(source: Log, kind: type[Ex
 def test_maintenance_that_meets_a_batch_costs_an_attempt_and_not_the_run(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Several files, so that OPTIMIZE has something to do.
+    monkeypatch.setattr(rewrite, "TINY_BYTES", 0)
     log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
     for lsn in (50, 70):
         log.transaction(f"{lsn}:{lsn + 10}", Sent("public.a", lsn, 1, place(lsn), "c"))

@@ -27,12 +27,12 @@ class Effort:
 
 def effort(step: Callable[[], None]) -> Effort:
     """Run ``step`` and return what it cost."""
-    clock, cores = time.perf_counter(), _of_cores()
+    clock, cores = time.perf_counter(), cores_used()
     step()
-    return Effort(time.perf_counter() - clock, _of_cores() - cores)
+    return Effort(time.perf_counter() - clock, cores_used() - cores)
 
 
-def _of_cores() -> float:
+def cores_used() -> float:
     """Seconds that this process and its children (Spark's JVM is one) have had of the cores."""
     own = Path("/proc/self")
     if not own.exists():

@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lakeingest.engine.delta_snapshot import cached_snapshot
+from tests.benchmarks.job_book import JobBook
 
 
 def appended(spark: SparkSession, path: Path, first: int) -> None:
@@ -39,3 +40,18 @@ def test_the_log_is_not_listed(spark: SparkSession, tmp_path: Path) -> None:
     newest = cached_snapshot(spark, str(table), 0)
     assert newest is not None
     assert newest.columns == ["id"]
+
+
+def test_files_that_a_checksum_lists_are_read_without_a_job_that_finds_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for first in (0, 2):
+        appended(spark, tmp_path, first)
+    book = JobBook(spark)
+    newest = cached_snapshot(spark, str(tmp_path), 1)
+    assert newest is not None
+    book.ended()
+    assert sorted(row.id for row in newest.collect()) == [0, 1, 2, 3]
+    assert book.ended().total() == 1
+    as_of = spark.read.format("delta").option("versionAsOf", 1).load(str(tmp_path))
+    assert newest.schema == as_of.schema

@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote
-from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
+from lakeingest.engine.delta_files import DataFile
+from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.errors import ConfigError, FencedError, TransientError
 from lakeingest.sink.delta import rewrite, sink
 from tests.forms import SOFT_AND_HARD
@@ -26,7 +27,10 @@ def operations(lake: Lake) -> list[str]:
     return names[1:]
 
 
-def test_inserts_of_new_keys_are_appended_and_other_changes_merged(either_lake: Lake) -> None:
+def test_inserts_of_new_keys_are_appended_and_other_changes_merged(
+    either_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rewrite, "TINY_BYTES", 0)
     lake = either_lake
     lake.apply(insert(1, 1, n=1))
     lake.apply(insert(2, 2, n=2))
@@ -34,6 +38,14 @@ def test_inserts_of_new_keys_are_appended_and_other_changes_merged(either_lake: 
     merge = "MERGE" if "delta-public" in lake.sink.path(COLLECTION) else "WRITE Overwrite"
     assert operations(lake) == ["WRITE Append", merge]
     assert lake.live() == {1: (1,), 2: (4,), 3: (3,)}
+
+
+def test_a_tiny_table_is_rewritten_without_a_look_for_new_keys(delta_lake: Lake) -> None:
+    delta_lake.apply(insert(1, 1, n=1))
+    delta_lake.apply(insert(2, 2, n=2))
+    assert operations(delta_lake) == ["WRITE Overwrite"]
+    assert len(delta_lake.head().inputFiles()) == 1
+    assert delta_lake.live() == {1: (1,), 2: (2,)}
 
 
 def test_a_new_column_comes_in_the_one_commit_of_a_small_batch(delta_lake: Lake) -> None:
@@ -76,6 +88,7 @@ def test_of_a_larger_table_only_files_with_a_changed_row_are_written_again(
     delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rewrite, "WHOLE_BYTES", 0)
+    monkeypatch.setattr(rewrite, "TINY_BYTES", 0)
     delta_lake.apply(insert(1, 1, n=1))
     delta_lake.apply(insert(2, 2, n=2))
     before = set(delta_lake.head().inputFiles())
@@ -110,6 +123,7 @@ def test_a_table_with_a_feature_that_we_do_not_know_is_left_to_the_engine(
 def test_maintenance_between_our_reading_and_our_commit_fences_nobody(
     delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(rewrite, "TINY_BYTES", 0)
     delta_lake.apply(insert(1, 1, n=1))
     delta_lake.apply(insert(2, 2, n=2))
     write = DeltaTransaction.write
@@ -133,6 +147,7 @@ def test_maintenance_between_our_reading_and_our_commit_fences_nobody(
 def test_a_rival_that_commits_between_our_reading_and_our_commit_wins(
     delta_lake: Lake, monkeypatch: pytest.MonkeyPatch, change: Callable[..., Payload]
 ) -> None:
+    monkeypatch.setattr(rewrite, "TINY_BYTES", 0)
     known = delta_lake.apply(insert(1, 1, n=1, body="b", blob=b"b", tags=["t"]))
     write = DeltaTransaction.write
 
@@ -181,7 +196,10 @@ def test_a_delta_table_of_somebody_else_is_a_configuration_error(delta_lake: Lak
     assert delta_lake.spark.read.format("delta").load(path).count() == 3
 
 
-def test_a_users_optimize_in_between_is_harmless(delta_lake: Lake) -> None:
+def test_a_users_optimize_in_between_is_harmless(
+    delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rewrite, "TINY_BYTES", 0)
     delta_lake.apply(insert(1, 1, n=1))
     delta_lake.apply(insert(2, 2, n=2))
     last = delta_lake.state

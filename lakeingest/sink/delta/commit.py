@@ -27,8 +27,9 @@ from pyspark.sql import DataFrame, SparkSession
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine import delta_log
 from lakeingest.engine.commit import Commit
+from lakeingest.engine.delta_files import DataFile
 from lakeingest.engine.delta_snapshot import cached_snapshot
-from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
+from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import TransientError
 from lakeingest.named import quoted

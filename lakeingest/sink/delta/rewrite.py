@@ -1,11 +1,10 @@
 """Apply the merge law as a rewrite of files: one to three jobs; the engine's MERGE takes eight.
 
-A small table is joined with its payloads and rewritten in one task. For a larger table, and when
-all payloads may be new, one key look-up finds which payloads have a row, and in which files. If
-none has a row, the payloads are appended. Otherwise those files are rewritten with the law's
-clauses applied, together with the payloads that have no row. One transaction does all this. It has
-marked the whole table as read, so a rival's change meanwhile makes it fail
-(``engine/delta_transaction.py``).
+A small table is joined with its payloads and rewritten in one task. For a larger one, one key
+look-up finds which payloads have a row, and in which files. If none has a row, the payloads are
+appended. Otherwise those files are rewritten with the law's clauses applied, together with the
+payloads that have no row. One transaction does all this. It has marked the whole table as read, so
+a rival's change meanwhile makes it fail (``engine/delta_transaction.py``).
 
 The key look-up decides whether every key is new. Inserts alone do not prove it: an insert may be
 redelivered, and a reused key may have a tombstone. But when one key column of all payloads lies
@@ -22,7 +21,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegralType
 
-from lakeingest.engine.delta_transaction import DataFile, DeltaTransaction
+from lakeingest.engine.delta_files import DataFile
+from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.frame_schemas import OURS
 from lakeingest.named import all_named, named
 from lakeingest.sink.delta.commit import FileChange
@@ -33,6 +33,9 @@ from lakeingest.sink.schema_change import in_schema
 _FILE = f"{OURS}file"
 WHOLE_BYTES = 8 * 1024 * 1024
 """Largest table size in bytes that is rewritten whole, without a key look-up."""
+
+TINY_BYTES = 512 * 1024
+"""Up to this size, to rewrite the table costs less than to ask whether all keys are new."""
 
 _FILE_BYTES = 32 * 1024 * 1024
 """Bytes of old files per task; each task writes one new file."""
@@ -45,27 +48,33 @@ class Rewrite:
     Attributes:
         transaction: Transaction on the version.
         files: All data files of the version.
-        law: The merge law of the changeset, which is small enough to broadcast and has no truncate.
+        law: The merge law of the changeset, which is small enough to broadcast.
     """
 
     transaction: DeltaTransaction
     files: Sequence[DataFile]
     law: MergeLaw
 
-    def write(self) -> FileChange:
-        """Write the new files; return the files to add and the files to remove."""
-        changeset = self.law.changeset
+    def write(self) -> FileChange | None:
+        """Write the new files; return the files to add and the files to remove.
+
+        Returns:
+            The files; None: a truncate sweeps a table that is too large to be rewritten whole.
+        """
+        changeset, size = self.law.changeset, sum(file.size for file in self.files)
         if not self.files:
             return self._append()
-        if changeset.inserts_only:
-            if self._keys_out_of_range():
-                return self._append()
-        elif sum(file.size for file in self.files) <= WHOLE_BYTES:
-            # In one task, a full join needs no exchange.
-            rows = self._read(self.files).coalesce(1)
-            payloads = changeset.frame.coalesce(1).hint("shuffle_hash")
-            return self._replace(self.files, merged_rows(rows, payloads, self.law))
-        return self._rewrite_files()
+        if changeset.floor:
+            return self._rewrite_whole() if size <= WHOLE_BYTES else None
+        if changeset.inserts_only and size > TINY_BYTES:
+            return self._append() if self._keys_out_of_range() else self._rewrite_files()
+        return self._rewrite_whole() if size <= WHOLE_BYTES else self._rewrite_files()
+
+    def _rewrite_whole(self) -> FileChange:
+        # In one task, a full join needs no exchange.
+        rows = self._read(self.files).coalesce(1)
+        payloads = self.law.changeset.frame.coalesce(1).hint("shuffle_hash")
+        return self._replace(self.files, merged_rows(rows, payloads, self.law))
 
     def _rewrite_files(self) -> FileChange:
         changeset = self.law.changeset

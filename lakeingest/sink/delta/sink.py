@@ -1,8 +1,8 @@
 """Write Delta tables: append when every key is new, else rewrite or MERGE, always in one commit.
 
 Small changesets use direct commits (``rewrite.py``). When these are not possible, because of the
-size, a truncate, a feature of the table or an engine with unknown internals, the public API does
-the same.
+size, a truncate of a large table, a feature of the table or an engine with unknown internals, the
+public API does the same.
 
 A key look-up in the table decides whether every key is new. Inserts alone do not prove it: an
 insert may be redelivered, and a reused key may have a tombstone. The look-up is limited to the
@@ -23,8 +23,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote
+from lakeingest.engine.delta_files import available
 from lakeingest.engine.delta_log import TABLE_PROPERTIES
-from lakeingest.engine.delta_transaction import DeltaTransaction, available
+from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.named import all_named, named
 from lakeingest.sink.contract import Changeset, TableState
@@ -72,7 +73,7 @@ class DeltaSink(LakeSink):
         alteration.enable_local_time(change, present)
         if rewrites(change, changeset):
             return self._rewrite(table, changeset, note, change)
-        if changeset.size <= SMALL_BYTES and not changeset.floor:
+        if changeset.size <= SMALL_BYTES:
             write = partial(self._write_files, changeset, note, change)
             direct_commit = table.commit_directly(note, previous, write)
             if direct_commit is not None:
