@@ -93,6 +93,16 @@ def links(payload: DataFrame, key: Sequence[str], fillable: Sequence[str]) -> Da
     )
 
 
+def chained(payload: DataFrame, decoded: DataFrame) -> DataFrame:
+    """Select the links (``links``) whose old key may have its row from another key in the batch.
+
+    For the others, one hop is enough.
+    """
+    old_keys = payload.where(F.col(LINK).isNotNull()).select(F.col(f"{LINK}.key_row"))
+    moves = decoded.where(F.col("moved_from_row").isNotNull() & (F.size("unavailable") > 0))
+    return old_keys.join(moves.select("key_row"), "key_row", "left_semi")
+
+
 def _stretch(at_key: Column, since: Column, below: Column) -> Column:
     return F.struct(at_key.alias("at_key"), since.alias("since"), below.alias("below"))
 

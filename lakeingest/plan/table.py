@@ -112,6 +112,16 @@ def keys_with_deferred_order(rows: DataFrame) -> DataFrame:
     return deferred_key_order.exchanged_keys(changes, "key", key_change)
 
 
+def tables_with_deferred_order(rows: DataFrame) -> DataFrame:
+    """Find the tables with a deferred key order among the row changes of several tables.
+
+    Returns:
+        ``collection``, each once.
+    """
+    of_tables = rows.withColumn("key", F.struct("collection", "key"))
+    return keys_with_deferred_order(of_tables).select("key.collection").distinct()
+
+
 def _key_change_without_header(rows: DataFrame) -> Column:
     """Return a condition: a key change created the row, and no header says so."""
     return F.col(MOVED_UNNAMED) if MOVED_UNNAMED in rows.columns else F.lit(False)

@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.apply.batch.changeset import Fold, TablePart, changeset
+from lakeingest.apply.batch.changeset import changeset
+from lakeingest.apply.batch.table_part import Fold, TablePart
 from lakeingest.apply.batch_stats import batch_stats
 from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings

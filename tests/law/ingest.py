@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from lakeingest.apply.batch.changeset import Fold, TablePart, changeset, choose_fold
+from lakeingest.apply.batch.changeset import changeset
 from lakeingest.apply.batch.latest_per_key import latest
+from lakeingest.apply.batch.table_part import Fold, TablePart, choose_fold
 from lakeingest.apply.batch_stats import BatchStats, batch_stats
 from lakeingest.commit_note import CommitNote, token
 from lakeingest.decode.columns import declared_columns
@@ -20,6 +21,7 @@ from lakeingest.decode.encodings import Encodings
 from lakeingest.folders import LakeFolders
 from lakeingest.frame_schemas import CHANGE
 from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.plan.table import tables_with_deferred_order
 from lakeingest.sink.contract import Sink, TableState
 from lakeingest.sink.delta.sink import DeltaSink
 from lakeingest.sink.settings import SinkSettings
@@ -145,9 +147,12 @@ class Ingest:
             end_position="",
         )
         floor = max(floors, default="")
-        fold = choose_fold(changes, mine, self.table, floor, whole=self._spec.whole)
-        folded = latest(changes, [COLLECTION]) if fold is Fold.UNDECODED else None
-        graves = previous.note.high if previous and previous.note.tombstones else ""
+        exchanges = self._spec.whole and not tables_with_deferred_order(changes).isEmpty()
+        fold = choose_fold(mine, self.table, floor, exchanges=exchanges)
         part = TablePart(self.table, tuple(mine), changes, floor, fold, foreseen=False)
+        undecoded = [COLLECTION] if fold is Fold.UNDECODED else []
+        counted = [COLLECTION] if not undecoded and part.counts_undecoded else []
+        folded = latest(changes, undecoded, counted)
+        graves = previous.note.high if previous and previous.note.tombstones else ""
         payloads, _ = changeset(part, self._spec, lake, folded, graves)
         self.state = self.sink.apply(payloads, note, previous)

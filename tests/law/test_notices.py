@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.batch import changeset
+from lakeingest.apply.batch import table_part
 from lakeingest.payload import deferred_key_order, fold, key_changes
 from lakeingest.plan.table import rows_above
 from lakeingest.sink import merge_law
@@ -78,7 +78,7 @@ def test_the_oracle_notices_when_hard_deletes_leave_no_tombstones(
 def test_the_oracle_notices_when_a_truncate_is_no_floor(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changeset, "rows_above", lambda changes, _: rows_above(changes, ""))
+    monkeypatch.setattr(table_part, "rows_above", lambda changes, _: rows_above(changes, ""))
     assert wrong_cases(tables(null_missing=True), ANY_TRUNCATED)
 
 

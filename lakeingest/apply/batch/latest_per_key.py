@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -32,7 +33,7 @@ class LatestPerKey:
 
     Attributes:
         frame: The columns of ``payload.fold.fold_records`` with ``collection``, checkpointed.
-        keys: Number of keys per collection.
+        keys: Number of keys per collection, of tables that were only counted, too.
         inserted: Number of these keys whose first change is an insert, per collection.
     """
 
@@ -45,12 +46,27 @@ class LatestPerKey:
         return self.frame.where(F.col("collection") == collection).drop("collection")
 
 
-def latest(changes: DataFrame, collections: Collection[str]) -> LatestPerKey | None:
-    """Fold the changes of ``collections``; return None if ``collections`` is empty."""
-    if not collections:
+def latest(
+    changes: DataFrame, collections: Collection[str], counted: Collection[str] = ()
+) -> LatestPerKey | None:
+    """Fold the changes of ``collections``, and count those of ``counted`` in the same job.
+
+    Args:
+        changes: Changes of a batch (``CHANGE``).
+        collections: Tables that fold undecoded.
+        counted: Tables whose payloads are made otherwise (``TablePart.counts_undecoded``).
+
+    Returns:
+        Latest changes and numbers; None: there is no table.
+    """
+    if not collections and not counted:
         return None
     frame = local_checkpoint(record_latest(changes, collections))
-    rows = frame.groupBy("collection").agg(*key_counts("first_op")).collect()
+    first_ops = [frame.select("collection", "first_op")] if collections else []
+    if counted:
+        first_ops.append(record_latest(changes, counted).select("collection", "first_op"))
+    counts = reduce(DataFrame.unionByName, first_ops).groupBy("collection")
+    rows = counts.agg(*key_counts("first_op")).collect()
     return LatestPerKey(
         frame,
         {row["collection"]: row["keys"] for row in rows},

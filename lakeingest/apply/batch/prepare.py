@@ -7,14 +7,14 @@ way, this batch is prepared while that one is written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.batch.changeset import Fold, TablePart, choose_fold
 from lakeingest.apply.batch.latest_per_key import LatestPerKey, latest
+from lakeingest.apply.batch.table_part import Fold, TablePart, choose_fold
 from lakeingest.apply.batch_stats import BatchStats, may_move_without_header
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.parallel import in_parallel
@@ -26,7 +26,7 @@ from lakeingest.apply.window.window import Window
 from lakeingest.commit_note import CommitNote
 from lakeingest.payload.deferred_key_order import with_moves
 from lakeingest.plan.batches import SNAPSHOT_BATCH, of_batch
-from lakeingest.plan.table import keys_with_deferred_order
+from lakeingest.plan.table import keys_with_deferred_order, tables_with_deferred_order
 from lakeingest.position.epochs import snapshot_floor
 from lakeingest.sink.contract import TableState
 from lakeingest.source.contract import TopicPartition
@@ -108,15 +108,21 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
     changes = of_batch(
         window.changes, window.cuts, index, window.frontier_position, snapshot=window.snapshot
     )
+    own_stats_of = {name: by_table[name] for name in collections}
+    exchanging = _with_exchanged_keys(changes, own_stats_of) if window.whole else frozenset()
 
     def part(collection: str) -> TablePart:
         with spark_errors_of(collection):
-            return _part(changes, collection, by_table[collection], state, book, window.whole)
+            whole, exchanges = window.whole, collection in exchanging
+            own = by_table[collection]
+            return _part(changes, collection, own, state, book, whole=whole, exchanges=exchanges)
 
     parts = tuple(in_parallel(part, collections))
     undecoded = [part.table.collection for part in parts if part.fold is Fold.UNDECODED]
-    with spark_errors_of(", ".join(undecoded)):
-        latest_changes = latest(changes, undecoded)
+    others = [part for part in parts if part.fold is not Fold.UNDECODED]
+    counted = [part.table.collection for part in others if part.counts_undecoded]
+    with spark_errors_of(", ".join([*undecoded, *counted])):
+        latest_changes = latest(changes, undecoded, counted)
     return PreparedBatch(index, own_stats, parts, latest_changes)
 
 
@@ -155,13 +161,32 @@ def _truncates_of_unpublished(
     )
 
 
+def _with_exchanged_keys(
+    changes: DataFrame, stats_of: Mapping[str, Sequence[BatchStats]]
+) -> frozenset[str]:
+    """Return the tables whose rows exchange record keys, of those that could fold undecoded."""
+    candidates = [
+        name
+        for name, table_stats in stats_of.items()
+        if any(stats.relocated for stats in table_stats)
+        and not any(stats.masked for stats in table_stats)
+    ]
+    if not candidates:
+        return frozenset()
+    with spark_errors_of(", ".join(candidates)):
+        rows = changes.where(F.col("collection").isin(candidates))
+        return frozenset(row["collection"] for row in tables_with_deferred_order(rows).collect())
+
+
 def _part(
     changes: DataFrame,
     collection: str,
     batch_stats: Sequence[BatchStats],
     state: LakeState,
     book: TableBook,
+    *,
     whole: bool,
+    exchanges: bool,
 ) -> TablePart:
     previous = state.tables.get(collection)
     own_changes = changes.where(F.col("collection") == collection)
@@ -173,13 +198,11 @@ def _part(
     if whole and table.keyless is None and may_move_without_header(batch_stats):
         with_key_changes = with_moves(own_changes)
         if not keys_with_deferred_order(with_key_changes).isEmpty():
-            own_changes, batch_stats = (
-                with_key_changes,
-                [replace(stats, relocated=stats.rows) for stats in batch_stats],
-            )
+            own_changes, exchanges = with_key_changes, True
+            batch_stats = [replace(stats, relocated=stats.rows) for stats in batch_stats]
     floor = max(
         [stats.floor for stats in batch_stats] + ([previous.note.floor] if previous else [])
     )
-    fold = choose_fold(own_changes, batch_stats, table, floor, whole=whole)
+    fold = choose_fold(batch_stats, table, floor, exchanges=exchanges)
     foreseen = book.foreseen(table, previous)
     return TablePart(table, tuple(batch_stats), own_changes, floor, fold, foreseen)

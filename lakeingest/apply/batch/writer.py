@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from lakeingest.apply.batch.changeset import TablePart, changeset
+from lakeingest.apply.batch.changeset import changeset
 from lakeingest.apply.batch.prepare import PreparedBatch, prepare
 from lakeingest.apply.batch.publish import Publisher
+from lakeingest.apply.batch.table_part import TablePart
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.next_publication import clock_ms

@@ -1,0 +1,52 @@
+"""How many jobs a batch asks of Spark: few for each table, however many questions there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.run import run_pipeline
+from lakeingest.apply.summary import BatchSummary
+from lakeingest.config import load_config
+from tests.apply.written import WrittenLog, change
+from tests.benchmarks.job_book import JobBook
+from tests.recordings.configure import packaged_run
+
+TABLES = 4
+WINDOW = 8
+"""Jobs that read and judge a window, however many batches it has."""
+
+
+def test_a_plain_batch_asks_two_jobs_for_a_table(spark: SparkSession, tmp_path: Path) -> None:
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    names = [f"t{number}" for number in range(TABLES)]
+    jobs = []
+    book = JobBook(spark)
+    for lsn in (100, 200, 300):
+        log.transaction(f"{lsn}:{lsn}", *(change(name, lsn) for name in names))
+        book.ended()
+        log.ingest(spark, lake)
+        jobs.append(book.ended())
+    assert jobs[-1].total() <= 2 * TABLES + 3 + WINDOW, jobs[-1]
+
+
+@pytest.mark.slow
+def test_a_batch_with_key_changes_and_toast_asks_four_jobs_for_a_table(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    book, jobs, most = JobBook(spark), [], []
+
+    def note(summary: BatchSummary) -> None:
+        jobs.append(book.ended())
+        most.append(4 * len(summary.tables) + 3)
+
+    run = packaged_run()
+    properties = run.configuration(tmp_path, batch_max_events="300")
+    book.ended()
+    with book.naming():
+        run_pipeline(spark, load_config(properties), max_batches=7, on_batch=note)
+    # The first two batches load the tables, and read and judge the window.
+    for asked, limit in zip(jobs[2:], most[2:], strict=True):
+        assert asked.total() <= limit, asked
