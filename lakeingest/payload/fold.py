@@ -139,6 +139,15 @@ def fold_rows(
     )
 
 
+def leaves_values_at_old_key() -> Column:
+    """Return whether a decoded change moved its row here and omits some of its values."""
+    return F.col("moved_from_row").isNotNull() & (F.size(_left_out()) > 0)
+
+
+def _left_out() -> Column:
+    return F.coalesce(F.col("unavailable"), F.array().cast("array<string>"))
+
+
 def evidence(fillable: Sequence[str]) -> list[Column]:
     """Aggregate the changes of one key: each column's newest value, and its position.
 
@@ -149,12 +158,12 @@ def evidence(fillable: Sequence[str]) -> list[Column]:
     """
     position = F.col("position")
     has_row = F.col("op") != "d"
-    left_out = F.coalesce(F.col("unavailable"), F.array().cast("array<string>"))
+    left_out = _left_out()
     aggregates = [
         F.max(F.when(~has_row, position)).alias(DELETED_AT),
         F.max_by(
             F.struct(F.col("moved_from_row").alias("key_row"), position, "below"),
-            F.when(F.col("moved_from_row").isNotNull() & (F.size(left_out) > 0), position),
+            F.when(leaves_values_at_old_key(), position),
         ).alias(MOVED),
     ]
     for name in fillable:

@@ -32,6 +32,7 @@ from lakeingest.payload.fold import (
     evidence,
     found,
     found_value,
+    leaves_values_at_old_key,
 )
 from lakeingest.position import inherited, is_missing, missing_below, present_entries
 
@@ -99,8 +100,8 @@ def chained(payload: DataFrame, decoded: DataFrame) -> DataFrame:
     For the others, one hop is enough.
     """
     old_keys = payload.where(F.col(LINK).isNotNull()).select(F.col(f"{LINK}.key_row"))
-    moves = decoded.where(F.col("moved_from_row").isNotNull() & (F.size("unavailable") > 0))
-    return old_keys.join(moves.select("key_row"), "key_row", "left_semi")
+    moves = decoded.where(leaves_values_at_old_key()).select("key_row")
+    return old_keys.join(moves, "key_row", "left_semi")
 
 
 def _stretch(at_key: Column, since: Column, below: Column) -> Column:

@@ -20,7 +20,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.delta_log import java_log
+from lakeingest.engine.delta_log import java_log, newest_snapshot
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.frame_schemas import LEDGER
 from lakeingest.ledger.delta import DeltaLedger
@@ -68,8 +68,7 @@ def aged(log: Path, version: int, entries: int) -> None:
 def checkpoint(spark: SparkSession, path: Path) -> None:
     """Write a checkpoint of a table's newest version."""
     jvm, log = java_log(spark, str(path))
-    nothing = jvm.scala.Option.empty()
-    log.checkpoint(log.update(False, nothing, nothing), nothing)
+    log.checkpoint(newest_snapshot(spark, str(path)), jvm.scala.Option.empty())
 
 
 def grow_old(spark: SparkSession, lake: Path, runs: int) -> None:

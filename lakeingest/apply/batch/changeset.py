@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
-from lakeingest.apply.batch.fold_rows import FoldedRows, fold_partial_rows, folded
+from lakeingest.apply.batch.fold_rows import (
+    FoldedRows,
+    decoded_changes,
+    fold_partial_rows,
+    folded,
+)
 from lakeingest.apply.batch.latest_per_key import LatestPerKey
 from lakeingest.apply.batch.table_part import Fold, TablePart
 from lakeingest.apply.batch_stats import BatchStats
@@ -15,7 +20,6 @@ from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.event_columns import GONE, OPERATION
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.plan.table import (
-    decoded_rows,
     payload_of_latest,
     payload_of_partial_rows,
     payload_of_whole_rows,
@@ -56,20 +60,18 @@ def _payloads(
 ) -> FoldedRows:
     """Fold a part; where the batch's latest per key counts its payloads, without a job."""
     table = part.table
-    if latest is None or table.collection not in latest.keys:
+    if latest is None or not part.counts_undecoded:
         if part.fold is Fold.PARTIAL_ROWS:
             return fold_partial_rows(part, spec, lake, tombstones_to)
-        payload = payload_of_whole_rows(part.rows, table, spec)
-        return folded(payload, spec.names.deleted)
+        return folded(payload_of_whole_rows(part.rows, table, spec), spec.names.deleted)
     if part.fold is Fold.UNDECODED:
         payload = payload_of_latest(latest.of(table.collection), table, spec)
-    elif part.fold is Fold.PARTIAL_ROWS:
-        decoded = decoded_rows(part.rows, table, spec)
-        payload = local_checkpoint(payload_of_partial_rows(decoded, table, spec))
     else:
-        payload = local_checkpoint(payload_of_whole_rows(part.rows, table, spec))
-    keys, inserted = latest.keys[table.collection], latest.inserted[table.collection]
-    return FoldedRows(payload=payload, keys=keys, inserted=inserted)
+        decoded = decoded_changes(part, spec)
+        payload = local_checkpoint(payload_of_partial_rows(decoded, table, spec))
+    # A table with a truncate and no row has no number.
+    keys = latest.keys.get(table.collection, 0)
+    return FoldedRows(payload=payload, keys=keys, inserted=latest.inserted.get(table.collection, 0))
 
 
 def _changeset(payloads: FoldedRows, part: TablePart, spec: PipelineSpec) -> Changeset:

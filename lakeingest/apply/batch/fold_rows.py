@@ -33,7 +33,7 @@ _Selection = Callable[[DataFrame], DataFrame]
 
 @dataclass(frozen=True, kw_only=True)
 class FoldedRows:
-    """Merge payloads of a table's part of a batch, checkpointed, and what one job says of them.
+    """Merge payloads of a table's part of a batch, and what one job says of them.
 
     Attributes:
         payload: One row per key (``payload.fold.fold_rows``).
@@ -55,7 +55,7 @@ class FoldedRows:
 
 
 def folded(payload: DataFrame, deleted: str, *more: DataFrame) -> FoldedRows:
-    """Count payloads, in one job.
+    """Checkpoint payloads and count them, in one job, which returns a row for each frame.
 
     Args:
         payload: Merge payloads; ``LINK`` where another key's row may have values.

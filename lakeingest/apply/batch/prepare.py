@@ -119,8 +119,11 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
 
     parts = tuple(in_parallel(part, collections))
     undecoded = [part.table.collection for part in parts if part.fold is Fold.UNDECODED]
-    others = [part for part in parts if part.fold is not Fold.UNDECODED]
-    counted = [part.table.collection for part in others if part.counts_undecoded]
+    counted = [
+        part.table.collection
+        for part in parts
+        if part.counts_undecoded and part.fold is not Fold.UNDECODED
+    ]
     with spark_errors_of(", ".join([*undecoded, *counted])):
         latest_changes = latest(changes, undecoded, counted)
     return PreparedBatch(index, own_stats, parts, latest_changes)

@@ -69,7 +69,8 @@ class TablePart:
     def counts_undecoded(self) -> bool:
         """Whether records' keys show how many payloads it has, and of which new rows.
 
-        They do where each change is of one row, and equal keys have equal octets.
+        They do where each change is of one row, and equal keys have equal octets: in every part
+        that folds undecoded, and in some of the others.
         """
         if self.table.key_in_value or not self.table.reader.bare_keys:
             return False
