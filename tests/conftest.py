@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from lakeingest.engine.few_rows import FOR_FEW_ROWS
 from lakeingest.session import session
 from tests.harness import is_harness_test
 from tests.reader.small_lake import small_lake
-from tests.young_jvm import GENERATED_CODE, compile_quickly, generate_code, long_lived
+from tests.young_jvm import compile_quickly, generate_code, long_lived
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,7 +117,5 @@ def _settings(warehouse: Path) -> dict[str, str]:
         "spark.databricks.delta.delta.log.cacheSize": "32",
         # As a run has them: see ``apply.run_session``.
         "spark.sql.adaptive.enabled": "false",
-        # Nobody reads them here.
-        "spark.databricks.delta.writeChecksumFile.enabled": "false",
-        **{name: interpreted for name, (_, interpreted) in GENERATED_CODE.items()},
+        **FOR_FEW_ROWS,
     }

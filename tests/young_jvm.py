@@ -14,25 +14,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from lakeingest.engine import few_rows
+from lakeingest.engine.few_rows import FOR_FEW_ROWS
 from lakeingest.session.settings import QUICKLY_COMPILED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _OPTIONS = "SPARK_SUBMIT_OPTS"
+_FEW_ROWS = few_rows.FEW_ROWS
 
 GENERATED_CODE = {
-    "spark.sql.codegen.wholeStage": ("true", "false"),
-    "spark.sql.codegen.factoryMode": ("FALLBACK", "NO_CODEGEN"),
-    "spark.sql.shuffle.partitions": ("2", "1"),
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.shuffle.partitions": "2",
 }
-"""Settings of Spark, with code generation as production has it, and as most tests run.
+"""Spark's settings with code generation.
 
-Production generates Java code for each plan, and compiles it. A test runs most of its plans once:
-without the code, the same tests took 77 % of the processor time, and with one partition and the
-session's other settings 68 % (measured). The law, the live databases, a recorded run and every
-process that a test starts run as production does, so that a defect of generated code or of
-partitions alone is found.
+A run generates Java code for plans over many rows. A test has few rows and runs most of its plans
+once: without the code, the same tests took 77 % of the processor time, and with one partition and
+the session's other settings 68 % (measured). So tests have the settings that a run has for few
+rows. The law, the live databases and a recorded run have the other ones, so that a defect of
+generated code or of partitions alone is found.
 """
 
 
@@ -53,6 +56,7 @@ def long_lived() -> Iterator[None]:
 
 
 def generate_code(spark: SparkSession, generate: bool) -> None:
-    """Let Spark run plans as production does, or as most tests do, from now on."""
-    for name, (generated, interpreted) in GENERATED_CODE.items():
-        spark.conf.set(name, generated if generate else interpreted)
+    """Let Spark, and runs of lakeingest, generate code from now on, or suit few rows."""
+    few_rows.FEW_ROWS = 0 if generate else _FEW_ROWS
+    for name, value in (GENERATED_CODE if generate else FOR_FEW_ROWS).items():
+        spark.conf.set(name, value)

@@ -100,14 +100,12 @@ def with_row(
     }
     names = (*sides, "before") if ambiguous_names and "before" not in sides else sides
     parsed = changes.withColumn("_read", reader.sides(F.col("value"), spec.columns, names))
-    side = F.coalesce(*(F.col("_read").getField(name) for name in sides))
-    parsed = parsed.withColumn("_wire", side)
+    parts = {"_wire": F.coalesce(*(F.col("_read").getField(name) for name in sides))}
     if ambiguous_names:
-        may_be_unchanged = null_may_be_unchanged(
+        parts["_may_be_unchanged"] = null_may_be_unchanged(
             F.col("op"), F.col("moved_from"), F.col("_read").getField("before")
         )
-        parsed = parsed.withColumn("_may_be_unchanged", may_be_unchanged)
-    parsed = parsed.drop("_read")
+    parsed = parsed.withColumns(parts)
     values, masks = [], []
     for column in spec.columns:
         value, absent = _value_and_absence(
@@ -116,11 +114,11 @@ def with_row(
         values.append(value.alias(column.name))
         if absent is not None:
             masks.append(F.when(absent, F.lit(column.name)))
-    result = parsed.withColumn("row", F.when(F.col("_wire").isNotNull(), F.struct(*values)))
+    result = {"row": F.when(F.col("_wire").isNotNull(), F.struct(*values))}
     if masked:
         absent_names = F.array_compact(F.array(*masks).cast("array<string>"))
-        result = result.withColumn("unavailable", F.when(F.size(absent_names) > 0, absent_names))
-    return result.drop("_wire", "_may_be_unchanged")
+        result["unavailable"] = F.when(F.size(absent_names) > 0, absent_names)
+    return parsed.withColumns(result).drop("_read", *parts)
 
 
 def _value_and_absence(

@@ -19,7 +19,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.engine.active_session import active
-from lakeingest.engine.delta_log import has_log
+from lakeingest.engine.delta_log import has_log, newest_snapshot
 
 _SUPPORTED_VERSIONS = ("3.3.",)
 _SUPPORTED_FEATURES = {"appendOnly", "invariants", "timestampNtz"}
@@ -94,6 +94,23 @@ def listed_files(snapshot: Any) -> tuple[DataFile, ...] | None:
     if totals != (content.numFiles(), content.tableSizeBytes()) or len(names) < len(files):
         return None
     return files
+
+
+def highest_value(spark: SparkSession, path: str, column: str) -> int | None:
+    """Return the highest value of an integer column in a table's newest version.
+
+    Returns:
+        The value; None: the listed files and their statistics do not show it.
+    """
+    if not available(spark):
+        return None
+    with active(spark):
+        snapshot = newest_snapshot(spark, path)
+        # Statistics of a file with deletion vectors count its deleted rows, too.
+        files = (listed_files(snapshot) if is_plain(snapshot) else None) or ()
+    spans = [file.span(column) for file in files]
+    highs = [span[1] for span in spans if span is not None]
+    return max(highs) if highs and len(highs) == len(files) else None
 
 
 def rows_of_files(

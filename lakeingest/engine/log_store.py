@@ -63,7 +63,8 @@ def log_store_of(spark: SparkSession, path: str) -> tuple[str, str]:
     scheme, configuration = urlsplit(path).scheme.lower(), spark.conf
     if hasattr(spark, "_jsparkSession"):
         # Delta ignores log store settings of a running session.
-        configuration = session.sparkContext.getConf()
+        # Not `getConf()`, which copies every setting with a call.
+        configuration = session.sparkContext._conf  # noqa: SLF001
         state = session._jsparkSession.sessionState()  # noqa: SLF001 - this is the adapter
         scheme = scheme or urlsplit(state.newHadoopConf().get("fs.defaultFS") or "").scheme
     scheme = scheme or "file"

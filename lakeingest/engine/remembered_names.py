@@ -34,6 +34,7 @@ _PYSPARK_NAMES = (
 
 _DELTA_NAMES = (
     "org.apache.hadoop.fs.Path",
+    "org.apache.spark.sql.Dataset",
     "org.apache.spark.sql.SaveMode",
     "org.apache.spark.sql.SparkSession",
     "org.apache.spark.sql.delta.DeltaLog",

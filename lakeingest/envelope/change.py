@@ -98,11 +98,12 @@ class ChangeSpec:
 def changes(envelopes: DataFrame, spec: ChangeSpec) -> DataFrame:
     """Turn envelopes (``ENVELOPE``: header fields with the record's text) into ``CHANGE``."""
     family = FAMILIES[spec.connector]
-    with_position = (
-        envelopes.withColumn("collection", family.collection())
-        .withColumn("position", _position(family, spec))
-        .withColumn("incarnation", header(RUN_HEADER))
-        .withColumn("moved_from", F.when(F.col("op") == "c", header(OLD_KEY_HEADER)))
+    with_names = envelopes.withColumns(
+        {
+            "collection": family.collection(),
+            "incarnation": header(RUN_HEADER),
+            "moved_from": F.when(F.col("op") == "c", header(OLD_KEY_HEADER)),
+        }
     )
     marks = (F.contains(F.col("value"), F.lit(mark)) for mark in spec.marks)
     has_mark = reduce(or_, marks, F.lit(False))
@@ -112,25 +113,32 @@ def changes(envelopes: DataFrame, spec: ChangeSpec) -> DataFrame:
         F.concat_ws("/", F.col("incarnation"), F.col("transaction.total_order").cast("string")),
     )
     key = F.col("key") if spec.key_body is None else spec.key_body
-    return (
-        with_position.withColumn("kind", _kind(F.col("position"), spec.is_foreign))
-        .withColumn("transaction_key", family.transaction_key(F.col("transaction.id")))
-        .withColumn("identity", F.xxhash64(*ROW_PLACE, key, keyless))
-        .withColumn("nth", F.col("transaction.total_order"))
-        .withColumn("snapshot", F.col("source.snapshot"))
-        .withColumn("source_ms", F.col("source.ts_ms"))
-        .withColumn(
-            "may_be_masked",
-            F.when(F.col("op") == "u", has_mark | may_omit)
-            .when(F.col("op") == "c", has_mark)
-            .otherwise(F.lit(False)),
-        )
-        .select(
-            *CHANGE.fieldNames(),
-            *([family.inside().alias(INSIDE)] if family.inside else []),
-            *([_event(spec.connector)] if spec.event else []),
-            *([_moves_on()] if spec.halves else []),
-        )
+    may_be_masked = (
+        F.when(F.col("op") == "u", has_mark | may_omit)
+        .when(F.col("op") == "c", has_mark)
+        .otherwise(F.lit(False))
+    )
+    with_position = with_names.withColumns(
+        {
+            "position": _position(family, spec),
+            "transaction_key": family.transaction_key(F.col("transaction.id")),
+            "nth": F.col("transaction.total_order"),
+            "snapshot": F.col("source.snapshot"),
+            "source_ms": F.col("source.ts_ms"),
+            "may_be_masked": may_be_masked,
+        }
+    )
+    with_identity = with_position.withColumns(
+        {
+            "kind": _kind(F.col("position"), spec.is_foreign),
+            "identity": F.xxhash64(*ROW_PLACE, key, keyless),
+        }
+    )
+    return with_identity.select(
+        *CHANGE.fieldNames(),
+        *([family.inside().alias(INSIDE)] if family.inside else []),
+        *([_event(spec.connector)] if spec.event else []),
+        *([_moves_on()] if spec.halves else []),
     )
 
 

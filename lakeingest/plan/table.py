@@ -44,6 +44,20 @@ def record_latest(changes: DataFrame, collections: Collection[str]) -> DataFrame
     return fold.fold_records(rows, "collection")
 
 
+def record_each(changes: DataFrame, collections: Collection[str]) -> DataFrame:
+    """Return the columns of ``record_latest`` for tables with no two row changes of one key."""
+    rows = rows_above(changes.where(F.col("collection").isin(*collections)), "")
+    return rows.select(
+        "collection",
+        "key",
+        "op",
+        "value",
+        *fold.carried_event(rows),
+        "position",
+        F.col("op").alias("first_op"),
+    )
+
+
 def payload_of_latest(latest: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
     """Return the merge payloads of one table's part of ``record_latest``."""
     with_keys = with_key(latest, table.key_columns(), "key_row", table.reader)

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine import hudi_table
 from lakeingest.engine.commit import Commit
+from lakeingest.engine.delta_files import highest_value
 from lakeingest.engine.delta_log import commits, is_delta_table
 from lakeingest.engine.hudi_streamer import with_positions
 from lakeingest.engine.storage_errors import storage
@@ -254,12 +255,14 @@ class Lake:
     def _newest(self) -> Row | None:
         """Return the newest publication; read only the file that holds it.
 
-        Its number is the highest of all rows; Delta has it in the statistics of its files.
+        Its number is the highest of all rows, which the statistics of the ledger's files show.
         """
-        ledger = self._spark.read.format("delta").load(self._ledger)
-        last = ledger.agg(F.max("batch").alias("batch")).first()
-        number = F.lit(last["batch"] if last else None)
-        publications = self._rows("publication").where(F.col("batch") == number)
+        number = highest_value(self._spark, self._ledger, "batch")
+        if number is None:
+            ledger = self._spark.read.format("delta").load(self._ledger)
+            last = ledger.agg(F.max("batch").alias("batch")).first()
+            number = last["batch"] if last else None
+        publications = self._rows("publication").where(F.col("batch") == F.lit(number))
         return publications.select("batch", "tables", "paths").first()
 
     def _matching(

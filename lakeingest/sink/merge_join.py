@@ -9,18 +9,21 @@ shows that the other side is missing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
-from operator import or_
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.frame_schemas import OURS
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.merge_law import Clause, MergeLaw, source, target
 
 SMALL_BYTES = 16 * 1024 * 1024
 """Largest text size of a changeset that Spark broadcasts instead of shuffling the table."""
+
+_OUTCOME = f"{OURS}outcome"
+_REMOVED, _UNCHANGED = -1, 0
 
 
 def small(frame: DataFrame, changeset: Changeset) -> DataFrame:
@@ -53,32 +56,46 @@ def merged_rows(
         more: Further columns, over the aliases ``t`` (the table) and ``s`` (the payloads).
     """
     joined = table.alias("t").join(payloads.alias("s"), law.same_key(), how)
-    has_payload = source(law.names.position).isNotNull()
-    is_new = target(law.names.position).isNull()
-    matches = has_payload if how == "left" else has_payload & ~is_new
-    cases = [(_holds(clause, matches), clause.values) for clause in law.matched()]
-    swept = law.swept()
-    if swept is not None:
-        cases.append((_holds(swept, ~has_payload), swept.values))
-    stays = ~reduce(or_, (holds for holds, values in cases if values is None), F.lit(False))
+    outcome, values_of = _outcomes(law, how)
+    decided = joined.withColumn(_OUTCOME, outcome)
+    stays = F.col(_OUTCOME) != _REMOVED
     if not every:
-        stays = stays & reduce(or_, (holds for holds, _ in cases), F.lit(False))
+        stays = stays & (F.col(_OUTCOME) != _UNCHANGED)
     columns = []
     for item in law.schema:
         value = target(item.name)
-        for holds, values in reversed(cases):
-            if values is not None and item.name in values:
-                value = F.when(holds, values[item.name].cast(item.dataType)).otherwise(value)
-        columns.append(value)
+        for number, values in values_of.items():
+            if item.name in values:
+                new_value = values[item.name].cast(item.dataType)
+                value = F.when(F.col(_OUTCOME) == number, new_value).otherwise(value)
+        columns.append(value.alias(item.name))
+    return decided.where(stays).select(*columns, *more)
+
+
+def _outcomes(law: MergeLaw, how: str) -> tuple[Column, dict[int, Mapping[str, Column]]]:
+    """Return the outcome of a joined row, and the values of each outcome that has some.
+
+    A row's outcome is decided once, in a column of its own. Rejected: the clauses' conditions in
+    front of every column's value. They grow with the square of the number of columns.
+    """
+    has_payload = source(law.names.position).isNotNull()
+    has_row = target(law.names.position).isNotNull()
+    cases = [(has_payload & has_row, clause) for clause in law.matched()]
+    swept = law.swept()
+    if swept is not None:
+        cases.append((~has_payload, swept))
     if how != "left":
         inserted = law.inserted()
-        stays = F.when(is_new, inserted.condition).otherwise(stays)
-        new_values = _inserted_values(inserted, law)
-        columns = [
-            F.when(is_new, new).otherwise(old) for new, old in zip(new_values, columns, strict=True)
-        ]
-    aliases = zip(columns, law.schema.fieldNames(), strict=True)
-    return joined.where(stays).select(*(value.alias(name) for value, name in aliases), *more)
+        values = dict(zip(law.schema.fieldNames(), _inserted_values(inserted, law), strict=True))
+        cases.append((~has_row, replace(inserted, values=values)))
+        cases.append((~has_row, Clause(F.lit(True), None)))
+    outcome, values_of = F.lit(_UNCHANGED), {}
+    for number, (applies, clause) in reversed([*enumerate(cases, _UNCHANGED + 1)]):
+        result = _REMOVED if clause.values is None else number
+        outcome = F.when(applies & clause.condition, result).otherwise(outcome)
+        if clause.values is not None:
+            values_of[number] = clause.values
+    return outcome, values_of
 
 
 def inserted_rows(payloads: DataFrame, law: MergeLaw) -> DataFrame:
@@ -98,8 +115,3 @@ def _inserted_values(clause: Clause, law: MergeLaw) -> list[Column]:
     """Return the table's columns from an insert's clause; NULL for columns that it omits."""
     values = clause.values or {}
     return [values.get(item.name, F.lit(None)).cast(item.dataType) for item in law.schema]
-
-
-def _holds(clause: Clause, where: Column) -> Column:
-    """Return whether a clause's condition holds; never NULL."""
-    return F.coalesce(where & clause.condition, F.lit(False))

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.engine.few_rows import in_session
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.named import all_named
 from lakeingest.sink.contract import Changeset, TableState
@@ -51,5 +52,7 @@ def above_tombstones(
     # After a crash between the two commits, the tombstone's own delete is redelivered.
     same_delete = F.col(names.deleted) & (position == deleted_at)
     applies = deleted_at.isNull() | (position > deleted_at) | same_delete
-    frame = changeset.frame.join(newest, list(changeset.key), "left").where(applies)
+    # There may be many tombstones, however few the payloads are.
+    payloads = in_session(changeset.frame, tombstones.sparkSession)
+    frame = payloads.join(newest, list(changeset.key), "left").where(applies)
     return replace(changeset, frame=frame.select(*all_named(changeset.frame.columns)))

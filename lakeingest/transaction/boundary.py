@@ -59,32 +59,38 @@ def boundaries(
     unreadable = F.col("malformed") | (has_status & end_position.isNull())
     # One sort is enough: the windows share their partitioning and order.
     earlier = by_key.rowsBetween(Window.unboundedPreceding, -1)
-    with_position = metadata.where(readable).withColumn("end_position", end_position)
+    with_position = metadata.where(readable).withColumns(
+        {"end_position": end_position, "transaction_key": transaction_key}
+    )
     overtaken = _overtaken(is_end) if implied_end else F.lit(False)
-    marked = (
-        with_position.withColumn("_overtaken", overtaken)
-        .withColumn("transaction_key", transaction_key)
-        .withColumn("begins", F.sum((~is_end).cast("bigint")).over(by_key))
-        .withColumn("begun", F.min(F.when(~is_end, F.col("offset"))).over(by_key))
-        .withColumn("_ends", F.sum(is_end.cast("bigint")).over(whole))
-        .withColumn("_ended_at", F.last(F.when(is_end, F.col("end_position")), True).over(earlier))
-        .withColumn("_passed", F.sum(F.col("_overtaken").cast("bigint")).over(earlier))
-        .withColumn("_passes", F.max("_overtaken").over(whole))
-        .withColumn("_last", F.max("offset").over(whole))
+    marked = with_position.withColumn("_overtaken", overtaken).withColumns(
+        {
+            "begins": F.sum((~is_end).cast("bigint")).over(by_key),
+            "begun": F.min(F.when(~is_end, F.col("offset"))).over(by_key),
+            "_ends": F.sum(is_end.cast("bigint")).over(whole),
+            "_ended_at": F.last(F.when(is_end, F.col("end_position")), True).over(earlier),
+            "_passed": F.sum(F.col("_overtaken").cast("bigint")).over(earlier),
+            "_passes": F.max("_overtaken").over(whole),
+            "_last": F.max("offset").over(whole),
+        }
     )
     # PostgreSQL may use an xid again, with another END; the same END twice is a repetition.
     is_repeated = F.coalesce(F.col("_ended_at") == F.col("end_position"), F.lit(False))
     unended = F.col("_ends") == 0
     is_implied = unended & F.col("_overtaken") & (F.coalesce("_passed", F.lit(0)) == 0)
     is_open = unended & ~F.col("_passes") & (F.col("offset") == F.col("_last"))
-    bounds = (
-        marked.withColumn("implied", F.coalesce(is_implied, F.lit(False)))
-        .withColumn("open", F.coalesce(is_open, F.lit(False)))
-        .where((is_end & ~is_repeated) | F.col("implied") | F.col("open"))
-    )
-    unreadable_records = metadata.where(unreadable).withColumn("implied", F.lit(False))
-    unreadable_records = unreadable_records.withColumn("open", F.lit(False)).withColumn(
-        "data_collections", F.lit(None).cast(bounds.schema["data_collections"].dataType)
+    bounds = marked.withColumns(
+        {
+            "implied": F.coalesce(is_implied, F.lit(False)),
+            "open": F.coalesce(is_open, F.lit(False)),
+        }
+    ).where((is_end & ~is_repeated) | F.col("implied") | F.col("open"))
+    unreadable_records = metadata.where(unreadable).withColumns(
+        {
+            "implied": F.lit(False),
+            "open": F.lit(False),
+            "data_collections": F.lit(None).cast(bounds.schema["data_collections"].dataType),
+        }
     )
     bounds = bounds.unionByName(unreadable_records, allowMissingColumns=True)
     return bounds.select(

@@ -22,7 +22,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -53,6 +53,10 @@ def contestants(into: Target) -> tuple[Contestant, ...]:
     return (Ours(into), *recipes, Floor())
 
 
+_AFTER_LOAD = 400
+"""Transactions behind a snapshot whose load is timed."""
+
+
 class WrongTablesError(AssertionError):
     """A contestant's tables are not what the transactions make of them."""
 
@@ -69,9 +73,21 @@ class Round:
 
 
 def run_round(
-    racers: Sequence[Contestant], stream: Stream, truth: dict[Table, Totals], folder: Path
+    racers: Sequence[Contestant],
+    stream: Stream,
+    truth: dict[Table, Totals],
+    folder: Path,
+    *,
+    load: bool = False,
 ) -> Round:
     """Run every contestant once over ``stream`` and compare its tables with ``truth``.
+
+    Args:
+        racers: The contestants, in the order of this round.
+        stream: What to run over.
+        truth: Totals of the tables after it.
+        folder: Folder of the targets.
+        load: Whether the load of the snapshot is what is timed.
 
     Raises:
         WrongTablesError: A table differs.
@@ -79,8 +95,9 @@ def run_round(
     efforts: dict[str, Effort] = {}
     for number, contestant in enumerate(racers):
         target = folder / f"target-{number}"
-        contestant.load(stream, target)
-        taken = effort(partial(contestant.run, stream, target))
+        loaded = effort(partial(contestant.load, stream, target))
+        ran = effort(partial(contestant.run, stream, target))
+        taken = loaded if load else ran
         efforts[contestant.name] = taken
         say(f"  {contestant.name}: {taken.seconds:.2f} s, {taken.cores:.2f} s of the cores")
         for table in TABLES:
@@ -114,6 +131,7 @@ def benchmark(
     folder: Path,
     *,
     runs: int,
+    load: bool = False,
 ) -> list[Round]:
     """Return the timed rounds over ``stream``, after a warm-up round."""
     rounds = []
@@ -121,7 +139,7 @@ def benchmark(
         turn = number % len(racers)
         order = [*racers[turn:], *racers[:turn]]
         say(f"{f'run {number}' if number else 'warm-up'} (load {os.getloadavg()[0]:.1f})")
-        done = run_round(order, stream, truth, folder)
+        done = run_round(order, stream, truth, folder, load=load)
         if number:
             rounds.append(done)
     return rounds
@@ -141,10 +159,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--tables", type=targets, default=(Target.DELTA,), help=f"some of {known}, with commas"
     )
     parser.add_argument("--batch", type=int, default=50_000, help="data events per batch")
+    parser.add_argument(
+        "--load", type=int, default=0, metavar="ROWS", help="time the load of a snapshot instead"
+    )
     parser.add_argument("--runs", type=int, default=3, help="timed rounds")
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args(arguments)
     shape = Shape(transactions=chosen.events // EVENTS_PER_TRANSACTION, seed=chosen.seed)
+    if chosen.load:
+        # A few transactions stay, whose totals show whether the load was right.
+        shape = replace(shape, transactions=_AFTER_LOAD, accounts=chosen.load)
     spark = session(hudi=any(into.hudi for into in chosen.tables))
     with tempfile.TemporaryDirectory(prefix="lakeingest-benchmark-") as name:
         folder = Path(name)
@@ -155,11 +179,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for into in chosen.tables:
             say(into.value)
             racers = contestants(into)
-            rounds = benchmark(racers, stream, truth, folder, runs=chosen.runs)
+            rounds = benchmark(
+                racers, stream, truth, folder, runs=chosen.runs, load=bool(chosen.load)
+            )
+            what = (
+                f"snapshot of {shape.accounts:,} rows"
+                if chosen.load
+                else f"{stream.events:,} events ({shape.transactions:,} transactions over "
+                f"{len(TABLES)} tables) in batches of {chosen.batch:,}"
+            )
+            events = chosen.load or stream.events
             sys.stdout.write(
-                f"{stream.events:,} events ({shape.transactions:,} transactions over "
-                f"{len(TABLES)} tables) in batches of {chosen.batch:,} into {into.value}; "
-                f"median of {chosen.runs}\n{report(rounds, stream.events, racers[0].name)}\n"
+                f"{what} into {into.value}; median of {chosen.runs}\n"
+                f"{report(rounds, events, racers[0].name)}\n"
             )
             sys.stdout.flush()
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.apply.batch.latest_per_key import LatestPerKey, latest
+from lakeingest.apply.batch.latest_per_key import LatestPerKey, latest, latest_of_snapshot
 from lakeingest.apply.batch.table_part import Fold, TablePart, choose_fold
 from lakeingest.apply.batch_stats import BatchStats, may_move_without_header
 from lakeingest.apply.lake import LakeState
@@ -24,6 +24,8 @@ from lakeingest.apply.window.contents import Contents
 from lakeingest.apply.window.snapshot_attempts import superseded_below
 from lakeingest.apply.window.window import Window
 from lakeingest.commit_note import CommitNote
+from lakeingest.engine.few_rows import for_few_rows
+from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.payload.deferred_key_order import with_moves
 from lakeingest.plan.batches import SNAPSHOT_BATCH, of_batch
 from lakeingest.plan.table import keys_with_deferred_order, tables_with_deferred_order
@@ -48,6 +50,11 @@ class PreparedBatch:
     batch_stats: tuple[BatchStats, ...]
     parts: tuple[TablePart, ...]
     latest: LatestPerKey | None
+
+    @property
+    def rows(self) -> int:
+        """Number of its changes."""
+        return sum(stats.rows for stats in self.batch_stats)
 
     @property
     def foreseen(self) -> bool:
@@ -105,9 +112,7 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
         if name in state.tables or any(stats.rows for stats in table_stats)
     ]
     collections.sort(key=lambda name: -sum(stats.rows for stats in by_table[name]))
-    changes = of_batch(
-        window.changes, window.cuts, index, window.frontier_position, snapshot=window.snapshot
-    )
+    changes = _changes(window, index, own_stats)
     own_stats_of = {name: by_table[name] for name in collections}
     exchanging = _with_exchanged_keys(changes, own_stats_of) if window.whole else frozenset()
 
@@ -125,8 +130,23 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
         if part.counts_undecoded and part.fold is not Fold.UNDECODED
     ]
     with spark_errors_of(", ".join([*undecoded, *counted])):
-        latest_changes = latest(changes, undecoded, counted)
+        find_latest = latest_of_snapshot if index == SNAPSHOT_BATCH else latest
+        latest_changes = find_latest(changes, undecoded, counted)
     return PreparedBatch(index, own_stats, parts, latest_changes)
+
+
+def _changes(window: Window, index: int, own_stats: Sequence[BatchStats]) -> DataFrame:
+    """Return the changes of a batch, from which each table's part is selected.
+
+    If they are a few of the window's, they are selected once and not by each table.
+    """
+    changes = of_batch(
+        window.changes, window.cuts, index, window.frontier_position, snapshot=window.snapshot
+    )
+    rows, size = (sum(getattr(stats, name) for stats in own_stats) for name in ("rows", "size"))
+    few = for_few_rows(changes, rows, size, among=window.ranges.records)
+    has_others = len(window.cuts) + window.snapshot > 1
+    return local_checkpoint(few) if few is not changes and has_others else few
 
 
 def _truncates_of_replaced(state: LakeState, book: TableBook) -> tuple[BatchStats, ...]:

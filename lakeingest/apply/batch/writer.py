@@ -155,7 +155,7 @@ class BatchWriter:
             tables=tables,
             paths=self.folders.named(tables),
             transactions=cut.transactions if cut else 0,
-            events=sum(stats.rows for stats in batch.batch_stats),
+            events=batch.rows,
             opened=_new_epochs(state.head.frontier, frontier),
             frontier=frontier,
             schemas=_new_schemas(state, changed),

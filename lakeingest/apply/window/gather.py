@@ -148,10 +148,10 @@ def _decoded(
 ) -> tuple[DataFrame, DataFrame, DataFrame]:
     """Return metadata, boundaries and changes of a window."""
     spec = log.spec
-    markers = log.source.read([ranges.transactions] if ranges.transactions else [])
+    markers = log.read([ranges.transactions] if ranges.transactions else [])
     metadata = local_checkpoint(window_metadata(markers, spec))
     topic = local_checkpoint(window_boundaries(metadata, spec))
-    decoded = window_changes(log.source.read(ranges.data), spec)
+    decoded = window_changes(log.read(ranges.data), spec)
     if some_positions_from_rows(spec):
         decoded = local_checkpoint(decoded)
         topic = local_checkpoint(

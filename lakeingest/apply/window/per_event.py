@@ -83,7 +83,7 @@ def cut_events(
     waiting = 0
     unreadable: UnreadableRecords = {}
     while True:
-        decoded = window_changes(source.read(ranges.data), spec)
+        decoded = window_changes(log.read(ranges.data), spec)
         changes = local_checkpoint(decoded.withColumn("end_offset", F.lit(number).cast("bigint")))
         summaries = contents(changes, spec.format)
         lone_deletes = _lone_deletes(changes)

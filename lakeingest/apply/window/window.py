@@ -19,6 +19,7 @@ from lakeingest.apply.window.incomplete_transaction import IncompleteTransaction
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver
 from lakeingest.apply.window.unreadable_records import UnreadableRecords
+from lakeingest.engine.few_rows import records_for_few_rows
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.position.epochs import Epoch
 from lakeingest.source.contract import OffsetRange, Source
@@ -43,9 +44,14 @@ class PipelineLog:
     counted: Column
     schemas: Schemas
 
+    def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
+        """Read the records of ``ranges`` (``Source.read``); see ``records_for_few_rows``."""
+        records = sum(part.end - part.start for part in ranges)
+        return records_for_few_rows(self.source.read(ranges), records, len(ranges))
+
     def read_and_learn(self, ranges: Sequence[OffsetRange]) -> DataFrame:
         """Read records outside a window: this run may have read none with their schemas yet."""
-        records = self.source.read(ranges)
+        records = self.read(ranges)
         if self.schemas.needed:
             self.schemas.learn(records)
         return records

@@ -23,6 +23,7 @@ from pyspark.sql.types import IntegralType
 
 from lakeingest.engine.delta_files import DataFile
 from lakeingest.engine.delta_transaction import DeltaTransaction
+from lakeingest.engine.few_rows import in_session
 from lakeingest.frame_schemas import OURS
 from lakeingest.named import all_named, named
 from lakeingest.sink.delta.commit import FileChange
@@ -74,6 +75,8 @@ class Rewrite:
         # In one task, a full join needs no exchange.
         rows = self._read(self.files).coalesce(1)
         payloads = self.law.changeset.frame.coalesce(1).hint("shuffle_hash")
+        if sum(file.size for file in self.files) <= TINY_BYTES:
+            rows = in_session(rows, payloads.sparkSession)
         return self._replace(self.files, merged_rows(rows, payloads, self.law))
 
     def _rewrite_files(self) -> FileChange:

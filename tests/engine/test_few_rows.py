@@ -1,0 +1,91 @@
+"""Few rows run without generated code and without a shuffle; the user's settings stay for many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.apply.batch.changeset import changeset
+from lakeingest.apply.batch.table_part import TablePart
+from lakeingest.engine import few_rows
+from lakeingest.engine.few_rows import (
+    FEW_BYTES,
+    FEW_ROWS,
+    for_few_rows,
+    in_session,
+    records_for_few_rows,
+)
+from lakeingest.engine.own_session import own_session
+from tests.apply.written import WrittenLog, change
+
+WHOLE_STAGE, PARTITIONS = "spark.sql.codegen.wholeStage", "spark.sql.shuffle.partitions"
+USERS = {WHOLE_STAGE: "true", PARTITIONS: "7"}
+
+
+def settings(frame: DataFrame) -> dict[str, str | None]:
+    return {name: frame.sparkSession.conf.get(name) for name in USERS}
+
+
+@pytest.fixture
+def frame(spark: SparkSession) -> DataFrame:
+    """Four rows in two partitions, in a session with the user's settings."""
+    return own_session(spark, USERS).range(0, 4, numPartitions=2)
+
+
+def test_few_rows_go_on_in_one_partition_without_generated_code(frame: DataFrame) -> None:
+    few = for_few_rows(frame, FEW_ROWS)
+    assert settings(few) == {WHOLE_STAGE: "false", PARTITIONS: "1"}
+    assert few.rdd.getNumPartitions() == 1
+    assert settings(frame) == USERS
+    assert sorted(row["id"] for row in few.collect()) == [0, 1, 2, 3]
+    assert for_few_rows(few, 4).sparkSession is few.sparkSession
+
+
+def test_many_rows_and_large_rows_stay_as_they_are(frame: DataFrame) -> None:
+    assert for_few_rows(frame, FEW_ROWS + 1) is frame
+    assert for_few_rows(frame, 4, FEW_BYTES + 1) is frame
+    assert records_for_few_rows(frame, 4, ranges=1) is not frame
+    assert records_for_few_rows(frame, 4, ranges=17) is frame
+
+
+def plan(frame: DataFrame) -> str:
+    rows: Any = frame
+    return str(rows._jdf.queryExecution().executedPlan().toString())
+
+
+@pytest.mark.parametrize(("among", "shuffles"), [(FEW_ROWS, 0), (FEW_ROWS + 1, 1)])
+def test_few_rows_are_grouped_without_a_shuffle_and_selected_from_many_by_all_tasks(
+    frame: DataFrame, among: int, shuffles: int
+) -> None:
+    few = for_few_rows(frame.where("id > 1"), 2, among=among)
+    assert plan(few.groupBy(F.col("id") % 2).count()).count("Exchange") == shuffles
+    assert plan(frame.groupBy(F.col("id") % 2).count()).count("Exchange") == 1
+
+
+def test_what_is_joined_with_many_rows_can_have_their_session(frame: DataFrame) -> None:
+    few = for_few_rows(frame, 4)
+    again = in_session(few, frame.sparkSession)
+    assert settings(again.join(frame, "id").groupBy("id").agg(F.count("*"))) == USERS
+    assert again.join(frame, "id").count() == 4
+
+
+@pytest.mark.parametrize(("limit", "generated"), [(3, "false"), (2, "true")])
+def test_a_run_chooses_by_the_number_of_rows_of_its_batches(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, generated: str
+) -> None:
+    make, chosen = changeset, []
+
+    def making(part: TablePart, *rest: Any) -> Any:
+        chosen.append(settings(part.changes)[WHOLE_STAGE])
+        return make(part, *rest)
+
+    monkeypatch.setattr("lakeingest.apply.batch.writer.changeset", making)
+    monkeypatch.setattr(few_rows, "FEW_ROWS", limit)
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    log.transaction("100:100", *(change(name, 100) for name in ("a", "b", "c")))
+    log.ingest(own_session(spark, USERS), tmp_path / "lake")
+    assert chosen == [generated] * 3
