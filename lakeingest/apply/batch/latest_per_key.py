@@ -5,8 +5,8 @@ fold is then the same for all of them: group by table and key. One job and one p
 replace two jobs and a pass per table. With small batches, the number of jobs decides the cost of a
 batch. Rejected: one such job for all batches of a window. Every batch would wait for the largest.
 
-The rows of an initial snapshot need no fold: each key is there once. A job over the keys alone
-proves that. The fold would sort and copy all values (half of the time of a load, measured).
+The rows of an initial snapshot need no fold where each key is there once. A job over the keys alone
+proves that. The fold would sort and copy all values.
 """
 
 from __future__ import annotations

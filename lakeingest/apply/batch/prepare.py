@@ -143,7 +143,7 @@ def _changes(window: Window, index: int, own_stats: Sequence[BatchStats]) -> Dat
     changes = of_batch(
         window.changes, window.cuts, index, window.frontier_position, snapshot=window.snapshot
     )
-    rows, size = (sum(getattr(stats, name) for stats in own_stats) for name in ("rows", "size"))
+    rows, size = sum(stats.rows for stats in own_stats), sum(stats.size for stats in own_stats)
     few = for_few_rows(changes, rows, size, among=window.ranges.records)
     has_others = len(window.cuts) + window.snapshot > 1
     return local_checkpoint(few) if few is not changes and has_others else few

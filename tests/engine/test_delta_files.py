@@ -1,0 +1,33 @@
+"""What the listed files of a Delta version show without a job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lakeingest.engine.delta_files import highest_value
+
+
+def test_the_highest_value_of_a_column_is_in_the_statistics_of_the_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "table")
+    for first in (0, 10):
+        spark.range(first, first + 3).write.format("delta").mode("append").save(path)
+        assert highest_value(spark, path, "id") == first + 2
+    assert highest_value(spark, path, "no such column") is None
+
+
+def test_statistics_that_count_deleted_rows_are_not_trusted(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "table")
+    rows = spark.range(0, 3).coalesce(1).write.format("delta")
+    rows.option("delta.enableDeletionVectors", "true").save(path)
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 2")
+    assert highest_value(spark, path, "id") is None
+
+
+def test_a_folder_without_a_table_has_no_highest_value(spark: SparkSession, tmp_path: Path) -> None:
+    assert highest_value(spark, str(tmp_path), "id") is None
