@@ -115,7 +115,5 @@ def _settings(warehouse: Path) -> dict[str, str]:
         # Delta keeps 10,000 tables' logs for an hour, at some 6 MB each: the tests' hundreds of
         # tables filled the heap until Spark ended its own JVM.
         "spark.databricks.delta.delta.log.cacheSize": "32",
-        # As a run has them: see ``apply.run_session``.
-        "spark.sql.adaptive.enabled": "false",
         **FOR_FEW_ROWS,
     }

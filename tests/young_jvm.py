@@ -28,6 +28,8 @@ GENERATED_CODE = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
     "spark.sql.shuffle.partitions": "2",
+    # As a run with few partitions has it: see ``apply.run_session``.
+    "spark.sql.adaptive.enabled": "false",
 }
 """Spark's settings with code generation.
 
