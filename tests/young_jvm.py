@@ -30,6 +30,7 @@ GENERATED_CODE = {
     "spark.sql.shuffle.partitions": "2",
     # As a run with few partitions has it: see ``apply.run_session``.
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "10MB",
 }
 """Spark's settings with code generation.
 

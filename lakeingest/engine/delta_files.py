@@ -96,6 +96,11 @@ def listed_files(snapshot: Any) -> tuple[DataFile, ...] | None:
     return files
 
 
+def plain_files(snapshot: Any) -> tuple[DataFile, ...] | None:
+    """Return ``listed_files`` of a plain table; None also where the table is not plain."""
+    return listed_files(snapshot) if is_plain(snapshot) else None
+
+
 def highest_value(spark: SparkSession, path: str, column: str) -> int | None:
     """Return the highest value of an integer column in a table's newest version.
 
@@ -105,9 +110,8 @@ def highest_value(spark: SparkSession, path: str, column: str) -> int | None:
     if not available(spark):
         return None
     with active(spark):
-        snapshot = newest_snapshot(spark, path)
         # Statistics of a file with deletion vectors count its deleted rows, too.
-        files = (listed_files(snapshot) if is_plain(snapshot) else None) or ()
+        files = plain_files(newest_snapshot(spark, path)) or ()
     spans = [file.span(column) for file in files]
     highs = [span[1] for span in spans if span is not None]
     return max(highs) if highs and len(highs) == len(files) else None

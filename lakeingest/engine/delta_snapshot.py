@@ -23,8 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakeingest.engine.active_session import active
 from lakeingest.engine.delta_files import (
     available,
-    is_plain,
-    listed_files,
+    plain_files,
     rows_of_files,
     scala_sequence,
 )
@@ -45,7 +44,7 @@ def cached_snapshot(spark: SparkSession, path: str, version: int) -> DataFrame |
         snapshot = log.unsafeVolatileSnapshot()
         if snapshot.version() != version:
             return None
-        files = listed_files(snapshot) if is_plain(snapshot) else None
+        files = plain_files(snapshot)
         if files is not None:
             return rows_of_files(spark, log, snapshot, files)
         no_filters = scala_sequence(jvm, ())

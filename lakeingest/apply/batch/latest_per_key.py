@@ -64,7 +64,8 @@ def latest(
     """
     if not collections and not counted:
         return None
-    frame = local_checkpoint(record_latest(changes, collections))
+    folded = record_latest(changes, collections)
+    frame = local_checkpoint(folded) if collections else folded
     first_ops = [frame.select("collection", "first_op")] if collections else []
     if counted:
         first_ops.append(record_latest(changes, counted).select("collection", "first_op"))

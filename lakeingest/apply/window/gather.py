@@ -199,7 +199,7 @@ def _with_rows(
         facts = replace(facts, topics=frozenset(log.source.topics()))
     if facts.has_repeats(frontier):
         changes, fresh = frames.changes, frames.boundaries
-        records = log.source.read(facts.ranges.data)
+        records = log.read(facts.ranges.data)
         unresumed = without_row_after_begin(
             changes, fresh, log.counted, frames.metadata, records, log.spec
         )
