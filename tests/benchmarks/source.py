@@ -61,7 +61,11 @@ class ParquetSource:
         return reduce(
             DataFrame.unionAll,
             (
-                self._records.where(F.col("topic") == topic).where(
+                self._records.where(F.col("topic") == topic)
+                # The files of a topic are skipped by this, and not by the ranges of partitions.
+                .where(F.col("offset") >= min(part.start for part in parts))
+                .where(F.col("offset") < max(part.end for part in parts))
+                .where(
                     reduce(
                         or_,
                         (

@@ -26,6 +26,7 @@ from lakeingest.apply.window.next_frontier import frontier_after
 from lakeingest.apply.window.offset_ranges import WindowRanges, plan_window_ranges
 from lakeingest.apply.window.resolve import read_window
 from lakeingest.apply.window.size import SAMPLED_FROM, Span
+from lakeingest.apply.window.snapshot_extent import records_of_snapshot
 from lakeingest.apply.window.window import Bounds, PipelineLog, Window
 from lakeingest.ledger.publication import Frontier
 
@@ -134,4 +135,8 @@ class WindowReader:
         if self._span.sizes is None and ranges.records > SAMPLED_FROM:
             self._span = self._span.sampled(source, ranges)
             ranges = plan(self._span.aimed, self._span.limits)
+            if not frontier.streaming and self._log.spec.whole:
+                further = records_of_snapshot(self._log, ranges, self._span.records)
+                self._span = replace(self._span, further=further)
+                ranges = plan(self._span.aimed, self._span.limits)
         return ranges

@@ -4,7 +4,8 @@ A window grows only where it has to. If a transaction is larger than a window, t
 were not read past it are read further, by the rows that its END counts. The other partitions and
 the transaction topic stay as they are: a backlog of 100 million rows is not read because one
 transaction has a million. Rejected, because it did that: all of the window four times as large.
-That remains for what no END is known of, such as the initial snapshot, which is one window.
+That remains for what no END is known of, such as an initial snapshot where single records did not
+show how far it reaches (``snapshot_extent.py``): a snapshot is one window.
 
 It remains, too, for a transaction that lacks rows although every partition was read past it. There
 the bound does not hold, and the backlog is one window before the run stops. To stop earlier would

@@ -174,10 +174,11 @@ def _rows(text: Column) -> Column:
     searched for placeholders. The text stays whole unless the end of the rows occurs exactly once.
     """
     before = F.substring_index(text, _ROWS_END, 1)
-    behind = F.substring_index(text, _ROWS_END, -1)
-    parts = F.octet_length(before) + F.octet_length(behind) + F.lit(len(_ROWS_END))
-    is_unique = parts == F.octet_length(text)
-    has_layout = F.startswith(text, F.lit(_ROWS_START)) & is_unique
+    # Not `substring_index` from the end, which compares at each octet of what lies behind.
+    behind = F.substr(text.cast("binary"), F.octet_length(before) + 1 + len(_ROWS_END))
+    is_unique = ~F.contains(behind.cast("string"), F.lit(_ROWS_END))
+    has_end = F.octet_length(before) < F.octet_length(text)
+    has_layout = F.startswith(text, F.lit(_ROWS_START)) & has_end & is_unique
     return F.when(has_layout, F.concat(before, F.lit("}"))).otherwise(text)
 
 
