@@ -85,7 +85,10 @@ def open_sink(spark: SparkSession, config: PipelineConfig) -> Sink:
         ConfigError: A table is a Hudi table, and the session is not made for Hudi.
     """
     delta = DeltaSink(
-        spark, _settings(spark, config, "delta"), direct=config.target.delta_commit == "direct"
+        spark,
+        _settings(spark, config, "delta"),
+        direct=config.target.delta_commit == "direct",
+        deletion_vectors=config.target.delta_deletion_vectors,
     )
     if config.formats() == {"delta"}:
         return delta

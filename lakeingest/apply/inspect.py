@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
@@ -121,7 +121,17 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
     summary = f"{len(topics)} topics, {len(state.tables)} tables, batch {state.head.batch}"
     if begin:
         summary += f", {len(collections)} tables to be adopted"
-    return Findings(warnings.all(), (summary,))
+    return Findings(warnings.all(), (summary, *_needed_of_readers(config)))
+
+
+def _needed_of_readers(config: PipelineConfig) -> Iterator[str]:
+    target = config.target
+    if "delta" in config.formats() and target.delta_commit == "direct":
+        if target.delta_deletion_vectors:
+            yield (
+                "large Delta tables get deletion vectors, which their readers must support "
+                "(lakeingest.delta.deletion.vectors=false: none; guide page 'reading')"
+            )
 
 
 def _topics_of_prefix(

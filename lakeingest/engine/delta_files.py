@@ -2,7 +2,7 @@
 
 Adapter. Delta's own way to list a version's files reads the table's whole log: 0.4 s (measured),
 and one or two jobs for each table that is read. The checksum file of a version lists its files,
-while they are few (fifty, ``spark.databricks.delta.allFilesInCrc.thresholdNumFiles``).
+while they are few (``spark.databricks.delta.allFilesInCrc.thresholdNumFiles``).
 
 Internal names, verified in 3.3.3 and used with 3.3 only (``available``):
 ``VersionChecksum.allFiles``, ``DeltaLog.createDataFrame``,
@@ -22,7 +22,8 @@ from lakeingest.engine.active_session import active
 from lakeingest.engine.delta_log import has_log, newest_snapshot
 
 _SUPPORTED_VERSIONS = ("3.3.",)
-_SUPPORTED_FEATURES = {"appendOnly", "invariants", "timestampNtz"}
+DELETION_VECTORS = "deletionVectors"
+_SUPPORTED_FEATURES = {"appendOnly", "invariants", "timestampNtz", DELETION_VECTORS}
 
 
 def available(spark: SparkSession) -> bool:
@@ -48,8 +49,21 @@ class DataFile:
     size: int
     action: Any
 
+    @property
+    def rows(self) -> int | None:
+        """Return the number of rows that were written to the file; None: it is unknown."""
+        rows = self.action.numPhysicalRecords()
+        return int(rows.get()) if rows.isDefined() else None
+
+    @property
+    def hidden_rows(self) -> int:
+        """Return the number of its rows that a deletion vector hides."""
+        return int(self.action.numDeletedRecords())
+
     def span(self, column: str) -> tuple[int, int] | None:
         """Return lowest and highest value of an integer column, from the file's statistics.
+
+        They count hidden rows, too.
 
         Returns:
             Minimum and maximum; None: the statistics lack one of them as an integer.
@@ -62,16 +76,47 @@ class DataFile:
 def is_plain(snapshot: Any) -> bool:
     """Return whether a table has only features that these adapters support.
 
-    False for deletion vectors, change data feed, column mapping, constraints, row tracking and
-    partitions, for every feature that a later Delta adds, and without a table.
+    False for change data feed, column mapping, constraints, row tracking and partitions, for every
+    feature that a later Delta adds, and without a table.
 
     Args:
         snapshot: Delta's ``Snapshot``.
     """
     if snapshot.version() < 0 or not snapshot.metadata().partitionColumns().isEmpty():
         return False
+    return _features(snapshot) <= _SUPPORTED_FEATURES
+
+
+def may_hide_rows(snapshot: Any) -> bool:
+    """Return whether a table's writers may use deletion vectors."""
+    enabled = snapshot.metadata().configuration().get("delta.enableDeletionVectors")
+    return (
+        DELETION_VECTORS in _features(snapshot)
+        and enabled.isDefined()
+        and str(enabled.get()).lower() == "true"
+    )
+
+
+def files_without_vectors(
+    spark: SparkSession, path: str, version: int
+) -> tuple[DataFile, ...] | None:
+    """Return the data files of a plain table that does not support deletion vectors.
+
+    Returns:
+        The files; None: the table supports them, is not plain, or is at another version.
+    """
+    if not available(spark):
+        return None
+    with active(spark):
+        snapshot = newest_snapshot(spark, path)
+        if snapshot.version() != version or DELETION_VECTORS in _features(snapshot):
+            return None
+        return plain_files(snapshot)
+
+
+def _features(snapshot: Any) -> set[str]:
     features = snapshot.protocol().implicitlyAndExplicitlySupportedFeatures().toSeq()
-    return {features.apply(index).name() for index in range(features.size())} <= _SUPPORTED_FEATURES
+    return {features.apply(index).name() for index in range(features.size())}
 
 
 def listed_files(snapshot: Any) -> tuple[DataFile, ...] | None:
@@ -110,9 +155,8 @@ def highest_value(spark: SparkSession, path: str, column: str) -> int | None:
     if not available(spark):
         return None
     with active(spark):
-        # Statistics of a file with deletion vectors count its deleted rows, too.
         files = plain_files(newest_snapshot(spark, path)) or ()
-    spans = [file.span(column) for file in files]
+    spans = [None if file.hidden_rows else file.span(column) for file in files]
     highs = [span[1] for span in spans if span is not None]
     return max(highs) if highs and len(highs) == len(files) else None
 
@@ -139,7 +183,12 @@ def rows_of_files(
 def data_files(actions: Any) -> tuple[DataFile, ...]:
     """Return the files of a Scala sequence of ``AddFile``."""
     java_files = (actions.apply(index) for index in range(actions.size()))
-    return tuple(DataFile(a.path().rsplit("/", 1)[-1], int(a.size()), a) for a in java_files)
+    return tuple(DataFile(file_name(a.path()), int(a.size()), a) for a in java_files)
+
+
+def file_name(path: str) -> str:
+    """Return the last part of a path."""
+    return path.rsplit("/", 1)[-1]
 
 
 def scala_sequence(jvm: Any, items: Iterable[Any]) -> Any:

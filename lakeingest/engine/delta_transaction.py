@@ -29,11 +29,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakeingest.engine.active_session import active
+from lakeingest.engine.deletion_vectors import with_vector, write_vectors
 from lakeingest.engine.delta_files import (
     DataFile,
     data_files,
     is_plain,
     listed_files,
+    may_hide_rows,
     rows_of_files,
     scala_sequence,
 )
@@ -117,6 +119,30 @@ class DeltaTransaction:
         rows: Any = frame
         with active(self._spark):
             return data_files(self._transaction.writeFiles(rows._jdf))  # noqa: SLF001
+
+    @property
+    def may_hide_rows(self) -> bool:
+        """Return whether the table's writers may use deletion vectors."""
+        return may_hide_rows(self._snapshot)
+
+    def hide(
+        self, rows: DataFrame, files: Sequence[DataFile]
+    ) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
+        """Write deletion vectors that hide rows; ``commit`` gives them to their files.
+
+        Args:
+            rows: See ``deletion_vectors.write_vectors``.
+            files: Data files of ``version`` whose number of rows is known.
+
+        Returns:
+            Files to add, which are the old ones with new vectors; the old files, to remove. A file
+            of which no row is left is only removed.
+        """
+        with active(self._spark):
+            vectors = write_vectors(self._jvm, self._transaction, rows, files)
+        old = tuple(file for file in files if file.name in vectors)
+        new = (with_vector(file, vectors[file.name]) for file in old)
+        return tuple(file for file in new if file is not None), old
 
     def commit(
         self,

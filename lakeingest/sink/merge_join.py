@@ -22,8 +22,10 @@ from lakeingest.sink.merge_law import Clause, MergeLaw, source, target
 SMALL_BYTES = 16 * 1024 * 1024
 """Largest text size of a changeset that Spark broadcasts instead of shuffling the table."""
 
-_OUTCOME = f"{OURS}outcome"
-_REMOVED, _UNCHANGED = -1, 0
+OUTCOME = f"{OURS}outcome"
+"""What becomes of a joined row: ``REMOVED``, ``UNCHANGED`` or the number of the clause's values."""
+
+REMOVED, UNCHANGED = -1, 0
 
 
 def small(frame: DataFrame, changeset: Changeset) -> DataFrame:
@@ -55,21 +57,44 @@ def merged_rows(
         every: Whether to return rows that do not change, too.
         more: Further columns, over the aliases ``t`` (the table) and ``s`` (the payloads).
     """
+    decided = decided_rows(table, payloads, law, how, more=more)
+    stays = F.col(OUTCOME) != REMOVED
+    if not every:
+        stays = stays & (F.col(OUTCOME) != UNCHANGED)
+    return decided.where(stays).drop(OUTCOME)
+
+
+def decided_rows(
+    table: DataFrame,
+    payloads: DataFrame,
+    law: MergeLaw,
+    how: str,
+    *,
+    more: Sequence[Column] = (),
+) -> DataFrame:
+    """Return joined rows as they are after the merge, each with its ``OUTCOME``.
+
+    A row with the outcome ``REMOVED`` has the values that it had.
+
+    Args:
+        table: See ``merged_rows``.
+        payloads: See ``merged_rows``.
+        law: See ``merged_rows``.
+        how: See ``merged_rows``; or ``inner``: only rows that have a payload.
+        more: See ``merged_rows``.
+    """
     joined = table.alias("t").join(payloads.alias("s"), law.same_key(), how)
     outcome, values_of = _outcomes(law, how)
-    decided = joined.withColumn(_OUTCOME, outcome)
-    stays = F.col(_OUTCOME) != _REMOVED
-    if not every:
-        stays = stays & (F.col(_OUTCOME) != _UNCHANGED)
+    decided = joined.withColumn(OUTCOME, outcome)
     columns = []
     for item in law.schema:
         value = target(item.name)
         for number, values in values_of.items():
             if item.name in values:
                 new_value = values[item.name].cast(item.dataType)
-                value = F.when(F.col(_OUTCOME) == number, new_value).otherwise(value)
+                value = F.when(F.col(OUTCOME) == number, new_value).otherwise(value)
         columns.append(value.alias(item.name))
-    return decided.where(stays).select(*columns, *more)
+    return decided.select(*columns, *more, OUTCOME)
 
 
 def _outcomes(law: MergeLaw, how: str) -> tuple[Column, dict[int, Mapping[str, Column]]]:
@@ -84,14 +109,14 @@ def _outcomes(law: MergeLaw, how: str) -> tuple[Column, dict[int, Mapping[str, C
     swept = law.swept()
     if swept is not None:
         cases.append((~has_payload, swept))
-    if how != "left":
+    if how in ("full", "right"):
         inserted = law.inserted()
         values = dict(zip(law.schema.fieldNames(), _inserted_values(inserted, law), strict=True))
         cases.append((~has_row, replace(inserted, values=values)))
         cases.append((~has_row, Clause(F.lit(True), None)))
-    outcome, values_of = F.lit(_UNCHANGED), {}
-    for number, (applies, clause) in reversed([*enumerate(cases, _UNCHANGED + 1)]):
-        result = _REMOVED if clause.values is None else number
+    outcome, values_of = F.lit(UNCHANGED), {}
+    for number, (applies, clause) in reversed([*enumerate(cases, UNCHANGED + 1)]):
+        result = REMOVED if clause.values is None else number
         outcome = F.when(applies & clause.condition, result).otherwise(outcome)
         if clause.values is not None:
             values_of[number] = clause.values

@@ -8,6 +8,7 @@ user's schema policies (``plan/evolution.py``) apply earlier; this is the last c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -82,12 +83,22 @@ def evolved_schema(table: StructType, change: SchemaChange, names: MetadataColum
     return StructType([*columns, *added, *metadata])
 
 
-def in_schema(table: DataFrame, schema: StructType, changeset: Changeset) -> DataFrame:
-    """Return a table's rows in its new schema, with the defaults of its new columns."""
+def in_schema(
+    table: DataFrame, schema: StructType, changeset: Changeset, more: Sequence[str] = ()
+) -> DataFrame:
+    """Return a table's rows in its new schema, with the defaults of its new columns.
+
+    Args:
+        table: Rows in the old schema.
+        schema: The new schema.
+        changeset: The changeset that brings it.
+        more: Further columns of ``table`` to keep.
+    """
 
     def value(item: StructField) -> Column:
         fill = changeset.fills.get(item.name, F.lit(None))
         # No earlier event supplied a new column, so a NULL in it is not a value of the source.
         return F.coalesce(named(item.name), fill) if item.name in table.columns else fill
 
-    return table.select(*(value(item).cast(item.dataType).alias(item.name) for item in schema))
+    new = [value(item).cast(item.dataType).alias(item.name) for item in schema]
+    return table.select(*new, *more)

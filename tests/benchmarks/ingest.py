@@ -174,10 +174,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--load", type=int, default=0, metavar="ROWS", help="time the load of a snapshot instead"
     )
+    parser.add_argument(
+        "--accounts", type=int, default=Shape.accounts, help="rows of the largest table"
+    )
     parser.add_argument("--runs", type=int, default=3, help="timed rounds")
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args(arguments)
-    shape = Shape(transactions=chosen.events // EVENTS_PER_TRANSACTION, seed=chosen.seed)
+    transactions = chosen.events // EVENTS_PER_TRANSACTION
+    shape = Shape(transactions, accounts=chosen.accounts, seed=chosen.seed)
     if chosen.load:
         # A few transactions follow it, whose totals show whether the load was right.
         shape = replace(shape, transactions=_AFTER_LOAD, accounts=chosen.load)
@@ -198,7 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 f"snapshot of {shape.accounts:,} rows"
                 if chosen.load
                 else f"{stream.events:,} events ({shape.transactions:,} transactions over "
-                f"{len(TABLES)} tables) in batches of {chosen.batch:,}"
+                f"{len(TABLES)} tables, {shape.accounts:,} accounts) in batches of {chosen.batch:,}"
             )
             events = chosen.load or stream.events
             sys.stdout.write(

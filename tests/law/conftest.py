@@ -24,6 +24,7 @@ class Tables(Protocol):
         hard: bool = False,
         null_missing: bool = False,
         direct: bool = True,
+        hides: bool = True,
         ddl: str = DDL,
         whole: bool = False,
     ) -> Callable[[], Ingest]:
@@ -40,12 +41,14 @@ def tables(spark: SparkSession, tmp_path: Path) -> Tables:
         hard: bool = False,
         null_missing: bool = False,
         direct: bool = True,
+        hides: bool = True,
         ddl: str = DDL,
         whole: bool = False,
     ) -> Callable[[], Ingest]:
         def new() -> Ingest:
             root = tmp_path / f"lake{next(numbers)}"
-            sink = delta_sink(spark, root, hard=hard, null_missing=null_missing, direct=direct)
+            ways = {"direct": direct, "hides": hides}
+            sink = delta_sink(spark, root, hard=hard, null_missing=null_missing, **ways)
             return Ingest(spark, sink, ddl=ddl, whole=whole)
 
         return new

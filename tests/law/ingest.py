@@ -36,7 +36,13 @@ _VARYING = {item.name for item in fields(Change)}
 
 
 def delta_sink(
-    spark: SparkSession, root: Path, *, hard: bool, null_missing: bool, direct: bool = True
+    spark: SparkSession,
+    root: Path,
+    *,
+    hard: bool,
+    null_missing: bool,
+    direct: bool = True,
+    hides: bool = True,
 ) -> DeltaSink:
     """Return the sink as a run would make it."""
     names = PipelineSpec("postgresql", Encodings()).names
@@ -47,7 +53,7 @@ def delta_sink(
         hard=hard,
         null_missing=null_missing,
     )
-    return DeltaSink(spark, settings, direct=direct)
+    return DeltaSink(spark, settings, direct=direct, deletion_vectors=hides)
 
 
 class Ingest:

@@ -14,6 +14,7 @@ from tests.law.conftest import Tables
 from tests.law.history import Case, any_order, in_order
 from tests.law.judge import check
 from tests.law.oracle import Insert, Move
+from tests.sink.conftest import treat_as_large
 
 pytestmark = [pytest.mark.slow, pytest.mark.generated]
 
@@ -44,6 +45,15 @@ def test_the_law_holds_where_only_touched_files_are_written_again(
     tables: Tables, hard: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rewrite, "WHOLE_BYTES", 0)
+    cases = [any_order(seed, ROUNDS) for seed in range(HISTORIES)]
+    check(tables(hard=hard, null_missing=True, hides=False), cases)
+
+
+@HARD
+def test_the_law_holds_where_rows_are_hidden_and_small_files_are_many(
+    tables: Tables, hard: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    treat_as_large(monkeypatch)
     cases = [any_order(seed, ROUNDS) for seed in range(HISTORIES)]
     check(tables(hard=hard, null_missing=True), cases)
 

@@ -11,7 +11,9 @@ import pytest
 from _pytest.mark import ParameterSet
 from pyspark.sql import SparkSession
 
+from lakeingest.engine.delta_log import TABLE_PROPERTIES
 from lakeingest.sink.contract import Sink
+from lakeingest.sink.delta import landing
 from lakeingest.sink.delta.sink import DeltaSink
 from lakeingest.sink.hudi.options import HudiSettings, TableType
 from lakeingest.sink.hudi.sink import HudiSink
@@ -20,8 +22,16 @@ from tests.sink.lake import Lake, sink_settings
 Lakes = Callable[..., Lake]
 
 
-def _delta(spark: SparkSession, root: str, *, direct: bool = True, **options: Any) -> Sink:
-    return DeltaSink(spark, sink_settings(root, **options), direct=direct)
+def _delta(
+    spark: SparkSession,
+    root: str,
+    *,
+    direct: bool = True,
+    deletion_vectors: bool = True,
+    **options: Any,
+) -> Sink:
+    settings = sink_settings(root, **options)
+    return DeltaSink(spark, settings, direct=direct, deletion_vectors=deletion_vectors)
 
 
 def _hudi(
@@ -58,10 +68,32 @@ def _lake(spark: SparkSession, tmp_path: Path, name: str, **options: object) -> 
     return Lake(spark, lambda **chosen: make(spark, root, **chosen), options)
 
 
-@pytest.fixture(params=_in_ci("delta"))
-def lakes(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lakes:
+@pytest.fixture(params=_in_ci("delta", of=(*SINKS, "delta-large")))
+def lakes(
+    spark: SparkSession,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Lakes:
     """Make a lake in the test's folder; options as ``SinkSettings`` has them, or the sink."""
+    if request.param == "delta-large":
+        treat_as_large(monkeypatch)
+        return partial(_lake, spark, tmp_path, "delta")
     return partial(_lake, spark, tmp_path, request.param)
+
+
+def treat_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a Delta sink write every table as it writes one of many and large files."""
+    monkeypatch.setattr(landing, "LARGE_ROWS", 0)
+    monkeypatch.setattr(landing, "SMALL_FILES", 3)
+    monkeypatch.setitem(TABLE_PROPERTIES, "delta.enableDeletionVectors", "true")
+
+
+@pytest.fixture
+def large_lake(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """Make a Delta lake whose table is written as a large one is."""
+    treat_as_large(monkeypatch)
+    return _lake(spark, tmp_path, "delta")
 
 
 @pytest.fixture(params=_in_ci("delta", "hudi-mor"))

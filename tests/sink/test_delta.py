@@ -112,7 +112,7 @@ def test_a_table_with_a_feature_that_we_do_not_know_is_left_to_the_engine(
     delta_lake.apply(insert(1, 1, n=1))
     path = delta_lake.sink.path(COLLECTION)
     delta_lake.spark.sql(
-        f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+        f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
     )
     delta_lake.restart()
     delta_lake.apply(insert(2, 2, n=2), Payload(1, 3, {"n": 3}))

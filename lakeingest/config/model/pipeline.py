@@ -44,6 +44,14 @@ class TargetConfig(ConfigModel):
     """How small batches are committed to Delta, publications too (the ledger is a Delta table
     whatever the others are). Default: in a Delta transaction of our own, where engine and table
     allow it, which is twice as fast; `public`: by MERGE and append alone."""
+    delta_deletion_vectors: bool = Field(
+        default=True, validation_alias="lakeingest.delta.deletion.vectors"
+    )
+    """Whether a small batch hides the rows that it changes in a Delta table of more than 8 MiB by
+    deletion vectors, and does not write their files again. Readers of such a table need Delta's
+    feature `deletionVectors`. `false`: files are written again; a table that has the feature
+    already keeps it. Default: `true`, because the cost of a batch then does not grow with the
+    table."""
     single_writer: Literal["fenced", "guaranteed"] = Field(
         default="fenced", validation_alias="lakeingest.single.writer"
     )

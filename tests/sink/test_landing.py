@@ -1,0 +1,179 @@
+"""Large Delta tables: rows that change are hidden, and only new rows are written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+
+import pytest
+from deltalake import DeltaTable, QueryBuilder
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from lakeingest.engine.delta_files import DataFile, listed_files
+from lakeingest.engine.delta_log import newest_snapshot
+from lakeingest.sink.delta import landing
+from lakeingest.sink.delta.key_range import KeyRange
+from lakeingest.sink.delta.landing import files_to_compact
+from tests.forms import SOFT_AND_HARD
+from tests.sink.conftest import SINKS, treat_as_large
+from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, delete, insert, update
+
+
+def files(lake: Lake) -> dict[str, int]:
+    """Return the number of hidden rows of each data file."""
+    listed = listed_files(newest_snapshot(lake.spark, lake.sink.path(COLLECTION)))
+    assert listed is not None
+    return {file.name: file.hidden_rows for file in listed}
+
+
+def features(lake: Lake) -> set[str]:
+    detail = lake.spark.sql(f"DESCRIBE DETAIL delta.`{lake.sink.path(COLLECTION)}`").first()
+    return set(detail["tableFeatures"]) if detail else set()
+
+
+def numbered(lake: Lake, start: int, stop: int) -> None:
+    lake.apply(*(insert(number, number, n=number) for number in range(start, stop)))
+
+
+@pytest.mark.slow
+def test_a_changed_row_is_hidden_and_its_file_is_not_written_again(large_lake: Lake) -> None:
+    numbered(large_lake, 1, 9)
+    before = files(large_lake)
+    large_lake.apply(Payload(2, 20, {"n": 3}), delete(5, 21), insert(30, 22, n=30))
+    after = files(large_lake)
+    assert len(after) == len(before) + 1
+    assert before.keys() < after.keys()
+    assert sum(after.values()) == 2
+    assert large_lake.live()[2] == (3,)
+    assert set(large_lake.live()) == {1, 2, 3, 4, 6, 7, 8, 30}
+
+
+@pytest.mark.slow
+@SOFT_AND_HARD
+@pytest.mark.parametrize("seed", range(2))
+def test_every_version_has_the_rows_of_a_plain_replica(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hard: bool, seed: int
+) -> None:
+    treat_as_large(monkeypatch)
+    new = SINKS["delta"]
+    lake = Lake(spark, lambda **options: new(spark, str(tmp_path), **options), {"hard": hard})
+    rng, hidden = Random(seed), 0
+    replica: dict[int, tuple[object, ...]] = {}
+    for batch in range(1, 13):
+        keys = rng.sample(range(40), rng.randrange(1, 15))
+        changes: list[Payload] = []
+        for key in keys:
+            position = 100 * batch + len(changes)
+            if key in replica and rng.random() < 0.25:
+                changes.append(delete(key, position))
+                del replica[key]
+            elif key in replica:
+                # The long column keeps its value.
+                changes.append(update(key, position, n=batch))
+                replica[key] = (batch, replica[key][1])
+            else:
+                changes.append(insert(key, position, n=batch, body=f"{key} of {batch}"))
+                replica[key] = (batch, f"{key} of {batch}")
+        lake.apply(*changes)
+        assert lake.live("n", "body") == replica, f"seed {seed}, batch {batch}"
+        hidden += sum(files(lake).values())
+        assert len(files(lake)) <= landing.SMALL_FILES + 1
+    assert hidden
+
+
+@pytest.mark.slow
+def test_another_engine_reads_what_is_not_hidden(
+    large_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landing, "SMALL_FILES", 10)
+    numbered(large_lake, 1, 9)
+    large_lake.apply(*(Payload(number, 20, {"n": 50}) for number in (1, 8)))
+    large_lake.apply(Payload(3, 30, {"n": 60}), insert(9, 31, n=9))
+    assert any(files(large_lake).values())
+    table = DeltaTable(large_lake.sink.path(COLLECTION))
+    query = f"SELECT id, n FROM t WHERE NOT {NAMES.deleted}"
+    read = QueryBuilder().register("t", table).execute(query).read_all()
+    rows = dict(zip(*(read.column(name).to_pylist() for name in ("id", "n")), strict=True))
+    assert {key: (n,) for key, n in rows.items()} == large_lake.live()
+    assert read.num_rows == 9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_table_gets_the_feature_when_it_has_grown_and_only_where_it_is_wanted(
+    delta_lake: Lake, monkeypatch: pytest.MonkeyPatch, wanted: bool
+) -> None:
+    delta_lake.restart(deletion_vectors=wanted)
+    numbered(delta_lake, 1, 10)
+    delta_lake.apply(Payload(1, 20, {"n": 10}))
+    monkeypatch.setattr(landing, "LARGE_ROWS", 9)
+    delta_lake.apply(Payload(1, 21, {"n": 10}))
+    assert "deletionVectors" not in features(delta_lake)
+    monkeypatch.setattr(landing, "LARGE_ROWS", 8)
+    delta_lake.apply(Payload(2, 30, {"n": 20}))
+    delta_lake.apply(Payload(3, 40, {"n": 30}))
+    assert ("deletionVectors" in features(delta_lake)) == wanted
+    assert any(files(delta_lake).values()) == wanted
+    assert delta_lake.live() == {1: (10,), 2: (20,), 3: (30,), **{n: (n,) for n in range(4, 10)}}
+
+
+def data_file(name: str, size: int, rows: int = 100, hidden: int = 0) -> DataFile:
+    rows_ = SimpleNamespace(isDefined=lambda: True, get=lambda: rows)
+    statistics = f'{{"minValues":{{"id":{size}}},"maxValues":{{"id":{size + 9}}}}}'
+    action = SimpleNamespace(
+        numPhysicalRecords=lambda: rows_,
+        numDeletedRecords=lambda: hidden,
+        stats=lambda: statistics,
+    )
+    return DataFile(name, size, action)
+
+
+def test_small_files_are_compacted_when_they_are_many() -> None:
+    small = [data_file(f"s{number}", 1000 + number) for number in range(landing.SMALL_FILES)]
+    large = data_file("l", landing.SMALL_FILE + 1, hidden=20)
+    assert files_to_compact([large, *small[1:]]) == ()
+    assert files_to_compact([large, *small]) == tuple(small)
+
+
+def test_a_file_larger_than_the_smaller_ones_together_stays() -> None:
+    small = [data_file(f"s{number}", 1000) for number in range(landing.SMALL_FILES)]
+    middle, base = data_file("m", 16_000), data_file("b", 40_000)
+    assert files_to_compact([base, *small]) == tuple(small)
+    assert files_to_compact([base, middle, *small]) == (*small, middle)
+
+
+@given(st.integers(1, 200), st.integers(0, 10))
+def test_however_long_a_table_is_written_its_files_stay_few_and_a_row_is_copied_seldom(
+    batches: int, bases: int
+) -> None:
+    files = [data_file(f"b{number}", 2_000_000) for number in range(bases)]
+    copied = 0
+    for number in range(batches):
+        compacted = files_to_compact(files)
+        size = sum(file.size for file in compacted)
+        copied += size
+        files = [file for file in files if file not in compacted]
+        files.append(data_file(f"n{number}", size + 40_000))
+        small = [file for file in files if file.size <= landing.SMALL_FILE]
+        assert len(small) <= landing.SMALL_FILES
+    assert copied <= 3 * batches * 40_000 + bases * 2_000_000
+
+
+def test_the_file_with_most_hidden_rows_is_compacted_alone() -> None:
+    size = landing.SMALL_FILE + 1
+    three = [data_file(f"{hidden}", size, hidden=hidden) for hidden in (31, 60, 40)]
+    assert files_to_compact(three) == (three[1],)
+    assert files_to_compact([data_file("30", size, hidden=30)]) == ()
+    assert files_to_compact([]) == ()
+
+
+def test_files_whose_statistics_exclude_every_key_are_not_read() -> None:
+    low, middle, high = (data_file(f"{first}", first) for first in (0, 10, 20))
+    assert KeyRange({"id": (12, 15)}).files([low, middle, high]) == (middle,)
+    assert KeyRange({"id": (9, 20)}).files([low, middle, high]) == (low, middle, high)
+    assert KeyRange({"id": (30, 40)}).files([low, middle, high]) == ()
+    assert KeyRange({"id": (12, 15), "other": (0, 0)}).files([low, middle]) == (middle,)
+    assert KeyRange({}).files([low, high]) == (low, high)
