@@ -126,12 +126,12 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
 
 def _needed_of_readers(config: PipelineConfig) -> Iterator[str]:
     target = config.target
-    if "delta" in config.formats() and target.delta_commit == "direct":
-        if target.delta_deletion_vectors:
-            yield (
-                "large Delta tables get deletion vectors, which their readers must support "
-                "(lakeingest.delta.deletion.vectors=false: none; guide page 'reading')"
-            )
+    direct = "delta" in config.formats() and target.delta_commit == "direct"
+    if direct and target.delta_deletion_vectors:
+        yield (
+            "large Delta tables get deletion vectors, which their readers must support "
+            "(lakeingest.delta.deletion.vectors=false: none; guide page 'reading')"
+        )
 
 
 def _topics_of_prefix(

@@ -37,7 +37,7 @@ class Floor:
 
     def run(self, stream: Stream, target: Path) -> None:
         """Write batch after batch."""
-        for number, ranges in enumerate(stream.batches, start=1):
+        for number, ranges in enumerate(stream.batches, start=stream.begins + 1):
             self._write(stream, ranges, target, number)
 
     def table(self, stream: Stream, target: Path, table: Table) -> DataFrame:
