@@ -7,11 +7,12 @@ from pyspark.sql import SparkSession
 from lakeingest.engine.own_session import TIME_SETTINGS, own_session, without_inferred_filters
 from lakeingest.engine.remembered_names import remember_names
 
-_LISTED_FILES = {"spark.databricks.delta.allFilesInCrc.thresholdNumFiles": "200"}
-"""Number of data files up to which Delta lists them with each version (default 50).
+_FILE_LIST = "spark.databricks.delta.allFilesInCrc.thresholdNumFiles"
+_LISTED_FILES = 100
+"""Number of data files up to which Delta lists them with each version (its default: 50).
 
 A version whose files are listed is written and read without a job that looks for them
-(``engine/delta_files.py``). A list of 200 files is some hundred kB.
+(``engine/delta_files.py``). The list is part of each version's checksum file: some kB per file.
 """
 
 _HANDFUL = 16
@@ -33,5 +34,15 @@ def run_session(spark: SparkSession) -> SparkSession:
     partitions = spark.conf.get("spark.sql.shuffle.partitions") or ""
     few_partitions = partitions.isdigit() and int(partitions) <= _HANDFUL
     adaptive = {"spark.sql.adaptive.enabled": "false"} if few_partitions else {}
-    settings = {**TIME_SETTINGS, **without_inferred_filters(spark), **adaptive, **_LISTED_FILES}
+    settings = {
+        **TIME_SETTINGS,
+        **without_inferred_filters(spark),
+        **adaptive,
+        **_listed_files(spark),
+    }
     return own_session(spark, {"spark.sql.session.timeZone": "UTC", **settings})
+
+
+def _listed_files(spark: SparkSession) -> dict[str, str]:
+    chosen = spark.conf.get(_FILE_LIST, None) or ""
+    return {} if chosen.isdigit() else {_FILE_LIST: str(_LISTED_FILES)}

@@ -94,7 +94,7 @@ class Key:
         value = self._info.default
         if self._repeats_pipelines or value is PydanticUndefined or value is None or value == ():
             return None
-        return str(value)
+        return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _keys(model: type[ConfigModel], prefix: str) -> Iterator[Key]:
@@ -215,4 +215,6 @@ def _type_name(annotation: Any) -> str:
         return " or ".join(_type_name(a) for a in get_args(annotation) if a is not NoneType)
     if origin is tuple:
         return "list"
-    return {int: "whole number", str: "text"}.get(annotation, str(annotation))
+    return {int: "whole number", str: "text", bool: "`true` | `false`"}.get(
+        annotation, str(annotation)
+    )

@@ -73,6 +73,33 @@ def with_vector(file: DataFile, vector: Any) -> DataFile | None:
     """Return a data file with a new vector; None: the vector hides all of its rows."""
     if vector.cardinality() == file.rows:
         return None
-    updates_stats = changes_rows = True
-    action = file.action.removeRows(vector, updates_stats, changes_rows).productElement(0)
-    return DataFile(file.name, file.size, action)
+    updates_stats, changes_rows = False, True
+    action = _with_wide_bounds(file.action).removeRows(vector, updates_stats, changes_rows)
+    return DataFile(file.name, file.size, action.productElement(0))
+
+
+def _with_wide_bounds(action: Any) -> Any:
+    """Return an ``AddFile`` whose statistics say that their bounds count hidden rows, too.
+
+    The text is edited and not parsed. Delta's own ``updates_stats`` prints decimals again through a
+    double, and a minimum that becomes larger hides rows from readers.
+    """
+    stats = str(action.stats())
+    tight, wide = '"tightBounds":true', '"tightBounds":false'
+    if tight in stats:
+        stats = stats.replace(tight, wide)
+    elif wide not in stats:
+        stats = f"{{{wide},{stats.removeprefix('{')}"
+    return action.copy(
+        action.path(),
+        action.partitionValues(),
+        action.size(),
+        action.modificationTime(),
+        action.dataChange(),
+        stats,
+        action.tags(),
+        action.deletionVector(),
+        action.baseRowId(),
+        action.defaultRowCommitVersion(),
+        action.clusteringProvider(),
+    )

@@ -23,6 +23,9 @@ from lakeingest.engine.delta_log import has_log, newest_snapshot
 
 _SUPPORTED_VERSIONS = ("3.3.",)
 DELETION_VECTORS = "deletionVectors"
+HIDES_ROWS = "delta.enableDeletionVectors"
+"""Table property by which a table's writers use deletion vectors."""
+
 _SUPPORTED_FEATURES = {"appendOnly", "invariants", "timestampNtz", DELETION_VECTORS}
 
 
@@ -87,31 +90,17 @@ def is_plain(snapshot: Any) -> bool:
     return _features(snapshot) <= _SUPPORTED_FEATURES
 
 
-def may_hide_rows(snapshot: Any) -> bool:
-    """Return whether a table's writers may use deletion vectors."""
-    enabled = snapshot.metadata().configuration().get("delta.enableDeletionVectors")
-    return (
-        DELETION_VECTORS in _features(snapshot)
-        and enabled.isDefined()
-        and str(enabled.get()).lower() == "true"
-    )
-
-
-def files_without_vectors(
-    spark: SparkSession, path: str, version: int
-) -> tuple[DataFile, ...] | None:
-    """Return the data files of a plain table that does not support deletion vectors.
+def hides_rows(snapshot: Any) -> bool | None:
+    """Return whether a table's writers may use deletion vectors.
 
     Returns:
-        The files; None: the table supports them, is not plain, or is at another version.
+        The answer; None: neither a feature nor a property of the table decides it.
     """
-    if not available(spark):
-        return None
-    with active(spark):
-        snapshot = newest_snapshot(spark, path)
-        if snapshot.version() != version or DELETION_VECTORS in _features(snapshot):
-            return None
-        return plain_files(snapshot)
+    setting = snapshot.metadata().configuration().get(HIDES_ROWS)
+    has_feature = DELETION_VECTORS in _features(snapshot)
+    if not setting.isDefined():
+        return False if has_feature else None
+    return has_feature and str(setting.get()).lower() == "true"
 
 
 def _features(snapshot: Any) -> set[str]:

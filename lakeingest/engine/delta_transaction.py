@@ -31,15 +31,17 @@ from pyspark.sql.types import StructType
 from lakeingest.engine.active_session import active
 from lakeingest.engine.deletion_vectors import with_vector, write_vectors
 from lakeingest.engine.delta_files import (
+    HIDES_ROWS,
     DataFile,
     data_files,
+    hides_rows,
     is_plain,
     listed_files,
-    may_hide_rows,
     rows_of_files,
     scala_sequence,
 )
 from lakeingest.engine.delta_log import java_log, newest_snapshot
+from lakeingest.errors import InvariantError
 
 
 class DeltaTransaction:
@@ -96,15 +98,28 @@ class DeltaTransaction:
         Args:
             schema: The table's present columns, unchanged, and the new columns.
         """
+        self._change_metadata(schema.json(), self._snapshot.metadata().configuration())
+
+    def begin_to_hide_rows(self) -> None:
+        """Let the table have deletion vectors from this commit's version on, for good.
+
+        With Delta 3.3, no command takes the feature from a table again.
+        """
+        metadata = self._snapshot.metadata()
+        setting = self._jvm.scala.Tuple2(HIDES_ROWS, "true")
+        configuration = getattr(metadata.configuration(), "$plus")(setting)
+        self._change_metadata(metadata.schema().json(), configuration)
+
+    def _change_metadata(self, schema: str, configuration: Any) -> None:
         old = self._snapshot.metadata()
         metadata = old.copy(
             old.id(),
             old.name(),
             old.description(),
             old.format(),
-            schema.json(),
+            schema,
             old.partitionColumns(),
-            old.configuration(),
+            configuration,
             old.createdTime(),
         )
         with active(self._spark):
@@ -121,9 +136,9 @@ class DeltaTransaction:
             return data_files(self._transaction.writeFiles(rows._jdf))  # noqa: SLF001
 
     @property
-    def may_hide_rows(self) -> bool:
-        """Return whether the table's writers may use deletion vectors."""
-        return may_hide_rows(self._snapshot)
+    def hides_rows(self) -> bool | None:
+        """Return whether the table's writers may use deletion vectors; None: it is not decided."""
+        return hides_rows(self._snapshot)
 
     def hide(
         self, rows: DataFrame, files: Sequence[DataFile]
@@ -137,9 +152,15 @@ class DeltaTransaction:
         Returns:
             Files to add, which are the old ones with new vectors; the old files, to remove. A file
             of which no row is left is only removed.
+
+        Raises:
+            InvariantError: A row is in another file.
         """
         with active(self._spark):
             vectors = write_vectors(self._jvm, self._transaction, rows, files)
+        if not vectors.keys() <= {file.name for file in files}:
+            message = "rows to hide are in a file that the transaction has not read"
+            raise InvariantError(message)
         old = tuple(file for file in files if file.name in vectors)
         new = (with_vector(file, vectors[file.name]) for file in old)
         return tuple(file for file in new if file is not None), old

@@ -70,17 +70,19 @@ def decided_rows(
     law: MergeLaw,
     how: str,
     *,
+    every: bool = True,
     more: Sequence[Column] = (),
 ) -> DataFrame:
     """Return joined rows as they are after the merge, each with its ``OUTCOME``.
-
-    A row with the outcome ``REMOVED`` has the values that it had.
 
     Args:
         table: See ``merged_rows``.
         payloads: See ``merged_rows``.
         law: See ``merged_rows``.
         how: See ``merged_rows``; or ``inner``: only rows that have a payload.
+        every: Whether rows with the outcome ``UNCHANGED`` or ``REMOVED`` have the values that they
+            had. Otherwise only those of the key; so columns that the law does not ask for are not
+            read.
         more: See ``merged_rows``.
     """
     joined = table.alias("t").join(payloads.alias("s"), law.same_key(), how)
@@ -88,11 +90,16 @@ def decided_rows(
     decided = joined.withColumn(OUTCOME, outcome)
     columns = []
     for item in law.schema:
-        value = target(item.name)
+        keeps = every or item.name in law.changeset.key
+        value = target(item.name) if keeps else F.lit(None).cast(item.dataType)
         for number, values in values_of.items():
             if item.name in values:
                 new_value = values[item.name].cast(item.dataType)
-                value = F.when(F.col(OUTCOME) == number, new_value).otherwise(value)
+            elif keeps:
+                continue
+            else:
+                new_value = target(item.name)
+            value = F.when(F.col(OUTCOME) == number, new_value).otherwise(value)
         columns.append(value.alias(item.name))
     return decided.select(*columns, *more, OUTCOME)
 

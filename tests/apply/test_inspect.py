@@ -76,7 +76,9 @@ def test_validate_says_the_warning_before_it_says_that_the_pipeline_can_run(
     path.write_text("".join(f"{key}={text}\n" for key, text in settings.items()), "utf-8")
     assert execute(["validate", str(path)]) == 0
     said = capsys.readouterr()
-    assert said.out == "2 topics, 2 tables, batch 3\n"
+    summary, readers, *rest = said.out.splitlines()
+    assert (summary, rest) == ("2 topics, 2 tables, batch 3", [])
+    assert "lakeingest.delta.deletion.vectors=false" in readers
     assert f"Was {NOTES} meant?" in said.err
     assert said.err.endswith("small can run, but there is a warning\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -11,10 +12,11 @@ from deltalake import DeltaTable, QueryBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from lakeingest.engine.delta_files import DataFile, listed_files
 from lakeingest.engine.delta_log import newest_snapshot
-from lakeingest.sink.delta import landing
+from lakeingest.sink.delta import landing, rewrite
 from lakeingest.sink.delta.key_range import KeyRange
 from lakeingest.sink.delta.landing import files_to_compact
 from tests.forms import SOFT_AND_HARD
@@ -118,6 +120,46 @@ def test_a_table_gets_the_feature_when_it_has_grown_and_only_where_it_is_wanted(
     assert ("deletionVectors" in features(delta_lake)) == wanted
     assert any(files(delta_lake).values()) == wanted
     assert delta_lake.live() == {1: (10,), 2: (20,), 3: (30,), **{n: (n,) for n in range(4, 10)}}
+
+
+@pytest.mark.slow
+def test_a_table_of_which_no_row_changes_never_gets_the_feature(
+    delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landing, "LARGE_ROWS", 0)
+    monkeypatch.setattr(rewrite, "TINY_BYTES", 0)
+    for start in (1, 10, 20):
+        numbered(delta_lake, start, start + 3)
+    assert "deletionVectors" not in features(delta_lake)
+
+
+@pytest.mark.slow
+def test_whoever_forbids_deletion_vectors_gets_none(
+    delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landing, "LARGE_ROWS", 0)
+    numbered(delta_lake, 1, 5)
+    path, setting = delta_lake.sink.path(COLLECTION), "'delta.enableDeletionVectors' = 'false'"
+    delta_lake.spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({setting})")
+    delta_lake.restart()
+    for number in (1, 2):
+        delta_lake.apply(Payload(number, 20 + number, {"n": 0}))
+    assert "deletionVectors" not in features(delta_lake)
+    assert delta_lake.live() == {1: (0,), 2: (0,), 3: (3,), 4: (4,)}
+
+
+@pytest.mark.slow
+def test_the_bounds_of_decimals_keep_every_digit(large_lake: Lake) -> None:
+    ddl, value = "id BIGINT, d DECIMAL(38,18)", Decimal("1.234567890123456789")
+    large_lake.apply(
+        *(Payload(number, number, {"d": value}, first="c") for number in range(1, 9)), ddl=ddl
+    )
+    large_lake.apply(Payload(1, 5, {"d": Decimal(7)}), ddl=ddl)
+    assert any(files(large_lake).values())
+    # As any reader: our own reading of a version skips no file.
+    table = large_lake.spark.read.format("delta").load(large_lake.sink.path(COLLECTION))
+    found = table.where(F.col("d") == F.lit(value)).select("id").collect()
+    assert sorted(row["id"] for row in found) == list(range(2, 9))
 
 
 def data_file(name: str, size: int, rows: int = 100, hidden: int = 0) -> DataFile:

@@ -5,7 +5,8 @@ reads the log twice and more (a load of a million rows read it three times, half
 single records are read first, which show where the snapshot ends, more exactly in each round.
 
 Rejected: to read all that waits. Behind a snapshot of a million rows may lie a backlog of a hundred
-million changes.
+million changes. Where a second snapshot lies further on, records may seem to belong to the first
+one; then what is between them is read, too.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ from lakeingest.source.contract import OffsetRange, TopicPartition
 
 _PROBES = 5
 """Records per partition that a round reads; each is a read of its own, as a source wants it."""
+
+_MOST_PARTITIONS = 50
+"""Number of partitions up to which their ends are looked for; else the window grows blindly."""
+
+_LEAST_ACCURACY = 1_000
+"""Records per partition that are cheaper to read than to look for its end more exactly."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +70,16 @@ def records_of_snapshot(
 
     Returns:
         Numbers of records, up to a streamed row or to the partition's high watermark; empty: no
-        partition was cut short.
+        partition was cut short, or too many.
     """
     parts = {TopicPartition(part.topic, part.partition): part for part in ranges.data}
     short = sorted(parts.keys() & ranges.cut_short)
+    if len(short) > _MOST_PARTITIONS:
+        return {}
     marks = log.source.watermarks(sorted({place.topic for place in short}))
     # The last record that the window reads anyway may be a streamed row.
     ends = {place: _End(parts[place].end - 2, marks[place].high) for place in short}
-    most = max(1, accuracy // max(1, len(ends)))
+    most = max(_LEAST_ACCURACY, accuracy // max(1, len(ends)))
     while wide := {place: end for place, end in ends.items() if end.before - end.behind > most}:
         streamed = _first_streamed(log, {place: end.probes() for place, end in wide.items()})
         ends |= {place: end.narrowed(streamed.get(place)) for place, end in wide.items()}

@@ -47,11 +47,10 @@ class TargetConfig(ConfigModel):
     delta_deletion_vectors: bool = Field(
         default=True, validation_alias="lakeingest.delta.deletion.vectors"
     )
-    """Whether a small batch hides the rows that it changes in a Delta table of more than 8 MiB by
-    deletion vectors, and does not write their files again. Readers of such a table need Delta's
-    feature `deletionVectors`. `false`: files are written again; a table that has the feature
-    already keeps it. Default: `true`, because the cost of a batch then does not grow with the
-    table."""
+    """Whether a small batch hides the rows that it changes in a large Delta table (over 8 MiB or
+    200,000 rows) by deletion vectors, and does not write their files again. Readers of such a table
+    need Delta's feature `deletionVectors`, which the table keeps for good. `false`: files are
+    written again. Default: `true`, because the cost of a batch then grows little with the table."""
     single_writer: Literal["fenced", "guaranteed"] = Field(
         default="fenced", validation_alias="lakeingest.single.writer"
     )

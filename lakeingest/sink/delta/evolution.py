@@ -60,14 +60,6 @@ class SchemaAlteration:
         if _has_local_time(change.added) and not _has_local_time(present):
             self._alter("SET TBLPROPERTIES ('delta.feature.timestampNtz' = 'supported')")
 
-    def enable_deletion_vectors(self) -> None:
-        """Enable Delta's protocol feature for a table of which rows are to be hidden.
-
-        Raises:
-            FencedError: A later writer has claimed the table.
-        """
-        self._alter("SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
-
     def add_columns(self, added: Iterable[StructField], after: str) -> None:
         """Add columns that are NULL in all present rows.
 

@@ -1,6 +1,7 @@
 """Land a changeset in a large table: hide the rows that change, and write only the new rows.
 
-One look-up joins the table with the payloads and applies the merge law to the rows that have one.
+One look-up joins the table with the payloads and applies the merge law to the rows that have one;
+of the table it reads only the columns that the law asks for.
 Deletion vectors hide the rows that the law changes or removes; changed and new rows are one new
 file. So a batch costs its own rows and the look-up in the key columns, and no rewrite of files of
 which it changes a row each.
@@ -95,9 +96,9 @@ def small_files(files: Sequence[DataFile]) -> tuple[DataFile, ...]:
     return tuple(chosen)
 
 
-def number_of_files(old: Sequence[DataFile]) -> int:
-    """Return the number of files that a commit writes in place of ``old``."""
-    return 1 + sum(file.size for file in old) // FILE_BYTES
+def number_of_files(old: Sequence[DataFile], size: int = 0) -> int:
+    """Return the number of files that a commit writes for ``old`` and ``size`` more bytes."""
+    return 1 + (size + sum(file.size for file in old)) // FILE_BYTES
 
 
 def _hidden_part(file: DataFile) -> float:
@@ -125,19 +126,27 @@ class Landing:
     def write(self) -> FileChange:
         """Write the new rows and the deletion vectors; return files to add and to remove."""
         compacted = files_to_compact(self.files)
-        names = [file.name for file in compacted]
-        places = self._changed.select(FILE_PATH, ROW_INDEX)
-        rows = self._new_rows()
+        places, rows = self._changed.select(FILE_PATH, ROW_INDEX), self._new_rows()
         if compacted:
-            kept = self._read(compacted).join(
-                F.broadcast(places), [FILE_PATH, ROW_INDEX], "left_anti"
+            in_compacted = F.substring_index(FILE_PATH, "/", -1).isin(
+                [file.name for file in compacted]
             )
+            own = F.broadcast(places.where(in_compacted))
+            kept = self._read(compacted).join(own, [FILE_PATH, ROW_INDEX], "left_anti")
             rows = kept.drop(FILE_PATH, ROW_INDEX).unionByName(rows)
-            places = places.where(~F.substring_index(FILE_PATH, "/", -1).isin(names))
+            places = places.where(~in_compacted)
         others = [file for file in self.reached if file not in compacted]
         hidden, replaced = self.transaction.hide(places, others) if others else ((), ())
-        written = self.transaction.write(rows.coalesce(number_of_files(compacted)))
+        written = self.transaction.write(rows.coalesce(number_of_files(compacted, self._size)))
         return (*written, *hidden), (*replaced, *compacted)
+
+    @property
+    def _size(self) -> int:
+        """Bytes of the rows that have a payload: the table's values may be larger than its."""
+        rows = sum(file.rows or 0 for file in self.reached)
+        octets = sum(file.size for file in self.reached)
+        changeset = self.law.changeset
+        return max(changeset.size, changeset.rows * octets // max(1, rows))
 
     @cached_property
     def _matched(self) -> DataFrame:
@@ -145,9 +154,9 @@ class Landing:
         changeset = self.law.changeset
         more = [F.col(f"t.{name}") for name in (FILE_PATH, ROW_INDEX)]
         rows, payloads = self.range.rows(self._read(self.reached)), F.broadcast(changeset.frame)
-        matched = local_checkpoint(decided_rows(rows, payloads, self.law, "inner", more=more))
+        matched = decided_rows(rows, payloads, self.law, "inner", every=False, more=more)
         read = sum(file.rows or 0 for file in self.reached)
-        return for_few_rows(matched, changeset.rows, changeset.size, among=read)
+        return for_few_rows(local_checkpoint(matched), changeset.rows, self._size, among=read)
 
     @property
     def _changed(self) -> DataFrame:

@@ -71,13 +71,10 @@ class Rewrite:
             return self._rewrite_whole() if size <= WHOLE_BYTES else None
         largest = TINY_BYTES if changeset.inserts_only else WHOLE_BYTES
         if size <= largest and not self._lands:
+            self._begin_to_hide()
             return self._rewrite_whole()
         changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
         return replace(self, law=replace(self.law, changeset=changeset)).change_rows()
-
-    @property
-    def _lands(self) -> bool:
-        return self.hides and self.transaction.may_hide_rows and pays(self.files)
 
     def change_rows(self) -> FileChange:
         """Write a table that is too large to be rewritten whole; see ``write``."""
@@ -87,7 +84,23 @@ class Rewrite:
             return self._append()
         if self._lands:
             return Landing(self.transaction, self.files, reached, range_, self.law).write()
+        self._begin_to_hide()
         return self._rewrite_files(reached)
+
+    @property
+    def _lands(self) -> bool:
+        return self.hides and bool(self.transaction.hides_rows) and pays(self.files)
+
+    def _begin_to_hide(self) -> None:
+        """Let the next batch land, if the table is large; in this version, no row shows its place.
+
+        A table gets the feature no sooner: there are readers that refuse it. A table of which no
+        row changes never gets it, and whoever has set the property has decided.
+        """
+        changes_schema = self.law.schema != self.transaction.schema
+        decided = self.transaction.hides_rows is not None
+        if self.hides and not decided and not changes_schema and pays(self.files):
+            self.transaction.begin_to_hide_rows()
 
     def _rewrite_whole(self) -> FileChange:
         # In one task, a full join needs no exchange.
@@ -116,8 +129,13 @@ class Rewrite:
         return self._replace(old_files, frame)
 
     def _append(self) -> FileChange:
-        """Add the payloads as rows; if small files are many, write their rows again with them."""
-        rows, small = inserted_rows(self.law.changeset.frame, self.law), small_files(self.files)
+        """Add the payloads as rows; if small files are many, write their rows again with them.
+
+        But not in a table that hides no rows: it may have stream readers, for which rows that are
+        written again are new.
+        """
+        rows = inserted_rows(self.law.changeset.frame, self.law)
+        small = small_files(self.files) if self._lands else ()
         if small:
             rows = self._read(small).unionByName(rows)
         return self._replace(small, rows)

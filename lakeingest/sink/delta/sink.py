@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote
-from lakeingest.engine.delta_files import available, files_without_vectors
+from lakeingest.engine.delta_files import available
 from lakeingest.engine.delta_log import TABLE_PROPERTIES
 from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.local_checkpoint import local_checkpoint
@@ -31,7 +31,6 @@ from lakeingest.named import all_named, named
 from lakeingest.sink.contract import Changeset, TableState
 from lakeingest.sink.delta.commit import DeltaLakeTable, FileChange
 from lakeingest.sink.delta.evolution import SchemaAlteration, rewrites
-from lakeingest.sink.delta.landing import pays
 from lakeingest.sink.delta.merge import merge
 from lakeingest.sink.delta.rewrite import Rewrite
 from lakeingest.sink.lake_sink import LakeSink
@@ -84,8 +83,6 @@ class DeltaSink(LakeSink):
         if rewrites(change, changeset):
             return self._rewrite(table, changeset, note, change)
         if changeset.size <= SMALL_BYTES:
-            if self._is_to_hide_rows(table, previous):
-                alteration.enable_deletion_vectors()
             write = partial(self._write_files, changeset, note, change)
             direct_commit = table.commit_directly(note, previous, write)
             if direct_commit is not None:
@@ -94,16 +91,6 @@ class DeltaSink(LakeSink):
             *_, last = (item for item in present.names if item not in self.settings.names.names)
             alteration.add_columns(change.added, last)
         return self._append_or_merge(table, changeset, note, previous)
-
-    def _is_to_hide_rows(self, table: DeltaLakeTable, previous: TableState) -> bool:
-        """Return whether the table has grown so large that deletion vectors begin to pay.
-
-        A table gets the feature only then: there are readers that refuse it.
-        """
-        if not self._hides:
-            return False
-        files = files_without_vectors(self._spark, table.path, previous.version)
-        return files is not None and pays(files)
 
     def _create(self, table: DeltaLakeTable, changeset: Changeset, note: CommitNote) -> TableState:
         rows = inserted_rows(changeset.frame, self._law(changeset, note, changeset.schema))
