@@ -52,6 +52,7 @@ from lakeingest.apply.window.progress import frontier_behind, is_due, progress_a
 from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, open_epoch
 from lakeingest.apply.window.window import Bounds, Window
 from lakeingest.config.model import PipelineConfig
+from lakeingest.engine.job_count import jobs_begun
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import FencedError
 from lakeingest.ledger.publication import Publication
@@ -107,7 +108,7 @@ class PipelineRun:
         self, *, continuous: bool, min_sync_interval_seconds: float, max_batches: int | None
     ) -> RunSummary:
         """Run until nothing more is available (or for ever, or for ``max_batches``)."""
-        began = time.monotonic()
+        began, self._jobs_before = time.monotonic(), jobs_begun(self._spark)
         self._patience = Patience(
             self._config.transaction_timeout_seconds,
             static=self._config.source.kind == "recorded",
@@ -315,6 +316,7 @@ class PipelineRun:
             self._tally.events,
             dict(sorted(self._tally.rows.items())),
             seconds,
+            jobs_begun(self._spark) - self._jobs_before,
             f"batch {state.head.batch}, {place}",
             self._tally.pending,
             self._warnings.all(),

@@ -36,6 +36,8 @@ class RunSummary:
         events: Row changes read for them.
         rows: Merge payloads per collection, added up.
         seconds: Wall time of the run.
+        jobs: Spark jobs that began meanwhile, those of other threads of the application included;
+            0: the engine does not say.
         frontier: Up to where everything is applied, as text.
         pending_transactions: Transactions whose END was read and of which rows are missing.
         warnings: What a person should know.
@@ -46,6 +48,7 @@ class RunSummary:
     events: int
     rows: Mapping[str, int]
     seconds: float
+    jobs: int
     frontier: str
     pending_transactions: int
     warnings: tuple[str, ...]

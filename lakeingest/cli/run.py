@@ -116,6 +116,7 @@ def write_summary(summary: RunSummary, output: OutputFormat, warned: Collection[
             "rows": dict(summary.rows),
             "seconds": round(summary.seconds, 1),
             "events_per_second": round(rate),
+            "jobs": summary.jobs,
             "frontier": summary.frontier,
             "pending_transactions": summary.pending_transactions,
         },

@@ -27,8 +27,9 @@ def test_a_plain_batch_asks_two_jobs_for_a_table(spark: SparkSession, tmp_path: 
     for lsn in (100, 200, 300):
         log.transaction(f"{lsn}:{lsn}", *(change(name, lsn) for name in names))
         book.ended()
-        log.ingest(spark, lake)
+        summary = log.ingest(spark, lake)
         jobs.append(book.ended())
+        assert summary.jobs == jobs[-1].total()
     assert jobs[-1].total() <= 2 * TABLES + 3 + WINDOW, jobs[-1]
 
 

@@ -23,6 +23,7 @@ class Summary:
     transactions: int = 2
     events: int = 30
     seconds: float = 2.0
+    jobs: int = 12
     tables: Mapping[str, int] = field(default_factory=lambda: {"public.orders": 7})
     rows: Mapping[str, int] = field(default_factory=lambda: {"public.orders": 7})
     frontier: str = "END 12 at 0/16B2D50"

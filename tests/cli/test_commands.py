@@ -64,6 +64,7 @@ def test_run_reports_each_batch_on_stderr_and_the_summary_on_stdout(
         "rows": {"public.orders": 7},
         "seconds": 2.0,
         "events_per_second": 15,
+        "jobs": 12,
         "frontier": "END 12 at 0/16B2D50",
         "pending_transactions": 0,
     }

@@ -28,6 +28,7 @@ from tests.recordings.prefix import PrefixChecker
 from tests.recordings.rust import RustLake
 from tests.recordings.totals import Publication, measured
 from tests.recordings.watcher import reader_of
+from tests.sink.conftest import treat_as_large
 
 pytestmark = pytest.mark.slow
 
@@ -104,6 +105,23 @@ def test_another_engine_reads_the_newest_publication_as_the_database_was(
     # Not so if one table were read a version behind the others.
     torn = replace(newest, versions={**newest.versions, "txlog": newest.versions["txlog"] - 1})
     assert checker.check("torn", lake.totals(torn, checker.measures)) is None
+
+
+@pytest.mark.parametrize("deletes", [further("soft"), "hard"])
+def test_where_rows_are_hidden_each_publication_is_a_commit_and_the_tables_the_databases(
+    spark: SparkSession,
+    demo: RecordedRun,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    deletes: str,
+) -> None:
+    treat_as_large(monkeypatch)
+    settings = {"lakeingest.batch.max.events": "1500", "lakeingest.deletes": deletes}
+    report = check_run(spark, demo, tmp_path, settings=settings, by_delta_rs=True)
+    assert wrong(report) == []
+    assert report.history.publications >= 4
+    vectors = {path.parent.name for path in (tmp_path / "lake").rglob("deletion_vector_*.bin")}
+    assert len(vectors) >= 4
 
 
 @pytest.mark.parametrize(

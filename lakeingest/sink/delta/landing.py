@@ -1,10 +1,9 @@
 """Land a changeset in a large table: hide the rows that change, and write only the new rows.
 
 One look-up joins the table with the payloads and applies the merge law to the rows that have one;
-of the table it reads only the columns that the law asks for.
-Deletion vectors hide the rows that the law changes or removes; changed and new rows are one new
-file. So a batch costs its own rows and the look-up in the key columns, and no rewrite of files of
-which it changes a row each.
+of the table it reads only the columns that the law asks for. Deletion vectors hide the rows that
+the law changes or removes; changed and new rows are one new file. So a batch costs its own rows and
+the look-up, and no rewrite of files of which it changes a row each.
 
 Each commit adds a small file, and vectors fill up. So the commit that would leave too many small
 files writes their rows again, together with its own; and likewise the one file that has most of its

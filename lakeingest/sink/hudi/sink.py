@@ -24,7 +24,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import FloatType, StructType
 
 from lakeingest.commit_note import CommitNote
+from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.folders import TOMBSTONES
+from lakeingest.named import all_named
 from lakeingest.sink.contract import Changeset, TableState
 from lakeingest.sink.hudi.adopted_table import refuse_new_log, soft_deletes_error
 from lakeingest.sink.hudi.commit import HudiTable
@@ -38,7 +40,7 @@ from lakeingest.sink.hudi.partition import (
 )
 from lakeingest.sink.hudi.record_key import refuse_names, refuse_other_texts
 from lakeingest.sink.lake_sink import LakeSink
-from lakeingest.sink.merge_join import inserted_rows, merged_rows
+from lakeingest.sink.merge_join import SMALL_BYTES, inserted_rows, merged_rows
 from lakeingest.sink.merge_law import MergeLaw
 from lakeingest.sink.progress import already_created_error
 from lakeingest.sink.schema_change import SchemaChange, evolved_schema, in_schema, schema_change
@@ -189,6 +191,12 @@ def _rows_to_write(table: HudiTable, law: MergeLaw, *, every: bool) -> DataFrame
     table_rows = in_schema(table.read(), law.schema, changeset)
     # A truncate also affects rows without a payload.
     how = "full" if every or changeset.floor else "right"
+    if how == "right" and changeset.size <= SMALL_BYTES:
+        # A join that keeps payloads without a row cannot broadcast them: it shuffles the table.
+        changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
+        law = replace(law, changeset=changeset)
+        keys = F.broadcast(changeset.frame.select(*all_named(changeset.key)))
+        table_rows = table_rows.join(keys, list(changeset.key), "left_semi")
     if not may_move(changeset.key, changeset.partition):
         return merged_rows(table_rows, changeset.frame, law, how, every=every)
     more = [old_partition(law)]
