@@ -201,7 +201,8 @@ def test_however_long_a_table_is_written_its_files_stay_few_and_a_row_is_copied_
         files.append(data_file(f"n{number}", size + 40_000))
         small = [file for file in files if file.size <= landing.SMALL_FILE]
         assert len(small) <= landing.SMALL_FILES
-    assert copied <= 3 * batches * 40_000 + bases * 2_000_000
+    # To write all small rows again each time would be up to 13 times as many.
+    assert copied <= 3 * (batches * 40_000 + bases * 2_000_000)
 
 
 def test_the_file_with_most_hidden_rows_is_compacted_alone() -> None:
