@@ -44,5 +44,4 @@ def run_session(spark: SparkSession) -> SparkSession:
 
 
 def _listed_files(spark: SparkSession) -> dict[str, str]:
-    chosen = spark.conf.get(_FILE_LIST, None) or ""
-    return {} if chosen.isdigit() else {_FILE_LIST: str(_LISTED_FILES)}
+    return {} if spark.conf.get(_FILE_LIST, None) else {_FILE_LIST: str(_LISTED_FILES)}

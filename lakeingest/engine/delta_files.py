@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -22,11 +23,11 @@ from lakeingest.engine.active_session import active
 from lakeingest.engine.delta_log import has_log, newest_snapshot
 
 _SUPPORTED_VERSIONS = ("3.3.",)
-DELETION_VECTORS = "deletionVectors"
+_DELETION_VECTORS = "deletionVectors"
 HIDES_ROWS = "delta.enableDeletionVectors"
 """Table property by which a table's writers use deletion vectors."""
 
-_SUPPORTED_FEATURES = {"appendOnly", "invariants", "timestampNtz", DELETION_VECTORS}
+_SUPPORTED_FEATURES = {"appendOnly", "invariants", "timestampNtz", _DELETION_VECTORS}
 
 
 def available(spark: SparkSession) -> bool:
@@ -52,13 +53,13 @@ class DataFile:
     size: int
     action: Any
 
-    @property
+    @cached_property
     def rows(self) -> int | None:
         """Return the number of rows that were written to the file; None: it is unknown."""
         rows = self.action.numPhysicalRecords()
         return int(rows.get()) if rows.isDefined() else None
 
-    @property
+    @cached_property
     def hidden_rows(self) -> int:
         """Return the number of its rows that a deletion vector hides."""
         return int(self.action.numDeletedRecords())
@@ -71,9 +72,14 @@ class DataFile:
         Returns:
             Minimum and maximum; None: the statistics lack one of them as an integer.
         """
-        statistics = json.loads(self.action.stats() or "{}")
-        low, high = (statistics.get(end, {}).get(column) for end in ("minValues", "maxValues"))
+        low, high = (
+            self._statistics.get(end, {}).get(column) for end in ("minValues", "maxValues")
+        )
         return (low, high) if isinstance(low, int) and isinstance(high, int) else None
+
+    @cached_property
+    def _statistics(self) -> dict[str, Any]:
+        return dict(json.loads(self.action.stats() or "{}"))
 
 
 def is_plain(snapshot: Any) -> bool:
@@ -97,7 +103,7 @@ def hides_rows(snapshot: Any) -> bool | None:
         The answer; None: neither a feature nor a property of the table decides it.
     """
     setting = snapshot.metadata().configuration().get(HIDES_ROWS)
-    has_feature = DELETION_VECTORS in _features(snapshot)
+    has_feature = _DELETION_VECTORS in _features(snapshot)
     if not setting.isDefined():
         return False if has_feature else None
     return has_feature and str(setting.get()).lower() == "true"

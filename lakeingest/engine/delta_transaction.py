@@ -135,7 +135,7 @@ class DeltaTransaction:
         with active(self._spark):
             return data_files(self._transaction.writeFiles(rows._jdf))  # noqa: SLF001
 
-    @property
+    @cached_property
     def hides_rows(self) -> bool | None:
         """Return whether the table's writers may use deletion vectors; None: it is not decided."""
         return hides_rows(self._snapshot)

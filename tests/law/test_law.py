@@ -40,7 +40,6 @@ def test_events_in_any_order_leave_the_rows_of_the_source(tables: Tables, hard: 
     check(tables(hard=hard, null_missing=True), cases)
 
 
-@pytest.mark.soak
 @SOFT
 def test_the_law_holds_where_only_touched_files_are_written_again(
     tables: Tables, hard: bool, monkeypatch: pytest.MonkeyPatch

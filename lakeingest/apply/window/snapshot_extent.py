@@ -74,12 +74,12 @@ def records_of_snapshot(
     """
     parts = {TopicPartition(part.topic, part.partition): part for part in ranges.data}
     short = sorted(parts.keys() & ranges.cut_short)
-    if len(short) > _MOST_PARTITIONS:
+    if not 0 < len(short) <= _MOST_PARTITIONS:
         return {}
     marks = log.source.watermarks(sorted({place.topic for place in short}))
     # The last record that the window reads anyway may be a streamed row.
     ends = {place: _End(parts[place].end - 2, marks[place].high) for place in short}
-    most = max(_LEAST_ACCURACY, accuracy // max(1, len(ends)))
+    most = max(_LEAST_ACCURACY, accuracy // len(ends))
     while wide := {place: end for place, end in ends.items() if end.before - end.behind > most}:
         streamed = _first_streamed(log, {place: end.probes() for place, end in wide.items()})
         ends |= {place: end.narrowed(streamed.get(place)) for place, end in wide.items()}
@@ -90,7 +90,7 @@ def _first_streamed(
     log: PipelineLog, offsets: Mapping[TopicPartition, Sequence[int]]
 ) -> dict[TopicPartition, int]:
     """Return the lowest of some offsets per partition at which there is a streamed row."""
-    rounds = max(map(len, offsets.values()), default=0)
+    rounds = max(map(len, offsets.values()))
     reads = [
         log.read_and_learn(
             [

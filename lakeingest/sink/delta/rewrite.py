@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -87,7 +88,7 @@ class Rewrite:
         self._begin_to_hide()
         return self._rewrite_files(reached)
 
-    @property
+    @cached_property
     def _lands(self) -> bool:
         return self.hides and bool(self.transaction.hides_rows) and pays(self.files)
 
