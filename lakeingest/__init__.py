@@ -17,13 +17,14 @@ from lakeingest.session import session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakeingest.apply.maintenance.maintain import Maintenance
     from lakeingest.apply.retire import Retirement
     from lakeingest.apply.summary import RunSummary
     from lakeingest.config.model import PipelineConfig
     from lakeingest.reader import Lake
 
 __version__ = "0.1.0"
-__all__ = ["load_config", "open", "retire", "run", "session"]
+__all__ = ["load_config", "maintain", "open", "retire", "run", "session"]
 
 
 def run(spark: SparkSession, config: PipelineConfig, **options: Any) -> RunSummary:
@@ -31,6 +32,13 @@ def run(spark: SparkSession, config: PipelineConfig, **options: Any) -> RunSumma
     from lakeingest.apply.run import run_pipeline
 
     return run_pipeline(spark, config, **options)
+
+
+def maintain(spark: SparkSession, config: PipelineConfig) -> Maintenance:
+    """Keep a lake's tables healthy; see ``lakeingest.apply.maintenance.maintain``."""
+    from lakeingest.apply.maintenance.maintain import maintain_lake
+
+    return maintain_lake(spark, config)
 
 
 def retire(

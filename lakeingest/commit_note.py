@@ -13,6 +13,7 @@ from typing import Any
 
 _TOKEN_BATCHES = 1_000_000_000
 _FENCES = 10
+_MAINTENANCE = "lakeingest-maintenance"
 
 
 def token(writer: int, batch: int) -> int:
@@ -41,6 +42,23 @@ def claim_token(writer: int) -> int:
 def release_token(writer: int) -> int:
     """Return the token of the ledger entry by which a writer releases the lake: its highest one."""
     return (writer + 1) * _TOKEN_BATCHES - 1
+
+
+def maintenance_note(pipeline: str) -> str:
+    """Return the metadata of a commit that changes no row that readers of the lake see.
+
+    It is no ``CommitNote``: maintenance makes no progress, and neither fences nor is fenced.
+    """
+    return json.dumps({_MAINTENANCE: 1, "pipeline": pipeline}, sort_keys=True)
+
+
+def is_maintenance(text: str | None) -> bool:
+    """Return whether a commit's metadata is a ``maintenance_note``."""
+    try:
+        fields = json.loads(text or "")
+    except ValueError:
+        return False
+    return isinstance(fields, dict) and fields.get(_MAINTENANCE) == 1
 
 
 @dataclass(frozen=True, kw_only=True)

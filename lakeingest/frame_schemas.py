@@ -278,7 +278,7 @@ LEDGER = StructType(
         StructField("notes", MapType(StringType(), StringType())),
     ]
 )
-"""ledger/ -> reader/: rows of kind ``publication``, ``transaction`` and ``epoch``.
+"""ledger/ -> reader/: rows of kind ``publication``, ``transaction``, ``epoch`` and ``kept``.
 
 Older versions also wrote rows of kind ``writer``; a claim writes no row any more.
 
@@ -294,4 +294,7 @@ version gets these columns with the next append.
 An ``epoch`` says where positions start over. ``transaction_id`` names the scope in which they count
 (server uuid, binlog base name), ``offsets`` the topic, partition and offset at which the epoch
 begins, ``end_position`` the prefix of its positions.
+
+A row of kind ``kept`` says that maintenance keeps the publications from ``batch`` on. Older ones
+stay as the lake's history, but their tables' files may be gone.
 """

@@ -34,6 +34,17 @@ FAILPOINTS = (
 )
 """Step of DESIGN §8 and the place in it, in the order in which a batch passes the places."""
 
+MAINTENANCE_FAILPOINTS = (
+    "5.first-table-tidied",
+    "5.tidied",
+    "5.before-publication",
+    "5.after-publication",
+    "5.announced",
+    "5.first-table-expired",
+    "5.expired",
+)
+"""Places in the maintenance of a lake, which no batch passes."""
+
 VARIABLE = "LAKEINGEST_FAILPOINT"
 
 _passages: Counter[str] = Counter()

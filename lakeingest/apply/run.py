@@ -29,6 +29,8 @@ from lakeingest.apply.factory import (
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.failure import classify_failure
 from lakeingest.apply.lake import LakeState, read_lake, release_on_exit, same_progress, take_over
+from lakeingest.apply.maintenance.keeper import open_keeper
+from lakeingest.apply.maintenance.turn import Turns
 from lakeingest.apply.next_publication import clock_ms
 from lakeingest.apply.order_guard import refuse_another_order
 from lakeingest.apply.parallel import in_background
@@ -100,6 +102,11 @@ class PipelineRun:
             config.folders,
             in_turn=config.commit_max_transactions is not None,
         )
+        every = config.maintenance.batches
+        self._turns: Turns | None = None
+        if every is not None:
+            keeper = open_keeper(spark, config, self._sink)
+            self._turns = Turns(keeper, self._ledger, self._run, every)
         self._tally = Tally()
         self._checked_window: Window | None = None
         self._published_state: LakeState | None = None
@@ -144,8 +151,12 @@ class PipelineRun:
                 try:
                     if attempts.failures:
                         state = self._read_lake(before=state)
-                    state, progress = self._window(state, batches_left)
-                    self._published_state = state
+                    window_state, progress = self._window(state, batches_left)
+                    self._published_state = window_state
+                    if progress and self._turns is not None:
+                        window_state = self._turns.after(state, window_state)
+                        self._published_state = window_state
+                    state = window_state
                 except Exception as error:
                     failure = attempts.after(error)
                     if failure is None:

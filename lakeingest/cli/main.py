@@ -24,6 +24,7 @@ from lakeingest.cli.hoodie_streamer import (
     hoodie_multi_table_streamer,
     hoodie_streamer,
 )
+from lakeingest.cli.maintain import maintain
 from lakeingest.cli.output import message, write_lines
 from lakeingest.cli.pipeline import stop_spark
 from lakeingest.cli.retire import retire
@@ -56,6 +57,7 @@ for _command in (
     show,
     validate,
     retire,
+    maintain,
     demo,
     types,
     config_reference,

@@ -30,6 +30,7 @@ from lakeingest.config.kafka.registry import registry_options
 from lakeingest.config.model import PipelineConfig, SourceConfig, TableConfig, TargetConfig
 from lakeingest.config.model.consistency import unread_tables
 from lakeingest.config.model.fields import ConfigModel
+from lakeingest.config.model.maintenance import MaintenanceConfig
 from lakeingest.config.model.schema_changes import SchemaChanges
 from lakeingest.config.model.source import are_topic_names
 from lakeingest.config.sorting import SortedKeys, sort_keys
@@ -177,6 +178,7 @@ def _fields(
         "source": source,
         "target": {**_inputs(TargetConfig, pipeline), "hudi_options": hudi_options},
         "schema_changes": _inputs(SchemaChanges, pipeline),
+        "maintenance": _inputs(MaintenanceConfig, pipeline),
         "tables": {
             collection: {
                 **_inputs(TableConfig, of_table),

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timezone
 from functools import partial
 from typing import Any
 
 from delta.tables import DeltaTable
 from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from lakeingest.engine.commit import Commit
 
@@ -31,6 +33,9 @@ _MOST_COMMITS = 2 * _CHECKPOINT_INTERVAL
 
 _CHANGES = ("add", "remove", "cdc")
 """Actions with the flag ``dataChange``: whether they change rows."""
+
+_TIMES = {"commitInfo": "timestamp", "remove": "deletionTimestamp"}
+"""Actions with a time (milliseconds)."""
 
 _LOSSES = ("DROP COLUMNS", "RENAME COLUMN", "REPLACE COLUMNS")
 """Operations that remove values without a change to any data file."""
@@ -83,6 +88,36 @@ def commits(spark: SparkSession, path: str) -> Iterator[Commit]:
         yield from _from_log(spark, path)
     elif DeltaTable.isDeltaTable(spark, path):
         yield from _from_history(spark, path)
+
+
+def commit_time(spark: SparkSession, path: str, version: int) -> datetime | None:
+    """Return when a commit removed its first file, or else when it was made.
+
+    Returns:
+        The time by the writer's clock (UTC), or by the log's where there is no JVM; None: there is
+        no such commit, or log retention has removed it.
+    """
+    if not has_log(spark):
+        history = DeltaTable.forPath(spark, path).history().where(F.col("version") == version)
+        row = history.select(F.unix_millis("timestamp").alias("ms")).first()
+        return None if row is None else _time(row["ms"])
+    session: Any = spark
+    jvm, log = java_log(spark, path)
+    configuration = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+    file = _commit_file(jvm, log.logPath(), version)
+    if not file.getFileSystem(configuration).exists(file):
+        return None
+    actions = [
+        action
+        for line in log.store().read(file, configuration).mkString("\n").split("\n")
+        for action in json.loads(line or "{}").items()
+    ]
+    times = [body.get(_TIMES[kind]) for kind, body in actions if kind in _TIMES]
+    return min((_time(time) for time in times if time is not None), default=None)
+
+
+def _time(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 
 
 def location(spark: SparkSession, path: str) -> str:

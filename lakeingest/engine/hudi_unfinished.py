@@ -1,21 +1,18 @@
 """Find unfinished commits of a Hudi table, and have Hudi roll them back.
 
 Adapter, with the internal names of ``hudi_table`` and, in Hudi 1.2: ``TimelineUtils``
-(``validateTimestampAsOf`` decides which commits block a read at an instant), ``ClusteringUtils``,
-and ``DataSourceUtils``, whose write client rolls back. Rejected: Hudi's SQL procedure, which does
-the same but takes only tables of the catalog.
+(``validateTimestampAsOf`` decides which commits block a read at an instant) and
+``ClusteringUtils``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pyspark.sql import SparkSession
 
+from lakeingest.engine.hudi_client import write_client
 from lakeingest.engine.hudi_table import java, load_table
-
-_NO_SCHEMA = '{"type":"record","name":"none","fields":[]}'
 
 
 def unfinished(spark: SparkSession, path: str) -> list[str]:
@@ -43,20 +40,7 @@ def roll_back_failed(spark: SparkSession, path: str, options: Mapping[str, str])
     Args:
         spark: Session with Hudi's extension.
         path: Path of the table.
-        options: Write options of the table, with the table's name (``hoodie.table.name``).
+        options: See ``write_client``.
     """
-    jvm, _ = java(spark)
-    session: Any = spark
-    java_options = jvm.java.util.HashMap()
-    for name, value in options.items():
-        java_options.put(name, value)
-    context = jvm.org.apache.spark.api.java.JavaSparkContext(
-        session._jsparkSession.sparkContext()  # noqa: SLF001 - this is the adapter
-    )
-    client = jvm.org.apache.hudi.DataSourceUtils.createHoodieClient(
-        context, _NO_SCHEMA, path, options["hoodie.table.name"], java_options
-    )
-    try:
+    with write_client(spark, path, options) as client:
         client.rollbackFailedWrites(load_table(spark, path))
-    finally:
-        client.close()

@@ -12,10 +12,12 @@ The files are joined up to a size limit, so that a ledger of gigabytes is not re
 
 from __future__ import annotations
 
-from delta.tables import DeltaTable
+from datetime import timedelta
+
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.own_session import own_session
+from lakeingest.commit_note import maintenance_note
+from lakeingest.engine.delta_maintenance import DeltaMaintenance
 
 EVERY = 100
 """Publications after which the small files are joined."""
@@ -23,42 +25,35 @@ EVERY = 100
 _VACUUM_EVERY = 1_000
 """Publications after which replaced files are deleted, once they are older than a week."""
 
-_FILE_BYTES = str(16 * 1024 * 1024)
-_SETTINGS = {
-    "spark.databricks.delta.optimize.minFileSize": _FILE_BYTES,
-    "spark.databricks.delta.optimize.maxFileSize": _FILE_BYTES,
-    # So many tasks list the folders; the default, 10,000, takes a minute.
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-}
+_SMALL_BYTES = 16 * 1024 * 1024
+
+FILES_KEPT = timedelta(days=7)
+"""Age from which replaced files are deleted; a reader of the ledger may still need younger ones."""
 
 PROPERTIES = {"delta.logRetentionDuration": "interval 2 days"}
 """Properties of the ledger's table besides those of every table."""
 
 
-def compact(spark: SparkSession, path: str, batch: int) -> None:
+def ledger_maintenance(spark: SparkSession, path: str, pipeline: str) -> DeltaMaintenance:
+    """Return the maintenance of a ledger."""
+    note = maintenance_note(pipeline)
+    return DeltaMaintenance(spark, path, note, small_bytes=_SMALL_BYTES)
+
+
+def compact(spark: SparkSession, path: str, pipeline: str, batch: int) -> None:
     """Join the ledger's small files, if ``batch`` is a multiple of ``EVERY``.
 
     Do nothing if another driver commits metadata at the same moment.
     """
     if batch % EVERY:
         return
-    session = own_session(spark, _SETTINGS)
-    table = DeltaTable.forPath(session, path)
+    maintenance = ledger_maintenance(spark, path, pipeline)
     try:
-        _shorten_log(session, table, path)
-        table.optimize().executeCompaction()
+        # A ledger that an older version made has not the properties of a new one.
+        maintenance.set_missing(PROPERTIES)
+        maintenance.join_small_files()
         if batch % _VACUUM_EVERY == 0:
-            table.vacuum()
+            maintenance.vacuum(FILES_KEPT)
     except Exception as error:
         if "Concurrent" not in f"{type(error).__name__} {error}":
             raise
-
-
-def _shorten_log(session: SparkSession, table: DeltaTable, path: str) -> None:
-    """Set the properties of a new ledger on one that an older version made."""
-    detail = table.detail().select("properties").first()
-    properties = detail["properties"] if detail else {}
-    missing = [name for name in PROPERTIES if name not in properties]
-    if missing:
-        assignments = ", ".join(f"'{name}' = '{PROPERTIES[name]}'" for name in missing)
-        session.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({assignments})")

@@ -37,7 +37,14 @@ from lakeingest.errors import ConfigError, FencedError, TransientError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.frame_schemas import LEDGER
 from lakeingest.ledger.compaction import PROPERTIES, compact
-from lakeingest.ledger.publication import CLAIM, PUBLICATION, RELEASE, Entry, Publication
+from lakeingest.ledger.publication import (
+    CLAIM,
+    PUBLICATION,
+    RELEASE,
+    TRANSACTION,
+    Entry,
+    Publication,
+)
 from lakeingest.ledger.rows import no_rows, publication_rows, transaction_rows
 
 _APP = "lakeingest-ledger:"
@@ -174,7 +181,7 @@ class DeltaLedger:
         head = publication_rows(self._spark, publication, self._transaction_topic)
         rows = head.unionByName(transaction_rows(publication, transactions)).coalesce(1)
         self._append(rows, publication, PUBLICATION)
-        compact(self._spark, self._path, publication.batch)
+        compact(self._spark, self._path, self._pipeline, publication.batch)
 
     def publish_alone(self, publication: Publication) -> None:
         """Publish a batch that changes no table: an epoch begins, or more of the log was read.
@@ -201,7 +208,7 @@ class DeltaLedger:
         published = (
             self._spark.read.format("delta")
             .load(self._path)
-            .where((F.col("kind") == "transaction") & within & prefix.isin(*positions))
+            .where((F.col("kind") == TRANSACTION) & within & prefix.isin(*positions))
         )
         return len(set(positions)) - published.select(prefix).distinct().count()
 

@@ -12,7 +12,7 @@ from lakeingest.position.epochs import Epoch
 PUBLICATION, CLAIM, RELEASE = "publication", "writer", "release"
 """Kinds of ledger entries, as the ledger's commits name them; only a publication has rows."""
 
-EPOCH = "epoch"
+EPOCH, TRANSACTION, KEPT = "epoch", "transaction", "kept"
 """Kind of a row of a publication in which an epoch begins; the row says where."""
 
 

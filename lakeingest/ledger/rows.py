@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.frame_schemas import LEDGER
-from lakeingest.ledger.publication import EPOCH, PUBLICATION, Frontier, Publication
+from lakeingest.ledger.publication import EPOCH, PUBLICATION, TRANSACTION, Frontier, Publication
 from lakeingest.position import after
 
 
@@ -57,7 +57,7 @@ def transaction_rows(publication: Publication, transactions: DataFrame) -> DataF
     return _rows(
         transactions,
         publication,
-        kind=F.lit("transaction"),
+        kind=F.lit(TRANSACTION),
         at=F.coalesce(F.col("committed_at"), F.timestamp_seconds(F.lit(0))),
         transactions=F.lit(1),
         events=F.col("event_count"),

@@ -170,7 +170,7 @@ class Lake:
         return LakeFolders(self._root, {n: p for n, p in paths.items() if folder_name(n) != p})
 
     def history(self) -> DataFrame:
-        """Return the publications, newest first.
+        """Return the publications, newest first, also those that are no longer kept.
 
         Columns: ``batch`` (bigint), ``published_at`` (timestamp), ``transactions`` and ``events``
         (bigint), ``tables`` (map collection → version), ``end_offset`` (bigint), ``run`` (string).
@@ -238,7 +238,7 @@ class Lake:
 
         Raises:
             AccessError, UnavailableError: The lake's storage refuses access or is unavailable.
-            UsageError: There is no such publication.
+            UsageError: There is no such publication, or it is no longer kept.
         """
         target = None if as_of is None else parse_as_of(as_of)
         with storage(self._root):
@@ -250,6 +250,8 @@ class Lake:
                 row = newest_first.select("batch", "tables", "paths").first()
             if row is None:
                 raise UsageError(_no_publication(target))
+            if target is not None and row["batch"] < self._kept_from():
+                raise UsageError(_not_kept(row["batch"], self._kept_from()))
         return Snapshot(self._spark, self._folders(row, newest), row, self._names)
 
     def _newest(self) -> Row | None:
@@ -265,6 +267,11 @@ class Lake:
         publications = self._rows("publication").where(F.col("batch") == F.lit(number))
         return publications.select("batch", "tables", "paths").first()
 
+    def _kept_from(self) -> int:
+        """Return the number of the first publication that maintenance keeps; 0: all are kept."""
+        row = self._rows("kept").agg(F.max("batch").alias("batch")).first()
+        return int(row["batch"] or 0) if row else 0
+
     def _matching(
         self, publications: DataFrame, target: int | datetime | SourceTransaction
     ) -> DataFrame:
@@ -277,13 +284,13 @@ class Lake:
         return publications.join(transactions.select("batch").distinct(), "batch")
 
     def snapshots(self) -> list[Snapshot]:
-        """Return all publications, oldest first, for audits.
+        """Return all publications that are kept, oldest first, for audits.
 
         One read of the ledger brings a summary row per publication to the driver, and no row of a
         table.
         """
-        publications = self._rows("publication").orderBy("batch").select("batch", "tables", "paths")
-        rows = publications.collect()
+        kept = self._rows("publication").where(F.col("batch") >= self._kept_from())
+        rows = kept.orderBy("batch").select("batch", "tables", "paths").collect()
         folders = self._folders(*rows)
         return [Snapshot(self._spark, folders, row, self._names) for row in rows]
 
@@ -319,6 +326,13 @@ def _no_publication(target: int | datetime | SourceTransaction | None) -> str:
     return (
         f"No publication holds a source transaction '{target.id}'; lake.transactions() lists those "
         f"there are.{_hint(target.id)}"
+    )
+
+
+def _not_kept(batch: int, first: int) -> str:
+    return (
+        f"Publication {batch} is older than the lake's retention: maintenance keeps what was "
+        f"published from {first} on (lakeingest.ledger.retention.hours). Ask for a later one."
     )
 
 

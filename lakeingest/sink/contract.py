@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
@@ -86,6 +87,19 @@ class TableState:
     note: CommitNote
 
 
+@dataclass(frozen=True, kw_only=True)
+class Upkeep:
+    """What maintenance does to the rows of deleted keys.
+
+    Attributes:
+        tombstones_below: Position below which tombstones are removed; empty: none.
+        erases_values: Whether deleted rows lose their values, but for key and metadata.
+    """
+
+    tombstones_below: str = ""
+    erases_values: bool = False
+
+
 class Sink(Protocol):
     """A lake format."""
 
@@ -141,6 +155,35 @@ class Sink(Protocol):
         Raises:
             FencedError: Other writers keep writing to the table.
             DataError: Another writer changed its rows after ``state``.
+        """
+
+    def tidy(self, state: TableState, upkeep: Upkeep) -> TableState:
+        """Write a table's files better, without a change of any row that a snapshot shows.
+
+        A kill at any moment leaves the table whole. Runs may write the table meanwhile.
+
+        Returns:
+            The table's state now; its version is another one if files were written.
+
+        Raises:
+            TransientError: Other writers kept changing the table.
+            DataError: Another writer changed its rows after ``state``.
+        """
+
+    def keep_for(self, collection: str, least: timedelta) -> datetime:
+        """Have a table keep what its older versions need for at least so long from now on.
+
+        Returns:
+            Time (UTC) since when it has kept it; what it had earlier may be lost already.
+        """
+
+    def expire(self, collection: str, oldest: int, age: timedelta) -> None:
+        """Remove the files that only versions below ``oldest`` need.
+
+        Args:
+            collection: The source table, which has a table in the lake.
+            oldest: Oldest version that must stay readable.
+            age: Keep what the table had, or what a writer began, in this time.
         """
 
     def read(self, collection: str, version: int) -> DataFrame:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from lakeingest.commit_note import CommitNote
+from lakeingest.commit_note import CommitNote, is_maintenance
 from lakeingest.engine.commit import Commit
 from lakeingest.errors import DataError
 
@@ -46,7 +46,8 @@ def foreign_change(commits: Iterable[Commit], since: int) -> Commit | None:
     for commit in without_reverted(commits):
         if commit.version <= since:
             return None
-        if CommitNote.from_json(commit.metadata) is not None:
+        own_note = CommitNote.from_json(commit.metadata) is not None
+        if own_note or is_maintenance(commit.metadata):
             continue
         restored = commit.restored
         if restored < since if restored is not None else commit.changes_rows():

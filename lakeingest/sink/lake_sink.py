@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,9 +15,8 @@ from pyspark.sql.types import StructType
 
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine.local_checkpoint import local_checkpoint
-from lakeingest.errors import FencedError
-from lakeingest.folders import TOMBSTONES
-from lakeingest.sink.contract import Changeset, TableState
+from lakeingest.errors import FencedError, TransientError
+from lakeingest.sink.contract import Changeset, TableState, Upkeep
 from lakeingest.sink.foreign_files import refuse_files
 from lakeingest.sink.lake_table import LakeTable
 from lakeingest.sink.merge_law import MergeLaw
@@ -30,6 +30,7 @@ from lakeingest.sink.tombstones import (
 )
 
 _FENCE_ATTEMPTS = 10
+_TIDY_ATTEMPTS = 5
 
 
 class LakeSink(ABC):
@@ -52,16 +53,27 @@ class LakeSink(ABC):
     def table(self, collection: str) -> LakeTable:
         """Return a collection's table, which need not exist."""
 
+    @abstractmethod
     def tombstones(self, collection: str) -> LakeTable:
         """Return the side table of a collection's tombstones, which need not exist."""
-        table = self.table(collection)
-        return replace(table, path=f"{table.path}{TOMBSTONES}")
 
     @abstractmethod
     def _commit(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
     ) -> TableState:
         """Write ``changeset`` in one commit that carries ``note``; see ``Sink.apply``."""
+
+    @abstractmethod
+    def _tidy(self, state: TableState, upkeep: Upkeep) -> None:
+        """Write a table's files better; see ``Sink.tidy``."""
+
+    @abstractmethod
+    def keep_for(self, collection: str, least: timedelta) -> datetime:
+        """Have a table keep what its older versions need; see the contract."""
+
+    @abstractmethod
+    def expire(self, collection: str, oldest: int, age: timedelta) -> None:
+        """Remove the files that only older versions need; see the contract."""
 
     def path(self, collection: str) -> str:
         """Return the table's folder."""
@@ -136,6 +148,26 @@ class LakeSink(ABC):
             state = TableState(version, newest)
         message = f"Other runs keep writing to table '{collection}'; stop them first."
         raise FencedError(message)
+
+    def tidy(self, state: TableState, upkeep: Upkeep) -> TableState:
+        """Write a table's files better; try again where a run commits at the same time."""
+        collection = state.note.collection
+        for _ in range(_TIDY_ATTEMPTS):
+            try:
+                self._tidy(state, upkeep)
+            except Exception as error:
+                text = f"{type(error).__name__} {error}"
+                if self.table(collection).conflict(text, collection) is None:
+                    raise
+                continue
+            now = self.state(collection, since=state.version)
+            if now is not None:
+                return now
+        message = (
+            f"Table '{collection}' was written each time that maintenance tried to write its files "
+            "better. Nothing is lost; maintain the lake again, or between runs."
+        )
+        raise TransientError(message)
 
     def apply(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None

@@ -7,12 +7,13 @@ format: lakeingest would write one table, and readers would read the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 
 from pyspark.sql import DataFrame
 
 from lakeingest.commit_note import CommitNote
 from lakeingest.errors import ConfigError
-from lakeingest.sink.contract import Changeset, Sink, TableState
+from lakeingest.sink.contract import Changeset, Sink, TableState, Upkeep
 
 
 class RoutedSink:
@@ -66,6 +67,18 @@ class RoutedSink:
     def fence(self, state: TableState, writer: int, run: str) -> TableState:
         """Fence older writers; see the contract."""
         return self._sink(state.note.collection).fence(state, writer, run)
+
+    def tidy(self, state: TableState, upkeep: Upkeep) -> TableState:
+        """Write a table's files better; see the contract."""
+        return self._sink(state.note.collection).tidy(state, upkeep)
+
+    def keep_for(self, collection: str, least: timedelta) -> datetime:
+        """Have a table keep what its older versions need; see the contract."""
+        return self._sink(collection).keep_for(collection, least)
+
+    def expire(self, collection: str, oldest: int, age: timedelta) -> None:
+        """Remove the files that only older versions need; see the contract."""
+        self._sink(collection).expire(collection, oldest, age)
 
     def read(self, collection: str, version: int) -> DataFrame:
         """Read the table as of ``version``."""

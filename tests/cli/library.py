@@ -53,12 +53,23 @@ class Retirement:
 
 
 @dataclass
+class Maintenance:
+    """What ``maintain`` returns."""
+
+    tables: Mapping[str, int] = field(default_factory=lambda: {"public.orders": 12})
+    batch: int = 7
+    kept_from: int = 3
+    waiting: tuple[str, ...] = ()
+
+
+@dataclass
 class Library:
     """The calls that were made, and what is returned for them."""
 
     summary: Summary = field(default_factory=Summary)
     findings: Findings = field(default_factory=Findings)
     retirement: Retirement = field(default_factory=Retirement)
+    maintenance: Maintenance = field(default_factory=Maintenance)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     failure: BaseException | None = None
 
@@ -88,6 +99,10 @@ class Library:
         self.calls.append(("retire_table", {"config": config, "table": table, "undo": undo}))
         return self.retirement
 
+    def _maintain(self, spark: object, config: object) -> Maintenance:
+        self.calls.append(("maintain_lake", {"config": config}))
+        return self.maintenance
+
     def _session(self, **options: Any) -> str:
         self.calls.append(("session", options))
         return "spark"
@@ -99,6 +114,8 @@ class Library:
             "lakeingest.apply": {},
             "lakeingest.apply.run": {"run_pipeline": self._run},
             "lakeingest.apply.retire": {"retire_table": self._retire},
+            "lakeingest.apply.maintenance": {},
+            "lakeingest.apply.maintenance.maintain": {"maintain_lake": self._maintain},
             "lakeingest.apply.inspect": {
                 "pipeline_status": self._status,
                 "validate_pipeline": self._validate,

@@ -10,7 +10,7 @@ from lakeingest.cli.main import execute
 from lakeingest.cli.show import parse_as_of
 from lakeingest.config import PipelineConfig
 from lakeingest.config.reference import reference
-from tests.cli.library import Findings, Library, Retirement, Summary
+from tests.cli.library import Findings, Library, Maintenance, Retirement, Summary
 
 
 def test_run_hands_its_options_to_the_library(configuration: str, library: Library) -> None:
@@ -162,6 +162,32 @@ def test_retire_names_the_publication_and_says_what_comes_next(
     assert (call["table"], call["undo"]) == ("public.orders", bool(undo))
     assert said in captured.err
     assert json.loads(captured.out) == {"table": "public.orders", "batch": 7}
+
+
+@pytest.mark.parametrize(
+    ("maintenance", "said"),
+    [
+        (Maintenance(), ""),
+        (Maintenance(waiting=("a", "b")), "these tables are read as they were until .*: a, b\n"),
+        (Maintenance(tables={}, batch=0, kept_from=0), "nothing is published yet"),
+    ],
+)
+def test_maintain_says_which_publications_are_kept_and_which_tables_wait(
+    configuration: str,
+    library: Library,
+    capsys: pytest.CaptureFixture[str],
+    maintenance: Maintenance,
+    said: str,
+) -> None:
+    library.maintenance = maintenance
+    assert execute(["maintain", configuration, "--output", "json"]) == 0
+    captured = capsys.readouterr()
+    assert re.search(said, captured.err)
+    assert json.loads(captured.out) == {
+        "tables": maintenance.tables,
+        "batch": maintenance.batch,
+        "kept_from": maintenance.kept_from,
+    }
 
 
 def test_config_reference_prints_the_reference(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import pytest
 from lakeingest.config import load_config
 from lakeingest.config.keys import KEYS, TABLE_KEYS
 from lakeingest.config.model import PipelineConfig, SourceConfig, TableConfig, TargetConfig
+from lakeingest.config.model.maintenance import MaintenanceConfig
 from lakeingest.config.model.schema_changes import SchemaChanges
 from lakeingest.config.reference import reference
 from lakeingest.config.streamer.settings import HUDI_NAMES
@@ -62,8 +63,9 @@ def test_every_field_of_the_model_has_a_key() -> None:
         "registry_options",
         "hudi_options",
         "schema_changes",
+        "maintenance",
     }
     derived |= {"topic_pattern", "retired_topics"}
-    for model in (*_MODELS, SchemaChanges):
+    for model in (*_MODELS, SchemaChanges, MaintenanceConfig):
         for field in model.model_fields:
             assert field in derived or (model, field) in filled, field

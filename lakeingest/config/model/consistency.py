@@ -35,6 +35,7 @@ def contradictions(config: PipelineConfig) -> list[str]:
         *service_problems(config.target.hudi_writer_options(), config.target.hudi_table_type),
         *_new_snapshot(config),
         *_event_columns(config),
+        *_maintenance(config),
     ]
 
 
@@ -207,3 +208,12 @@ def _checkpoints(config: PipelineConfig) -> Iterator[str]:
                 f"{setting} is of another topic than {name}, whose changes are read from "
                 f"<prefix>.{name}. Correct it, lakeingest.source.topic.prefix or the table's name"
             )
+
+
+def _maintenance(config: PipelineConfig) -> Iterator[str]:
+    if config.maintenance.deleted_values == "null" and "hudi" in config.formats():
+        yield (
+            "lakeingest.deletes.values=null: maintenance erases values of deleted rows in Delta "
+            "tables alone; remove it, or keep the tables as Delta tables "
+            "(lakeingest.target.format=delta)"
+        )

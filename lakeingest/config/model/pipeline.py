@@ -9,6 +9,7 @@ from pydantic import Field, SecretStr, model_validator
 
 from lakeingest.config.model.consistency import contradictions
 from lakeingest.config.model.fields import ConfigModel, Identifier, LakePath, Problems, Text
+from lakeingest.config.model.maintenance import MaintenanceConfig
 from lakeingest.config.model.schema_changes import KINDS, SchemaChanges
 from lakeingest.config.model.source import SourceConfig
 from lakeingest.config.model.table import Ambiguous, Infinite, TableConfig
@@ -133,6 +134,8 @@ class PipelineConfig(ConfigModel):
     and keeps its position in a side table. Default: `soft`, because it needs no second table to
     keep a deleted row deleted; but `hard` for Hudi tables with `metadata.columns=hudi`, whose
     readers know of no marked rows."""
+    maintenance: MaintenanceConfig = Field(default_factory=MaintenanceConfig)
+    """What maintenance keeps, and when a run does it."""
     toast_missing: Literal["fail", "null"] = Field(
         default="fail", validation_alias="lakeingest.toast.missing"
     )

@@ -15,6 +15,7 @@ range of the keys, so that file statistics prune. It costs a fraction of the MER
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
 
 from delta.tables import DeltaTable
@@ -27,10 +28,17 @@ from lakeingest.engine.delta_files import available
 from lakeingest.engine.delta_log import TABLE_PROPERTIES
 from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.local_checkpoint import local_checkpoint
+from lakeingest.folders import TOMBSTONES
 from lakeingest.named import all_named, named
-from lakeingest.sink.contract import Changeset, TableState
+from lakeingest.sink.contract import Changeset, TableState, Upkeep
 from lakeingest.sink.delta.commit import DeltaLakeTable, FileChange
 from lakeingest.sink.delta.evolution import SchemaAlteration, rewrites
+from lakeingest.sink.delta.maintenance import (
+    expire,
+    keep_for,
+    tidy,
+    tidy_tombstones,
+)
 from lakeingest.sink.delta.merge import merge
 from lakeingest.sink.delta.rewrite import Rewrite
 from lakeingest.sink.lake_sink import LakeSink
@@ -69,6 +77,29 @@ class DeltaSink(LakeSink):
     def table(self, collection: str) -> DeltaLakeTable:
         """Return a collection's table, which need not exist."""
         return DeltaLakeTable(self._spark, self.path(collection), self._direct)
+
+    def tombstones(self, collection: str) -> DeltaLakeTable:
+        """Return the side table of a collection's tombstones, which need not exist."""
+        table = self.table(collection)
+        return replace(table, path=f"{table.path}{TOMBSTONES}")
+
+    def _tidy(self, state: TableState, upkeep: Upkeep) -> None:
+        collection = state.note.collection
+        tidy(self.table(collection), state.note, upkeep, self.settings)
+        side_table = self.tombstones(collection)
+        if side_table.exists():
+            tidy_tombstones(side_table, upkeep, self.settings)
+
+    def keep_for(self, collection: str, least: timedelta) -> datetime:
+        """Have a table keep what its older versions need; see the contract."""
+        return keep_for(self.table(collection), self.settings, least)
+
+    def expire(self, collection: str, oldest: int, age: timedelta) -> None:
+        """Remove the files that only older versions need; see the contract."""
+        expire(self.table(collection), self.settings, age, oldest)
+        side_table = self.tombstones(collection)
+        if side_table.exists():
+            expire(side_table, self.settings, age)
 
     def _commit(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None

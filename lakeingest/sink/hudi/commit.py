@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame
 
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine.commit import Commit
+from lakeingest.engine.hudi_client import clean, compact
 from lakeingest.engine.hudi_streamer import table_properties, with_positions
 from lakeingest.engine.hudi_table import commits, is_hudi_table, restored_after, rows_of
 from lakeingest.errors import ConfigError, DataError, FencedError, TransientError
@@ -33,6 +34,7 @@ from lakeingest.sink.hudi.adopted_table import (
 )
 from lakeingest.sink.hudi.options import (
     HudiSettings,
+    TableType,
     commit_options,
     creation_options,
     write_options,
@@ -42,6 +44,7 @@ from lakeingest.sink.hudi.table_services import (
     layout,
     refuse_other_layout,
     retention,
+    retention_down_to,
     unfinished_clustering,
 )
 from lakeingest.sink.hudi.unfinished_commits import leaves_unfinished, settle
@@ -58,6 +61,7 @@ _MARK = "hoodie.record.merge.property.hoodie.payload.delete.field"
 _LOCKED = "HoodieLockException"
 _CONFLICT = "Config conflict"
 _NAME = "hoodie.table.name"
+_TYPE = "hoodie.table.type"
 _CLUSTERED = "HoodieClusteringUpdateException"
 
 
@@ -211,6 +215,21 @@ class HudiTable(LakeTable):
         with self.conflicts_explained(note), _first_settings(note.collection, self.path, version):
             writer.mode("append").save(self.path)
         return self._proven_state(note, previous)
+
+    def compact(self, note: CommitNote) -> None:
+        """Compact the table's log files, if it has any; ``note`` is its progress."""
+        if table_properties(self.spark, self.path).get(_TYPE) == TableType.MERGE_ON_READ.value:
+            compact(self.spark, self.path, self._service_options(note))
+
+    def clean(self, note: CommitNote, oldest: int) -> None:
+        """Remove files and commits that no version from ``oldest`` on needs."""
+        kept = retention_down_to(oldest, self.commits())
+        clean(self.spark, self.path, {**self._service_options(note), **kept})
+
+    def _service_options(self, note: CommitNote) -> dict[str, str]:
+        rows = self.read()
+        _, options = self._as_adopted(rows) if note.adopted_at else self._as_ours(rows, note)
+        return options
 
     def _as_ours(self, rows: DataFrame, note: CommitNote) -> tuple[DataFrame, dict[str, str]]:
         """Return rows and options for a table that lakeingest created."""

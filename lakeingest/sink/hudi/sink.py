@@ -18,6 +18,7 @@ When Hudi would read values of old rows wrongly in the wider type, the sink writ
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -27,7 +28,7 @@ from lakeingest.commit_note import CommitNote
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.folders import TOMBSTONES
 from lakeingest.named import all_named
-from lakeingest.sink.contract import Changeset, TableState
+from lakeingest.sink.contract import Changeset, TableState, Upkeep
 from lakeingest.sink.hudi.adopted_table import refuse_new_log, soft_deletes_error
 from lakeingest.sink.hudi.commit import HudiTable
 from lakeingest.sink.hudi.options import HudiSettings, hard_table_error
@@ -125,6 +126,26 @@ class HudiSink(LakeSink):
             above = F.col(self.settings.names.position) >= F.lit(adopted_at)
             changeset = replace(changeset, frame=changeset.frame.where(above))
         return super().apply(changeset, note, previous)
+
+    def _tidy(self, state: TableState, upkeep: Upkeep) -> None:
+        # ``Upkeep`` is of Delta's tables: a Hudi table keeps its deleted rows as they are.
+        del upkeep
+        self.table(state.note.collection).compact(state.note)
+
+    def keep_for(self, collection: str, least: timedelta) -> datetime:
+        """Return that the table has kept everything; only ``expire`` removes anything.
+
+        If the user's own settings clean the table by a number of commits, they decide.
+        """
+        del collection, least
+        return datetime.min.replace(tzinfo=timezone.utc)
+
+    def expire(self, collection: str, oldest: int, age: timedelta) -> None:
+        """Remove the files that only older versions need; see the contract."""
+        del age  # Hudi counts commits.
+        state = self.state(collection)
+        if state is not None:
+            self.table(collection).clean(state.note, oldest)
 
     def _commit(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None

@@ -16,8 +16,9 @@ files. When a run clusters with its own commits and is killed meanwhile, the nex
 a clustering that nobody completes. So the next write rolls it back, and a later commit clusters
 again. A clustering of another process is left alone, and the run waits for it.
 
-Rejected: a call of Hudi's cleaner after each publication. It would be exact, but it would be a
-second way to do what users of Hudi configure, schedule and monitor by other means.
+``lakeingest maintain`` cleans, too, but knows which publications are kept, and so the commit down
+to which everything must stay (``retention_down_to``). Rejected: to do so after each publication. It
+would be a second way to do what users of Hudi configure, schedule and monitor by other means.
 
 Services in other processes (a separate compactor or cleaner) work under Hudi's locks. Their own
 configuration decides what they may clean.
@@ -29,6 +30,7 @@ file, does not find it and writes it a second time (measured), without any error
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine.commit import Commit
@@ -80,6 +82,22 @@ def retention(user_options: Mapping[str, str], commits: Iterable[Commit]) -> dic
     min_commits = max(_number(user_options, (_KEEP_LEAST,), 0), retained + _DEFAULT_MARGIN)
     max_commits = max(_number(user_options, (_KEEP_MOST,), 0), min_commits + _DEFAULT_MARGIN)
     return {**options, _KEEP_LEAST: str(min_commits), _KEEP_MOST: str(max_commits)}
+
+
+def retention_down_to(version: int, commits: Iterable[Commit]) -> dict[str, str]:
+    """Return options that let Hudi clean and archive only what is older than a version.
+
+    Args:
+        version: Version that must stay readable.
+        commits: The table's commits, newest first; read down to ``version``.
+    """
+    retained = sum(1 for _ in takewhile(lambda commit: commit.version >= version, commits))
+    least = retained + _DEFAULT_MARGIN
+    return {
+        _RETAINED[0]: str(retained),
+        _KEEP_LEAST: str(least),
+        _KEEP_MOST: str(least + _DEFAULT_MARGIN),
+    }
 
 
 def unfinished_clustering(options: Mapping[str, str]) -> Mapping[str, str]:

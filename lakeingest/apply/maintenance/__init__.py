@@ -1,0 +1,1 @@
+"""Maintenance of a lake: what keeps its tables healthy, and changes no snapshot that is kept."""

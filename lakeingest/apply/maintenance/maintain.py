@@ -1,0 +1,125 @@
+"""Maintain a whole lake, while no run is at work or beside one.
+
+Nothing here is fenced, and nothing needs to be: each step is one commit that changes no row of a
+snapshot, or removes what no kept publication needs, whoever else writes.
+
+A publication names a version of each table. So the files that were written better are read, and
+values that were erased are gone, once a publication names the new version. A table that changes
+gets it with its next batch. For the others, maintenance publishes the new versions itself, if the
+previous driver released the lake: it claims the lake for that moment alone. Beside a run it does
+not: the claim would end the run.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, storage_of
+from lakeingest.apply.failpoints import failpoint
+from lakeingest.apply.lake import LakeState, release_on_exit, take_over, with_every_table
+from lakeingest.apply.maintenance.keeper import open_keeper
+from lakeingest.apply.next_publication import next_publication
+from lakeingest.apply.run_session import run_session
+from lakeingest.config.model import PipelineConfig
+from lakeingest.engine.storage_errors import storage
+from lakeingest.errors import FencedError
+from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.sink.contract import Sink
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maintenance:
+    """Result of ``maintain_lake``.
+
+    Attributes:
+        tables: Collection to the version of its table now; empty: nothing is published yet.
+        batch: Number of the newest publication.
+        kept_from: Number of the first publication that is kept.
+        waiting: Tables whose new version no publication names yet: a run is at work, or was killed.
+    """
+
+    tables: Mapping[str, int]
+    batch: int
+    kept_from: int
+    waiting: tuple[str, ...] = ()
+
+
+def maintain_lake(spark: SparkSession, config: PipelineConfig) -> Maintenance:
+    """Do all maintenance that the configuration describes (``MaintenanceConfig``).
+
+    Args:
+        spark: Session with Delta, and with Hudi if there are Hudi tables.
+        config: The pipeline.
+
+    Raises:
+        TransientError: Other writers kept changing a table.
+        LakeingestError: The lake cannot be read, or does not fit the configuration.
+    """
+    own = run_session(spark)
+    with storage(*storage_of(config)):
+        refuse_unfenced(own, config)
+        run = uuid.uuid4().hex
+        ledger, sink = open_ledger(own, config, run), open_sink(own, config)
+        keeper = open_keeper(own, config, sink)
+        state = LakeState(ledger.head(), {})
+        if not state.head.batch:
+            return Maintenance(tables={}, batch=0, kept_from=0)
+        state = with_every_table(state, sink)
+        published = state.head.tables.keys()
+        if state.head.released:
+            names = sorted(published)
+        else:
+            # Hudi's table services and a write of another process need a lock that both see.
+            names = sorted(name for name in published if config.format_of(name) == "delta")
+        keeper.tidy([state.tables[name] for name in names])
+        batch = _publish(ledger, sink, run)
+        now = with_every_table(LakeState(ledger.head(), {}), sink)
+        return Maintenance(
+            tables={name: now.tables[name].version for name in names},
+            batch=batch,
+            kept_from=keeper.expire(names),
+            waiting=tuple(sorted({*_new_versions(now), *published - {*names}})),
+        )
+
+
+def _publish(ledger: DeltaLedger, sink: Sink, run: str) -> int:
+    """Publish the tables' new versions, if no run is at work; return the newest publication."""
+    state = LakeState(ledger.head(), {})
+    if not state.head.released:
+        return state.head.batch
+    state = with_every_table(state, sink)
+    if not _new_versions(state):
+        return state.head.batch
+    published_state: LakeState | None = state
+    try:
+        with release_on_exit(ledger, lambda: published_state):
+            claimed = with_every_table(take_over(ledger, sink, state), sink)
+            published_state = claimed
+            new_versions = _new_versions(claimed)
+            if claimed.through is not None or not new_versions:
+                return claimed.head.batch
+            tables = {**claimed.head.tables, **new_versions}
+            publication = replace(next_publication(claimed.head, run), tables=tables)
+            published_state = None
+            failpoint("5.before-publication")
+            ledger.publish_alone(publication)
+            failpoint("5.after-publication")
+            published_state = claimed.published(publication, {})
+            return publication.batch
+    except FencedError:
+        # A run began meanwhile. It reads the tables' newest versions, and publishes what it writes.
+        return ledger.head().batch
+
+
+def _new_versions(state: LakeState) -> dict[str, int]:
+    """Return the versions of published tables that hold what is published, in better files."""
+    return {
+        name: table.version
+        for name, table in state.tables.items()
+        if table.version > state.head.tables.get(name, table.version)
+        and table.note.batch <= state.head.batch
+    }

@@ -1,0 +1,173 @@
+"""Do maintenance on a Delta table by Delta's own commands: DELETE, UPDATE, OPTIMIZE, REORG, VACUUM.
+
+Each command is one commit of Delta's own, checked against concurrent commits. So a process that is
+killed or wakes up late leaves a table whole, and a run beside it at worst tries its batch again.
+Rejected: commits through ``DeltaTransaction``, which would repeat what these commands do for tables
+of any size and any feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from delta.tables import DeltaTable
+from py4j.protocol import Py4JError
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.engine.delta_log import location
+from lakeingest.engine.own_session import own_session
+from lakeingest.named import quoted
+
+_FILES_KEPT = "delta.deletedFileRetentionDuration"
+_LOG_KEPT = "delta.logRetentionDuration"
+_PROMISES = {_FILES_KEPT: "interval 7 days", _LOG_KEPT: "interval 30 days"}
+"""Properties that say how long a table's older versions can be read, and Delta's defaults."""
+
+_KEPT_SINCE = "lakeingest.kept.since"
+"""Property with the time before which a shorter retention was in force."""
+
+_SMALL_BYTES = 128 * 1024 * 1024
+_SETTINGS = {
+    # The ledger's publications decide what VACUUM may remove, and not Delta's fixed week.
+    "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+    # VACUUM changes no version, so it need not commit to the log of an idle table.
+    "spark.databricks.delta.vacuum.logging.enabled": "false",
+    # So many tasks list the folders; the default, 10,000, takes a minute.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+}
+
+
+class DeltaMaintenance:
+    """Maintenance of one table, which must exist."""
+
+    def __init__(
+        self, spark: SparkSession, path: str, metadata: str, *, small_bytes: int = _SMALL_BYTES
+    ) -> None:
+        """Bind to a table.
+
+        Args:
+            spark: Session with Delta's extension.
+            path: Path of the table.
+            metadata: ``userMetadata`` of every commit.
+            small_bytes: Size of a file that is not small, so that a large table is not written
+                again each time.
+        """
+        settings = {
+            **_SETTINGS,
+            "spark.databricks.delta.optimize.minFileSize": str(small_bytes),
+            "spark.databricks.delta.optimize.maxFileSize": str(small_bytes),
+            "spark.databricks.delta.commitInfo.userMetadata": metadata,
+        }
+        self._spark = own_session(spark, settings)
+        self._path = path
+        self._table = DeltaTable.forPath(self._spark, path)
+
+    def keep_for(self, least: timedelta) -> datetime:
+        """Have the table keep what its older versions need for at least so long from now on.
+
+        Returns:
+            See ``kept_since``.
+        """
+        properties = self._properties()
+        lengths = self._kept_for(properties)
+        short = [name for name, length in lengths.items() if length < least]
+        if short:
+            changes = {name: _interval(least) for name in short}
+            changes[_KEPT_SINCE] = self._kept_since(properties).isoformat()
+            self._set(changes)
+            properties |= changes
+        return self._kept_since(properties)
+
+    def set_missing(self, properties: Mapping[str, str]) -> None:
+        """Set those of ``properties`` that the table does not have."""
+        present = self._properties()
+        missing = {name: value for name, value in properties.items() if name not in present}
+        if missing:
+            self._set(missing)
+
+    def _set(self, properties: Mapping[str, str]) -> None:
+        assignments = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
+        self._spark.sql(f"ALTER TABLE {self._name()} SET TBLPROPERTIES ({assignments})")
+
+    def kept_since(self) -> datetime:
+        """Return the time (UTC) since when the table remembers the files that it has removed.
+
+        VACUUM knows earlier files neither as the table's nor as another version's.
+        """
+        return self._kept_since(self._properties())
+
+    def _kept_since(self, properties: Mapping[str, str]) -> datetime:
+        rolling = datetime.now(timezone.utc) - min(self._kept_for(properties).values())
+        fixed = properties.get(_KEPT_SINCE)
+        return rolling if fixed is None else max(rolling, datetime.fromisoformat(fixed))
+
+    def _kept_for(self, properties: Mapping[str, str]) -> dict[str, timedelta]:
+        texts = {name: properties.get(name, default) for name, default in _PROMISES.items()}
+        # Only Spark knows all forms of an interval's text, such as `interval 1 week`.
+        ends = [F.expr(f"unix_seconds(timestamp_seconds(0) + {text})") for text in texts.values()]
+        row = self._spark.sql("VALUES (1)").select(*ends).first()
+        lengths = (timedelta(seconds=int(seconds)) for seconds in row or ())
+        return dict(zip(texts, lengths, strict=True))
+
+    def delete(self, condition: Column) -> None:
+        """Remove the rows that meet a condition; commit nothing if there is none."""
+        self._table.delete(condition)
+
+    def erase(self, columns: Iterable[str], condition: Column) -> None:
+        """Set columns to NULL in the rows that meet a condition and have a value in one of them.
+
+        Commit nothing if there is no such row.
+        """
+        nothing: dict[str, str | Column] = {quoted(name): F.lit(None) for name in columns}
+        if nothing:
+            has_value = reduce(or_, (F.col(name).isNotNull() for name in nothing))
+            self._table.update(condition & has_value, nothing)
+
+    def join_small_files(self) -> None:
+        """Write small files, and files of which more than a twentieth is hidden, as larger ones."""
+        self._table.optimize().executeCompaction()
+
+    def purge_hidden_rows(self) -> None:
+        """Write every file again that has hidden rows, without them."""
+        self._spark.sql(f"REORG TABLE {self._name()} APPLY (PURGE)")
+
+    def vacuum(self, age: timedelta) -> None:
+        """Delete files that the table has not had for ``age``, and that no commit is writing."""
+        _print_to_stderr(self._spark)
+        # VACUUM rounds to whole hours, also down.
+        self._table.vacuum(_hours(age))
+
+    def _properties(self) -> dict[str, str]:
+        detail = self._table.detail().select("properties").first()
+        return dict(detail["properties"]) if detail else {}
+
+    def _name(self) -> str:
+        # SQL resolves no relative path, whatever the working directory is.
+        return f"delta.{quoted(location(self._spark, self._path))}"
+
+
+def _interval(length: timedelta) -> str:
+    return f"interval {_hours(length)} hours"
+
+
+def _print_to_stderr(spark: SparkSession) -> None:
+    """Have Delta print to stderr in this thread: a command's stdout is for its result.
+
+    VACUUM prints a line through ``scala.Console``, whose ``setOut`` Scala 2.13 no longer has.
+    """
+    if hasattr(spark, "_jsparkSession"):
+        session: Any = spark
+        jvm = session._jvm  # noqa: SLF001 - this is the adapter
+        with suppress(Py4JError):
+            jvm.scala.Console.setOut(jvm.System.err)
+
+
+def _hours(length: timedelta) -> int:
+    """Return the hours of a length of time, rounded up."""
+    return -(-length // timedelta(hours=1))

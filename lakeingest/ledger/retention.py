@@ -1,0 +1,92 @@
+"""Decide which publications stay readable, and remove what the ledger has of older ones.
+
+A reader of the lake as of a time gets the newest publication up to that time. So a publication is
+kept while it was the newest one within the retention, however old it is. The newest one is always
+kept.
+
+The ledger says which publications are kept (a row of kind ``kept``), before any file is removed:
+a reader then gets an error that says so, and not one of a missing file. The row is a plain append,
+with which no publication of a run beside it conflicts. Rejected: to remove the publications'
+rows. They are the history of the lake and of its schemas, and hold the notes of tables whose own
+log has lost them. The rows of transactions are many more; those of older publications are removed.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.commit_note import maintenance_note
+from lakeingest.ledger.compaction import FILES_KEPT, ledger_maintenance
+from lakeingest.ledger.publication import KEPT, PUBLICATION, TRANSACTION
+
+
+class LedgerRetention:
+    """The retention of one pipeline's ledger, which must have a publication."""
+
+    def __init__(self, spark: SparkSession, path: str, pipeline: str) -> None:
+        """Bind to the ledger's folder."""
+        self._spark = spark
+        self._path = path
+        self._pipeline = pipeline
+
+    def kept_from(self, since: datetime) -> int:
+        """Return the first publication to keep: the newest one at ``since``; never a lower one.
+
+        Args:
+            since: Time (UTC) from which on every publication must stay readable.
+        """
+        at_since = F.max(F.when(_is(PUBLICATION) & (F.col("at") <= F.lit(since)), F.col("batch")))
+        before = F.max(F.when(_is(KEPT), F.col("batch")))
+        first = F.min(F.when(_is(PUBLICATION), F.col("batch")))
+        row = self._rows().agg(F.coalesce(F.greatest(at_since, before), first).alias("b")).first()
+        return int(row["b"]) if row else 0
+
+    def oldest_versions(self, batch: int) -> dict[str, int]:
+        """Return the oldest version of each table in publications from ``batch`` on."""
+        kept = self._rows().where(_is(PUBLICATION) & (F.col("batch") >= batch))
+        versions = kept.select(F.explode("tables").alias("name", "version"))
+        rows = versions.groupBy("name").agg(F.min("version").alias("version")).collect()
+        return {row["name"]: int(row["version"]) for row in rows}
+
+    def position_at(self, time: datetime) -> str:
+        """Return a position above every row published up to ``time``; empty: there is none."""
+        older = self._rows().where(_is(PUBLICATION) & (F.col("at") <= F.lit(time)))
+        row = older.agg(F.max_by("end_position", "batch").alias("position")).first()
+        return (row["position"] if row else None) or ""
+
+    def announce(self, batch: int) -> None:
+        """Say that publications from ``batch`` on are kept, unless the ledger says so."""
+        rows = self._rows()
+        if not rows.where(_is(KEPT) & (F.col("batch") >= batch)).isEmpty():
+            return
+        values = {
+            "kind": F.lit(KEPT),
+            "batch": F.lit(batch),
+            "token": F.lit(0),
+            "run": F.lit(""),
+            "at": F.current_timestamp(),
+        }
+        columns = [
+            values.get(item.name, F.lit(None)).cast(item.dataType).alias(item.name)
+            for item in rows.schema
+        ]
+        row = self._spark.sql("VALUES (1)").select(*columns).coalesce(1)
+        writer = row.write.format("delta").mode("append")
+        writer.option("userMetadata", maintenance_note(self._pipeline)).save(self._path)
+
+    def expire(self, batch: int) -> None:
+        """Remove the transactions of publications before ``batch``, and replaced files."""
+        maintenance = ledger_maintenance(self._spark, self._path, self._pipeline)
+        maintenance.delete(_is(TRANSACTION, KEPT) & (F.col("batch") < batch))
+        maintenance.join_small_files()
+        maintenance.vacuum(FILES_KEPT)
+
+    def _rows(self) -> DataFrame:
+        return self._spark.read.format("delta").load(self._path)
+
+
+def _is(*kinds: str) -> Column:
+    return F.col("kind").isin(*kinds)

@@ -1,0 +1,91 @@
+"""Maintain one Delta table: its tombstones, values of deleted rows, small files and old files.
+
+A deleted row is no row for readers of a snapshot, so to remove it, or its values, changes no
+snapshot. The note of such a commit (``maintenance_note``) tells the next run that no other writer
+changed rows.
+
+VACUUM takes an age, and knows no publications. A file that a publication's version has was removed,
+if at all, by a later commit. So everything is kept that the table had when the version behind the
+oldest published one was committed. Delta dates a removal before its commit, by the clock of the
+driver, and a commit may take hours: hence the margin. Delta forgets removed files after a while
+(``kept_since``). If the oldest version was followed earlier, for example by an OPTIMIZE of a table
+that no batch has changed since, nothing is deleted.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+from pyspark.sql import functions as F
+
+from lakeingest.commit_note import CommitNote, maintenance_note
+from lakeingest.engine.delta_log import commit_time
+from lakeingest.engine.delta_maintenance import DeltaMaintenance
+from lakeingest.sink.contract import Upkeep
+from lakeingest.sink.delta.commit import DeltaLakeTable
+from lakeingest.sink.settings import SinkSettings
+
+_MARGIN = timedelta(days=1)
+
+
+def keep_for(table: DeltaLakeTable, settings: SinkSettings, least: timedelta) -> datetime:
+    """Have a table keep what its older versions need; see ``Sink.keep_for``."""
+    return _maintenance_of(table, settings).keep_for(least + _MARGIN) + _MARGIN
+
+
+def tidy(table: DeltaLakeTable, note: CommitNote, upkeep: Upkeep, settings: SinkSettings) -> None:
+    """Remove old tombstones and values of deleted rows, then join small files.
+
+    Args:
+        table: The table.
+        note: Progress of the table.
+        upkeep: What to remove.
+        settings: Settings of the pipeline.
+    """
+    names, maintenance = settings.names, _maintenance_of(table, settings)
+    deleted = F.col(names.deleted)
+    if upkeep.tombstones_below:
+        maintenance.delete(deleted & (F.col(names.position) < F.lit(upkeep.tombstones_below)))
+    if upkeep.erases_values:
+        stays = {*note.key, *note.partition, *names.names, *names.keyless, *names.event}
+        values = [name for name in table.read().columns if name not in stays]
+        maintenance.erase(values, deleted)
+    maintenance.join_small_files()
+    if upkeep.erases_values:
+        # A hidden row is still in its file.
+        maintenance.purge_hidden_rows()
+
+
+def tidy_tombstones(side_table: DeltaLakeTable, upkeep: Upkeep, settings: SinkSettings) -> None:
+    """Remove old tombstones from a side table, then join its small files."""
+    maintenance = _maintenance_of(side_table, settings)
+    if upkeep.tombstones_below:
+        maintenance.delete(F.col(settings.names.position) < F.lit(upkeep.tombstones_below))
+    maintenance.join_small_files()
+
+
+def expire(
+    table: DeltaLakeTable, settings: SinkSettings, age: timedelta, oldest: int | None = None
+) -> None:
+    """Delete the files that no version from ``oldest`` on needs.
+
+    Args:
+        table: The table.
+        settings: Settings of the pipeline.
+        age: Keep what the table had in this time.
+        oldest: Oldest version that must stay readable; None: no publication has the table.
+    """
+    maintenance = _maintenance_of(table, settings)
+    newest = next((commit.version for commit in table.commits()), -1)
+    if oldest is not None and oldest < newest:
+        followed = commit_time(table.spark, table.path, oldest + 1)
+        if followed is None or followed - _MARGIN < maintenance.kept_since():
+            # VACUUM no longer knows which files the oldest version has.
+            return
+        age = max(age, datetime.now(timezone.utc) - followed)
+    maintenance.vacuum(age + _MARGIN)
+
+
+def _maintenance_of(table: DeltaLakeTable, settings: SinkSettings) -> DeltaMaintenance:
+    """Return the maintenance of a table, whose commits carry the pipeline's note."""
+    return DeltaMaintenance(table.spark, table.path, maintenance_note(settings.pipeline))

@@ -1,0 +1,338 @@
+"""Maintenance: every kept snapshot stays as it is, and nothing else stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+import lakeingest
+from lakeingest.apply.factory import open_sink
+from lakeingest.apply.failpoints import MAINTENANCE_FAILPOINTS
+from lakeingest.apply.maintenance import keeper, maintain
+from lakeingest.apply.maintenance.keeper import Keeper
+from lakeingest.apply.maintenance.maintain import Maintenance
+from lakeingest.apply.maintenance.turn import turn_of
+from lakeingest.engine import hudi_table
+from lakeingest.errors import ConfigError, UsageError
+from lakeingest.reader import open_lake
+from lakeingest.sink.delta import maintenance as delta_maintenance
+from tests.apply.test_retire import Shop, begun_shop, row
+from tests.apply.written import WrittenLog
+
+A, B = "public.a", "public.b"
+FOR_EVER = timedelta(days=3_650)
+
+
+@pytest.mark.parametrize(
+    ("before", "batch", "turn"),
+    [(1, 9, None), (9, 10, "b"), (10, 11, None), (11, 20, "c"), (20, 31, "a"), (0, 0, None)],
+)
+def test_each_table_has_its_turn(before: int, batch: int, turn: str | None) -> None:
+    assert turn_of(before, batch, 10, ["c", "a", "b"]) == turn
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that lets everything expire at once, but for what it is given."""
+
+    def set_retention(
+        tombstones: timedelta | None = None, erases: bool = False, margin: timedelta = timedelta(0)
+    ) -> None:
+        def opened(*args: Any) -> Keeper:
+            made = keeper.open_keeper(*args)
+            return replace(
+                made, retention=timedelta(0), tombstones=tombstones, erases_values=erases
+            )
+
+        monkeypatch.setattr(maintain, "open_keeper", opened)
+        monkeypatch.setattr("lakeingest.apply.run.open_keeper", opened)
+        monkeypatch.setattr(delta_maintenance, "_MARGIN", margin)
+
+    return set_retention
+
+
+def maintained(shop: Shop, **settings: str) -> Maintenance:
+    return lakeingest.maintain(
+        shop.spark, shop.log.configured(shop.lake, **shop.settings, **settings)
+    )
+
+
+def files(shop: Shop, name: str) -> set[str]:
+    return {path.name for path in (shop.lake / name).glob("*.parquet")}
+
+
+def read_files(shop: Shop, name: str) -> set[str]:
+    frame = open_lake(shop.spark, str(shop.lake)).table(name)
+    return {path.rpartition("/")[2] for path in frame.inputFiles()}
+
+
+def snapshots(shop: Shop) -> Mapping[int, Mapping[str, Mapping[int, int]]]:
+    """Return the rows of every kept publication, as a reader sees them."""
+    return {
+        snapshot.batch: {
+            name: {r["id"]: r["v"] for r in snapshot.table(name).collect()}
+            for name in snapshot.tables()
+        }
+        for snapshot in open_lake(shop.spark, str(shop.lake)).snapshots()
+    }
+
+
+@pytest.fixture
+def shop(spark: SparkSession, tmp_path: Path) -> Shop:
+    """Four publications of two tables; the second one is idle since the first."""
+    shop = begun_shop(spark, tmp_path, "delta")
+    # MERGE adds a file for new rows; lakeingest's own commits write a small table as one file.
+    shop.settings["delta_commit"] = "public"
+    for v in (30, 40, 50):
+        shop.commit(a=v)
+        shop.run()
+    return shop
+
+
+@pytest.mark.slow
+def test_small_files_are_joined_and_every_kept_snapshot_shows_what_it_did(shop: Shop) -> None:
+    before, many = snapshots(shop), read_files(shop, A)
+    done = maintained(shop)
+    assert len(many) > 1
+    assert len(read_files(shop, A)) == 1
+    after = snapshots(shop)
+    assert {batch: after[batch] for batch in before} == before
+    assert (done.batch, done.kept_from, done.waiting) == (max(before) + 1, 1, ())
+    # Nothing is left to do.
+    assert maintained(shop) == done
+    shop.commit(a=60, b=61)
+    assert shop.run().transactions == 1
+    assert shop.tables()[A][6] == 60
+
+
+@pytest.mark.slow
+def test_what_no_kept_publication_needs_goes_and_its_readers_are_told(
+    shop: Shop, at_once: Callable[..., None]
+) -> None:
+    before = snapshots(shop)
+    at_once()
+    done = maintained(shop)
+    assert done.kept_from == done.batch == max(before) + 1
+    assert snapshots(shop) == {done.batch: before[max(before)]}
+    for name in (A, B):
+        assert files(shop, name) == read_files(shop, name)
+    lake = open_lake(shop.spark, str(shop.lake))
+    with pytest.raises(UsageError, match=f"Publication 1 is older.*from {done.batch} on"):
+        lake.snapshot(as_of=1)
+    # The history stays; the transactions of older publications do not.
+    assert {r["batch"] for r in lake.history().collect()} == {*before, done.batch}
+    assert lake.transactions().isEmpty()
+    shop.commit(b=71)
+    assert shop.run().transactions == 1
+    assert shop.tables()[B][6] == 71
+
+
+@pytest.mark.slow
+def test_tombstones_go_once_they_are_old_and_the_next_run_goes_on(
+    shop: Shop, at_once: Callable[..., None]
+) -> None:
+    delete(shop, 1)
+    shop.run()
+    published = shop.tables()
+    at_once(tombstones=FOR_EVER)
+    maintained(shop)
+    assert deleted_rows(shop) == {1}
+    at_once(tombstones=timedelta(0))
+    maintained(shop)
+    assert deleted_rows(shop) == set()
+    assert shop.tables() == published
+    shop.commit(a=90)
+    assert shop.run().warnings == ()
+
+
+@pytest.mark.slow
+def test_the_side_tables_tombstones_go_too(shop: Shop, at_once: Callable[..., None]) -> None:
+    shop.settings["deletes"] = "hard"
+    delete(shop, 1)
+    shop.run()
+    side_table = f"{shop.lake / A}__tombstones"
+    assert shop.spark.read.format("delta").load(side_table).count() == 1
+    at_once(tombstones=timedelta(0))
+    maintained(shop)
+    assert shop.spark.read.format("delta").load(side_table).isEmpty()
+
+
+@pytest.mark.slow
+def test_erased_values_are_in_no_file_any_more(shop: Shop, at_once: Callable[..., None]) -> None:
+    delete(shop, 1)
+    shop.run()
+    published = shop.tables()
+    at_once(erases=True)
+    maintained(shop)
+    assert deleted_rows(shop) == {1}
+    assert shop.tables() == published
+    rows = shop.spark.read.parquet(*(str(shop.lake / A / name) for name in files(shop, A)))
+    assert {r["v"] for r in rows.where("id = 1").collect()} == {None}
+    assert {r["v"] for r in rows.where("id = 2").collect()} == {20}
+
+
+@pytest.mark.slow
+def test_beside_a_run_an_idle_tables_new_version_waits(
+    shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once(margin=timedelta(minutes=5))
+    with monkeypatch.context() as killed:
+        killed.setattr("lakeingest.ledger.delta.DeltaLedger.release", lambda *_: None)
+        shop.commit(a=60)
+        shop.run()
+    published = shop.tables()
+    done = maintained(shop)
+    assert done.waiting == (A,)
+    assert shop.tables() == published
+    # Its files are kept for as long as the newest publication names them.
+    assert len(read_files(shop, A)) > 1
+    shop.commit(a=70)
+    shop.run()
+    at_once()
+    maintained(shop)
+    assert files(shop, A) == read_files(shop, A)
+    assert shop.tables()[A][7] == 70
+
+
+@pytest.mark.slow
+def test_files_that_delta_no_longer_remembers_are_not_deleted(
+    shop: Shop, at_once: Callable[..., None]
+) -> None:
+    """An OPTIMIZE of an idle table, long ago; its publication still names the files before it."""
+    folder = str(shop.lake / A)
+    DeltaTable.forPath(shop.spark, folder).optimize().executeCompaction()
+    properties = "'lakeingest.kept.since' = '2100-01-01T00:00:00+00:00'"
+    shop.spark.sql(f"ALTER TABLE delta.`{folder}` SET TBLPROPERTIES ({properties})")
+    before, present = snapshots(shop), files(shop, A)
+    at_once()
+    sink = open_sink(shop.spark, shop.log.configured(shop.lake, **shop.settings))
+    version = open_lake(shop.spark, str(shop.lake)).snapshot().versions[A]
+    sink.expire(A, version, timedelta(0))
+    assert files(shop, A) == present
+    assert snapshots(shop) == before
+
+
+@pytest.mark.slow
+def test_a_run_maintains_one_table_after_so_many_batches(
+    shop: Shop, at_once: Callable[..., None]
+) -> None:
+    at_once()
+    shop.settings["maintain_batches"] = "2"
+    for v in (60, 70, 80, 90):
+        shop.commit(a=v)
+        shop.run()
+    lake = open_lake(shop.spark, str(shop.lake))
+    history = DeltaTable.forPath(shop.spark, str(shop.lake / A)).history()
+    assert not history.where("operation = 'OPTIMIZE'").isEmpty()
+    assert min(s.batch for s in lake.snapshots()) > 1
+    assert shop.tables()[A] == {1: 10, 2: 20, 3: 30, 4: 40, 5: 50, 6: 60, 7: 70, 8: 80, 9: 90}
+
+
+class CrashError(Exception):
+    """Stands for a kill."""
+
+
+@pytest.mark.slow
+def test_after_a_crash_at_each_step_the_next_maintenance_completes_it(
+    shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delete(shop, 1)
+    shop.run()
+    newest = shop.tables()
+    at_once(tombstones=timedelta(0))
+    for place in MAINTENANCE_FAILPOINTS:
+
+        def crash(name: str, place: str = place) -> None:
+            if name == place:
+                raise CrashError
+
+        with monkeypatch.context() as crashing:
+            crashing.setattr(maintain, "failpoint", crash)
+            crashing.setattr(keeper, "failpoint", crash)
+            crashing.setattr("lakeingest.ledger.delta.DeltaLedger.release", lambda *_: None)
+            with pytest.raises(CrashError):
+                maintained(shop)
+        kept = snapshots(shop)
+        assert kept[max(kept)] == newest
+        shop.commit(a=100 + shop.number)
+        shop.run()
+        newest = shop.tables()
+    done = maintained(shop)
+    assert snapshots(shop) == {done.batch: newest}
+    assert deleted_rows(shop) == set()
+    assert files(shop, A) == read_files(shop, A)
+
+
+def delete(shop: Shop, id_: int) -> None:
+    """Delete a row of the first table."""
+    shop.number += 1
+    place = row(A, shop.number, 1, id_, None)
+    end = f"{shop.number}:{1000 * shop.number + 100}"
+    shop.log.transaction(end, replace(place, op="d"))
+
+
+def deleted_rows(shop: Shop) -> set[int]:
+    rows = open_lake(shop.spark, str(shop.lake)).table(A, metadata=True).where("_deleted")
+    return {r["id"] for r in rows.collect()}
+
+
+def hudi_shop(spark: SparkSession, folder: Path, table_type: str) -> Shop:
+    """Six publications of Hudi tables; the second one is idle since the first."""
+    settings = {"target_format": "hudi", "hudi_table_type": table_type}
+    shop = Shop(spark, WrittenLog(folder / "log", "postgresql"), folder / "lake", settings)
+    shop.commit(a=10, b=11)
+    shop.run()
+    for v in range(20, 70, 10):
+        # Of one key, so that every commit writes to the same file.
+        shop.number += 1
+        end = f"{shop.number}:{1000 * shop.number + 100}"
+        shop.log.transaction(end, row(A, shop.number, 1, 1, v))
+        shop.run()
+    return shop
+
+
+@pytest.mark.slow
+def test_log_files_of_hudi_tables_are_compacted(spark: SparkSession, tmp_path: Path) -> None:
+    shop = hudi_shop(spark, tmp_path, "MERGE_ON_READ")
+    before = snapshots(shop)
+    done = maintained(shop)
+    operations = [commit.operation for commit in hudi_table.commits(spark, str(shop.lake / A))]
+    assert operations[0] == "COMPACT"
+    assert (done.batch, done.kept_from, done.waiting) == (max(before) + 1, 1, ())
+    after = snapshots(shop)
+    assert {batch: after[batch] for batch in before} == before
+    shop.commit(a=100)
+    assert shop.run().transactions == 1
+    assert shop.tables()[A] == {1: 60, 7: 100}
+
+
+@pytest.mark.slow
+def test_files_of_hudi_tables_go_that_no_kept_publication_needs(
+    spark: SparkSession, tmp_path: Path, at_once: Callable[..., None]
+) -> None:
+    shop = hudi_shop(spark, tmp_path, "COPY_ON_WRITE")
+    before, base_files = snapshots(shop), set((shop.lake / A).glob("*.parquet"))
+    maintained(shop)
+    assert snapshots(shop) == before
+    at_once()
+    done = maintained(shop)
+    assert snapshots(shop) == {done.batch: before[done.batch]}
+    # Hudi keeps the files of the commit before the oldest one that is kept.
+    assert len({path for path in base_files if path.exists()}) == 2
+    shop.commit(a=100)
+    assert shop.run().transactions == 1
+    assert shop.tables()[A] == {1: 60, 7: 100}
+
+
+def test_values_of_deleted_hudi_rows_cannot_be_erased(tmp_path: Path) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    (tmp_path / "log").mkdir()
+    with pytest.raises(ConfigError, match=r"lakeingest\.deletes\.values=null"):
+        log.configured(tmp_path / "lake", target_format="hudi", deletes_values="null")
