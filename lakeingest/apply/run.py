@@ -56,7 +56,7 @@ from lakeingest.apply.window.window import Bounds, Window
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.job_count import jobs_begun
 from lakeingest.engine.storage_errors import storage
-from lakeingest.errors import FencedError
+from lakeingest.errors import FencedError, LakeingestError
 from lakeingest.ledger.publication import Publication
 from lakeingest.plan.batches import SNAPSHOT_BATCH
 from lakeingest.source import open_source
@@ -154,8 +154,7 @@ class PipelineRun:
                     window_state, progress = self._window(state, batches_left)
                     self._published_state = window_state
                     if progress and self._turns is not None:
-                        window_state = self._turns.after(state, window_state)
-                        self._published_state = window_state
+                        window_state = self._maintained(self._turns, state, window_state)
                     state = window_state
                 except Exception as error:
                     failure = attempts.after(error)
@@ -231,6 +230,27 @@ class PipelineRun:
             return self._without_batches(window, state)
         return self._write(window, batches, state, batches_left), True
 
+    def _maintained(self, turns: Turns, before: LakeState, state: LakeState) -> LakeState:
+        """Maintain the tables whose turn has come; a failure does not end the run.
+
+        Raises:
+            FencedError: Another driver has claimed the lake from this run.
+        """
+        self._published_state = None
+        try:
+            state = turns.after(before, state)
+        except FencedError:
+            raise
+        except Exception as error:  # noqa: BLE001 - rows are not at stake
+            reason = str(error) if isinstance(error, LakeingestError) else type(error).__name__
+            self._warnings.add(
+                f"Maintenance failed ({reason}), and the run went on. lakeingest maintain does the "
+                "same, and shows the error."
+            )
+            state = self._read_lake(before=state)
+        self._published_state = state
+        return state
+
     def _write(
         self, window: Window, batches: Sequence[int], state: LakeState, limit: int | None = None
     ) -> LakeState:
@@ -266,6 +286,9 @@ class PipelineRun:
         claimed = take_over(self._ledger, self._sink, state)
         self._published_state = claimed
         refuse_other_tables(claimed.head, self._config)
+        if not same_progress(state, claimed):
+            # Read the states of the window's tables again, though the window is the same.
+            self._checked_window = None
         return claimed
 
     def _report(self, summary: BatchSummary) -> None:

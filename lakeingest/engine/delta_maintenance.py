@@ -68,32 +68,27 @@ class DeltaMaintenance:
         self._path = path
         self._table = DeltaTable.forPath(self._spark, path)
 
-    def keep_for(self, least: timedelta) -> datetime:
+    def keep_for(self, least: timedelta, made: datetime | None) -> None:
         """Have the table keep what its older versions need for at least so long from now on.
 
-        Returns:
-            See ``kept_since``.
+        Log retention counts from when a commit was made, and not from when the next one followed.
+        So a version that has been the newest one for long needs a longer retention of the log.
+
+        Args:
+            least: For how long removed files are to be kept.
+            made: When the oldest version was made that must stay readable; None: unknown.
         """
         properties = self._properties()
         lengths = self._kept_for(properties)
-        short = [name for name, length in lengths.items() if length < least]
-        if short:
-            changes = {name: _interval(least) for name in short}
-            changes[_KEPT_SINCE] = self._kept_since(properties).isoformat()
-            self._set(changes)
-            properties |= changes
-        return self._kept_since(properties)
-
-    def set_missing(self, properties: Mapping[str, str]) -> None:
-        """Set those of ``properties`` that the table does not have."""
-        present = self._properties()
-        missing = {name: value for name, value in properties.items() if name not in present}
-        if missing:
-            self._set(missing)
-
-    def _set(self, properties: Mapping[str, str]) -> None:
-        assignments = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
-        self._spark.sql(f"ALTER TABLE {self._name()} SET TBLPROPERTIES ({assignments})")
+        age = timedelta(0) if made is None else datetime.now(timezone.utc) - made
+        changes = {}
+        if lengths[_FILES_KEPT] < least:
+            changes[_FILES_KEPT] = _interval(least)
+        if lengths[_LOG_KEPT] < least + age:
+            # Twice as long: an idle table must not be changed at each maintenance.
+            changes[_LOG_KEPT] = _interval(2 * (least + age))
+        if changes:
+            self._set({**changes, _KEPT_SINCE: self._kept_since(properties).isoformat()})
 
     def kept_since(self) -> datetime:
         """Return the time (UTC) since when the table remembers the files that it has removed.
@@ -109,11 +104,25 @@ class DeltaMaintenance:
 
     def _kept_for(self, properties: Mapping[str, str]) -> dict[str, timedelta]:
         texts = {name: properties.get(name, default) for name, default in _PROMISES.items()}
-        # Only Spark knows all forms of an interval's text, such as `interval 1 week`.
-        ends = [F.expr(f"unix_seconds(timestamp_seconds(0) + {text})") for text in texts.values()]
+        # Only Spark knows all forms of an interval's text: `interval 1 week`, `7 days`.
+        ends = (
+            F.unix_seconds(F.timestamp_seconds(F.lit(0)) + F.lit(text).cast("interval"))
+            for text in texts.values()
+        )
         row = self._spark.sql("VALUES (1)").select(*ends).first()
         lengths = (timedelta(seconds=int(seconds)) for seconds in row or ())
         return dict(zip(texts, lengths, strict=True))
+
+    def set_missing(self, properties: Mapping[str, str]) -> None:
+        """Set those of ``properties`` that the table does not have."""
+        present = self._properties()
+        missing = {name: value for name, value in properties.items() if name not in present}
+        if missing:
+            self._set(missing)
+
+    def _set(self, properties: Mapping[str, str]) -> None:
+        assignments = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
+        self._spark.sql(f"ALTER TABLE {self._name()} SET TBLPROPERTIES ({assignments})")
 
     def delete(self, condition: Column) -> None:
         """Remove the rows that meet a condition; commit nothing if there is none."""

@@ -45,21 +45,21 @@ def write_client(spark: SparkSession, path: str, options: Mapping[str, str]) -> 
         client.close()
 
 
-def compact(spark: SparkSession, path: str, options: Mapping[str, str]) -> None:
+def compact(spark: SparkSession, path: str, options: Mapping[str, str], *, alone: bool) -> None:
     """Compact the log files of a merge-on-read table, where enough commits have written to them.
-
-    First complete what a killed process has planned.
 
     Args:
         spark: Session with Hudi's extension.
         path: Path of the table.
         options: See ``write_client``; ``hoodie.compact.inline.max.delta.commits`` says what is
             enough.
+        alone: Whether no other process compacts the table: then first complete what a killed one
+            has planned.
     """
     jvm, _ = java(spark)
     no_metadata = jvm.org.apache.hudi.common.util.Option.empty()
     with write_client(spark, path, options) as client:
-        for instant in _pending(spark, path):
+        for instant in _pending(spark, path) if alone else ():
             client.compact(instant, True)
         planned = client.scheduleCompaction(no_metadata)
         if planned.isPresent():

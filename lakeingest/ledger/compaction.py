@@ -12,6 +12,8 @@ The files are joined up to a size limit, so that a ledger of gigabytes is not re
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 from pyspark.sql import SparkSession
@@ -48,12 +50,19 @@ def compact(spark: SparkSession, path: str, pipeline: str, batch: int) -> None:
     if batch % EVERY:
         return
     maintenance = ledger_maintenance(spark, path, pipeline)
-    try:
+    with unless_concurrent():
         # A ledger that an older version made has not the properties of a new one.
         maintenance.set_missing(PROPERTIES)
         maintenance.join_small_files()
         if batch % _VACUUM_EVERY == 0:
             maintenance.vacuum(FILES_KEPT)
+
+
+@contextmanager
+def unless_concurrent() -> Iterator[None]:
+    """Leave a block of maintenance undone where another driver commits at the same moment."""
+    try:
+        yield
     except Exception as error:
         if "Concurrent" not in f"{type(error).__name__} {error}":
             raise

@@ -118,14 +118,16 @@ class DeltaLedger:
     def claim(self, head: Publication) -> Publication:
         """Shut out every earlier driver; return the head, with this run as its writer.
 
-        The result includes what a driver published between the read of ``head`` and the claim.
-        After the claim no earlier driver can publish. ``released`` says whether they all ended
-        properly.
+        The result includes what a driver published between the read of ``head`` and the claim, if
+        it released the ledger again. After the claim no earlier driver can publish. ``released``
+        says whether they all ended properly.
 
         Raises:
-            FencedError: Another driver claimed at the same moment.
+            FencedError: Another driver has claimed the ledger since, and not released it.
         """
-        writer = head.writer + 1
+        newest = self._newest()
+        released_writer = newest.writer if newest is not None and newest.released else 0
+        writer = max(head.writer, released_writer) + 1
         token = claim_token(writer)
         claim_entry = replace(head, writer=writer, run=self._run, token=token, schemas={})
         self._append(None, claim_entry, CLAIM)

@@ -8,7 +8,7 @@ The ledger says which publications are kept (a row of kind ``kept``), before any
 a reader then gets an error that says so, and not one of a missing file. The row is a plain append,
 with which no publication of a run beside it conflicts. Rejected: to remove the publications'
 rows. They are the history of the lake and of its schemas, and hold the notes of tables whose own
-log has lost them. The rows of transactions are many more; those of older publications are removed.
+log has lost them. The rows of transactions are many more; the oldest ones are removed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import maintenance_note
-from lakeingest.ledger.compaction import FILES_KEPT, ledger_maintenance
+from lakeingest.ledger.compaction import FILES_KEPT, ledger_maintenance, unless_concurrent
 from lakeingest.ledger.publication import KEPT, PUBLICATION, TRANSACTION
 
 
@@ -51,11 +51,11 @@ class LedgerRetention:
         rows = versions.groupBy("name").agg(F.min("version").alias("version")).collect()
         return {row["name"]: int(row["version"]) for row in rows}
 
-    def position_at(self, time: datetime) -> str:
-        """Return a position above every row published up to ``time``; empty: there is none."""
+    def newest_at(self, time: datetime) -> tuple[int, str]:
+        """Return number and ``end_position`` of the newest publication at a time; 0: none was."""
         older = self._rows().where(_is(PUBLICATION) & (F.col("at") <= F.lit(time)))
-        row = older.agg(F.max_by("end_position", "batch").alias("position")).first()
-        return (row["position"] if row else None) or ""
+        row = older.agg(F.max("batch").alias("batch"), F.max_by("end_position", "batch")).first()
+        return (int(row[0]), row[1] or "") if row and row[0] is not None else (0, "")
 
     def announce(self, batch: int) -> None:
         """Say that publications from ``batch`` on are kept, unless the ledger says so."""
@@ -77,11 +77,22 @@ class LedgerRetention:
         writer = row.write.format("delta").mode("append")
         writer.option("userMetadata", maintenance_note(self._pipeline)).save(self._path)
 
-    def expire(self, batch: int) -> None:
-        """Remove the transactions of publications before ``batch``, and replaced files."""
+    def expire(self, batch: int, transactions: int) -> None:
+        """Remove old rows that nothing needs, and replaced files.
+
+        A publication of a run at the same moment is a conflict. Then the next maintenance does it.
+
+        Args:
+            batch: First publication that is kept.
+            transactions: First publication whose transactions are kept: the connector may send
+                them again, and a run must know that they were applied.
+        """
+        old_transaction = _is(TRANSACTION) & (F.col("batch") < min(batch, transactions))
         maintenance = ledger_maintenance(self._spark, self._path, self._pipeline)
-        maintenance.delete(_is(TRANSACTION, KEPT) & (F.col("batch") < batch))
-        maintenance.join_small_files()
+        with unless_concurrent():
+            maintenance.delete(old_transaction | (_is(KEPT) & (F.col("batch") < batch)))
+        with unless_concurrent():
+            maintenance.join_small_files()
         maintenance.vacuum(FILES_KEPT)
 
     def _rows(self) -> DataFrame:

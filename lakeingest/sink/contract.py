@@ -89,13 +89,17 @@ class TableState:
 
 @dataclass(frozen=True, kw_only=True)
 class Upkeep:
-    """What maintenance does to the rows of deleted keys.
+    """What maintenance does to one table.
 
     Attributes:
+        oldest: Oldest version that must stay readable.
+        keeps: For how long a version must stay readable after the next one has followed.
         tombstones_below: Position below which tombstones are removed; empty: none.
         erases_values: Whether deleted rows lose their values, but for key and metadata.
     """
 
+    oldest: int
+    keeps: timedelta
     tombstones_below: str = ""
     erases_values: bool = False
 
@@ -160,7 +164,8 @@ class Sink(Protocol):
     def tidy(self, state: TableState, upkeep: Upkeep) -> TableState:
         """Write a table's files better, without a change of any row that a snapshot shows.
 
-        A kill at any moment leaves the table whole. Runs may write the table meanwhile.
+        First have the table keep what ``upkeep`` wants to stay readable. A kill at any moment
+        leaves the table whole. Runs may write the table meanwhile.
 
         Returns:
             The table's state now; its version is another one if files were written.
@@ -170,11 +175,10 @@ class Sink(Protocol):
             DataError: Another writer changed its rows after ``state``.
         """
 
-    def keep_for(self, collection: str, least: timedelta) -> datetime:
-        """Have a table keep what its older versions need for at least so long from now on.
+    def kept_since(self, collection: str) -> datetime:
+        """Return the time (UTC) since when a table has kept what its older versions need.
 
-        Returns:
-            Time (UTC) since when it has kept it; what it had earlier may be lost already.
+        What a version had that was followed earlier may be lost already.
         """
 
     def expire(self, collection: str, oldest: int, age: timedelta) -> None:
@@ -184,6 +188,9 @@ class Sink(Protocol):
             collection: The source table, which has a table in the lake.
             oldest: Oldest version that must stay readable.
             age: Keep what the table had, or what a writer began, in this time.
+
+        Raises:
+            TransientError: Other writers kept changing the table.
         """
 
     def read(self, collection: str, version: int) -> DataFrame:

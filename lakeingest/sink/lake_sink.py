@@ -68,8 +68,8 @@ class LakeSink(ABC):
         """Write a table's files better; see ``Sink.tidy``."""
 
     @abstractmethod
-    def keep_for(self, collection: str, least: timedelta) -> datetime:
-        """Have a table keep what its older versions need; see the contract."""
+    def kept_since(self, collection: str) -> datetime:
+        """Return since when a table has kept what its older versions need; see the contract."""
 
     @abstractmethod
     def expire(self, collection: str, oldest: int, age: timedelta) -> None:

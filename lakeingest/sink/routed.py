@@ -72,9 +72,9 @@ class RoutedSink:
         """Write a table's files better; see the contract."""
         return self._sink(state.note.collection).tidy(state, upkeep)
 
-    def keep_for(self, collection: str, least: timedelta) -> datetime:
-        """Have a table keep what its older versions need; see the contract."""
-        return self._sink(collection).keep_for(collection, least)
+    def kept_since(self, collection: str) -> datetime:
+        """Return since when a table has kept what its older versions need; see the contract."""
+        return self._sink(collection).kept_since(collection)
 
     def expire(self, collection: str, oldest: int, age: timedelta) -> None:
         """Remove the files that only older versions need; see the contract."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +15,47 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 import lakeingest
+from lakeingest.apply import lake, run
 from lakeingest.apply.factory import open_sink
 from lakeingest.apply.failpoints import MAINTENANCE_FAILPOINTS
 from lakeingest.apply.maintenance import keeper, maintain
 from lakeingest.apply.maintenance.keeper import Keeper
 from lakeingest.apply.maintenance.maintain import Maintenance
-from lakeingest.apply.maintenance.turn import turn_of
+from lakeingest.apply.maintenance.turn import turns_of
 from lakeingest.engine import hudi_table
-from lakeingest.errors import ConfigError, UsageError
+from lakeingest.engine.delta_log import newest_snapshot
+from lakeingest.engine.delta_maintenance import DeltaMaintenance
+from lakeingest.errors import ConfigError, DataError, UsageError
+from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake
+from lakeingest.sink.contract import TableState, Upkeep
 from lakeingest.sink.delta import maintenance as delta_maintenance
+from lakeingest.sink.delta.sink import DeltaSink
 from tests.apply.test_retire import Shop, begun_shop, row
 from tests.apply.written import WrittenLog
+from tests.benchmarks.idle import aged, checkpoint
 
 A, B = "public.a", "public.b"
 FOR_EVER = timedelta(days=3_650)
 
 
 @pytest.mark.parametrize(
-    ("before", "batch", "turn"),
-    [(1, 9, None), (9, 10, "b"), (10, 11, None), (11, 20, "c"), (20, 31, "a"), (0, 0, None)],
+    ("before", "batch", "names"),
+    [
+        (1, 9, ""),
+        (9, 10, "b"),
+        (10, 11, ""),
+        (11, 20, "c"),
+        (11, 31, "ac"),
+        (100, 160, "abc"),
+        (100, 190, "abc"),
+        (0, 0, ""),
+    ],
 )
-def test_each_table_has_its_turn(before: int, batch: int, turn: str | None) -> None:
-    assert turn_of(before, batch, 10, ["c", "a", "b"]) == turn
+def test_each_table_has_its_turn(before: int, batch: int, names: str) -> None:
+    """A window may hold the batches of several turns, also of a multiple of the tables."""
+    assert turns_of(before, batch, 10, ["c", "a", "b"]) == list(names)
+    assert turns_of(before, batch, 10, []) == []
 
 
 @pytest.fixture
@@ -123,12 +143,12 @@ def test_what_no_kept_publication_needs_goes_and_its_readers_are_told(
     assert snapshots(shop) == {done.batch: before[max(before)]}
     for name in (A, B):
         assert files(shop, name) == read_files(shop, name)
-    lake = open_lake(shop.spark, str(shop.lake))
+    opened = open_lake(shop.spark, str(shop.lake))
     with pytest.raises(UsageError, match=f"Publication 1 is older.*from {done.batch} on"):
-        lake.snapshot(as_of=1)
-    # The history stays; the transactions of older publications do not.
-    assert {r["batch"] for r in lake.history().collect()} == {*before, done.batch}
-    assert lake.transactions().isEmpty()
+        opened.snapshot(as_of=1)
+    # The history stays.
+    assert {r["batch"] for r in opened.history().collect()} == {*before, done.batch}
+    assert opened.transactions().count() == 5
     shop.commit(b=71)
     assert shop.run().transactions == 1
     assert shop.tables()[B][6] == 71
@@ -165,10 +185,17 @@ def test_the_side_tables_tombstones_go_too(shop: Shop, at_once: Callable[..., No
 
 
 @pytest.mark.slow
-def test_erased_values_are_in_no_file_any_more(shop: Shop, at_once: Callable[..., None]) -> None:
+def test_erased_values_are_in_no_file_any_more(
+    shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = f"delta.`{shop.lake / A}`"
+    properties = "'delta.enableDeletionVectors' = 'true'"
+    shop.spark.sql(f"ALTER TABLE {folder} SET TBLPROPERTIES ({properties})")
     delete(shop, 1)
     shop.run()
     published = shop.tables()
+    # A file that is not small: UPDATE hides its row, and only a purge writes the file again.
+    monkeypatch.setattr(DeltaMaintenance, "join_small_files", lambda _: None)
     at_once(erases=True)
     maintained(shop)
     assert deleted_rows(shop) == {1}
@@ -178,11 +205,22 @@ def test_erased_values_are_in_no_file_any_more(shop: Shop, at_once: Callable[...
     assert {r["v"] for r in rows.where("id = 2").collect()} == {20}
 
 
+@pytest.fixture
+def ages(monkeypatch: pytest.MonkeyPatch) -> list[timedelta]:
+    """Return the ages for which VACUUM keeps a table's files, instead of its deleting any."""
+    given: list[timedelta] = []
+    monkeypatch.setattr(DeltaMaintenance, "vacuum", lambda _, age: given.append(age))
+    return given
+
+
 @pytest.mark.slow
-def test_beside_a_run_an_idle_tables_new_version_waits(
-    shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+def test_beside_a_run_an_idle_tables_new_version_waits_and_its_old_files_stay(
+    shop: Shop,
+    at_once: Callable[..., None],
+    ages: list[timedelta],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    at_once(margin=timedelta(minutes=5))
+    at_once()
     with monkeypatch.context() as killed:
         killed.setattr("lakeingest.ledger.delta.DeltaLedger.release", lambda *_: None)
         shop.commit(a=60)
@@ -191,32 +229,163 @@ def test_beside_a_run_an_idle_tables_new_version_waits(
     done = maintained(shop)
     assert done.waiting == (A,)
     assert shop.tables() == published
-    # Its files are kept for as long as the newest publication names them.
-    assert len(read_files(shop, A)) > 1
-    shop.commit(a=70)
+    # What A had before it was tidied must stay; nothing of B is old.
+    assert [age > timedelta(0) for age in ages[:2]] == [True, False]
+    shop.commit(a=70, b=71)
     shop.run()
-    at_once()
+    del ages[:]
     maintained(shop)
-    assert files(shop, A) == read_files(shop, A)
+    assert ages[:2] == [timedelta(0), timedelta(0)]
     assert shop.tables()[A][7] == 70
 
 
 @pytest.mark.slow
 def test_files_that_delta_no_longer_remembers_are_not_deleted(
-    shop: Shop, at_once: Callable[..., None]
+    shop: Shop, at_once: Callable[..., None], ages: list[timedelta]
 ) -> None:
     """An OPTIMIZE of an idle table, long ago; its publication still names the files before it."""
     folder = str(shop.lake / A)
+    version = open_lake(shop.spark, str(shop.lake)).snapshot().versions[A]
     DeltaTable.forPath(shop.spark, folder).optimize().executeCompaction()
-    properties = "'lakeingest.kept.since' = '2100-01-01T00:00:00+00:00'"
-    shop.spark.sql(f"ALTER TABLE delta.`{folder}` SET TBLPROPERTIES ({properties})")
-    before, present = snapshots(shop), files(shop, A)
     at_once()
     sink = open_sink(shop.spark, shop.log.configured(shop.lake, **shop.settings))
-    version = open_lake(shop.spark, str(shop.lake)).snapshot().versions[A]
     sink.expire(A, version, timedelta(0))
-    assert files(shop, A) == present
-    assert snapshots(shop) == before
+    assert len(ages) == 1
+    properties = "'lakeingest.kept.since' = '2100-01-01T00:00:00+00:00'"
+    shop.spark.sql(f"ALTER TABLE delta.`{folder}` SET TBLPROPERTIES ({properties})")
+    sink.expire(A, version, timedelta(0))
+    assert len(ages) == 1
+
+
+@pytest.mark.slow
+def test_a_version_that_was_the_newest_for_long_keeps_its_place_in_the_log(shop: Shop) -> None:
+    """Delta removes a commit by its own age, whenever the next one followed."""
+    folder = str(shop.lake / A)
+    table = DeltaMaintenance(shop.spark, folder, "")
+    properties = "'delta.deletedFileRetentionDuration' = '6 days'"
+    shop.spark.sql(f"ALTER TABLE delta.`{folder}` SET TBLPROPERTIES ({properties})")
+    before, made = table.kept_since(), datetime.now(timezone.utc) - timedelta(days=60)
+    table.keep_for(timedelta(days=8), made)
+    detail = DeltaTable.forPath(shop.spark, folder).detail().first()
+    assert detail is not None
+    assert detail["properties"]["delta.deletedFileRetentionDuration"] == "interval 192 hours"
+    log_hours = re.findall(r"\d+", detail["properties"]["delta.logRetentionDuration"])
+    assert int(log_hours[0]) > 24 * (60 + 8)
+    # What was removed earlier is forgotten, however long the table keeps it from now on.
+    assert abs(table.kept_since() - before) < timedelta(minutes=1)
+    version = newest_snapshot(shop.spark, folder).version()
+    table.keep_for(timedelta(days=8), made)
+    assert newest_snapshot(shop.spark, folder).version() == version
+
+
+@pytest.mark.slow
+def test_the_ledgers_head_outlives_its_log_where_only_maintenance_writes(
+    shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next version is one at which Delta writes a checkpoint, and removes what is old."""
+    published = shop.tables()
+    ledger = shop.lake / LEDGER_FOLDER
+    checkpoint(shop.spark, ledger)
+    aged(ledger / "_delta_log", 49, 0)
+    for path in (ledger / "_delta_log").iterdir():
+        os.utime(path, (0, 0))
+    jvm: Any = shop.spark._jvm
+    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    at_once()
+    with monkeypatch.context() as later:
+        later.setattr(maintain, "clock_ms", lambda: 2**50)
+        later.setattr("lakeingest.ledger.delta.DeltaLedger.release", lambda *_: None)
+        maintained(shop)
+        version = newest_snapshot(shop.spark, str(ledger)).version()
+        assert version >= 50
+        # Now the lake is one whose run was killed: maintenance leaves the ledger alone.
+        assert maintained(shop).kept_from == 0
+        assert newest_snapshot(shop.spark, str(ledger)).version() == version
+    assert shop.tables() == published
+    shop.commit(a=60)
+    assert shop.run().transactions == 1
+
+
+@pytest.mark.slow
+def test_a_run_that_has_claimed_nothing_yet_goes_on_after_maintenance(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.commit(a=60)
+
+    def take_over(*arguments: Any) -> lake.LakeState:
+        monkeypatch.setattr(run, "take_over", lake.take_over)
+        maintained(shop)
+        return lake.take_over(*arguments)
+
+    monkeypatch.setattr(run, "take_over", take_over)
+    assert shop.run().transactions == 1
+    assert shop.tables()[A][6] == 60
+
+
+@pytest.mark.slow
+def test_transactions_that_come_again_are_known_until_tombstones_go(
+    shop: Shop, at_once: Callable[..., None]
+) -> None:
+    at_once()
+    maintained(shop)
+    rows = [row(A, 1, 1, 1, 10), row(B, 1, 2, 1, 11)]
+    shop.log.transaction("1:1100", *rows)
+    shop.commit(a=60)
+    assert shop.run().transactions == 1
+    at_once(tombstones=timedelta(0))
+    maintained(shop)
+    shop.log.transaction("1:1100", *rows)
+    shop.commit(a=70)
+    with pytest.raises(DataError, match="are not in the ledger"):
+        shop.run()
+
+
+@pytest.mark.slow
+def test_a_table_that_a_run_keeps_writing_is_left_and_the_others_are_maintained(
+    shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A publication while the ledger is maintained is no error, either."""
+    at_once()
+    tidy, attempts = DeltaSink._tidy, []
+
+    def conflicting(sink: DeltaSink, state: TableState, upkeep: Upkeep) -> None:
+        if state.note.collection == A:
+            attempts.append(A)
+            message = "ConcurrentAppendException"
+            raise RuntimeError(message)
+        tidy(sink, state, upkeep)
+
+    def delete(*_: object) -> None:
+        message = "ConcurrentAppendException"
+        raise RuntimeError(message)
+
+    before = snapshots(shop)
+    monkeypatch.setattr(DeltaSink, "_tidy", conflicting)
+    monkeypatch.setattr(DeltaMaintenance, "delete", delete)
+    done = maintained(shop)
+    assert done.waiting == (A,)
+    assert len(attempts) == 5
+    assert done.kept_from >= max(before)
+    after = snapshots(shop)
+    assert after[max(after)] == before[max(before)]
+
+
+@pytest.mark.slow
+def test_a_turn_that_fails_does_not_end_the_run(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tidy(*_: object) -> None:
+        message = "the value of a row"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(DeltaSink, "_tidy", tidy)
+    shop.settings["maintain_batches"] = "1"
+    shop.commit(a=60)
+    (warning,) = shop.run().warnings
+    assert warning.startswith("Maintenance failed (RuntimeError), and the run went on.")
+    shop.commit(a=70)
+    assert shop.run().transactions == 1
+    assert shop.tables()[A][7] == 70
 
 
 @pytest.mark.slow
@@ -228,10 +397,10 @@ def test_a_run_maintains_one_table_after_so_many_batches(
     for v in (60, 70, 80, 90):
         shop.commit(a=v)
         shop.run()
-    lake = open_lake(shop.spark, str(shop.lake))
+    opened = open_lake(shop.spark, str(shop.lake))
     history = DeltaTable.forPath(shop.spark, str(shop.lake / A)).history()
     assert not history.where("operation = 'OPTIMIZE'").isEmpty()
-    assert min(s.batch for s in lake.snapshots()) > 1
+    assert min(s.batch for s in opened.snapshots()) > 1
     assert shop.tables()[A] == {1: 10, 2: 20, 3: 30, 4: 40, 5: 50, 6: 60, 7: 70, 8: 80, 9: 90}
 
 
@@ -267,6 +436,7 @@ def test_after_a_crash_at_each_step_the_next_maintenance_completes_it(
     done = maintained(shop)
     assert snapshots(shop) == {done.batch: newest}
     assert deleted_rows(shop) == set()
+    assert open_lake(shop.spark, str(shop.lake)).transactions().isEmpty()
     assert files(shop, A) == read_files(shop, A)
 
 
@@ -331,8 +501,20 @@ def test_files_of_hudi_tables_go_that_no_kept_publication_needs(
     assert shop.tables()[A] == {1: 60, 7: 100}
 
 
-def test_values_of_deleted_hudi_rows_cannot_be_erased(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"target_format": "hudi", "deletes_values": "null"}, r"lakeingest\.deletes\.values=null"),
+        (
+            {"transaction_mode": "none", "tombstone_retention_hours": "24"},
+            r"lakeingest\.tombstone\.retention\.hours: with lakeingest\.transaction\.mode=none",
+        ),
+    ],
+)
+def test_settings_that_maintenance_cannot_follow_are_refused(
+    tmp_path: Path, settings: Mapping[str, str], message: str
+) -> None:
     log = WrittenLog(tmp_path / "log", "postgresql")
     (tmp_path / "log").mkdir()
-    with pytest.raises(ConfigError, match=r"lakeingest\.deletes\.values=null"):
-        log.configured(tmp_path / "lake", target_format="hudi", deletes_values="null")
+    with pytest.raises(ConfigError, match=message):
+        log.configured(tmp_path / "lake", **settings)

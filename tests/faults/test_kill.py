@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.failpoints import FAILPOINTS
+from lakeingest.apply.failpoints import FAILPOINTS, MAINTENANCE_FAILPOINTS
 from lakeingest.errors import FencedError, LakeingestError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake
@@ -95,6 +95,21 @@ def test_a_run_killed_at_every_failpoint_and_at_random_moments_ends_with_the_sam
     assert outcome.unreached == []
     assert set(FAILPOINTS) <= set(outcome.kills)
     assert outcome.reader_checks > len(FAILPOINTS)
+    assert len(outcome.tables) == 9
+
+
+@pytest.mark.soak
+@FORMATS
+def test_a_run_killed_while_it_maintains_a_table_ends_with_the_same_tables(
+    spark: SparkSession, run: RecordedRun, tmp_path: Path, tables: dict[str, str]
+) -> None:
+    settings = {**SMALL_BATCHES, "lakeingest.maintain.batches": "1", **tables}
+    kills = failpoint_kills(MAINTENANCE_FAILPOINTS) + random_kills(2, seed=5, earliest=8, latest=25)
+    outcome = Ordeal(spark, run, tmp_path, settings).suffer(kills)
+    assert outcome.violations == []
+    assert outcome.unreached == []
+    assert set(MAINTENANCE_FAILPOINTS) <= set(outcome.kills)
+    assert outcome.reader_checks > len(MAINTENANCE_FAILPOINTS)
     assert len(outcome.tables) == 9
 
 

@@ -12,7 +12,7 @@ its first maintenance on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.config.model import PipelineConfig
+from lakeingest.errors import FencedError, TransientError
 from lakeingest.ledger.retention import LedgerRetention
 from lakeingest.sink.contract import Sink, TableState, Upkeep
 
@@ -32,7 +33,8 @@ class Keeper:
         sink: The tables.
         ledger: The publications.
         retention: For how long a publication stays readable after the next one has followed.
-        tombstones: For how long a tombstone stays; None: for ever.
+        tombstones: For how long tombstones and transactions stay, because the connector may send
+            old events again; None: for ever.
         erases_values: Whether deleted rows lose their values.
     """
 
@@ -42,45 +44,69 @@ class Keeper:
     tombstones: timedelta | None
     erases_values: bool
 
-    def tidy(self, states: Sequence[TableState]) -> list[TableState]:
-        """Tidy tables one after another; return their states after that.
+    def tidy(self, states: Iterable[TableState]) -> tuple[dict[str, TableState], list[str]]:
+        """Tidy tables one after another.
 
         Not in parallel: each of Delta's commands uses all cores by itself.
+
+        Returns:
+            The tables' states after that; the tables that were left because a run kept writing
+            them.
         """
-        below = ""
-        if self.tombstones is not None:
-            below = self.ledger.position_at(datetime.now(timezone.utc) - self.tombstones)
-        upkeep = Upkeep(tombstones_below=below, erases_values=self.erases_values)
-        tidied = []
+        now = datetime.now(timezone.utc)
+        oldest = self.ledger.oldest_versions(self.ledger.kept_from(now - self.retention))
+        _, below = self._horizon()
+        tidied, busy = {}, []
         for state in states:
-            # Here, because it may commit: the publication that follows names the commit's version.
-            self.sink.keep_for(state.note.collection, self.retention)
-            tidied.append(self.sink.tidy(state, upkeep))
+            name = state.note.collection
+            upkeep = Upkeep(
+                oldest=oldest.get(name, state.version),
+                keeps=self.retention,
+                tombstones_below=below,
+                erases_values=self.erases_values,
+            )
+            try:
+                tidied[name] = self.sink.tidy(state, upkeep)
+            except FencedError:
+                raise
+            except TransientError:
+                busy.append(name)
             failpoint("5.first-table-tidied")
         failpoint("5.tidied")
-        return tidied
+        return tidied, busy
 
-    def expire(self, names: Sequence[str]) -> int:
+    def expire(self, names: Iterable[str]) -> int:
         """Remove what only publications need that are not kept.
 
+        The ledger must have an entry that is younger than a day: its log forgets older commits, and
+        the head with them, if only maintenance commits to it.
+
         Args:
-            names: Tables of the newest publication whose files may be removed.
+            names: Tables whose files may be removed.
 
         Returns:
             Number of the first publication that is kept.
         """
-        since = datetime.now(timezone.utc) - self.retention
-        kept_since = [self.sink.keep_for(name, self.retention) for name in names]
-        first = self.ledger.kept_from(max([since, *kept_since]))
+        now = datetime.now(timezone.utc)
+        kept_since = {name: self.sink.kept_since(name) for name in names}
+        first = self.ledger.kept_from(max([now - self.retention, *kept_since.values()]))
         self.ledger.announce(first)
         failpoint("5.announced")
         oldest = self.ledger.oldest_versions(first)
-        for name in names:
+        # A table that was retired meanwhile may be in no kept publication.
+        for name in [name for name in kept_since if name in oldest]:
             self.sink.expire(name, oldest[name], self.retention)
             failpoint("5.first-table-expired")
-        self.ledger.expire(first)
+        batch, _ = self._horizon()
+        self.ledger.expire(first, batch)
         failpoint("5.expired")
         return first
+
+    def _horizon(self) -> tuple[int, str]:
+        """Return the publication up to which nothing is sent again, and its position."""
+        if self.tombstones is None:
+            return 0, ""
+        return self.ledger.newest_at(datetime.now(timezone.utc) - self.tombstones)
 
 
 def open_keeper(spark: SparkSession, config: PipelineConfig, sink: Sink) -> Keeper:

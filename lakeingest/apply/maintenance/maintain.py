@@ -6,14 +6,16 @@ snapshot, or removes what no kept publication needs, whoever else writes.
 A publication names a version of each table. So the files that were written better are read, and
 values that were erased are gone, once a publication names the new version. A table that changes
 gets it with its next batch. For the others, maintenance publishes the new versions itself, if the
-previous driver released the lake: it claims the lake for that moment alone. Beside a run it does
-not: the claim would end the run.
+previous driver released the lake: it claims the lake for that moment alone. Beside a run that has
+claimed the lake it does not: its own claim would end the run. (A run that has written nothing yet
+has claimed nothing; it claims the lake after maintenance.)
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
@@ -22,13 +24,17 @@ from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, st
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState, release_on_exit, take_over, with_every_table
 from lakeingest.apply.maintenance.keeper import open_keeper
-from lakeingest.apply.next_publication import next_publication
+from lakeingest.apply.next_publication import clock_ms, next_publication
 from lakeingest.apply.run_session import run_session
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import FencedError
 from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.ledger.publication import Publication
 from lakeingest.sink.contract import Sink
+
+_FRESH_MS = 24 * 60 * 60 * 1000
+"""Age of the newest publication beyond which only an idle lake's files are removed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +42,13 @@ class Maintenance:
     """Result of ``maintain_lake``.
 
     Attributes:
-        tables: Collection to the version of its table now; empty: nothing is published yet.
+        tables: Collection to the version of its table in the newest publication; empty: nothing is
+            published yet.
         batch: Number of the newest publication.
-        kept_from: Number of the first publication that is kept.
-        waiting: Tables whose new version no publication names yet: a run is at work, or was killed.
+        kept_from: Number of the first publication that is kept; 0: nothing was removed, because a
+            run was killed more than a day ago.
+        waiting: Tables that a run kept writing, or whose new version no publication names yet,
+            because a run is at work or was killed.
     """
 
     tables: Mapping[str, int]
@@ -56,7 +65,6 @@ def maintain_lake(spark: SparkSession, config: PipelineConfig) -> Maintenance:
         config: The pipeline.
 
     Raises:
-        TransientError: Other writers kept changing a table.
         LakeingestError: The lake cannot be read, or does not fit the configuration.
     """
     own = run_session(spark)
@@ -69,39 +77,43 @@ def maintain_lake(spark: SparkSession, config: PipelineConfig) -> Maintenance:
         if not state.head.batch:
             return Maintenance(tables={}, batch=0, kept_from=0)
         state = with_every_table(state, sink)
-        published = state.head.tables.keys()
-        if state.head.released:
-            names = sorted(published)
-        else:
-            # Hudi's table services and a write of another process need a lock that both see.
-            names = sorted(name for name in published if config.format_of(name) == "delta")
-        keeper.tidy([state.tables[name] for name in names])
-        batch = _publish(ledger, sink, run)
+        # Hudi's table services and a write of another process need a lock that both see.
+        free = (
+            state.tables[name]
+            for name in sorted(state.head.tables)
+            if config.format_of(name) == "delta" or ledger.head().released
+        )
+        tidied, _ = keeper.tidy(free)
+        busy = state.head.tables.keys() - tidied.keys()
+        head = _publish(ledger, sink, run)
+        kept_from = 0
+        if head.released or clock_ms() - head.at_ms < _FRESH_MS:
+            kept_from = keeper.expire(sorted(head.tables.keys() - busy))
         now = with_every_table(LakeState(ledger.head(), {}), sink)
         return Maintenance(
-            tables={name: now.tables[name].version for name in names},
-            batch=batch,
-            kept_from=keeper.expire(names),
-            waiting=tuple(sorted({*_new_versions(now), *published - {*names}})),
+            tables=dict(sorted(now.head.tables.items())),
+            batch=now.head.batch,
+            kept_from=kept_from,
+            waiting=tuple(sorted({*_new_versions(now), *busy})),
         )
 
 
-def _publish(ledger: DeltaLedger, sink: Sink, run: str) -> int:
-    """Publish the tables' new versions, if no run is at work; return the newest publication."""
-    state = LakeState(ledger.head(), {})
-    if not state.head.released:
-        return state.head.batch
-    state = with_every_table(state, sink)
-    if not _new_versions(state):
-        return state.head.batch
+def _publish(ledger: DeltaLedger, sink: Sink, run: str) -> Publication:
+    """Publish the tables' new versions, if no run is at work; return the newest publication.
+
+    Claim and release the ledger even if there is nothing to publish: its log then has a new entry
+    (``Keeper.expire``).
+    """
+    head = ledger.head()
+    if not head.released:
+        return head
+    state = with_every_table(LakeState(head, {}), sink)
     published_state: LakeState | None = state
-    try:
-        with release_on_exit(ledger, lambda: published_state):
-            claimed = with_every_table(take_over(ledger, sink, state), sink)
-            published_state = claimed
-            new_versions = _new_versions(claimed)
-            if claimed.through is not None or not new_versions:
-                return claimed.head.batch
+    with suppress(FencedError), release_on_exit(ledger, lambda: published_state):
+        claimed = with_every_table(take_over(ledger, sink, state), sink)
+        published_state = claimed
+        new_versions = _new_versions(claimed)
+        if new_versions and claimed.through is None:
             tables = {**claimed.head.tables, **new_versions}
             publication = replace(next_publication(claimed.head, run), tables=tables)
             published_state = None
@@ -109,10 +121,8 @@ def _publish(ledger: DeltaLedger, sink: Sink, run: str) -> int:
             ledger.publish_alone(publication)
             failpoint("5.after-publication")
             published_state = claimed.published(publication, {})
-            return publication.batch
-    except FencedError:
-        # A run began meanwhile. It reads the tables' newest versions, and publishes what it writes.
-        return ledger.head().batch
+    # If a run began meanwhile, it reads the tables' newest versions.
+    return ledger.head()
 
 
 def _new_versions(state: LakeState) -> dict[str, int]:

@@ -1,8 +1,8 @@
-"""Maintain one table between two windows of a run, each table in its turn.
+"""Maintain tables between two windows of a run, each in its turn.
 
 The number of the publication says whose turn it is, so the turns go on in the next run, and a run
 that is killed leaves nothing behind that another one must know of. The run owns the lake: it
-publishes the table's new version at once.
+publishes the tables' new versions at once.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState, with_tables
 from lakeingest.apply.maintenance.keeper import Keeper
 from lakeingest.apply.next_publication import next_publication
 from lakeingest.ledger.delta import DeltaLedger
 
 
-def turn_of(before: int, batch: int, every: int, tables: Iterable[str]) -> str | None:
-    """Return the table whose turn has come; None: no turn has come.
+def turns_of(before: int, batch: int, every: int, tables: Iterable[str]) -> list[str]:
+    """Return the tables whose turn has come.
 
     Args:
         before: Number of the newest publication when the question was asked last.
-        batch: Number of the newest publication now.
+        batch: Number of the newest publication now; a window may hold the batches of many turns.
         every: Publications from one turn to the next.
         tables: The published tables.
     """
     names = sorted(tables)
-    turn = batch // every
-    if turn == before // every or not names:
-        return None
-    return names[turn % len(names)]
+    turns = range(before // every + 1, batch // every + 1)
+    # More turns than tables are turns of every table.
+    return sorted({names[turn % len(names)] for turn in turns[-len(names) :]}) if names else []
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Turns:
     every: int
 
     def after(self, before: LakeState, state: LakeState) -> LakeState:
-        """Maintain the table whose turn has come with the newest publications, if one has.
+        """Maintain the tables whose turn has come with the newest publications.
 
         Args:
             before: The lake before the window.
@@ -59,15 +59,18 @@ class Turns:
             The lake now.
         """
         head = state.head
-        name = turn_of(before.head.batch, head.batch, self.every, head.tables)
-        if name is None or not state.ours or state.through is not None:
+        names = turns_of(before.head.batch, head.batch, self.every, head.tables)
+        if not names or not state.ours or state.through is not None:
             return state
-        state = with_tables(state, self.keeper.sink, [name])
-        (tidied,) = self.keeper.tidy([state.tables[name]])
-        if tidied.version != head.tables[name]:
-            tables = {**head.tables, name: tidied.version}
+        state = with_tables(state, self.keeper.sink, names)
+        tidied, _ = self.keeper.tidy(state.tables[name] for name in names)
+        changed = {n: table for n, table in tidied.items() if table.version != head.tables[n]}
+        if changed:
+            tables = {**head.tables, **{n: table.version for n, table in changed.items()}}
             publication = replace(next_publication(head, self.run), tables=tables)
+            failpoint("5.before-publication")
             self.ledger.publish_alone(publication)
-            state = state.published(publication, {name: tidied})
-        self.keeper.expire([name])
+            failpoint("5.after-publication")
+            state = state.published(publication, changed)
+        self.keeper.expire(tidied)
         return state

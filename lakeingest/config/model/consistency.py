@@ -217,3 +217,8 @@ def _maintenance(config: PipelineConfig) -> Iterator[str]:
             "tables alone; remove it, or keep the tables as Delta tables "
             "(lakeingest.target.format=delta)"
         )
+    if config.maintenance.tombstone_hours is not None and config.source.transaction_mode == "none":
+        yield (
+            "lakeingest.tombstone.retention.hours: with lakeingest.transaction.mode=none nothing "
+            "shows how old a deleted row is; remove it, and tombstones stay"
+        )

@@ -14,6 +14,7 @@ that no batch has changed since, nothing is deleted.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 
 from pyspark.sql import functions as F
@@ -21,6 +22,7 @@ from pyspark.sql import functions as F
 from lakeingest.commit_note import CommitNote, maintenance_note
 from lakeingest.engine.delta_log import commit_time
 from lakeingest.engine.delta_maintenance import DeltaMaintenance
+from lakeingest.errors import ConfigError
 from lakeingest.sink.contract import Upkeep
 from lakeingest.sink.delta.commit import DeltaLakeTable
 from lakeingest.sink.settings import SinkSettings
@@ -28,9 +30,9 @@ from lakeingest.sink.settings import SinkSettings
 _MARGIN = timedelta(days=1)
 
 
-def keep_for(table: DeltaLakeTable, settings: SinkSettings, least: timedelta) -> datetime:
-    """Have a table keep what its older versions need; see ``Sink.keep_for``."""
-    return _maintenance_of(table, settings).keep_for(least + _MARGIN) + _MARGIN
+def kept_since(table: DeltaLakeTable, settings: SinkSettings) -> datetime:
+    """Return since when a table has kept what its older versions need; see ``Sink``."""
+    return _maintenance_of(table, settings).kept_since() + _MARGIN
 
 
 def tidy(table: DeltaLakeTable, note: CommitNote, upkeep: Upkeep, settings: SinkSettings) -> None:
@@ -39,17 +41,24 @@ def tidy(table: DeltaLakeTable, note: CommitNote, upkeep: Upkeep, settings: Sink
     Args:
         table: The table.
         note: Progress of the table.
-        upkeep: What to remove.
+        upkeep: What to keep and to remove.
         settings: Settings of the pipeline.
+
+    Raises:
+        ConfigError: A value cannot be erased, because its column is NOT NULL.
     """
     names, maintenance = settings.names, _maintenance_of(table, settings)
+    made = commit_time(table.spark, table.path, upkeep.oldest)
+    maintenance.keep_for(upkeep.keeps + _MARGIN, made)
     deleted = F.col(names.deleted)
     if upkeep.tombstones_below:
         maintenance.delete(deleted & (F.col(names.position) < F.lit(upkeep.tombstones_below)))
     if upkeep.erases_values:
         stays = {*note.key, *note.partition, *names.names, *names.keyless, *names.event}
-        values = [name for name in table.read().columns if name not in stays]
-        maintenance.erase(values, deleted)
+        columns = [item for item in table.read().schema if item.name not in stays]
+        if any(not item.nullable for item in columns):
+            raise _not_null_error(note.collection, [c.name for c in columns if not c.nullable])
+        maintenance.erase([item.name for item in columns], deleted)
     maintenance.join_small_files()
     if upkeep.erases_values:
         # A hidden row is still in its file.
@@ -89,3 +98,11 @@ def expire(
 def _maintenance_of(table: DeltaLakeTable, settings: SinkSettings) -> DeltaMaintenance:
     """Return the maintenance of a table, whose commits carry the pipeline's note."""
     return DeltaMaintenance(table.spark, table.path, maintenance_note(settings.pipeline))
+
+
+def _not_null_error(collection: str, columns: Iterable[str]) -> ConfigError:
+    return ConfigError(
+        f"Columns of table '{collection}' were declared NOT NULL, so the values of deleted rows "
+        f"cannot be erased: {', '.join(columns)}. Drop the constraint (ALTER COLUMN … "
+        "DROP NOT NULL), or remove lakeingest.deletes.values=null."
+    )

@@ -35,7 +35,7 @@ from lakeingest.sink.delta.commit import DeltaLakeTable, FileChange
 from lakeingest.sink.delta.evolution import SchemaAlteration, rewrites
 from lakeingest.sink.delta.maintenance import (
     expire,
-    keep_for,
+    kept_since,
     tidy,
     tidy_tombstones,
 )
@@ -90,9 +90,9 @@ class DeltaSink(LakeSink):
         if side_table.exists():
             tidy_tombstones(side_table, upkeep, self.settings)
 
-    def keep_for(self, collection: str, least: timedelta) -> datetime:
-        """Have a table keep what its older versions need; see the contract."""
-        return keep_for(self.table(collection), self.settings, least)
+    def kept_since(self, collection: str) -> datetime:
+        """Return since when a table has kept what its older versions need; see the contract."""
+        return kept_since(self.table(collection), self.settings)
 
     def expire(self, collection: str, oldest: int, age: timedelta) -> None:
         """Remove the files that only older versions need; see the contract."""

@@ -47,7 +47,7 @@ from lakeingest.sink.hudi.table_services import (
     retention_down_to,
     unfinished_clustering,
 )
-from lakeingest.sink.hudi.unfinished_commits import leaves_unfinished, settle
+from lakeingest.sink.hudi.unfinished_commits import is_alone, leaves_unfinished, settle
 from lakeingest.sink.lake_table import LakeTable
 from lakeingest.sink.progress import committed
 from lakeingest.sink.settings import SinkSettings
@@ -219,7 +219,8 @@ class HudiTable(LakeTable):
     def compact(self, note: CommitNote) -> None:
         """Compact the table's log files, if it has any; ``note`` is its progress."""
         if table_properties(self.spark, self.path).get(_TYPE) == TableType.MERGE_ON_READ.value:
-            compact(self.spark, self.path, self._service_options(note))
+            options = self._service_options(note)
+            compact(self.spark, self.path, options, alone=is_alone(options))
 
     def clean(self, note: CommitNote, oldest: int) -> None:
         """Remove files and commits that no version from ``oldest`` on needs."""

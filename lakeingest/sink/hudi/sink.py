@@ -130,22 +130,36 @@ class HudiSink(LakeSink):
     def _tidy(self, state: TableState, upkeep: Upkeep) -> None:
         # ``Upkeep`` is of Delta's tables: a Hudi table keeps its deleted rows as they are.
         del upkeep
-        self.table(state.note.collection).compact(state.note)
+        for table, note in self._with_side_table(state):
+            table.compact(note)
 
-    def keep_for(self, collection: str, least: timedelta) -> datetime:
+    def kept_since(self, collection: str) -> datetime:
         """Return that the table has kept everything; only ``expire`` removes anything.
 
         If the user's own settings clean the table by a number of commits, they decide.
         """
-        del collection, least
+        del collection
         return datetime.min.replace(tzinfo=timezone.utc)
 
     def expire(self, collection: str, oldest: int, age: timedelta) -> None:
         """Remove the files that only older versions need; see the contract."""
         del age  # Hudi counts commits.
         state = self.state(collection)
-        if state is not None:
-            self.table(collection).clean(state.note, oldest)
+        if state is None:
+            return
+        table, *side_tables = self._with_side_table(state)
+        table[0].clean(table[1], oldest)
+        for side_table, note in side_tables:
+            # Nobody reads an older version of it.
+            side_table.clean(note, side_table.newest_note()[0])
+
+    def _with_side_table(self, state: TableState) -> list[tuple[HudiTable, CommitNote]]:
+        """Return a table and, if there is one, its side table, each with its progress."""
+        collection = state.note.collection
+        tables = [(self.table(collection), state.note)]
+        side_table = self.tombstones(collection)
+        _, note = side_table.newest_note()
+        return tables if note is None else [*tables, (side_table, note)]
 
     def _commit(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
