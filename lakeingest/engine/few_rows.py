@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
+from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.engine.own_session import own_session
 
 FEW_ROWS = 5_000
@@ -51,7 +52,9 @@ _FOR_FEW_ROWS: WeakSet[SparkSession] = WeakSet()
 def for_few_rows(frame: DataFrame, rows: int, size: int = 0, among: int = 0) -> DataFrame:
     """Return a frame; if its rows are few, in one partition of a session for few rows.
 
-    Where all rows are in one partition, Spark groups and joins them without a shuffle.
+    Where all rows are in one partition, Spark groups and joins them without a shuffle. Rows that
+    are few among many are selected in the session of ``frame`` and stored: its generated code looks
+    at a million rows ten times as fast, and every later step reads the few alone.
 
     Args:
         frame: Any frame.
@@ -62,7 +65,7 @@ def for_few_rows(frame: DataFrame, rows: int, size: int = 0, among: int = 0) -> 
     if rows > FEW_ROWS or size > FEW_BYTES:
         return frame
     # From many rows, every task selects those of its own partition.
-    single = frame.repartition(1) if among > FEW_ROWS else frame.coalesce(1)
+    single = local_checkpoint(frame.repartition(1)) if among > FEW_ROWS else frame.coalesce(1)
     return in_session(single, _session_for_few_rows(frame.sparkSession))
 
 

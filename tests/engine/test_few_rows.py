@@ -57,13 +57,18 @@ def plan(frame: DataFrame) -> str:
     return str(rows._jdf.queryExecution().executedPlan().toString())
 
 
-@pytest.mark.parametrize(("among", "shuffles"), [(FEW_ROWS, 0), (FEW_ROWS + 1, 1)])
-def test_few_rows_are_grouped_without_a_shuffle_and_selected_from_many_by_all_tasks(
-    frame: DataFrame, among: int, shuffles: int
-) -> None:
+@pytest.mark.parametrize("among", [FEW_ROWS, FEW_ROWS + 1])
+def test_few_rows_are_grouped_without_a_shuffle(frame: DataFrame, among: int) -> None:
     few = for_few_rows(frame.where("id > 1"), 2, among=among)
-    assert plan(few.groupBy(F.col("id") % 2).count()).count("Exchange") == shuffles
+    assert few.rdd.getNumPartitions() == 1
+    assert {row["id"] for row in few.collect()} == {2, 3}
+    assert plan(few.groupBy(F.col("id") % 2).count()).count("Exchange") == 0
     assert plan(frame.groupBy(F.col("id") % 2).count()).count("Exchange") == 1
+
+
+def test_few_rows_are_selected_from_many_once_and_with_generated_code(frame: DataFrame) -> None:
+    assert "Filter" in plan(for_few_rows(frame.where("id > 1"), 2, among=FEW_ROWS))
+    assert "Filter" not in plan(for_few_rows(frame.where("id > 1"), 2, among=FEW_ROWS + 1))
 
 
 def test_what_is_joined_with_many_rows_can_have_their_session(frame: DataFrame) -> None:

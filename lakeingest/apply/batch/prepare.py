@@ -24,7 +24,7 @@ from lakeingest.apply.window.contents import Contents
 from lakeingest.apply.window.snapshot_attempts import superseded_below
 from lakeingest.apply.window.window import Window
 from lakeingest.commit_note import CommitNote
-from lakeingest.engine.few_rows import for_few_rows
+from lakeingest.engine.few_rows import FEW_ROWS, for_few_rows
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.payload.deferred_key_order import with_moves
 from lakeingest.plan.batches import SNAPSHOT_BATCH, of_batch
@@ -144,8 +144,10 @@ def _changes(window: Window, index: int, own_stats: Sequence[BatchStats]) -> Dat
         window.changes, window.cuts, index, window.frontier_position, snapshot=window.snapshot
     )
     rows, size = sum(stats.rows for stats in own_stats), sum(stats.size for stats in own_stats)
-    few = for_few_rows(changes, rows, size, among=window.ranges.records)
-    has_others = len(window.cuts) + window.snapshot > 1
+    records = window.ranges.records
+    few = for_few_rows(changes, rows, size, among=records)
+    # ``for_few_rows`` has stored what it found among many.
+    has_others = len(window.cuts) + window.snapshot > 1 and records <= FEW_ROWS
     return local_checkpoint(few) if few is not changes and has_others else few
 
 
