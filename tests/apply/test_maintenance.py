@@ -104,16 +104,22 @@ def snapshots(shop: Shop) -> Mapping[int, Mapping[str, Mapping[int, int]]]:
     }
 
 
-@pytest.fixture
-def shop(spark: SparkSession, tmp_path: Path) -> Shop:
-    """Four publications of two tables; the second one is idle since the first."""
-    shop = begun_shop(spark, tmp_path, "delta")
+@pytest.fixture(scope="module")
+def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """Four publications of two tables, the second one idle since the first; to be copied."""
+    shop = begun_shop(spark, tmp_path_factory.mktemp("grown"), "delta")
     # MERGE adds a file for new rows; lakeingest's own commits write a small table as one file.
     shop.settings["delta_commit"] = "public"
     for v in (30, 40, 50):
         shop.commit(a=v)
         shop.run()
     return shop
+
+
+@pytest.fixture
+def shop(grown: Shop, tmp_path: Path) -> Shop:
+    """Four publications of two tables, the second one idle since the first."""
+    return grown.copied(tmp_path)
 
 
 @pytest.mark.slow

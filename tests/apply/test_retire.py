@@ -69,6 +69,13 @@ class Shop:
         config = self.log.configured(self.lake, **self.settings, **settings)
         return lakeingest.retire(self.spark, config, table, undo=undo)
 
+    def copied(self, folder: Path) -> Shop:
+        """Return a copy of source and lake in another folder."""
+        shutil.copytree(self.lake, folder / "lake")
+        log = deepcopy(self.log)
+        log.folder = folder / "log"
+        return replace(self, log=log, lake=folder / "lake", settings=dict(self.settings))
+
     def tables(self) -> dict[str, dict[int, int]]:
         """Return the newest snapshot's tables."""
         names = open_lake(self.spark, str(self.lake)).tables()
@@ -84,10 +91,7 @@ def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop
 @pytest.fixture
 def shop(begun: Shop, tmp_path: Path) -> Shop:
     """Two transactions of two tables are published."""
-    shutil.copytree(begun.lake, tmp_path / "lake")
-    log = deepcopy(begun.log)
-    log.folder = tmp_path / "log"
-    return replace(begun, log=log, lake=tmp_path / "lake")
+    return begun.copied(tmp_path)
 
 
 def begun_shop(spark: SparkSession, tmp_path: Path, format_: str) -> Shop:

@@ -154,8 +154,7 @@ class Landing:
         more = [F.col(f"t.{name}") for name in (FILE_PATH, ROW_INDEX)]
         rows, payloads = self.range.rows(self._read(self.reached)), F.broadcast(changeset.frame)
         matched = decided_rows(rows, payloads, self.law, "inner", every=False, more=more)
-        read = sum(file.rows or 0 for file in self.reached)
-        return for_few_rows(local_checkpoint(matched), changeset.rows, self._size, among=read)
+        return for_few_rows(local_checkpoint(matched), changeset.rows, self._size)
 
     @property
     def _changed(self) -> DataFrame:
