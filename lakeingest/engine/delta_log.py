@@ -120,6 +120,15 @@ def _time(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 
 
+def properties(spark: SparkSession, path: str) -> dict[str, str]:
+    """Return the properties that a table has now."""
+    if has_log(spark):
+        metadata = newest_snapshot(spark, path).metadata().json()
+        return dict(json.loads(metadata)["metaData"].get("configuration", {}))
+    detail = DeltaTable.forPath(spark, path).detail().select("properties").first()
+    return dict(detail["properties"]) if detail else {}
+
+
 def location(spark: SparkSession, path: str) -> str:
     """Return a table's absolute URI, which every session and SQL understand."""
     return str(DeltaTable.forPath(spark, path).detail().collect()[0]["location"])

@@ -20,7 +20,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.delta_log import location
+from lakeingest.engine.delta_log import location, properties
 from lakeingest.engine.own_session import own_session
 from lakeingest.named import quoted
 
@@ -78,8 +78,8 @@ class DeltaMaintenance:
             least: For how long removed files are to be kept.
             made: When the oldest version was made that must stay readable; None: unknown.
         """
-        properties = self._properties()
-        lengths = self._kept_for(properties)
+        present = properties(self._spark, self._path)
+        lengths = self._kept_for(present)
         age = timedelta(0) if made is None else datetime.now(timezone.utc) - made
         changes = {}
         if lengths[_FILES_KEPT] < least:
@@ -88,22 +88,22 @@ class DeltaMaintenance:
             # Twice as long: an idle table must not be changed at each maintenance.
             changes[_LOG_KEPT] = _interval(2 * (least + age))
         if changes:
-            self._set({**changes, _KEPT_SINCE: self._kept_since(properties).isoformat()})
+            self._set({**changes, _KEPT_SINCE: self._kept_since(present).isoformat()})
 
     def kept_since(self) -> datetime:
         """Return the time (UTC) since when the table remembers the files that it has removed.
 
         VACUUM knows earlier files neither as the table's nor as another version's.
         """
-        return self._kept_since(self._properties())
+        return self._kept_since(properties(self._spark, self._path))
 
-    def _kept_since(self, properties: Mapping[str, str]) -> datetime:
-        rolling = datetime.now(timezone.utc) - min(self._kept_for(properties).values())
-        fixed = properties.get(_KEPT_SINCE)
+    def _kept_since(self, present: Mapping[str, str]) -> datetime:
+        rolling = datetime.now(timezone.utc) - min(self._kept_for(present).values())
+        fixed = present.get(_KEPT_SINCE)
         return rolling if fixed is None else max(rolling, datetime.fromisoformat(fixed))
 
-    def _kept_for(self, properties: Mapping[str, str]) -> dict[str, timedelta]:
-        texts = {name: properties.get(name, default) for name, default in _PROMISES.items()}
+    def _kept_for(self, present: Mapping[str, str]) -> dict[str, timedelta]:
+        texts = {name: present.get(name, default) for name, default in _PROMISES.items()}
         # Only Spark knows all forms of an interval's text: `interval 1 week`, `7 days`.
         ends = (
             F.unix_seconds(F.timestamp_seconds(F.lit(0)) + F.lit(text).cast("interval"))
@@ -113,15 +113,15 @@ class DeltaMaintenance:
         lengths = (timedelta(seconds=int(seconds)) for seconds in row or ())
         return dict(zip(texts, lengths, strict=True))
 
-    def set_missing(self, properties: Mapping[str, str]) -> None:
-        """Set those of ``properties`` that the table does not have."""
-        present = self._properties()
-        missing = {name: value for name, value in properties.items() if name not in present}
+    def set_missing(self, values: Mapping[str, str]) -> None:
+        """Set those of these properties that the table does not have."""
+        present = properties(self._spark, self._path)
+        missing = {name: value for name, value in values.items() if name not in present}
         if missing:
             self._set(missing)
 
-    def _set(self, properties: Mapping[str, str]) -> None:
-        assignments = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
+    def _set(self, values: Mapping[str, str]) -> None:
+        assignments = ", ".join(f"'{name}' = '{value}'" for name, value in values.items())
         self._spark.sql(f"ALTER TABLE {self._name()} SET TBLPROPERTIES ({assignments})")
 
     def delete(self, condition: Column) -> None:
@@ -151,10 +151,6 @@ class DeltaMaintenance:
         _print_to_stderr(self._spark)
         # VACUUM rounds to whole hours, also down.
         self._table.vacuum(_hours(age))
-
-    def _properties(self) -> dict[str, str]:
-        detail = self._table.detail().select("properties").first()
-        return dict(detail["properties"]) if detail else {}
 
     def _name(self) -> str:
         # SQL resolves no relative path, whatever the working directory is.

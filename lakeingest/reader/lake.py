@@ -190,7 +190,7 @@ class Lake:
         )
 
     def transactions(self) -> DataFrame:
-        """Return the source transactions, newest first.
+        """Return the source transactions, newest first; maintenance may remove the oldest.
 
         Columns: ``batch`` (bigint), ``transaction_id`` (string), ``committed_at`` (timestamp, at
         the source), ``events`` (bigint), ``events_by_table`` (map), ``end_offset`` (bigint).
@@ -325,7 +325,8 @@ def _no_publication(target: int | datetime | SourceTransaction | None) -> str:
         return f"Nothing was published up to {target.isoformat()}; {listing}."
     return (
         f"No publication holds a source transaction '{target.id}'; lake.transactions() lists those "
-        f"there are.{_hint(target.id)}"
+        "there are (maintenance removes the oldest, lakeingest.tombstone.retention.hours)."
+        f"{_hint(target.id)}"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -34,6 +34,7 @@ from lakeingest.sink.delta.sink import DeltaSink
 from tests.apply.test_retire import Shop, begun_shop, row
 from tests.apply.written import WrittenLog
 from tests.benchmarks.idle import aged, checkpoint
+from tests.forms import further
 
 A, B = "public.a", "public.b"
 FOR_EVER = timedelta(days=3_650)
@@ -415,14 +416,18 @@ class CrashError(Exception):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("places", [("5.tidied", "5.announced"), further(MAINTENANCE_FAILPOINTS)])
 def test_after_a_crash_at_each_step_the_next_maintenance_completes_it(
-    shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    shop: Shop,
+    at_once: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    places: Sequence[str],
 ) -> None:
     delete(shop, 1)
     shop.run()
     newest = shop.tables()
     at_once(tombstones=timedelta(0))
-    for place in MAINTENANCE_FAILPOINTS:
+    for place in places:
 
         def crash(name: str, place: str = place) -> None:
             if name == place:

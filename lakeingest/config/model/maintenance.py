@@ -25,8 +25,9 @@ class MaintenanceConfig(ConfigModel):
         default=None, ge=1, validation_alias="lakeingest.tombstone.retention.hours"
     )
     """Hours after which maintenance removes the tombstone of a deleted row from a Delta table.
-    Should the connector later send an older event of the row once more, the row is there again:
-    choose more than the topics keep. Default: never."""
+    Should the connector later send an older event of the row once more, the row is there again, or
+    the run stops: choose more than the topics keep. The ledger keeps transactions as long, to know
+    them again. Default: never."""
     deleted_values: Literal["keep", "null"] = Field(
         default="keep", validation_alias="lakeingest.deletes.values"
     )
