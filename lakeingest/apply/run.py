@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -115,7 +116,7 @@ class PipelineRun:
         self, *, continuous: bool, min_sync_interval_seconds: float, max_batches: int | None
     ) -> RunSummary:
         """Run until nothing more is available (or for ever, or for ``max_batches``)."""
-        began, self._jobs_before = time.monotonic(), jobs_begun(self._spark)
+        began, jobs_before = time.monotonic(), jobs_begun(self._spark)
         self._patience = Patience(
             self._config.transaction_timeout_seconds,
             static=self._config.source.kind == "recorded",
@@ -170,7 +171,10 @@ class PipelineRun:
                     break
                 pause = min_sync_interval_seconds - (time.monotonic() - window_began)
                 time.sleep(max(pause, IDLE_SECONDS if min_sync_interval_seconds == 0 else 0.05))
-        return self._summary(state, time.monotonic() - began)
+        jobs = jobs_begun(self._spark) - jobs_before
+        ends_topic = self._config.source.ends_topic
+        summary = self._tally.summary(state.head, ends_topic, time.monotonic() - began, jobs)
+        return replace(summary, warnings=self._warnings.all())
 
     def _adopt(self) -> None:
         """Adopt the tables that the configuration names for it; most pipelines have none."""
@@ -247,7 +251,8 @@ class PipelineRun:
                 f"Maintenance failed ({reason}), and the run went on. lakeingest maintain does the "
                 "same, and shows the error."
             )
-            state = self._read_lake(before=state)
+            # The lake is still this run's, and everything that it wrote is published.
+            state = replace(self._read_lake(before=state), ours=True)
         self._published_state = state
         return state
 
@@ -262,6 +267,10 @@ class PipelineRun:
         ) as first_batch:
             claimed = self._claim(state)
             if not same_progress(state, claimed):
+                # The preparation adds to the book until it is over.
+                with suppress(Exception):
+                    first_batch()
+                self._writer.book.forget()
                 return claimed
             state = claimed
             prepared = first_batch()
@@ -287,7 +296,10 @@ class PipelineRun:
         self._published_state = claimed
         refuse_other_tables(claimed.head, self._config)
         if not same_progress(state, claimed):
-            # Read the states of the window's tables again, though the window is the same.
+            # Another driver published: check its lake as at the beginning, and read the states of
+            # the window's tables again, though the window is the same.
+            refuse_left_out(self._config, claimed.head.tables)
+            refuse_another_order(claimed.head, self._spec)
             self._checked_window = None
         return claimed
 
@@ -336,25 +348,6 @@ class PipelineRun:
         self._ledger.publish_alone(publication)
         self._report(BatchSummary(publication.batch, 0, 0, 0.0, {}))
         return state.published(publication, {})
-
-    def _summary(self, state: LakeState, seconds: float) -> RunSummary:
-        frontier = state.head.frontier
-        ends_topic = self._config.source.ends_topic
-        place = "initial snapshot" if frontier.streaming else "nothing yet"
-        if frontier.end_offset >= 0:
-            end = f"END at offset {frontier.end_offset} of {ends_topic}"
-            place = end if ends_topic else "each event on its own"
-        return RunSummary(
-            self._tally.batches,
-            self._tally.transactions,
-            self._tally.events,
-            dict(sorted(self._tally.rows.items())),
-            seconds,
-            jobs_begun(self._spark) - self._jobs_before,
-            f"batch {state.head.batch}, {place}",
-            self._tally.pending,
-            self._warnings.all(),
-        )
 
 
 def _batches(window: Window) -> list[int]:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lakeingest.ledger.publication import Publication
+
 
 @dataclass(frozen=True)
 class BatchSummary:
@@ -75,3 +77,31 @@ class Tally:
         self.transactions += batch.transactions
         self.events += batch.events
         self.rows.update(batch.tables)
+
+    def summary(
+        self, head: Publication, ends_topic: str | None, seconds: float, jobs: int
+    ) -> RunSummary:
+        """Return the summary of the run, without its warnings.
+
+        Args:
+            head: The newest publication.
+            ends_topic: Topic of the ENDs; None: each event stands on its own.
+            seconds: Wall time of the run.
+            jobs: Spark jobs that began meanwhile.
+        """
+        frontier = head.frontier
+        place = "initial snapshot" if frontier.streaming else "nothing yet"
+        if frontier.end_offset >= 0:
+            end = f"END at offset {frontier.end_offset} of {ends_topic}"
+            place = end if ends_topic else "each event on its own"
+        return RunSummary(
+            self.batches,
+            self.transactions,
+            self.events,
+            dict(sorted(self.rows.items())),
+            seconds,
+            jobs,
+            f"batch {head.batch}, {place}",
+            self.pending,
+            (),
+        )

@@ -20,7 +20,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.delta_log import location, properties
+from lakeingest.engine.delta_log import commit_time, location, properties
 from lakeingest.engine.own_session import own_session
 from lakeingest.named import quoted
 
@@ -28,6 +28,8 @@ _FILES_KEPT = "delta.deletedFileRetentionDuration"
 _LOG_KEPT = "delta.logRetentionDuration"
 _PROMISES = {_FILES_KEPT: "interval 7 days", _LOG_KEPT: "interval 30 days"}
 """Properties that say how long a table's older versions can be read, and Delta's defaults."""
+
+_CHECKPOINTS, _DEFAULT_CHECKPOINTS = "delta.checkpointInterval", "10"
 
 _KEPT_SINCE = "lakeingest.kept.since"
 """Property with the time before which a shorter retention was in force."""
@@ -68,19 +70,24 @@ class DeltaMaintenance:
         self._path = path
         self._table = DeltaTable.forPath(self._spark, path)
 
-    def keep_for(self, least: timedelta, made: datetime | None) -> None:
+    def keep_for(self, least: timedelta, oldest: int) -> None:
         """Have the table keep what its older versions need for at least so long from now on.
 
         Log retention counts from when a commit was made, and not from when the next one followed.
-        So a version that has been the newest one for long needs a longer retention of the log.
+        A version also needs the commits since the checkpoint before it. So the log of a table that
+        seldom changes must be kept longer.
 
         Args:
             least: For how long removed files are to be kept.
-            made: When the oldest version was made that must stay readable; None: unknown.
+            oldest: Oldest version that must stay readable.
         """
         present = properties(self._spark, self._path)
         lengths = self._kept_for(present)
-        age = timedelta(0) if made is None else datetime.now(timezone.utc) - made
+        interval = int(present.get(_CHECKPOINTS, _DEFAULT_CHECKPOINTS))
+        bases = (oldest - oldest % interval, oldest)
+        times = (commit_time(self._spark, self._path, version) for version in bases)
+        made = min((time for time in times if time is not None), default=datetime.now(timezone.utc))
+        age = datetime.now(timezone.utc) - made
         changes = {}
         if lengths[_FILES_KEPT] < least:
             changes[_FILES_KEPT] = _interval(least)

@@ -125,9 +125,11 @@ class DeltaLedger:
         Raises:
             FencedError: Another driver has claimed the ledger since, and not released it.
         """
-        newest = self._newest()
-        released_writer = newest.writer if newest is not None and newest.released else 0
-        writer = max(head.writer, released_writer) + 1
+        newest = next(self._entries(), None)
+        if newest is not None and newest.publication.released:
+            # The claim repeats the head, so it must be the one that was released.
+            head = _as_of(newest.publication, newest)
+        writer = head.writer + 1
         token = claim_token(writer)
         claim_entry = replace(head, writer=writer, run=self._run, token=token, schemas={})
         self._append(None, claim_entry, CLAIM)

@@ -16,12 +16,13 @@ from pyspark.sql import SparkSession
 
 import lakeingest
 from lakeingest.apply import lake, run
-from lakeingest.apply.factory import open_sink
+from lakeingest.apply.factory import open_ledger, open_sink
 from lakeingest.apply.failpoints import MAINTENANCE_FAILPOINTS
 from lakeingest.apply.maintenance import keeper, maintain
 from lakeingest.apply.maintenance.keeper import Keeper
 from lakeingest.apply.maintenance.maintain import Maintenance
 from lakeingest.apply.maintenance.turn import turns_of
+from lakeingest.engine import delta_maintenance as delta_maintenance_engine
 from lakeingest.engine import hudi_table
 from lakeingest.engine.delta_log import newest_snapshot
 from lakeingest.engine.delta_maintenance import DeltaMaintenance
@@ -265,14 +266,25 @@ def test_files_that_delta_no_longer_remembers_are_not_deleted(
 
 
 @pytest.mark.slow
-def test_a_version_that_was_the_newest_for_long_keeps_its_place_in_the_log(shop: Shop) -> None:
+def test_a_version_that_was_the_newest_for_long_keeps_its_place_in_the_log(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Delta removes a commit by its own age, whenever the next one followed."""
     folder = str(shop.lake / A)
     table = DeltaMaintenance(shop.spark, folder, "")
     properties = "'delta.deletedFileRetentionDuration' = '6 days'"
     shop.spark.sql(f"ALTER TABLE delta.`{folder}` SET TBLPROPERTIES ({properties})")
     before, made = table.kept_since(), datetime.now(timezone.utc) - timedelta(days=60)
-    table.keep_for(timedelta(days=8), made)
+    versions = []
+
+    def commit_time(_: SparkSession, __: str, version: int) -> datetime | None:
+        versions.append(version)
+        return made if version == 50 else None
+
+    monkeypatch.setattr(delta_maintenance_engine, "commit_time", commit_time)
+    table.keep_for(timedelta(days=8), 73)
+    # It is read from the checkpoint before it on.
+    assert versions == [50, 73]
     detail = DeltaTable.forPath(shop.spark, folder).detail().first()
     assert detail is not None
     assert detail["properties"]["delta.deletedFileRetentionDuration"] == "interval 192 hours"
@@ -281,7 +293,7 @@ def test_a_version_that_was_the_newest_for_long_keeps_its_place_in_the_log(shop:
     # What was removed earlier is forgotten, however long the table keeps it from now on.
     assert abs(table.kept_since() - before) < timedelta(minutes=1)
     version = newest_snapshot(shop.spark, folder).version()
-    table.keep_for(timedelta(days=8), made)
+    table.keep_for(timedelta(days=8), 73)
     assert newest_snapshot(shop.spark, folder).version() == version
 
 
@@ -381,18 +393,26 @@ def test_a_table_that_a_run_keeps_writing_is_left_and_the_others_are_maintained(
 def test_a_turn_that_fails_does_not_end_the_run(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    config = shop.log.configured(shop.lake, **shop.settings)
+    writer = open_ledger(shop.spark, config, "").head().writer
+
     def tidy(*_: object) -> None:
         message = "the value of a row"
         raise RuntimeError(message)
 
     monkeypatch.setattr(DeltaSink, "_tidy", tidy)
-    shop.settings["maintain_batches"] = "1"
-    shop.commit(a=60)
-    (warning,) = shop.run().warnings
+    settings = {"maintain_batches": "1", "batch_max_events": "1", "window_max_records": "1"}
+    for v in (60, 70, 80):
+        shop.commit(a=v)
+    summary = shop.run(**settings)
+    assert summary.transactions == 3
+    (warning,) = summary.warnings
     assert warning.startswith("Maintenance failed (RuntimeError), and the run went on.")
-    shop.commit(a=70)
-    assert shop.run().transactions == 1
-    assert shop.tables()[A][7] == 70
+    assert shop.tables()[A][8] == 80
+    # It kept the lake, and released it at the end: the next run need not fence every table.
+    config = shop.log.configured(shop.lake, **shop.settings)
+    head = open_ledger(shop.spark, config, "").head()
+    assert (head.released, head.writer) == (True, writer + 1)
 
 
 @pytest.mark.slow

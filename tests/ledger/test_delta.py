@@ -78,6 +78,30 @@ def test_a_claim_that_knew_too_little_takes_no_publication_back(
 
 
 @pytest.mark.parametrize("direct", [True, False])
+def test_a_driver_that_knew_too_little_claims_what_was_released_meanwhile(
+    spark: SparkSession, tmp_path: Path, transactions: DataFrame, direct: bool
+) -> None:
+    first, second = (driver(spark, tmp_path, run, direct=direct) for run in ("first", "second"))
+    read_too_early = second.head()
+    held = following(first.claim(first.head()), "first")
+    first.publish(held, transactions)
+    first.release(held)
+    taken = second.claim(read_too_early)
+    assert (taken.batch, taken.tables, taken.frontier) == (1, held.tables, held.frontier)
+    assert (taken.writer, taken.released) == (held.writer + 1, True)
+    # The claim repeats that head, so it can stand alone, and the driver can release the ledger.
+    assert driver(spark, tmp_path, "third", direct=direct).head().read_at == taken.read_at
+    second.release(taken)
+    head = first.head()
+    assert (head.released, head.writer, head.batch) == (True, taken.writer, 1)
+    third = driver(spark, tmp_path, "third", direct=direct)
+    third.claim(head)
+    # Whoever has claimed and not released shuts the others out.
+    with pytest.raises(FencedError):
+        second.claim(read_too_early)
+
+
+@pytest.mark.parametrize("direct", [True, False])
 def test_a_release_tells_the_next_driver_that_nobody_writes_until_somebody_claims(
     spark: SparkSession, tmp_path: Path, transactions: DataFrame, direct: bool
 ) -> None:

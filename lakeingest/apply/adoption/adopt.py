@@ -28,7 +28,7 @@ from lakeingest.apply.window.window import PipelineLog
 from lakeingest.commit_note import CommitNote, schema_token, token
 from lakeingest.config.model import PipelineConfig
 from lakeingest.config.streamer.checkpoint import Checkpoint
-from lakeingest.errors import ConfigError
+from lakeingest.errors import ConfigError, TransientError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
 from lakeingest.sink.hudi.adopt import HudiAdoption
@@ -84,6 +84,9 @@ class Adoption:
             return
         failpoint("0.before-adoption")
         head = self.ledger.claim(replace(begin.head, frontier=begin.found.frontier))
+        if head.batch:
+            message = "Another run published into this lake meanwhile. No table was adopted."
+            raise TransientError(message)
         failpoint("0.frontier-claimed")
         note = self._note(head, begin.found)
         collections = adopted_collections(self.config)

@@ -44,19 +44,16 @@ class Keeper:
     tombstones: timedelta | None
     erases_values: bool
 
-    def tidy(self, states: Iterable[TableState]) -> tuple[dict[str, TableState], list[str]]:
-        """Tidy tables one after another.
+    def tidy(self, states: Iterable[TableState]) -> dict[str, TableState]:
+        """Tidy tables one after another; return the states of those that were tidied.
 
-        Not in parallel: each of Delta's commands uses all cores by itself.
-
-        Returns:
-            The tables' states after that; the tables that were left because a run kept writing
-            them.
+        A table that a run keeps writing is left. Not in parallel: each of Delta's commands uses all
+        cores by itself.
         """
         now = datetime.now(timezone.utc)
         oldest = self.ledger.oldest_versions(self.ledger.kept_from(now - self.retention))
         _, below = self._horizon()
-        tidied, busy = {}, []
+        tidied = {}
         for state in states:
             name = state.note.collection
             upkeep = Upkeep(
@@ -70,10 +67,10 @@ class Keeper:
             except FencedError:
                 raise
             except TransientError:
-                busy.append(name)
+                continue
             failpoint("5.first-table-tidied")
         failpoint("5.tidied")
-        return tidied, busy
+        return tidied
 
     def expire(self, names: Iterable[str]) -> int:
         """Remove what only publications need that are not kept.

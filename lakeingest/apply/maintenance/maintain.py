@@ -83,8 +83,7 @@ def maintain_lake(spark: SparkSession, config: PipelineConfig) -> Maintenance:
             for name in sorted(state.head.tables)
             if config.format_of(name) == "delta" or ledger.head().released
         )
-        tidied, _ = keeper.tidy(free)
-        busy = state.head.tables.keys() - tidied.keys()
+        busy = state.head.tables.keys() - keeper.tidy(free).keys()
         head = _publish(ledger, sink, run)
         kept_from = 0
         if head.released or clock_ms() - head.at_ms < _FRESH_MS:
@@ -110,8 +109,8 @@ def _publish(ledger: DeltaLedger, sink: Sink, run: str) -> Publication:
     state = with_every_table(LakeState(head, {}), sink)
     published_state: LakeState | None = state
     with suppress(FencedError), release_on_exit(ledger, lambda: published_state):
-        claimed = with_every_table(take_over(ledger, sink, state), sink)
-        published_state = claimed
+        published_state = take_over(ledger, sink, state)
+        claimed = with_every_table(published_state, sink)
         new_versions = _new_versions(claimed)
         if new_versions and claimed.through is None:
             tables = {**claimed.head.tables, **new_versions}

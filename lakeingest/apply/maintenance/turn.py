@@ -63,7 +63,7 @@ class Turns:
         if not names or not state.ours or state.through is not None:
             return state
         state = with_tables(state, self.keeper.sink, names)
-        tidied, _ = self.keeper.tidy(state.tables[name] for name in names)
+        tidied = self.keeper.tidy(state.tables[name] for name in names)
         changed = {n: table for n, table in tidied.items() if table.version != head.tables[n]}
         if changed:
             tables = {**head.tables, **{n: table.version for n, table in changed.items()}}

@@ -48,8 +48,7 @@ def tidy(table: DeltaLakeTable, note: CommitNote, upkeep: Upkeep, settings: Sink
         ConfigError: A value cannot be erased, because its column is NOT NULL.
     """
     names, maintenance = settings.names, _maintenance_of(table, settings)
-    made = commit_time(table.spark, table.path, upkeep.oldest)
-    maintenance.keep_for(upkeep.keeps + _MARGIN, made)
+    maintenance.keep_for(upkeep.keeps + _MARGIN, upkeep.oldest)
     deleted = F.col(names.deleted)
     if upkeep.tombstones_below:
         maintenance.delete(deleted & (F.col(names.position) < F.lit(upkeep.tombstones_below)))
