@@ -54,11 +54,16 @@ def maintenance_note(pipeline: str) -> str:
 
 def is_maintenance(text: str | None) -> bool:
     """Return whether a commit's metadata is a ``maintenance_note``."""
+    return _fields(text).get(_MAINTENANCE) == 1
+
+
+def _fields(text: str | None) -> Mapping[str, Any]:
+    """Return the fields of a JSON object; none if the text is no such object."""
     try:
         fields = json.loads(text or "")
     except ValueError:
-        return False
-    return isinstance(fields, dict) and fields.get(_MAINTENANCE) == 1
+        return {}
+    return fields if isinstance(fields, dict) else {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,11 +118,8 @@ class CommitNote:
     @classmethod
     def from_json(cls, text: str | None) -> CommitNote | None:
         """Parse a commit's metadata; return None when lakeingest did not write the commit."""
-        try:
-            fields: Mapping[str, Any] = json.loads(text or "")
-        except ValueError:
-            return None
-        if not isinstance(fields, dict) or fields.get("lakeingest") != 1:
+        fields = _fields(text)
+        if fields.get("lakeingest") != 1:
             return None
         values = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
         lists = {name: tuple(values.get(name, ())) for name in ("key", "partition")}

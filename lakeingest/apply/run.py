@@ -171,10 +171,13 @@ class PipelineRun:
                     break
                 pause = min_sync_interval_seconds - (time.monotonic() - window_began)
                 time.sleep(max(pause, IDLE_SECONDS if min_sync_interval_seconds == 0 else 0.05))
-        jobs = jobs_begun(self._spark) - jobs_before
-        ends_topic = self._config.source.ends_topic
-        summary = self._tally.summary(state.head, ends_topic, time.monotonic() - began, jobs)
-        return replace(summary, warnings=self._warnings.all())
+        return self._tally.summary(
+            state.head,
+            self._config.source.ends_topic,
+            time.monotonic() - began,
+            jobs_begun(self._spark) - jobs_before,
+            self._warnings.all(),
+        )
 
     def _adopt(self) -> None:
         """Adopt the tables that the configuration names for it; most pipelines have none."""

@@ -79,15 +79,21 @@ class Tally:
         self.rows.update(batch.tables)
 
     def summary(
-        self, head: Publication, ends_topic: str | None, seconds: float, jobs: int
+        self,
+        head: Publication,
+        ends_topic: str | None,
+        seconds: float,
+        jobs: int,
+        warnings: tuple[str, ...],
     ) -> RunSummary:
-        """Return the summary of the run, without its warnings.
+        """Return the summary of the run.
 
         Args:
             head: The newest publication.
             ends_topic: Topic of the ENDs; None: each event stands on its own.
             seconds: Wall time of the run.
             jobs: Spark jobs that began meanwhile.
+            warnings: What a person should know.
         """
         frontier = head.frontier
         place = "initial snapshot" if frontier.streaming else "nothing yet"
@@ -103,5 +109,5 @@ class Tally:
             jobs,
             f"batch {head.batch}, {place}",
             self.pending,
-            (),
+            warnings,
         )

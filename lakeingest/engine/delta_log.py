@@ -101,18 +101,10 @@ def commit_time(spark: SparkSession, path: str, version: int) -> datetime | None
         history = DeltaTable.forPath(spark, path).history().where(F.col("version") == version)
         row = history.select(F.unix_millis("timestamp").alias("ms")).first()
         return None if row is None else _time(row["ms"])
-    session: Any = spark
-    jvm, log = java_log(spark, path)
-    configuration = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
-    file = _commit_file(jvm, log.logPath(), version)
-    if not file.getFileSystem(configuration).exists(file):
+    lines = _commit_files(spark, path)(version)
+    if lines is None:
         return None
-    actions = [
-        action
-        for line in log.store().read(file, configuration).mkString("\n").split("\n")
-        for action in json.loads(line or "{}").items()
-    ]
-    times = [body.get(_TIMES[kind]) for kind, body in actions if kind in _TIMES]
+    times = [body.get(_TIMES[kind]) for kind, body in _actions(lines) if kind in _TIMES]
     return min((_time(time) for time in times if time is not None), default=None)
 
 
@@ -195,16 +187,37 @@ def _commit_file(jvm: Any, log_path: Any, version: int) -> Any:
     return jvm.org.apache.hadoop.fs.Path(log_path, f"{version:020d}.json")
 
 
-def _from_log(spark: SparkSession, path: str) -> Iterator[Commit]:
+def _commit_files(spark: SparkSession, path: str) -> Callable[[int], Any | None]:
+    """Return a function that reads a version's commit file.
+
+    It returns the file's lines, as a Scala sequence; None: there is no such file.
+    """
     session: Any = spark
     jvm, log = java_log(spark, path)
     configuration = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
-    for version in range(newest_snapshot(spark, path).version(), -1, -1):
+
+    def read(version: int) -> Any | None:
         file = _commit_file(jvm, log.logPath(), version)
-        if not file.getFileSystem(configuration).exists(file):
+        exists = file.getFileSystem(configuration).exists(file)
+        return log.store().read(file, configuration) if exists else None
+
+    return read
+
+
+def _actions(lines: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield kind and body of each action in a commit file."""
+    # One call for all lines: one call per line would be thousands for an OPTIMIZE.
+    for line in lines.mkString("\n").split("\n"):
+        yield from json.loads(line or "{}").items()
+
+
+def _from_log(spark: SparkSession, path: str) -> Iterator[Commit]:
+    read = _commit_files(spark, path)
+    for version in range(newest_snapshot(spark, path).version(), -1, -1):
+        lines = read(version)
+        if lines is None:
             # Log retention has removed this commit file and all older ones.
             return
-        lines = log.store().read(file, configuration)
         info = _commit_info(lines.apply(index) for index in range(lines.size()))
         yield _commit(version, info, partial(_changes_rows, lines))
 
@@ -237,12 +250,9 @@ def _changes_rows(lines: Any) -> bool:
     Args:
         lines: Lines of the commit file, as a Scala sequence.
     """
-    # One call for all lines: one call per line would be thousands for an OPTIMIZE.
-    for line in lines.mkString("\n").split("\n"):
-        for kind, action in json.loads(line or "{}").items():
-            if kind in _CHANGES and action.get("dataChange", True):
-                return True
-    return False
+    return any(
+        kind in _CHANGES and action.get("dataChange", True) for kind, action in _actions(lines)
+    )
 
 
 def _from_history(spark: SparkSession, path: str) -> Iterator[Commit]:

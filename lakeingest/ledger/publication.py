@@ -13,7 +13,8 @@ PUBLICATION, CLAIM, RELEASE = "publication", "writer", "release"
 """Kinds of ledger entries, as the ledger's commits name them; only a publication has rows."""
 
 EPOCH, TRANSACTION, KEPT = "epoch", "transaction", "kept"
-"""Kind of a row of a publication in which an epoch begins; the row says where."""
+"""Kinds of rows beside a publication's own: an epoch that begins in it, a source transaction of it;
+and, written by maintenance, the first publication that is kept (``frame_schemas.LEDGER``)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -250,8 +250,9 @@ class Lake:
                 row = newest_first.select("batch", "tables", "paths").first()
             if row is None:
                 raise UsageError(_no_publication(target))
-            if target is not None and row["batch"] < self._kept_from():
-                raise UsageError(_not_kept(row["batch"], self._kept_from()))
+            kept_from = 0 if target is None else self._kept_from()
+            if row["batch"] < kept_from:
+                raise UsageError(_not_kept(row["batch"], kept_from))
         return Snapshot(self._spark, self._folders(row, newest), row, self._names)
 
     def _newest(self) -> Row | None:

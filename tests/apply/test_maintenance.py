@@ -64,9 +64,7 @@ def test_each_table_has_its_turn(before: int, batch: int, names: str) -> None:
 def at_once(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return a function that lets everything expire at once, but for what it is given."""
 
-    def set_retention(
-        tombstones: timedelta | None = None, erases: bool = False, margin: timedelta = timedelta(0)
-    ) -> None:
+    def set_retention(tombstones: timedelta | None = None, erases: bool = False) -> None:
         def opened(*args: Any) -> Keeper:
             made = keeper.open_keeper(*args)
             return replace(
@@ -75,15 +73,13 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
         monkeypatch.setattr(maintain, "open_keeper", opened)
         monkeypatch.setattr("lakeingest.apply.run.open_keeper", opened)
-        monkeypatch.setattr(delta_maintenance, "_MARGIN", margin)
+        monkeypatch.setattr(delta_maintenance, "_MARGIN", timedelta(0))
 
     return set_retention
 
 
-def maintained(shop: Shop, **settings: str) -> Maintenance:
-    return lakeingest.maintain(
-        shop.spark, shop.log.configured(shop.lake, **shop.settings, **settings)
-    )
+def maintained(shop: Shop) -> Maintenance:
+    return lakeingest.maintain(shop.spark, shop.log.configured(shop.lake, **shop.settings))
 
 
 def files(shop: Shop, name: str) -> set[str]:
@@ -454,7 +450,6 @@ def test_after_a_crash_at_each_step_the_next_maintenance_completes_it(
                 raise CrashError
 
         with monkeypatch.context() as crashing:
-            crashing.setattr(maintain, "failpoint", crash)
             crashing.setattr(keeper, "failpoint", crash)
             crashing.setattr("lakeingest.ledger.delta.DeltaLedger.release", lambda *_: None)
             with pytest.raises(CrashError):

@@ -12,15 +12,18 @@ its first maintenance on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.failpoints import failpoint
+from lakeingest.apply.lake import LakeState
+from lakeingest.apply.next_publication import next_publication
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import FencedError, TransientError
+from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.retention import LedgerRetention
 from lakeingest.sink.contract import Sink, TableState, Upkeep
 
@@ -104,6 +107,28 @@ class Keeper:
         if self.tombstones is None:
             return 0, ""
         return self.ledger.newest_at(datetime.now(timezone.utc) - self.tombstones)
+
+
+def publish_versions(
+    ledger: DeltaLedger, state: LakeState, versions: Mapping[str, int], run: str
+) -> LakeState:
+    """Publish tables in the versions that they were tidied to; return the lake after that.
+
+    Args:
+        ledger: The ledger, which ``run`` has claimed.
+        state: The lake, with the tables' present states.
+        versions: Collection to the version of its table.
+        run: Identifier of the run.
+
+    Raises:
+        FencedError: Another driver has claimed the ledger.
+    """
+    tables = {**state.head.tables, **versions}
+    publication = replace(next_publication(state.head, run), tables=tables)
+    failpoint("5.before-publication")
+    ledger.publish_alone(publication)
+    failpoint("5.after-publication")
+    return state.published(publication, {})
 
 
 def open_keeper(spark: SparkSession, config: PipelineConfig, sink: Sink) -> Keeper:

@@ -16,15 +16,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, storage_of
-from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState, release_on_exit, take_over, with_every_table
-from lakeingest.apply.maintenance.keeper import open_keeper
-from lakeingest.apply.next_publication import clock_ms, next_publication
+from lakeingest.apply.maintenance.keeper import open_keeper, publish_versions
+from lakeingest.apply.next_publication import clock_ms
 from lakeingest.apply.run_session import run_session
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
@@ -44,7 +43,7 @@ class Maintenance:
     Attributes:
         tables: Collection to the version of its table in the newest publication; empty: nothing is
             published yet.
-        batch: Number of the newest publication.
+        batch: Number of that publication.
         kept_from: Number of the first publication that is kept; 0: nothing was removed, because a
             run was killed more than a day ago.
         waiting: Tables that a run kept writing, or whose new version no publication names yet,
@@ -83,17 +82,17 @@ def maintain_lake(spark: SparkSession, config: PipelineConfig) -> Maintenance:
             for name in sorted(state.head.tables)
             if config.format_of(name) == "delta" or ledger.head().released
         )
-        busy = state.head.tables.keys() - keeper.tidy(free).keys()
+        tidied = keeper.tidy(free)
+        busy = state.head.tables.keys() - tidied.keys()
         head = _publish(ledger, sink, run)
         kept_from = 0
         if head.released or clock_ms() - head.at_ms < _FRESH_MS:
             kept_from = keeper.expire(sorted(head.tables.keys() - busy))
-        now = with_every_table(LakeState(ledger.head(), {}), sink)
         return Maintenance(
-            tables=dict(sorted(now.head.tables.items())),
-            batch=now.head.batch,
+            tables=dict(sorted(head.tables.items())),
+            batch=head.batch,
             kept_from=kept_from,
-            waiting=tuple(sorted({*_new_versions(now), *busy})),
+            waiting=tuple(sorted({*_new_versions(LakeState(head, tidied)), *busy})),
         )
 
 
@@ -106,20 +105,15 @@ def _publish(ledger: DeltaLedger, sink: Sink, run: str) -> Publication:
     head = ledger.head()
     if not head.released:
         return head
-    state = with_every_table(LakeState(head, {}), sink)
+    state = LakeState(head, {})
     published_state: LakeState | None = state
     with suppress(FencedError), release_on_exit(ledger, lambda: published_state):
         published_state = take_over(ledger, sink, state)
         claimed = with_every_table(published_state, sink)
         new_versions = _new_versions(claimed)
         if new_versions and claimed.through is None:
-            tables = {**claimed.head.tables, **new_versions}
-            publication = replace(next_publication(claimed.head, run), tables=tables)
             published_state = None
-            failpoint("5.before-publication")
-            ledger.publish_alone(publication)
-            failpoint("5.after-publication")
-            published_state = claimed.published(publication, {})
+            published_state = publish_versions(ledger, claimed, new_versions, run)
     # If a run began meanwhile, it reads the tables' newest versions.
     return ledger.head()
 

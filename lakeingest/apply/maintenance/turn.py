@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.lake import LakeState, with_tables
-from lakeingest.apply.maintenance.keeper import Keeper
-from lakeingest.apply.next_publication import next_publication
+from lakeingest.apply.maintenance.keeper import Keeper, publish_versions
 from lakeingest.ledger.delta import DeltaLedger
 
 
@@ -64,13 +62,9 @@ class Turns:
             return state
         state = with_tables(state, self.keeper.sink, names)
         tidied = self.keeper.tidy(state.tables[name] for name in names)
-        changed = {n: table for n, table in tidied.items() if table.version != head.tables[n]}
-        if changed:
-            tables = {**head.tables, **{n: table.version for n, table in changed.items()}}
-            publication = replace(next_publication(head, self.run), tables=tables)
-            failpoint("5.before-publication")
-            self.ledger.publish_alone(publication)
-            failpoint("5.after-publication")
-            state = state.published(publication, changed)
+        state = replace(state, tables={**state.tables, **tidied})
+        versions = {name: table.version for name, table in tidied.items()}
+        if any(version != head.tables[name] for name, version in versions.items()):
+            state = publish_versions(self.ledger, state, versions, self.run)
         self.keeper.expire(tidied)
         return state

@@ -130,8 +130,10 @@ class HudiSink(LakeSink):
     def _tidy(self, state: TableState, upkeep: Upkeep) -> None:
         # ``Upkeep`` is of Delta's tables: a Hudi table keeps its deleted rows as they are.
         del upkeep
-        for table, note in self._with_side_table(state):
-            table.compact(note)
+        collection = state.note.collection
+        self.table(collection).compact(state.note)
+        for side_table, note, _ in self._side_tables(collection):
+            side_table.compact(note)
 
     def kept_since(self, collection: str) -> datetime:
         """Return that the table has kept everything; only ``expire`` removes anything.
@@ -145,21 +147,17 @@ class HudiSink(LakeSink):
         """Remove the files that only older versions need; see the contract."""
         del age  # Hudi counts commits.
         state = self.state(collection)
-        if state is None:
-            return
-        table, *side_tables = self._with_side_table(state)
-        table[0].clean(table[1], oldest)
-        for side_table, note in side_tables:
+        if state is not None:
+            self.table(collection).clean(state.note, oldest)
+        for side_table, note, version in self._side_tables(collection):
             # Nobody reads an older version of it.
-            side_table.clean(note, side_table.newest_note()[0])
+            side_table.clean(note, version)
 
-    def _with_side_table(self, state: TableState) -> list[tuple[HudiTable, CommitNote]]:
-        """Return a table and, if there is one, its side table, each with its progress."""
-        collection = state.note.collection
-        tables = [(self.table(collection), state.note)]
+    def _side_tables(self, collection: str) -> list[tuple[HudiTable, CommitNote, int]]:
+        """Return the side table with its progress and newest version; none: there is no such."""
         side_table = self.tombstones(collection)
-        _, note = side_table.newest_note()
-        return tables if note is None else [*tables, (side_table, note)]
+        version, note = side_table.newest_note()
+        return [] if note is None else [(side_table, note, version)]
 
     def _commit(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
