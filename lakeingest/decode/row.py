@@ -107,9 +107,11 @@ def with_row(
         )
     parsed = parsed.withColumns(parts)
     values, masks = [], []
+    schema = reader.schema_of(F.col("value"))
     for column in spec.columns:
+        site = Site(column.name, encodings.infinite, schema)
         value, absent = _value_and_absence(
-            column, spec, masked=masked, is_ambiguous=column.name in ambiguous_names
+            column, spec, site, masked=masked, is_ambiguous=column.name in ambiguous_names
         )
         values.append(value.alias(column.name))
         if absent is not None:
@@ -122,11 +124,10 @@ def with_row(
 
 
 def _value_and_absence(
-    column: SourceColumn, spec: RowSpec, *, masked: bool, is_ambiguous: bool
+    column: SourceColumn, spec: RowSpec, site: Site, *, masked: bool, is_ambiguous: bool
 ) -> tuple[Column, Column | None]:
     """Return a column's value, and the condition that the change does not have it (None: never)."""
-    reader, infinite = spec.reader, spec.encodings.infinite
-    site = Site(column.name, infinite, reader.schema_of(F.col("value")))
+    reader = spec.reader
     field = reader.value(F.col("_wire").getField(column.name))
     absent = reader.omission(F.col("_wire"), column, spec.encodings) if masked else None
     early = spec.absences.added.get(column.name)
@@ -137,7 +138,7 @@ def _value_and_absence(
         if absent is not None:
             absent = absent & ~is_older
         present = field if absent is None else F.when(~absent, field)
-        default = default_value(column, early.default, infinite)
+        default = default_value(column, early.default, site.infinite)
         value = F.when(is_older, default).otherwise(column.type.convert(present, site))
     if is_ambiguous:
         is_unclear = F.col("_may_be_unchanged") & field.isNull()

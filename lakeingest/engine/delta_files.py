@@ -29,6 +29,9 @@ HIDES_ROWS = "delta.enableDeletionVectors"
 
 _SUPPORTED_FEATURES = {"appendOnly", "invariants", "timestampNtz", _DELETION_VECTORS}
 
+_FEATURES: dict[str, frozenset[str]] = {}
+"""Features of the protocols met so far: a lake has one or two, and a call asks for one feature."""
+
 
 def available(spark: SparkSession) -> bool:
     """Return whether this adapter knows the internals of the session's Delta version."""
@@ -109,9 +112,14 @@ def hides_rows(snapshot: Any) -> bool | None:
     return has_feature and str(setting.get()).lower() == "true"
 
 
-def _features(snapshot: Any) -> set[str]:
-    features = snapshot.protocol().implicitlyAndExplicitlySupportedFeatures().toSeq()
-    return {features.apply(index).name() for index in range(features.size())}
+def _features(snapshot: Any) -> frozenset[str]:
+    protocol = snapshot.protocol()
+    text = protocol.toString()
+    if text not in _FEATURES:
+        features = protocol.implicitlyAndExplicitlySupportedFeatures().toSeq()
+        names = (features.apply(index).name() for index in range(features.size()))
+        _FEATURES[text] = frozenset(names)
+    return _FEATURES[text]
 
 
 def listed_files(snapshot: Any) -> tuple[DataFile, ...] | None:

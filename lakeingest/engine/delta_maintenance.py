@@ -9,7 +9,7 @@ of any size and any feature.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime, timedelta, timezone
 from functools import reduce
 from operator import or_
@@ -21,6 +21,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine.delta_log import commit_time, location, properties
+from lakeingest.engine.local_disk import committing
 from lakeingest.engine.own_session import own_session
 from lakeingest.named import quoted
 
@@ -129,11 +130,13 @@ class DeltaMaintenance:
 
     def _set(self, values: Mapping[str, str]) -> None:
         assignments = ", ".join(f"'{name}' = '{value}'" for name, value in values.items())
-        self._spark.sql(f"ALTER TABLE {self._name()} SET TBLPROPERTIES ({assignments})")
+        with self._committing():
+            self._spark.sql(f"ALTER TABLE {self._name()} SET TBLPROPERTIES ({assignments})")
 
     def delete(self, condition: Column) -> None:
         """Remove the rows that meet a condition; commit nothing if there is none."""
-        self._table.delete(condition)
+        with self._committing():
+            self._table.delete(condition)
 
     def erase(self, columns: Iterable[str], condition: Column) -> None:
         """Set columns to NULL in the rows that meet a condition and have a value in one of them.
@@ -143,21 +146,27 @@ class DeltaMaintenance:
         nothing: dict[str, str | Column] = {quoted(name): F.lit(None) for name in columns}
         if nothing:
             has_value = reduce(or_, (F.col(name).isNotNull() for name in nothing))
-            self._table.update(condition & has_value, nothing)
+            with self._committing():
+                self._table.update(condition & has_value, nothing)
 
     def join_small_files(self) -> None:
         """Write small files, and files of which more than a twentieth is hidden, as larger ones."""
-        self._table.optimize().executeCompaction()
+        with self._committing():
+            self._table.optimize().executeCompaction()
 
     def purge_hidden_rows(self) -> None:
         """Write every file again that has hidden rows, without them."""
-        self._spark.sql(f"REORG TABLE {self._name()} APPLY (PURGE)")
+        with self._committing():
+            self._spark.sql(f"REORG TABLE {self._name()} APPLY (PURGE)")
 
     def vacuum(self, age: timedelta) -> None:
         """Delete files that the table has not had for ``age``, and that no commit is writing."""
         _print_to_stderr(self._spark)
         # VACUUM rounds to whole hours, also down.
         self._table.vacuum(_hours(age))
+
+    def _committing(self) -> AbstractContextManager[None]:
+        return committing(self._spark, self._path)
 
     def _name(self) -> str:
         # SQL resolves no relative path, whatever the working directory is.

@@ -1,10 +1,11 @@
 """Find out whether Delta lets only one driver commit a version; "one writer" depends on it.
 
 A later driver fences an earlier one by commits, so when two drivers commit the same version, one
-must fail. Local disks, HDFS, Azure and GCS ensure this. S3 does not: Hadoop's client has no write
-that fails when the file exists (Hadoop 3.3.4 of Spark 3.5), and Delta's log store for S3 knows only
-the writers of its own process. So the second of two runs replaces a commit of the first one without
-an error. Therefore lakeingest determines the log store before it writes anything.
+must fail. HDFS, Azure and GCS ensure this, and on local disks a lock does (``local_disk.py``). S3
+does not: Hadoop's client has no write that fails when the file exists (Hadoop 3.3.4 of Spark 3.5),
+and Delta's log store for S3 knows only the writers of its own process. So the second of two runs
+replaces a commit of the first one without an error. Therefore lakeingest determines the log store
+before it writes anything.
 
 It applies Delta's own rules (``DelegatingLogStore``, ``LogStoreProvider`` of 3.3): the class for
 all schemes, else the class for the path's scheme, else the scheme's default.

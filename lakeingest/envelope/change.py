@@ -19,6 +19,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.cast import cast_to
 from lakeingest.connectors import CONNECTORS
 from lakeingest.envelope.binlog import MARIADB, MYSQL
 from lakeingest.envelope.commit_lsn import DB2, SQLSERVER
@@ -166,6 +167,5 @@ def _event(connector: str) -> Column:
         message = f"Hudi's streamer has no tables of a {connector} connector"
         raise InvariantError(message)
     values = zip(of_family(), BY_SOURCE[CONNECTORS[connector].streamer_source], strict=True)
-    return F.struct(*(value.cast(item.dataType).alias(item.name) for value, item in values)).alias(
-        EVENT
-    )
+    fields = (cast_to(value, item.dataType).alias(item.name) for value, item in values)
+    return F.struct(*fields).alias(EVENT)

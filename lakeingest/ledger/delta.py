@@ -33,6 +33,7 @@ from lakeingest.commit_note import claim_token, release_token
 from lakeingest.engine.delta_files import available
 from lakeingest.engine.delta_log import TABLE_PROPERTIES, commits, is_delta_table
 from lakeingest.engine.delta_transaction import DeltaTransaction
+from lakeingest.engine.local_disk import committing
 from lakeingest.errors import ConfigError, FencedError, TransientError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.frame_schemas import LEDGER
@@ -274,7 +275,7 @@ class DeltaLedger:
     def _append_publicly(self, rows: DataFrame | None, token: int, metadata: str) -> None:
         frame = no_rows(self._spark) if rows is None else rows
         # The first append makes the table with these properties; later ones ignore them.
-        (
+        writer = (
             frame.write.format("delta")
             .mode("append")
             .options(**TABLE_PROPERTIES, **PROPERTIES)
@@ -282,8 +283,9 @@ class DeltaLedger:
             .option("txnAppId", self._application())
             .option("txnVersion", str(token))
             .option("userMetadata", metadata)
-            .save(self._path)
         )
+        with committing(self._spark, self._path):
+            writer.save(self._path)
 
     def _application(self) -> str:
         return f"{_APP}{self._pipeline}"

@@ -19,6 +19,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import maintenance_note
+from lakeingest.engine.local_disk import committing
 from lakeingest.ledger.compaction import FILES_KEPT, ledger_maintenance, unless_concurrent
 from lakeingest.ledger.publication import KEPT, PUBLICATION, TRANSACTION
 
@@ -75,7 +76,9 @@ class LedgerRetention:
         ]
         row = self._spark.sql("VALUES (1)").select(*columns).coalesce(1)
         writer = row.write.format("delta").mode("append")
-        writer.option("userMetadata", maintenance_note(self._pipeline)).save(self._path)
+        writer = writer.option("userMetadata", maintenance_note(self._pipeline))
+        with committing(self._spark, self._path):
+            writer.save(self._path)
 
     def expire(self, batch: int, transactions: int) -> None:
         """Remove old rows that nothing needs, and replaced files.

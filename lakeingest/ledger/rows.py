@@ -11,6 +11,7 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.cast import cast_to, null_of
 from lakeingest.frame_schemas import LEDGER
 from lakeingest.ledger.publication import EPOCH, PUBLICATION, TRANSACTION, Frontier, Publication
 from lakeingest.position import after
@@ -100,8 +101,12 @@ def _rows(frame: DataFrame, publication: Publication, **columns: Column) -> Data
         "run": F.lit(publication.run),
         **columns,
     }
-    values = ((item, given.get(item.name, F.lit(None))) for item in LEDGER)
-    return frame.select(*(value.cast(item.dataType).alias(item.name) for item, value in values))
+    values = (
+        cast_to(given[item.name], item.dataType) if item.name in given else null_of(item.dataType)
+        for item in LEDGER
+    )
+    names = LEDGER.fieldNames()
+    return frame.select(*(value.alias(name) for name, value in zip(names, values, strict=True)))
 
 
 def _parsed(value: object, column: str) -> Column:

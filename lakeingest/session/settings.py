@@ -98,7 +98,7 @@ HUDI = (
     ),
 )
 
-LOOPBACK = (
+LOCAL = (
     Setting(
         "spark.driver.bindAddress",
         "127.0.0.1",
@@ -108,6 +108,17 @@ LOOPBACK = (
         "spark.driver.host",
         "127.0.0.1",
         "the machine's own name may not resolve, or resolve to a network that is down",
+    ),
+    Setting(
+        "spark.delta.logStore.file.impl",
+        "io.delta.storage.LocalLogStore",
+        "on a local disk, Delta's default starts ten programs (chmod, readlink) per log file: "
+        "45 ms against 12; neither is safe between processes by itself (engine/local_disk.py)",
+    ),
+    Setting(
+        "spark.sql.streaming.checkpointFileManagerClass",
+        "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager",
+        "the same, for the checksum file of each version of a Delta table",
     ),
 )
 
@@ -158,4 +169,4 @@ def settings(
     hudi_settings = HUDI if hudi else ()
     overridden = {setting.key for setting in hudi_settings}
     common = tuple(setting for setting in ANY_MASTER if setting.key not in overridden)
-    return common + dependent + hudi_settings + (LOOPBACK if master.startswith("local") else ())
+    return common + dependent + hudi_settings + (LOCAL if master.startswith("local") else ())

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.cast import cast_to, null_of
 from lakeingest.frame_schemas import OURS
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.merge_law import Clause, MergeLaw, source, target
@@ -91,17 +93,22 @@ def decided_rows(
     columns = []
     for item in law.schema:
         keeps = every or item.name in law.changeset.key
-        value = target(item.name) if keeps else F.lit(None).cast(item.dataType)
+        value = target(item.name) if keeps else null_of(item.dataType)
         for number, values in values_of.items():
             if item.name in values:
-                new_value = values[item.name].cast(item.dataType)
+                new_value = cast_to(values[item.name], item.dataType)
             elif keeps:
                 continue
             else:
                 new_value = target(item.name)
-            value = F.when(F.col(OUTCOME) == number, new_value).otherwise(value)
+            value = F.when(_has_outcome(number), new_value).otherwise(value)
         columns.append(value.alias(item.name))
     return decided.select(*columns, *more, OUTCOME)
+
+
+@lru_cache
+def _has_outcome(number: int) -> Column:
+    return F.col(OUTCOME) == number
 
 
 def _outcomes(law: MergeLaw, how: str) -> tuple[Column, dict[int, Mapping[str, Column]]]:
@@ -146,4 +153,7 @@ def inserted_rows(payloads: DataFrame, law: MergeLaw) -> DataFrame:
 def _inserted_values(clause: Clause, law: MergeLaw) -> list[Column]:
     """Return the table's columns from an insert's clause; NULL for columns that it omits."""
     values = clause.values or {}
-    return [values.get(item.name, F.lit(None)).cast(item.dataType) for item in law.schema]
+    return [
+        cast_to(values[item.name], item.dataType) if item.name in values else null_of(item.dataType)
+        for item in law.schema
+    ]

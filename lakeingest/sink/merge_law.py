@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -33,11 +33,13 @@ MISSING_VALUE = "LAKEINGEST_MISSING_VALUE"
 """Start of a write's error message when an unavailable value has no earlier value."""
 
 
+@lru_cache(maxsize=1024)
 def source(name: str) -> Column:
     """Return a column of the changeset, whose frame needs the alias ``s``."""
     return F.col(f"s.{quoted(name)}")
 
 
+@lru_cache(maxsize=1024)
 def target(name: str) -> Column:
     """Return a column of the table, whose frame needs the alias ``t``."""
     return F.col(f"t.{quoted(name)}")
@@ -167,9 +169,10 @@ class MergeLaw:
         values = {name: source(name) for name in self._columns()}
         values[names.position] = source(names.position)
         values[names.deleted] = source(names.deleted)
-        values[names.column_positions] = self._checked_positions(
-            source(names.column_positions), source(names.deleted)
-        )
+        positions = source(names.column_positions)
+        if self.changeset.masked:
+            positions = self._checked_positions(positions, source(names.deleted))
+        values[names.column_positions] = positions
         return values
 
     def _reset_dropped_columns(self) -> dict[str, Column]:

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from lakeingest.cast import cast_to
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.named import named
@@ -100,5 +101,5 @@ def in_schema(
         # No earlier event supplied a new column, so a NULL in it is not a value of the source.
         return F.coalesce(named(item.name), fill) if item.name in table.columns else fill
 
-    new = [value(item).cast(item.dataType).alias(item.name) for item in schema]
+    new = [cast_to(value(item), item.dataType).alias(item.name) for item in schema]
     return table.select(*new, *more)

@@ -62,7 +62,7 @@ def test_what_is_set_in_a_running_session_does_not_count(spark: SparkSession) ->
     """Delta reads the settings that Spark was started with."""
     session = own_session(spark, {"spark.delta.logStore.s3a.impl": DYNAMO})
     assert log_store_of(session, "s3a://x/y") == ("s3a", "io.delta.storage.S3SingleDriverLogStore")
-    assert log_store_of(session, "/x/y") == ("file", "io.delta.storage.HDFSLogStore")
+    assert log_store_of(session, "/x/y") == ("file", "io.delta.storage.LocalLogStore")
 
 
 def test_the_default_of_each_scheme_is_delta_s_own(spark: SparkSession) -> None:

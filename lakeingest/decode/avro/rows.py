@@ -26,6 +26,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from lakeingest.cast import cast_to
 from lakeingest.decode.avro.columns import record_columns
 from lakeingest.decode.avro.schema import END, END_MARK, READ, AvroSchema, as_written, reader_schema
 from lakeingest.decode.columns import SourceColumn
@@ -105,7 +106,7 @@ def _as_type(value: Column, own: DataType, spark_type: DataType) -> Column:
         )
         return F.when(value.isNotNull(), F.struct(*parts))
     if isinstance(own, AtomicType) and not isinstance(own, BinaryType):
-        return value.cast(spark_type)
+        return cast_to(value, spark_type)
     return F.get_json_object(F.to_json(F.struct(value.alias("value"))), "$.value")
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
+from lakeingest.cast import cast_to
 from lakeingest.decode.types.logical_type import LogicalType, Site, checked, same
 
 
@@ -50,7 +51,7 @@ def pairs(key: LogicalType, value: LogicalType) -> LogicalType:
 
     def item(text: Column, kind: LogicalType, site: Site) -> Column:
         # One array has both key and value, so they are read as text first.
-        read = checked(kind.name, lambda value: value.cast(kind.wire))
+        read = checked(kind.name, lambda value: cast_to(value, kind.wire))
         return kind.convert(read(text, site), site)
 
     def convert(wire: Column, site: Site) -> Column:

@@ -19,6 +19,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from lakeingest.cast import cast_to
+
 CONVERSION_FAILED = "LAKEINGEST_CONVERSION"
 """Start of the message about a value that does not fit its declared type."""
 
@@ -121,7 +123,7 @@ def as_type(kind: LogicalType, spark: DataType) -> LogicalType:
         return kind
 
     def convert(value: Column, site: Site) -> Column:
-        return kind.convert(value, site).cast(spark)
+        return cast_to(kind.convert(value, site), spark)
 
     return replace(kind, spark=spark, convert=convert, versions=())
 
@@ -135,8 +137,8 @@ def as_narrower_type(kind: LogicalType, spark: DataType) -> LogicalType:
 
     def convert(wire: Column, site: Site) -> Column:
         value = kind.convert(wire, site)
-        stored = value.cast(spark)
-        fits = F.when(stored.cast(kind.spark) == value, stored)
+        stored = cast_to(value, spark)
+        fits = F.when(cast_to(stored, kind.spark) == value, stored)
         return F.coalesce(fits, F.when(wire.isNotNull(), site.refused(name)))
 
     return replace(kind, spark=spark, convert=convert, versions=())

@@ -30,6 +30,7 @@ from lakeingest.engine.commit import Commit
 from lakeingest.engine.delta_files import DataFile
 from lakeingest.engine.delta_snapshot import cached_snapshot
 from lakeingest.engine.delta_transaction import DeltaTransaction
+from lakeingest.engine.local_disk import committing
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import TransientError
 from lakeingest.named import quoted
@@ -200,7 +201,7 @@ class DeltaLakeTable(LakeTable):
             TransientError: The log lacks the commit for another reason: maintenance or another
                 writer changed the table.
         """
-        with self.conflicts_explained(note):
+        with self.conflicts_explained(note), committing(self.spark, self.path):
             write()
         state = committed(note, *self.newest_note())
         if state is None:
