@@ -37,9 +37,13 @@ def test_another_process_waits_while_a_table_is_committed(
 
 
 def test_a_lock_ends_with_a_commit_that_fails(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no"), committing(spark, tmp_path.as_uri()):
-        msg = "no"
-        raise ValueError(msg)
+    def fail() -> None:
+        with committing(spark, tmp_path.as_uri()):
+            msg = "no"
+            raise ValueError(msg)
+
+    with pytest.raises(ValueError, match="no"):
+        fail()
     assert other_process_sees(tmp_path) == ""
 
 
