@@ -41,6 +41,12 @@ TINY_BYTES = 512 * 1024
 """Up to this size, to rewrite the table costs less than to ask whether all keys are new."""
 
 
+TINY_ROWS = 20_000
+"""Number of rows up to which a table is rewritten without generated code."""
+
+_UNKNOWN_ROWS = TINY_ROWS + 1
+
+
 @dataclass(frozen=True)
 class Rewrite:
     """The rewrite of one version of one table for one changeset.
@@ -107,7 +113,7 @@ class Rewrite:
         # In one task, a full join needs no exchange.
         rows = self._read(self.files).coalesce(1)
         payloads = self.law.changeset.frame.coalesce(1).hint("shuffle_hash")
-        if sum(file.size for file in self.files) <= TINY_BYTES:
+        if sum(file.rows or _UNKNOWN_ROWS for file in self.files) <= TINY_ROWS:
             rows = in_session(rows, payloads.sparkSession)
         return self._replace(self.files, merged_rows(rows, payloads, self.law))
 
