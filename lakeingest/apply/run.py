@@ -49,6 +49,7 @@ from lakeingest.apply.table.catalog import TableBook, Warnings
 from lakeingest.apply.table.new_tables import FirstSeen, likely_tables
 from lakeingest.apply.table.record_schemas import Schemas, open_schemas
 from lakeingest.apply.unmatched_tables import refuse_left_out, without_topic
+from lakeingest.apply.window.batch_size import BatchSize
 from lakeingest.apply.window.continuity import log_rules
 from lakeingest.apply.window.prefetch import WindowReader
 from lakeingest.apply.window.progress import frontier_behind, is_due, progress_alone
@@ -117,25 +118,23 @@ class PipelineRun:
     ) -> RunSummary:
         """Run until nothing more is available (or for ever, or for ``max_batches``)."""
         began, jobs_before = time.monotonic(), jobs_begun(self._spark)
-        self._patience = Patience(
-            self._config.transaction_timeout_seconds,
-            static=self._config.source.kind == "recorded",
-            continuous=continuous,
-        )
+        config = self._config
+        static = config.source.kind == "recorded"
+        timeout = config.transaction_timeout_seconds
+        self._patience = Patience(timeout, static=static, continuous=continuous)
+        self._size = BatchSize.of(config.batch_max_events, config.window_max_records)
         bounds = Bounds(
-            self._config.batch_max_events,
-            self._config.commit_max_transactions,
-            final=self._patience.static,
-            snapshot_again=self._config.source.snapshot_again == "replace",
-            log=log_rules(self._config.source),
+            self._size.events,
+            config.commit_max_transactions,
+            final=static,
+            snapshot_again=config.source.snapshot_again == "replace",
+            log=log_rules(config.source),
         )
-        records, octets = self._config.window_max_records, self._config.window_max_bytes
-        self._reader = WindowReader(self._log, bounds, records, octets)
+        self._reader = WindowReader(self._log, bounds, self._size.window, config.window_max_bytes)
         self._adopt()
         state = self._read_lake()
-        for text in without_topic(self._config, self._source.topics(), state.head.tables):
-            self._warnings.add(text)
-        for text in rows_since(self._source, state.head.retired):
+        known = without_topic(config, self._source.topics(), state.head.tables)
+        for text in (*known, *rows_since(self._source, state.head.retired)):
             self._warnings.add(text)
         refuse_another_order(state.head, self._spec)
         attempts = Attempts(
@@ -308,6 +307,8 @@ class PipelineRun:
 
     def _report(self, summary: BatchSummary) -> None:
         self._tally.add(summary)
+        self._size = self._size.after(summary.events, summary.seconds)
+        self._reader.aim(self._size.events, self._size.window)
         if self._on_batch is not None:
             self._on_batch(summary)
 

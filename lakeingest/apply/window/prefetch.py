@@ -58,14 +58,12 @@ class WindowReader:
         Args:
             log: The log.
             bounds: Bounds of batches, and what the settings accept; ``through`` does not count.
-            records: ``lakeingest.window.max.records``.
+            records: Records that a window aims at.
             octets: ``lakeingest.window.max.bytes``.
         """
         self._log = log
         self._bounds = bounds
-        # Without transactions a batch is a window.
-        least = 1 if log.transaction_topic is None else records
-        self._span = Span(max(least, bounds.batch_events), octets)
+        self._span = Span(self._records(records), octets)
         self._ahead: _Ahead | None = None
         self._newest: _Reading | None = None
 
@@ -103,6 +101,21 @@ class WindowReader:
         self._span = self._span.afresh(window.batch_stats)
         expected = frontier_after(window, batches[-1], frontier)
         self._ahead = _Ahead(expected, start_in_background(partial(self._read, expected, None)))
+
+    def aim(self, events: int, records: int) -> None:
+        """Aim at so many events per batch and records per window, from the next one that is read.
+
+        Args:
+            events: Events per batch.
+            records: Records per window.
+        """
+        self._bounds = replace(self._bounds, batch_events=events)
+        self._span = replace(self._span, records=self._records(records))
+
+    def _records(self, records: int) -> int:
+        """Return the records of a window; without transactions a window is a batch."""
+        batch = self._bounds.batch_events
+        return batch if self._log.transaction_topic is None else max(batch, records)
 
     def forget(self) -> None:
         """Forget the windows that were read: a batch of one failed."""

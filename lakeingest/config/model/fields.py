@@ -12,7 +12,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+)
 from pydantic_core import PydanticCustomError
 
 from lakeingest.config.redaction import REDACTED
@@ -66,11 +73,20 @@ def _regular_expression(pattern: str) -> str:
     return pattern
 
 
+def _none_if_auto(value: object) -> object:
+    return None if value == AUTO else value
+
+
+AUTO = "auto"
+
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 FolderPath = Annotated[Text, AfterValidator(lambda path: path.rstrip("/") or "/")]
 LakePath = Annotated[FolderPath, AfterValidator(_no_file)]
 RegularExpression = Annotated[Text, AfterValidator(_regular_expression)]
+NumberOrAuto = Annotated[int | None, BeforeValidator(_none_if_auto)]
+"""A whole number; None: ``auto``."""
+
 SkippedRecord = Annotated[Text, StringConstraints(pattern=r"^[A-Za-z0-9._-]+:[0-9]+:[0-9]+$")]
 """``topic:partition:offset``."""
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, SecretStr, model_validator
 
 from lakeingest.config.model.consistency import contradictions
-from lakeingest.config.model.fields import ConfigModel, Identifier, LakePath, Problems, Text
+from lakeingest.config.model.fields import (
+    ConfigModel,
+    Identifier,
+    LakePath,
+    NumberOrAuto,
+    Problems,
+    Text,
+)
 from lakeingest.config.model.maintenance import MaintenanceConfig
 from lakeingest.config.model.schema_changes import KINDS, SchemaChanges
 from lakeingest.config.model.source import SourceConfig
@@ -106,12 +113,13 @@ class PipelineConfig(ConfigModel):
     target: TargetConfig
     tables: Mapping[str, TableConfig] = Field(default_factory=dict)
     """The collections about which something is declared."""
-    batch_max_events: int = Field(
+    batch_max_events: NumberOrAuto = Field(
         default=100_000, ge=1, validation_alias="lakeingest.batch.max.events"
     )
     """Events that a batch aims at; a transaction is never cut, so one larger than this is a batch
-    of its own. Default: large enough that the fixed cost of the commits is small, small enough that
-    a batch fits a laptop."""
+    of its own. `auto`: as many of a backlog as take about ten seconds, from 1,000 to
+    `window.max.records`. Default: large enough that the fixed cost of the commits is small, small
+    enough that a batch fits a laptop."""
     window_max_records: int = Field(
         default=250_000, ge=1, validation_alias="lakeingest.window.max.records"
     )

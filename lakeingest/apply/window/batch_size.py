@@ -1,0 +1,75 @@
+"""Choose how many events a batch aims at, where ``lakeingest.batch.max.events=auto``.
+
+A batch costs a fixed part, its commits, and a part per event. Small batches of a backlog pay the
+fixed part again and again; a large batch is published late. So a run aims at batches that take some
+seconds, by the pace of its last one. Where no backlog waits, a window holds what has arrived, and
+its batch is smaller than the aim: nothing is ever waited for.
+
+Rejected: a controller of the backlog's length, as in Spark Streaming. It needs three constants that
+nobody can choose, and a run has no deadline for its backlog.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+FIRST_EVENTS = 10_000
+"""Events of the first batch, before any pace is known."""
+
+SECONDS = 10.0
+"""What a batch of a backlog may take, from its first commit to its publication."""
+
+_LEAST_EVENTS = 1_000
+_LARGEST_STEP = 4.0
+
+_BATCHES_PER_WINDOW = 4
+"""The size of a window's batches is fixed when it is read, and the next window is read ahead."""
+
+
+@dataclass(frozen=True)
+class BatchSize:
+    """How many events the next batches aim at.
+
+    Attributes:
+        events: Number of events.
+        largest_window: ``lakeingest.window.max.records``.
+        adapts: Whether the size is automatic.
+    """
+
+    events: int
+    largest_window: int
+    adapts: bool
+
+    @staticmethod
+    def of(fixed: int | None, largest_window: int) -> BatchSize:
+        """Return the first size.
+
+        Args:
+            fixed: ``lakeingest.batch.max.events``; None: automatic.
+            largest_window: ``lakeingest.window.max.records``.
+        """
+        events = min(FIRST_EVENTS, largest_window) if fixed is None else fixed
+        return BatchSize(events, largest_window, adapts=fixed is None)
+
+    @property
+    def window(self) -> int:
+        """Records that a window aims at."""
+        if not self.adapts:
+            return self.largest_window
+        return min(_BATCHES_PER_WINDOW * self.events, self.largest_window)
+
+    def after(self, events: int, seconds: float) -> BatchSize:
+        """Return the size after a batch.
+
+        Args:
+            events: Its events. A batch that is half empty shows no backlog, and its pace is that of
+                its commits: so it says nothing, unless it took too long.
+            seconds: From its first commit to its publication.
+        """
+        is_full = 2 * events >= self.events
+        if not (self.adapts and (is_full or seconds > SECONDS)):
+            return self
+        at_this_pace = events * SECONDS / max(seconds, 0.001)
+        step = min(max(at_this_pace / self.events, 1 / _LARGEST_STEP), _LARGEST_STEP)
+        aim = max(int(self.events * step), _LEAST_EVENTS)
+        return replace(self, events=min(aim, self.largest_window))
