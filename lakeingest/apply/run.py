@@ -56,7 +56,7 @@ from lakeingest.apply.window.progress import frontier_behind, is_due, progress_a
 from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, open_epoch
 from lakeingest.apply.window.window import Bounds, Window
 from lakeingest.config.model import PipelineConfig
-from lakeingest.engine.job_count import jobs_begun
+from lakeingest.engine.job_count import JobCounter, jobs_begun
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import FencedError, LakeingestError
 from lakeingest.ledger.publication import Publication
@@ -102,6 +102,7 @@ class PipelineRun:
             config.name,
             self._run,
             config.folders,
+            JobCounter(spark),
             in_turn=config.commit_max_transactions is not None,
         )
         every = config.maintenance.batches

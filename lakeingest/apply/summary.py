@@ -19,6 +19,7 @@ class BatchSummary:
         events: Row changes read for it.
         seconds: From the start of its first commit to its publication.
         tables: Merge payloads per collection.
+        jobs: Spark jobs that began since the batch before, of whatever thread; 0: unknown.
     """
 
     batch: int
@@ -26,6 +27,7 @@ class BatchSummary:
     events: int
     seconds: float
     tables: Mapping[str, int]
+    jobs: int = 0
 
 
 @dataclass(frozen=True)

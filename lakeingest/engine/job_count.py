@@ -12,6 +12,20 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 
+class JobCounter:
+    """Counts the jobs of a context from one question to the next."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        """Begin to count."""
+        self._spark = spark
+        self._before = jobs_begun(spark)
+
+    def since_last(self) -> int:
+        """Return how many jobs have begun since the last call."""
+        before, self._before = self._before, jobs_begun(self._spark)
+        return self._before - before
+
+
 def jobs_begun(spark: SparkSession) -> int:
     """Return how many jobs the context has begun, whoever asked for them; 0: it cannot be known."""
     if not hasattr(spark, "_jsparkSession"):

@@ -104,6 +104,7 @@ class Publication:
         paths: Collection to folder, where the folder's name is not the collection's.
         transactions: Number of source transactions in the batch.
         events: Number of their changes, as read.
+        jobs: Spark jobs that began since the batch before, of whatever thread; 0: unknown.
         opened: Epochs that begin in the batch.
         frontier: Where the next batch starts.
         schemas: Collection to the source's table as SQL would declare it, where earlier
@@ -127,6 +128,7 @@ class Publication:
     paths: Mapping[str, str] = field(default_factory=dict)
     transactions: int = 0
     events: int = 0
+    jobs: int = 0
     opened: tuple[Epoch, ...] = ()
     frontier: Frontier = field(default_factory=Frontier)
     schemas: Mapping[str, str] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeingest.apply.inspect import pipeline_status
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.config import load_config
@@ -30,6 +31,9 @@ def test_a_plain_batch_asks_two_jobs_for_a_table(spark: SparkSession, tmp_path: 
         summary = log.ingest(spark, lake)
         jobs.append(book.ended())
         assert summary.jobs == jobs[-1].total()
+        # Only the publication itself is counted with the next batch.
+        shown = pipeline_status(spark, log.configured(lake))
+        assert shown["jobs_of_last_batch"] == summary.jobs - 1
     assert jobs[-1].total() <= 2 * TABLES + 3 + WINDOW, jobs[-1]
 
 

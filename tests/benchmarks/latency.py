@@ -1,9 +1,9 @@
 """``python -m tests.benchmarks.latency``: from a commit at the source to its publication.
 
 A bank (or a shop) commits at a steady rate on a real PostgreSQL (or MariaDB), Debezium sends, and a
-continuous run publishes. Both times are the lake's own: of each source transaction the commit time that the
-connector gives with END, and the time of the publication it is in; they come from clocks of one
-machine. What was committed before the run was warm is left out.
+continuous run publishes. Both times are the lake's own: of each source transaction the commit time
+that the connector gives with END, and the time of the publication it is in; they come from clocks
+of one machine. What was committed before the run was warm is left out.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from lakeingest.apply.table.catalog import TableBook
 from lakeingest.apply.window.next_frontier import frontier_after
 from lakeingest.apply.window.window import Window
 from lakeingest.commit_note import CommitNote, token
+from lakeingest.engine.job_count import JobCounter
 from lakeingest.folders import LakeFolders
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
@@ -47,6 +48,7 @@ class BatchWriter:
         pipeline: Name of the pipeline.
         run: Identifier of the run.
         folders: Folders of the tables.
+        jobs: Counts the jobs of each batch.
         in_turn: Whether a batch waits until the one before it is published. Without it two batches
             would share a publication after a crash, which ``commit.max.transactions`` forbids.
     """
@@ -58,6 +60,7 @@ class BatchWriter:
     pipeline: str
     run: str
     folders: LakeFolders
+    jobs: JobCounter
     in_turn: bool = False
 
     def write(
@@ -156,6 +159,7 @@ class BatchWriter:
             paths=self.folders.named(tables),
             transactions=cut.transactions if cut else 0,
             events=batch.rows,
+            jobs=self.jobs.since_last(),
             opened=_new_epochs(state.head.frontier, frontier),
             frontier=frontier,
             schemas=_new_schemas(state, changed),
@@ -219,5 +223,10 @@ def _new_epochs(before: Frontier, after: Frontier) -> tuple[Epoch, ...]:
 
 def _summary(publication: Publication, rows: Mapping[str, int], seconds: float) -> BatchSummary:
     return BatchSummary(
-        publication.batch, publication.transactions, publication.events, seconds, dict(rows)
+        publication.batch,
+        publication.transactions,
+        publication.events,
+        seconds,
+        dict(rows),
+        publication.jobs,
     )
