@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, AtomicType, DataType, MapType
+from pyspark.sql.types import ArrayType, AtomicType, DataType, MapType, TimestampType
 
 
 def cast_to(value: Column, kind: DataType) -> Column:
@@ -29,14 +29,14 @@ def _type_name(kind: DataType) -> str:
     """Return a type's name in SQL; empty where it would not say all.
 
     Names of a struct's fields may have any characters, and no name says that an element is never
-    NULL.
+    NULL. What ``timestamp`` means is a setting of the session.
     """
-    return kind.simpleString() if _has_name(kind) else ""
-
-
-def _has_name(kind: DataType) -> bool:
-    if isinstance(kind, ArrayType):
-        return kind.containsNull and _has_name(kind.elementType)
-    if isinstance(kind, MapType):
-        return kind.valueContainsNull and all(map(_has_name, (kind.keyType, kind.valueType)))
-    return isinstance(kind, AtomicType)
+    if isinstance(kind, TimestampType):
+        return "timestamp_ltz"
+    if isinstance(kind, ArrayType) and kind.containsNull:
+        element = _type_name(kind.elementType)
+        return f"array<{element}>" if element else ""
+    if isinstance(kind, MapType) and kind.valueContainsNull:
+        key, value = _type_name(kind.keyType), _type_name(kind.valueType)
+        return f"map<{key},{value}>" if key and value else ""
+    return kind.simpleString() if isinstance(kind, AtomicType) else ""

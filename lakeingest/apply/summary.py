@@ -17,7 +17,7 @@ class BatchSummary:
         batch: Number of the publication.
         transactions: Source transactions in it.
         events: Row changes read for it.
-        seconds: From the start of its first commit to its publication.
+        seconds: From the start of its first commit until it could be published.
         tables: Merge payloads per collection.
         jobs: Spark jobs that began since the batch before, of whatever thread; 0: unknown.
     """

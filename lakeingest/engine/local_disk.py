@@ -5,7 +5,12 @@ same version: each looks whether the file exists and then renames its own to it,
 rename replaces the file. When two processes began each version at the same moment, both succeeded
 in 3 of 400 with ``HDFSLogStore`` (the default) and in 18 of 400 with ``LocalLogStore``. The second
 replaced the commit of the first. A lock on the table's folder closes the gap between writers that
-take it: runs and maintenance of lakeingest. The system releases it when a process dies.
+take it: runs and maintenance of lakeingest.
+
+The lock is help and no condition. Whoever waits too long goes on without it: a driver that is
+frozen inside a commit must not keep its successor from fencing it. It goes on, too, where the
+folder cannot be made (Delta then says why) or locked (some network file systems, Windows). The lock
+is Python's: if Python alone is killed, its JVM may still commit for a moment.
 
 Rejected: a lock file in the folder. A folder can be locked itself, and nothing is left behind.
 Elsewhere nothing is locked: the storage refuses the second commit (``log_store.py``).
@@ -14,8 +19,9 @@ Elsewhere nothing is locked: the storage refuses the second commit (``log_store.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -24,8 +30,13 @@ from lakeingest.engine.delta_log import has_log, java_log
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks.
+except ImportError:
     fcntl = None  # type: ignore[assignment]
+
+PATIENCE_SECONDS = 10.0
+"""How long a commit waits for another one; a direct commit takes a twentieth of a second."""
+
+_PAUSE_SECONDS = 0.02
 
 
 @contextmanager
@@ -37,21 +48,42 @@ def committing(spark: SparkSession, path: str) -> Iterator[None]:
         path: Path of the table, which need not exist yet.
     """
     folder = _local_folder(spark, path)
-    with ExitStack() as stack:
-        if folder is not None and fcntl is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(folder, os.O_RDONLY)
-            stack.callback(os.close, descriptor)
-            # Some network file systems lock no folder; there it is as without this module.
-            _lock(descriptor)
+    descriptor = None if folder is None or fcntl is None else _opened(folder)
+    if descriptor is None:
         yield
+        return
+    try:
+        _lock(descriptor)
+        yield
+    finally:
+        # A process that was forked meanwhile shares the descriptor.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
+
+def _opened(folder: Path) -> int | None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
 
 
 def _lock(descriptor: int) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-    except OSError:
-        return
+    """Wait for the lock, but not for ever."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return
+            time.sleep(_PAUSE_SECONDS)
+        except OSError:
+            return
+        else:
+            return
 
 
 def _local_folder(spark: SparkSession, path: str) -> Path | None:

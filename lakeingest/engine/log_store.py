@@ -41,7 +41,7 @@ _ATOMIC = frozenset(
     ("abfs", "abfss", "adl", "file", "gs", "hdfs", "maprfs", "o3fs", "ofs", "swebhdfs", "viewfs")
     + ("wasb", "wasbs", "webhdfs")
 )
-"""File systems on which a rename or a create fails when the target exists."""
+"""File systems on which a rename or a create fails when the target exists, and local disks."""
 
 _FILE_SYSTEM_STORES = frozenset(
     (

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.cast import cast_to, null_of
+from lakeingest.engine.known_columns import made_once
 from lakeingest.frame_schemas import OURS
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.merge_law import Clause, MergeLaw, source, target
@@ -106,7 +106,7 @@ def decided_rows(
     return decided.select(*columns, *more, OUTCOME)
 
 
-@lru_cache
+@made_once
 def _has_outcome(number: int) -> Column:
     return F.col(OUTCOME) == number
 

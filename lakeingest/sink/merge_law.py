@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from lakeingest.engine.known_columns import made_once
 from lakeingest.frame_schemas import FIRST_OP, MetadataColumns
 from lakeingest.named import quoted
 from lakeingest.position import is_missing, missing_below, present_entries
@@ -33,13 +34,13 @@ MISSING_VALUE = "LAKEINGEST_MISSING_VALUE"
 """Start of a write's error message when an unavailable value has no earlier value."""
 
 
-@lru_cache(maxsize=1024)
+@made_once
 def source(name: str) -> Column:
     """Return a column of the changeset, whose frame needs the alias ``s``."""
     return F.col(f"s.{quoted(name)}")
 
 
-@lru_cache(maxsize=1024)
+@made_once
 def target(name: str) -> Column:
     """Return a column of the table, whose frame needs the alias ``t``."""
     return F.col(f"t.{quoted(name)}")
@@ -58,6 +59,28 @@ def without_forgiven(positions: Column, forgiven: Sequence[str]) -> Column:
         return positions
     kept = F.map_filter(positions, lambda name, at: ~(name.isin(*forgiven) & is_missing(at)))
     return F.when(F.size(kept) > 0, kept)
+
+
+def checked_positions(
+    positions: Column, deleted: Column, forgiven: Sequence[str], *, fails: bool
+) -> Column:
+    """Return column positions without forgiven marks; fail for other missing values.
+
+    Args:
+        positions: The positions.
+        deleted: Whether the row is deleted.
+        forgiven: See ``Changeset``.
+        fails: Whether a column without any known value fails the write.
+    """
+    positions = without_forgiven(positions, forgiven)
+    return refuse_missing(positions, deleted) if fails else positions
+
+
+@made_once
+def _source_positions(
+    positions: str, deleted: str, forgiven: tuple[str, ...], *, fails: bool
+) -> Column:
+    return checked_positions(source(positions), source(deleted), forgiven, fails=fails)
 
 
 @dataclass(frozen=True)
@@ -169,10 +192,12 @@ class MergeLaw:
         values = {name: source(name) for name in self._columns()}
         values[names.position] = source(names.position)
         values[names.deleted] = source(names.deleted)
-        positions = source(names.column_positions)
-        if self.changeset.masked:
-            positions = self._checked_positions(positions, source(names.deleted))
-        values[names.column_positions] = positions
+        values[names.column_positions] = _source_positions(
+            names.column_positions,
+            names.deleted,
+            tuple(self.changeset.forgiven),
+            fails=not self.null_missing,
+        )
         return values
 
     def _reset_dropped_columns(self) -> dict[str, Column]:
@@ -201,8 +226,8 @@ class MergeLaw:
         return [name for name in self.changeset.fillable if name in self._existing]
 
     def _checked_positions(self, positions: Column, deleted: Column) -> Column:
-        positions = without_forgiven(positions, self.changeset.forgiven)
-        return positions if self.null_missing else refuse_missing(positions, deleted)
+        forgiven, fails = self.changeset.forgiven, not self.null_missing
+        return checked_positions(positions, deleted, forgiven, fails=fails)
 
     def _values_by_column(self) -> dict[str, Column]:
         names = self.names

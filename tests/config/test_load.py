@@ -489,3 +489,7 @@ def test_settings_name_a_table_whose_name_a_topic_cannot_hold(tmp_path: Path) ->
     config = load_config(path)
     assert {*config.tables} == {"public.Order Items", "public.prix$", "public.größe"}
     assert config.warnings == ()
+
+
+def test_a_batch_size_may_be_automatic() -> None:
+    assert load_config({**RECORDED, "lakeingest.batch.max.events": "auto"}).batch_max_events is None

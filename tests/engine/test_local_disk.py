@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
+from lakeingest.commit_note import CommitNote
+from lakeingest.engine.delta_maintenance import DeltaMaintenance
 from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.local_disk import committing
+from lakeingest.sink.delta.commit import DeltaLakeTable
 
 _TRIES_TO_LOCK = """
 import fcntl, os, sys
@@ -47,13 +52,44 @@ def test_a_lock_ends_with_a_commit_that_fails(spark: SparkSession, tmp_path: Pat
     assert other_process_sees(tmp_path) == ""
 
 
-def test_a_transaction_commits_only_with_the_lock(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_left_to_delta(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with committing(spark, str(tmp_path / "file" / "table")):
+        pass
+
+
+def test_a_commit_does_not_wait_for_ever_for_one_that_is_frozen(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakeingest.engine.local_disk.PATIENCE_SECONDS", 0.1)
+    with committing(spark, str(tmp_path)), committing(spark, str(tmp_path)):
+        assert other_process_sees(tmp_path) == "locked"
+
+
+def transaction(spark: SparkSession, path: str) -> None:
+    DeltaTransaction(spark, path, "test").commit(1, "")
+
+
+def table_write(spark: SparkSession, path: str) -> None:
+    note = CommitNote(
+        pipeline="p", collection="t", run="r", token=1, batch=1, end_offset=-1, end_position=""
+    )
+    DeltaLakeTable(spark, path, direct=False).append(spark.range(1), note)
+
+
+def deletion(spark: SparkSession, path: str) -> None:
+    DeltaMaintenance(spark, path, "test").delete(F.col("id") == 0)
+
+
+@pytest.mark.parametrize("commit", [transaction, table_write, deletion])
+def test_every_commit_takes_the_lock(
+    spark: SparkSession, tmp_path: Path, commit: Callable[[SparkSession, str], None]
+) -> None:
     path = str(tmp_path / "table")
     spark.range(1).write.format("delta").save(path)
-    transaction = DeltaTransaction(spark, path, "test")
     with ThreadPoolExecutor() as pool:
         with committing(spark, path):
-            commit = pool.submit(transaction.commit, 1, "")
+            done = pool.submit(commit, spark, path)
             with pytest.raises(TimeoutError):
-                commit.result(timeout=1.0)
-        assert commit.result(timeout=60.0) == 1
+                done.result(timeout=2.0)
+        done.result(timeout=60.0)

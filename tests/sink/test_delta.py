@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NoReturn
 
 import pytest
 from delta.tables import DeltaTable
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -15,6 +17,7 @@ from lakeingest.engine.delta_files import DataFile
 from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.errors import ConfigError, FencedError, TransientError
 from lakeingest.sink.delta import rewrite, sink
+from lakeingest.sink.merge_law import MISSING_VALUE
 from tests.forms import SOFT_AND_HARD
 from tests.sink.lake import COLLECTION, DDL, NAMES, Lake, Payload, delete, insert, update
 
@@ -222,3 +225,12 @@ def test_rows_that_were_removed_stay_deleted_when_others_are_marked(delta_lake: 
     delta_lake.restart(hard=False)
     delta_lake.apply(Payload(9, 7, {"n": 7}), Payload(1, 3, {"n": 3}))
     assert delta_lake.live() == {9: (7,)}
+
+
+def test_a_row_that_lacks_a_value_fails_the_write_though_no_event_of_its_batch_looked_so(
+    delta_lake: Lake,
+) -> None:
+    """A snapshot's row may hold the placeholder as a text; only its decoding shows it."""
+    lacks = replace(delta_lake.changeset(update(2, 5, n=1)), masked=False)
+    with pytest.raises(Py4JJavaError, match=MISSING_VALUE):
+        delta_lake.sink.apply(lacks, delta_lake.note(1), None)

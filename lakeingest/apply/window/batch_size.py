@@ -17,7 +17,7 @@ FIRST_EVENTS = 10_000
 """Events of the first batch, before any pace is known."""
 
 SECONDS = 10.0
-"""What a batch of a backlog may take, from its first commit to its publication."""
+"""What a batch of a backlog may take, from its first commit until it can be published."""
 
 _LEAST_EVENTS = 1_000
 _LARGEST_STEP = 4.0
@@ -64,7 +64,7 @@ class BatchSize:
         Args:
             events: Its events. A batch that is half empty shows no backlog, and its pace is that of
                 its commits: so it says nothing, unless it took too long.
-            seconds: From its first commit to its publication.
+            seconds: See ``BatchSummary``.
         """
         is_full = 2 * events >= self.events
         if not (self.adapts and (is_full or seconds > SECONDS)):

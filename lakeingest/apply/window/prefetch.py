@@ -63,7 +63,8 @@ class WindowReader:
         """
         self._log = log
         self._bounds = bounds
-        self._span = Span(self._records(records), octets)
+        self._records = records
+        self._span = Span(max(records, bounds.batch_events), octets)
         self._ahead: _Ahead | None = None
         self._newest: _Reading | None = None
 
@@ -109,13 +110,8 @@ class WindowReader:
             events: Events per batch.
             records: Records per window.
         """
+        self._records = records
         self._bounds = replace(self._bounds, batch_events=events)
-        self._span = replace(self._span, records=self._records(records))
-
-    def _records(self, records: int) -> int:
-        """Return the records of a window; without transactions a window is a batch."""
-        batch = self._bounds.batch_events
-        return batch if self._log.transaction_topic is None else max(batch, records)
 
     def forget(self) -> None:
         """Forget the windows that were read: a batch of one failed."""
@@ -143,6 +139,11 @@ class WindowReader:
 
     def _ranges(self, frontier: Frontier) -> WindowRanges:
         source, topic, rules = self._log.source, self._log.transaction_topic, self._bounds.log
+        batch = self._bounds.batch_events
+        # Without transactions a batch is a window.
+        records = batch if topic is None else max(batch, self._records)
+        # Here alone: whoever calls ``aim`` has another thread.
+        self._span = replace(self._span, records=records)
         plan = partial(plan_window_ranges, source, topic, frontier, rules=rules)
         ranges = plan(self._span.aimed, self._span.limits)
         if self._span.sizes is None and ranges.records > SAMPLED_FROM:

@@ -21,6 +21,7 @@ from dataclasses import replace
 from pyspark.sql.types import StructField, StructType
 
 from lakeingest.commit_note import CommitNote, schema_token
+from lakeingest.engine.local_disk import committing
 from lakeingest.engine.own_session import own_session
 from lakeingest.named import quoted
 from lakeingest.sink.contract import Changeset, TableState
@@ -82,7 +83,8 @@ class SchemaAlteration:
         self._table.append_nothing(self._note)
         metadata = {"spark.databricks.delta.commitInfo.userMetadata": self._note.to_json()}
         session = own_session(self._table.spark, metadata)
-        session.sql(f"ALTER TABLE delta.{quoted(self._table.path)} {action}")
+        with committing(session, self._table.path):
+            session.sql(f"ALTER TABLE delta.{quoted(self._table.path)} {action}")
 
 
 def _has_local_time(fields: Iterable[StructField]) -> bool:
