@@ -56,7 +56,7 @@ from lakeingest.apply.window.progress import frontier_behind, is_due, progress_a
 from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, open_epoch
 from lakeingest.apply.window.window import Bounds, Window
 from lakeingest.config.model import PipelineConfig
-from lakeingest.engine.job_count import JobCounter, jobs_begun
+from lakeingest.engine.job_count import JobCounter
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import FencedError, LakeingestError
 from lakeingest.ledger.publication import Publication
@@ -118,7 +118,7 @@ class PipelineRun:
         self, *, continuous: bool, min_sync_interval_seconds: float, max_batches: int | None
     ) -> RunSummary:
         """Run until nothing more is available (or for ever, or for ``max_batches``)."""
-        began, jobs_before = time.monotonic(), jobs_begun(self._spark)
+        began, jobs = time.monotonic(), JobCounter(self._spark)
         config = self._config
         static = config.source.kind == "recorded"
         timeout = config.transaction_timeout_seconds
@@ -134,8 +134,8 @@ class PipelineRun:
         self._reader = WindowReader(self._log, bounds, self._size.window, config.window_max_bytes)
         self._adopt()
         state = self._read_lake()
-        known = without_topic(config, self._source.topics(), state.head.tables)
-        for text in (*known, *rows_since(self._source, state.head.retired)):
+        unmatched = without_topic(config, self._source.topics(), state.head.tables)
+        for text in (*unmatched, *rows_since(self._source, state.head.retired)):
             self._warnings.add(text)
         refuse_another_order(state.head, self._spec)
         attempts = Attempts(
@@ -175,7 +175,7 @@ class PipelineRun:
             state.head,
             self._config.source.ends_topic,
             time.monotonic() - began,
-            jobs_begun(self._spark) - jobs_before,
+            jobs.since_last(),
             self._warnings.all(),
         )
 

@@ -41,7 +41,7 @@ from lakeingest.engine.delta_files import (
     scala_sequence,
 )
 from lakeingest.engine.delta_log import java_log, newest_snapshot
-from lakeingest.engine.local_disk import committing
+from lakeingest.engine.local_disk import committing_to
 from lakeingest.errors import InvariantError
 
 
@@ -60,7 +60,6 @@ class DeltaTransaction:
             rows: Whether a later commit that changes data files makes it fail, too.
         """
         self._spark = spark
-        self._path = path
         self._application = application
         with active(self._spark):
             self._jvm, self._log = java_log(spark, path)
@@ -190,7 +189,7 @@ class DeltaTransaction:
         actions += [file.action.removeWithTimestamp(now, True) for file in removed]
         delta = self._jvm.org.apache.spark.sql.delta
         token_action = delta.actions.SetTransaction(self._application, token, self._some(now))
-        with active(self._spark), committing(self._spark, self._path):
+        with active(self._spark), committing_to(self._log):
             operation = self._operation(metadata, rewrites=bool(removed))
             all_actions = scala_sequence(self._jvm, [*actions, token_action])
             return int(self._transaction.commit(all_actions, operation))

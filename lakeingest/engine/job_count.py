@@ -18,15 +18,15 @@ class JobCounter:
     def __init__(self, spark: SparkSession) -> None:
         """Begin to count."""
         self._spark = spark
-        self._before = jobs_begun(spark)
+        self._before = _begun(spark)
 
     def since_last(self) -> int:
         """Return how many jobs have begun since the last call."""
-        before, self._before = self._before, jobs_begun(self._spark)
+        before, self._before = self._before, _begun(self._spark)
         return self._before - before
 
 
-def jobs_begun(spark: SparkSession) -> int:
+def _begun(spark: SparkSession) -> int:
     """Return how many jobs the context has begun, whoever asked for them; 0: it cannot be known."""
     if not hasattr(spark, "_jsparkSession"):
         return 0

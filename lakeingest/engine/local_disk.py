@@ -21,8 +21,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -39,15 +40,24 @@ PATIENCE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.02
 
 
-@contextmanager
-def committing(spark: SparkSession, path: str) -> Iterator[None]:
+def committing(spark: SparkSession, path: str) -> AbstractContextManager[None]:
     """Lock a table for a commit, if it is on a local disk; not for a second one inside the block.
 
     Args:
         spark: Session with Delta.
         path: Path of the table, which need not exist yet.
     """
-    folder = _local_folder(spark, path)
+    return committing_to(java_log(spark, path)[1]) if has_log(spark) else nullcontext()
+
+
+@contextmanager
+def committing_to(log: Any) -> Iterator[None]:
+    """Lock a table for a commit; see ``committing``.
+
+    Args:
+        log: Delta's ``DeltaLog`` of the table.
+    """
+    folder = _local_folder(log)
     descriptor = None if folder is None or fcntl is None else _opened(folder)
     if descriptor is None:
         yield
@@ -86,9 +96,6 @@ def _lock(descriptor: int) -> None:
             return
 
 
-def _local_folder(spark: SparkSession, path: str) -> Path | None:
-    if not has_log(spark):
-        return None
-    _, log = java_log(spark, path)
+def _local_folder(log: Any) -> Path | None:
     place = log.dataPath().toUri()
     return Path(place.getPath()) if place.getScheme() == "file" else None

@@ -104,7 +104,8 @@ class Publication:
         paths: Collection to folder, where the folder's name is not the collection's.
         transactions: Number of source transactions in the batch.
         events: Number of their changes, as read.
-        jobs: Spark jobs that began since the batch before, of whatever thread; 0: unknown.
+        jobs: Spark jobs that began between the batch before and this one, of whatever thread; 0:
+            unknown. A publication without a batch repeats the number.
         opened: Epochs that begin in the batch.
         frontier: Where the next batch starts.
         schemas: Collection to the source's table as SQL would declare it, where earlier

@@ -18,6 +18,7 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.cast import typed_columns
 from lakeingest.commit_note import maintenance_note
 from lakeingest.engine.local_disk import committing
 from lakeingest.ledger.compaction import FILES_KEPT, ledger_maintenance, unless_concurrent
@@ -70,10 +71,7 @@ class LedgerRetention:
             "run": F.lit(""),
             "at": F.current_timestamp(),
         }
-        columns = [
-            values.get(item.name, F.lit(None)).cast(item.dataType).alias(item.name)
-            for item in rows.schema
-        ]
+        columns = typed_columns(rows.schema, values)
         row = self._spark.sql("VALUES (1)").select(*columns).coalesce(1)
         writer = row.write.format("delta").mode("append")
         writer = writer.option("userMetadata", maintenance_note(self._pipeline))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.cast import cast_to, null_of
+from lakeingest.cast import typed_columns
 from lakeingest.frame_schemas import LEDGER
 from lakeingest.ledger.publication import EPOCH, PUBLICATION, TRANSACTION, Frontier, Publication
 from lakeingest.position import after
@@ -101,12 +101,7 @@ def _rows(frame: DataFrame, publication: Publication, **columns: Column) -> Data
         "run": F.lit(publication.run),
         **columns,
     }
-    values = (
-        cast_to(given[item.name], item.dataType) if item.name in given else null_of(item.dataType)
-        for item in LEDGER
-    )
-    names = LEDGER.fieldNames()
-    return frame.select(*(value.alias(name) for name, value in zip(names, values, strict=True)))
+    return frame.select(*typed_columns(LEDGER, given))
 
 
 def _parsed(value: object, column: str) -> Column:

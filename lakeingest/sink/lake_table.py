@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakeingest.cast import null_of
+from lakeingest.cast import typed_columns
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine.commit import Commit
 from lakeingest.errors import TransientError
@@ -117,7 +117,7 @@ class LakeTable(ABC):
             FencedError: A later writer has claimed the table.
         """
         # Rejected: ``read().limit(0)``. It would list the table's files, and read none.
-        nothing = [null_of(item.dataType).alias(item.name) for item in self.read().schema]
+        nothing = typed_columns(self.read().schema, {})
         return self.append(self.spark.range(0).select(*nothing), note)
 
     def refuse_foreign_change(self, collection: str, since: int) -> None:

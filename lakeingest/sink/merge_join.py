@@ -15,7 +15,7 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.cast import cast_to, null_of
+from lakeingest.cast import cast_to, null_of, typed_columns, typed_values
 from lakeingest.engine.known_columns import made_once
 from lakeingest.frame_schemas import OURS
 from lakeingest.sink.contract import Changeset
@@ -125,7 +125,7 @@ def _outcomes(law: MergeLaw, how: str) -> tuple[Column, dict[int, Mapping[str, C
         cases.append((~has_payload, swept))
     if how in ("full", "right"):
         inserted = law.inserted()
-        values = dict(zip(law.schema.fieldNames(), _inserted_values(inserted, law), strict=True))
+        values = typed_values(law.schema, inserted.values or {})
         cases.append((~has_row, replace(inserted, values=values)))
         cases.append((~has_row, Clause(F.lit(True), None)))
     outcome, values_of = F.lit(UNCHANGED), {}
@@ -145,15 +145,5 @@ def inserted_rows(payloads: DataFrame, law: MergeLaw) -> DataFrame:
         law: The merge law of the changeset.
     """
     clause = law.inserted()
-    values = zip(_inserted_values(clause, law), law.schema.fieldNames(), strict=True)
     frame = payloads.alias("s").where(clause.condition)
-    return frame.select(*(value.alias(name) for value, name in values))
-
-
-def _inserted_values(clause: Clause, law: MergeLaw) -> list[Column]:
-    """Return the table's columns from an insert's clause; NULL for columns that it omits."""
-    values = clause.values or {}
-    return [
-        cast_to(values[item.name], item.dataType) if item.name in values else null_of(item.dataType)
-        for item in law.schema
-    ]
+    return frame.select(*typed_columns(law.schema, clause.values or {}))

@@ -195,7 +195,7 @@ class MergeLaw:
         values[names.column_positions] = _source_positions(
             names.column_positions,
             names.deleted,
-            tuple(self.changeset.forgiven),
+            self.changeset.forgiven,
             fails=not self.null_missing,
         )
         return values
@@ -225,10 +225,6 @@ class MergeLaw:
     def _fillable(self) -> list[str]:
         return [name for name in self.changeset.fillable if name in self._existing]
 
-    def _checked_positions(self, positions: Column, deleted: Column) -> Column:
-        forgiven, fails = self.changeset.forgiven, not self.null_missing
-        return checked_positions(positions, deleted, forgiven, fails=fails)
-
     def _values_by_column(self) -> dict[str, Column]:
         names = self.names
         fillable = self._fillable()
@@ -252,7 +248,9 @@ class MergeLaw:
         positions = F.when(F.size(older) > 0, older)
         values[names.position] = row_position
         values[names.deleted] = deleted
-        values[names.column_positions] = self._checked_positions(positions, deleted)
+        values[names.column_positions] = checked_positions(
+            positions, deleted, self.changeset.forgiven, fails=not self.null_missing
+        )
         return values
 
     def _supplies_newer_value(self) -> Column:

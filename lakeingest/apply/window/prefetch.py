@@ -64,7 +64,7 @@ class WindowReader:
         self._log = log
         self._bounds = bounds
         self._records = records
-        self._span = Span(max(records, bounds.batch_events), octets)
+        self._span = Span(records, octets)
         self._ahead: _Ahead | None = None
         self._newest: _Reading | None = None
 

@@ -74,10 +74,8 @@ def _regular_expression(pattern: str) -> str:
 
 
 def _none_if_auto(value: object) -> object:
-    return None if value == AUTO else value
+    return None if value == "auto" else value
 
-
-AUTO = "auto"
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.engine.deletion_vectors import FILE_PATH, ROW_INDEX, with_places
-from lakeingest.engine.delta_files import DataFile
+from lakeingest.engine.delta_files import DataFile, number_of_rows
 from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.few_rows import for_few_rows
 from lakeingest.engine.local_checkpoint import local_checkpoint
@@ -58,11 +58,11 @@ def pays(files: Sequence[DataFile]) -> bool:
     Args:
         files: All its data files.
     """
-    rows = [file.rows for file in files if file.rows is not None]
-    if len(rows) < len(files):
+    rows = number_of_rows(files)
+    if rows is None:
         # Delta hides no rows of a file whose statistics lack their number.
         return False
-    return sum(rows) > LARGE_ROWS or sum(file.size for file in files) > LARGE_BYTES
+    return rows > LARGE_ROWS or sum(file.size for file in files) > LARGE_BYTES
 
 
 def files_to_compact(files: Sequence[DataFile]) -> tuple[DataFile, ...]:

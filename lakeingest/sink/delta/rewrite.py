@@ -20,7 +20,7 @@ from functools import cached_property
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.engine.delta_files import DataFile
+from lakeingest.engine.delta_files import DataFile, number_of_rows
 from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.few_rows import in_session
 from lakeingest.engine.local_checkpoint import local_checkpoint
@@ -40,11 +40,8 @@ WHOLE_BYTES = 8 * 1024 * 1024
 TINY_BYTES = 512 * 1024
 """Up to this size, to rewrite the table costs less than to ask whether all keys are new."""
 
-
 TINY_ROWS = 20_000
 """Number of rows up to which a table is rewritten without generated code."""
-
-_UNKNOWN_ROWS = TINY_ROWS + 1
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,8 @@ class Rewrite:
         # In one task, a full join needs no exchange.
         rows = self._read(self.files).coalesce(1)
         payloads = self.law.changeset.frame.coalesce(1).hint("shuffle_hash")
-        if sum(file.rows or _UNKNOWN_ROWS for file in self.files) <= TINY_ROWS:
+        number = number_of_rows(self.files)
+        if number is not None and number <= TINY_ROWS:
             rows = in_session(rows, payloads.sparkSession)
         return self._replace(self.files, merged_rows(rows, payloads, self.law))
 
