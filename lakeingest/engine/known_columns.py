@@ -1,36 +1,175 @@
-"""Make a column once that every batch needs: each of its parts is a call to the JVM.
+"""Make columns once that every batch needs: each part of one is a call to the JVM, and each use.
 
 Adapter. A column over names alone belongs to no frame and no session, so it can be used again. It
-belongs to a JVM: when Python is connected to another one, it is made anew. Spark Connect's columns
-need no call and are not kept.
+belongs to a JVM: when Python is connected to another one, it is made anew. So do the sequences in
+which columns go to the JVM (``Selection``, ``Addition``). Half of what a small batch cost was such
+calls (measured). Spark Connect's columns need no call, and are not kept.
+
+Rejected: to keep frames. Their plans begin with a batch's own rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from functools import wraps
-from typing import ParamSpec, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from pyspark import SparkContext
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.utils import is_remote
 
 _P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_MOST = 2_000
+"""Number of results that a function keeps; behind it, all of them are made anew."""
+
+_NOTHING = object()
+
+_KEPT: list[dict[tuple[Hashable, ...], object]] = []
+"""What each function keeps."""
 
 
-def made_once(make: Callable[_P, Column]) -> Callable[_P, Column]:
-    """Decorate a function of hashable arguments that returns a column over names alone."""
-    known: dict[tuple[Hashable, ...], Column] = {}
+class _Same:
+    """A column as an argument: it is equal to itself alone."""
+
+    def __init__(self, column: Column) -> None:
+        self._column = column
+
+    def __hash__(self) -> int:
+        return id(self._column)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._column is other._column
+
+
+def made_once(make: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Decorate a function that returns columns over names alone, in any form.
+
+    Its arguments are hashable, or columns that are kept themselves. With an argument that is not
+    hashable, such as a mapping of a batch's own schemas, the columns are made anew.
+    """
+    kept: dict[tuple[Hashable, ...], object] = {}
+    _KEPT.append(kept)
 
     @wraps(make)
-    def column(*arguments: _P.args, **others: _P.kwargs) -> Column:
+    def made(*arguments: _P.args, **others: _P.kwargs) -> _T:
         gateway = SparkContext._gateway  # noqa: SLF001 - this is the adapter
         if gateway is None or is_remote():
             return make(*arguments, **others)
         # The key holds the gateway, so no later one has its identity.
-        key = cast("tuple[Hashable, ...]", (gateway, arguments, tuple(sorted(others.items()))))
-        if key not in known:
-            known[key] = make(*arguments, **others)
-        return known[key]
+        key = (gateway, _by_identity(arguments), _by_identity(tuple(sorted(others.items()))))
+        try:
+            known = kept.get(key, _NOTHING)
+        except TypeError:
+            return make(*arguments, **others)
+        if known is _NOTHING:
+            known = make(*arguments, **others)
+            if len(kept) >= _MOST:
+                kept.clear()
+            kept[key] = known
+        return cast("_T", known)
 
-    return column
+    return made
+
+
+def forget() -> None:
+    """Make all columns anew: a function that makes some of them is another one now."""
+    for kept in _KEPT:
+        kept.clear()
+
+
+def _by_identity(argument: Any) -> Any:
+    if isinstance(argument, Column):
+        return _Same(argument)
+    return tuple(map(_by_identity, argument)) if isinstance(argument, tuple) else argument
+
+
+class Selection:
+    """Columns to select from frames, to group them by, or to aggregate groups to."""
+
+    def __init__(self, *columns: Column | str) -> None:
+        """Bind the columns; a text is a name."""
+        self.columns = columns
+        self._sequence: Any = None
+        self._further: Any = None
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """Select the columns."""
+        if not _is_classic(frame):
+            return frame.select(*self.columns)
+        return _frame(_java(frame).select(self._of_jvm(frame)), frame)
+
+    def of_groups(self, frame: DataFrame, groups: Selection) -> DataFrame:
+        """Group a frame by columns, and aggregate the groups to these columns."""
+        if not _is_classic(frame):
+            columns = cast("tuple[Column, ...]", self.columns)
+            return frame.groupBy(*groups.columns).agg(*columns)
+        first, *further = self.columns
+        if self._further is None:
+            self._further = cast("Any", frame)._jcols(*further)  # noqa: SLF001
+        grouped = _java(frame).groupBy(groups._of_jvm(frame))
+        return _frame(grouped.agg(cast("Any", first)._jc, self._further), frame)  # noqa: SLF001
+
+    def _of_jvm(self, frame: DataFrame) -> Any:
+        if self._sequence is None:
+            self._sequence = cast("Any", frame)._jcols(*self.columns)  # noqa: SLF001
+        return self._sequence
+
+
+class Addition:
+    """Columns to add to frames, or to replace in them."""
+
+    def __init__(self, columns: Mapping[str, Column]) -> None:
+        """Bind the columns by their names."""
+        self._columns = dict(columns)
+        self._sequences: tuple[Any, Any] | None = None
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """Add the columns."""
+        if not _is_classic(frame):
+            return frame.withColumns(self._columns)
+        if self._sequences is None:
+            python: Any = frame
+            names = python._jseq(list(self._columns))  # noqa: SLF001
+            self._sequences = names, python._jcols(*self._columns.values())  # noqa: SLF001
+        return _frame(_java(frame).withColumns(*self._sequences), frame)
+
+
+class Filter:
+    """A condition on the rows of frames."""
+
+    def __init__(self, condition: Column) -> None:
+        """Bind the condition."""
+        self._condition = condition
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """Keep the rows that meet the condition."""
+        return frame.where(self._condition)
+
+
+class Steps:
+    """What is done to a frame, one step after another."""
+
+    def __init__(self, *steps: Selection | Addition | Filter | Steps) -> None:
+        """Bind the steps."""
+        self._steps = steps
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """Take the steps."""
+        for step in self._steps:
+            frame = step.of(frame)
+        return frame
+
+
+def _is_classic(frame: DataFrame) -> bool:
+    return hasattr(frame, "_jdf")
+
+
+def _java(frame: DataFrame) -> Any:
+    python: Any = frame
+    return python._jdf  # noqa: SLF001 - this is the adapter
+
+
+def _frame(java: Any, like: DataFrame) -> DataFrame:
+    return DataFrame(java, like.sparkSession)

@@ -1,5 +1,5 @@
 """Turn envelopes into changes: the kind of a record, its place in the log, its transaction."""
 
-from lakeingest.envelope.change import ChangeSpec, changes
+from lakeingest.envelope.change import ChangeSpec, change_steps, changes
 
-__all__ = ["ChangeSpec", "changes"]
+__all__ = ["ChangeSpec", "change_steps", "changes"]

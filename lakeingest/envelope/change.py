@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.cast import cast_to
 from lakeingest.connectors import CONNECTORS
+from lakeingest.engine.known_columns import Addition, Selection, Steps
 from lakeingest.envelope.binlog import MARIADB, MYSQL
 from lakeingest.envelope.commit_lsn import DB2, SQLSERVER
 from lakeingest.envelope.epoch import row_epoch
@@ -98,14 +99,17 @@ class ChangeSpec:
 
 def changes(envelopes: DataFrame, spec: ChangeSpec) -> DataFrame:
     """Turn envelopes (``ENVELOPE``: header fields with the record's text) into ``CHANGE``."""
+    return change_steps(spec).of(envelopes)
+
+
+def change_steps(spec: ChangeSpec) -> Steps:
+    """Return the steps of ``changes``."""
     family = FAMILIES[spec.connector]
-    with_names = envelopes.withColumns(
-        {
-            "collection": family.collection(),
-            "incarnation": header(RUN_HEADER),
-            "moved_from": F.when(F.col("op") == "c", header(OLD_KEY_HEADER)),
-        }
-    )
+    names = {
+        "collection": family.collection(),
+        "incarnation": header(RUN_HEADER),
+        "moved_from": F.when(F.col("op") == "c", header(OLD_KEY_HEADER)),
+    }
     marks = (F.contains(F.col("value"), F.lit(mark)) for mark in spec.marks)
     has_mark = reduce(or_, marks, F.lit(False))
     may_omit = F.lit(False) if spec.may_omit is None else spec.may_omit
@@ -119,28 +123,25 @@ def changes(envelopes: DataFrame, spec: ChangeSpec) -> DataFrame:
         .when(F.col("op") == "c", has_mark)
         .otherwise(F.lit(False))
     )
-    with_position = with_names.withColumns(
-        {
-            "position": _position(family, spec),
-            "transaction_key": family.transaction_key(F.col("transaction.id")),
-            "nth": F.col("transaction.total_order"),
-            "snapshot": F.col("source.snapshot"),
-            "source_ms": F.col("source.ts_ms"),
-            "may_be_masked": may_be_masked,
-        }
-    )
-    with_identity = with_position.withColumns(
-        {
-            "kind": _kind(F.col("position"), spec.is_foreign),
-            "identity": F.xxhash64(*ROW_PLACE, key, keyless),
-        }
-    )
-    return with_identity.select(
+    place = {
+        "position": _position(family, spec),
+        "transaction_key": family.transaction_key(F.col("transaction.id")),
+        "nth": F.col("transaction.total_order"),
+        "snapshot": F.col("source.snapshot"),
+        "source_ms": F.col("source.ts_ms"),
+        "may_be_masked": may_be_masked,
+    }
+    identity = {
+        "kind": _kind(F.col("position"), spec.is_foreign),
+        "identity": F.xxhash64(*ROW_PLACE, key, keyless),
+    }
+    columns = Selection(
         *CHANGE.fieldNames(),
         *([family.inside().alias(INSIDE)] if family.inside else []),
         *([_event(spec.connector)] if spec.event else []),
         *([_moves_on()] if spec.halves else []),
     )
+    return Steps(Addition(names), Addition(place), Addition(identity), columns)
 
 
 def _moves_on() -> Column:

@@ -30,6 +30,10 @@ class Ordering:
     columns: tuple[str, ...] = ()
     tables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        """Hash what has a hash."""
+        return hash((self.columns, frozenset(self.tables.items())))
+
     def of(self, collection: str) -> tuple[str, ...]:
         """Return the ordering columns of a collection."""
         return self.tables.get(collection, self.columns)

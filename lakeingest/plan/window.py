@@ -12,20 +12,28 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.connectors import CONNECTORS
-from lakeingest.envelope import ChangeSpec, changes
+from lakeingest.engine.known_columns import Addition, Steps, made_once
+from lakeingest.envelope import ChangeSpec, change_steps
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.envelope.epoch import end_epoch
 from lakeingest.plan.end_positions import UNPLACED, epochs_in_file_order
 from lakeingest.plan.ordering import ordering_values, with_ordering_fields
 from lakeingest.plan.spec import PipelineSpec
+from lakeingest.position.epochs import Epoch
 from lakeingest.transaction import completeness
-from lakeingest.transaction.boundary import boundaries
+from lakeingest.transaction.boundary import boundary_steps
 
 
 def window_changes(records: DataFrame, spec: PipelineSpec) -> DataFrame:
     """Decode data records to ``CHANGE``."""
-    event, value = bool(spec.names.event), F.col("value")
     source = with_ordering_fields(FAMILIES[spec.connector].source, spec.ordering)
+    envelopes = spec.format.envelopes(records, event=bool(spec.names.event), source=source)
+    return _change_steps(spec).of(envelopes)
+
+
+@made_once
+def _change_steps(spec: PipelineSpec) -> Steps:
+    value = F.col("value")
     partial_rows = CONNECTORS[spec.connector].partial_rows
     change_spec = ChangeSpec(
         spec.connector,
@@ -36,10 +44,10 @@ def window_changes(records: DataFrame, spec: PipelineSpec) -> DataFrame:
         may_omit=spec.format.may_omit(value) if partial_rows else None,
         is_foreign=spec.format.is_foreign(value),
         ordering=ordering_values(spec.format, spec.ordering) if spec.ordering else None,
-        event=event,
+        event=bool(spec.names.event),
         halves=not spec.whole,
     )
-    return changes(spec.format.envelopes(records, event=event, source=source), change_spec)
+    return change_steps(change_spec)
 
 
 def window_metadata(records: DataFrame, spec: PipelineSpec) -> DataFrame:
@@ -49,19 +57,27 @@ def window_metadata(records: DataFrame, spec: PipelineSpec) -> DataFrame:
 
 def window_boundaries(metadata: DataFrame, spec: PipelineSpec) -> DataFrame:
     """Find the transactions that are over or open: ``BOUNDARY`` plus ``domain``."""
-    family = FAMILIES[spec.connector]
-    id_ = F.col("id")
+    # In file order a BEGIN implies no END: the numbers of two tags do not say which is later.
+    in_file_order = bool(epochs_in_file_order(spec))
+    steps = _boundary_steps(spec.connector, spec.epoch, spec.epochs, in_file_order=in_file_order)
+    return steps.of(metadata)
+
+
+@made_once
+def _boundary_steps(
+    connector: str, epoch: int, epochs: tuple[Epoch, ...], *, in_file_order: bool
+) -> Steps:
+    family, id_ = FAMILIES[connector], F.col("id")
     if family.end_position is None:
         end_position = F.lit(UNPLACED)
     else:
-        end_position = family.end_position(end_epoch(family, spec.epoch, spec.epochs, id_), id_)
-    # In file order a BEGIN implies no END: the numbers of two tags do not say which is later.
-    implied_end = family.implied_end and not epochs_in_file_order(spec)
-    transactions = boundaries(metadata, family.transaction_key(id_), end_position, implied_end)
+        end_position = family.end_position(end_epoch(family, epoch, epochs, id_), id_)
+    more = {"domain": family.domains.domain(id_) if family.domains else F.lit("")}
     if family.end_collection is not None:
-        transactions = transactions.withColumn("collections", _with_names(family.end_collection))
-    domain = family.domains.domain(id_) if family.domains else F.lit("")
-    return transactions.withColumn("domain", domain)
+        more["collections"] = _with_names(family.end_collection)
+    implied_end = family.implied_end and not in_file_order
+    of_family = boundary_steps(family.transaction_key(id_), end_position, implied_end=implied_end)
+    return Steps(of_family, Addition(more))
 
 
 def _with_names(rename: Callable[[Column], Column]) -> Column:

@@ -27,86 +27,83 @@ is not ordered on every connector.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from functools import partial
+
+from pyspark.sql import Column, Window
 from pyspark.sql import functions as F
 
+from lakeingest.engine.known_columns import Addition, Filter, Selection, Steps
 from lakeingest.frame_schemas import BOUNDARY
 
 
-def boundaries(
-    metadata: DataFrame,
-    transaction_key: Column,
-    end_position: Column,
-    implied_end: bool,
-) -> DataFrame:
-    """Find the transactions that are over in a slice of the transaction topic.
+def boundary_steps(transaction_key: Column, end_position: Column, *, implied_end: bool) -> Steps:
+    """Return the steps that find the transactions that are over in a slice of the topic.
+
+    They turn ``decode_transaction_metadata``'s columns, of one partition, into ``BOUNDARY``, one
+    row per transaction. ``end_offset`` is the offset of its END, of its BEGIN where the end is
+    implied, or of the last BEGIN of an open transaction.
 
     Args:
-        metadata: ``decode_transaction_metadata``'s columns, one partition.
         transaction_key: The connector family's key, over column ``id``.
         end_position: The family's end position, over column ``id``.
         implied_end: Whether a BEGIN without END is over at a later transaction's BEGIN.
-
-    Returns:
-        ``BOUNDARY``, one row per transaction. ``end_offset`` is the offset of its END, of its BEGIN
-        where the end is implied, or of the last BEGIN of an open transaction.
     """
-    by_key = Window.partitionBy("transaction_key").orderBy("offset")
-    whole = by_key.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-    is_end = F.col("status") == "END"
     has_status = F.coalesce(F.col("status").isin("BEGIN", "END"), F.lit(False))
-    readable = has_status & ~F.col("malformed") & end_position.isNotNull()
-    unreadable = F.col("malformed") | (has_status & end_position.isNull())
-    # One sort is enough: the windows share their partitioning and order.
+    has_place = {
+        "end_position": F.when(has_status & ~F.col("malformed"), end_position),
+        "transaction_key": transaction_key,
+    }
+    is_readable = F.col("end_position").isNotNull()
+    # The windows share their partitioning and order: one sort is enough. Unreadable records have
+    # a group of their own.
+    by_key = Window.partitionBy("_readable", "transaction_key").orderBy("offset")
+    whole = by_key.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     earlier = by_key.rowsBetween(Window.unboundedPreceding, -1)
-    with_position = metadata.where(readable).withColumns(
-        {"end_position": end_position, "transaction_key": transaction_key}
-    )
-    overtaken = _overtaken(is_end) if implied_end else F.lit(False)
-    marked = with_position.withColumn("_overtaken", overtaken).withColumns(
-        {
-            "begins": F.sum((~is_end).cast("bigint")).over(by_key),
-            "begun": F.min(F.when(~is_end, F.col("offset"))).over(by_key),
-            "_ends": F.sum(is_end.cast("bigint")).over(whole),
-            "_ended_at": F.last(F.when(is_end, F.col("end_position")), True).over(earlier),
-            "_passed": F.sum(F.col("_overtaken").cast("bigint")).over(earlier),
-            "_passes": F.max("_overtaken").over(whole),
-            "_last": F.max("offset").over(whole),
-        }
-    )
+    is_end = F.col("status") == "END"
+    counts = {
+        "begins": F.sum((~is_end).cast("bigint")).over(by_key),
+        "begun": F.min(F.when(~is_end, F.col("offset"))).over(by_key),
+        "_ends": F.sum(is_end.cast("bigint")).over(whole),
+        "_ended_at": F.last(F.when(is_end, F.col("end_position")), True).over(earlier),
+        "_passed": F.sum(F.col("_overtaken").cast("bigint")).over(earlier),
+        "_passes": F.max("_overtaken").over(whole),
+        "_last": F.max("offset").over(whole),
+    }
     # PostgreSQL may use an xid again, with another END; the same END twice is a repetition.
     is_repeated = F.coalesce(F.col("_ended_at") == F.col("end_position"), F.lit(False))
-    unended = F.col("_ends") == 0
+    unended = F.col("_readable") & (F.col("_ends") == 0)
     is_implied = unended & F.col("_overtaken") & (F.coalesce("_passed", F.lit(0)) == 0)
     is_open = unended & ~F.col("_passes") & (F.col("offset") == F.col("_last"))
-    bounds = marked.withColumns(
-        {
-            "implied": F.coalesce(is_implied, F.lit(False)),
-            "open": F.coalesce(is_open, F.lit(False)),
-        }
-    ).where((is_end & ~is_repeated) | F.col("implied") | F.col("open"))
-    unreadable_records = metadata.where(unreadable).withColumns(
-        {
-            "implied": F.lit(False),
-            "open": F.lit(False),
-            "data_collections": F.lit(None).cast(bounds.schema["data_collections"].dataType),
-        }
+    ends = {
+        "implied": F.coalesce(is_implied, F.lit(False)),
+        "open": F.coalesce(is_open, F.lit(False)),
+    }
+    is_boundary = (is_end & ~is_repeated) | F.col("implied") | F.col("open")
+    of_readable = partial(F.when, F.col("_readable"))
+    columns = {
+        "end_offset": F.col("offset"),
+        "id": F.coalesce("id", F.lit("")),
+        "transaction_key": F.coalesce(of_readable(F.col("transaction_key")), F.lit("")),
+        "end_position": F.coalesce("end_position", F.lit("")),
+        "begins": F.coalesce(of_readable(F.col("begins")), F.lit(0)),
+        "begun": of_readable(F.col("begun")),
+        "implied": F.col("implied"),
+        "open": F.col("open"),
+        "event_count": F.coalesce(F.col("event_count"), F.lit(0)),
+        "collections": F.coalesce(F.col("data_collections"), F.array()),
+        "committed_at": F.timestamp_millis(F.col("ts_ms")),
+        "written_at": F.col("timestamp"),
+    }
+    return Steps(
+        Filter(has_status | F.col("malformed")),
+        Addition(has_place),
+        Addition({"_readable": is_readable}),
+        Addition({"_overtaken": _overtaken(is_end) if implied_end else F.lit(False)}),
+        Addition(counts),
+        Addition(ends),
+        Filter(~F.col("_readable") | is_boundary),
+        Selection(*(columns[name].alias(name) for name in BOUNDARY.fieldNames())),
     )
-    bounds = bounds.unionByName(unreadable_records, allowMissingColumns=True)
-    return bounds.select(
-        F.col("offset").alias("end_offset"),
-        F.coalesce("id", F.lit("")).alias("id"),
-        F.coalesce("transaction_key", F.lit("")).alias("transaction_key"),
-        F.coalesce("end_position", F.lit("")).alias("end_position"),
-        F.coalesce(F.col("begins"), F.lit(0)).alias("begins"),
-        "begun",
-        "implied",
-        "open",
-        F.coalesce(F.col("event_count"), F.lit(0)).alias("event_count"),
-        F.coalesce(F.col("data_collections"), F.array()).alias("collections"),
-        F.timestamp_millis(F.col("ts_ms")).alias("committed_at"),
-        F.col("timestamp").alias("written_at"),
-    ).select(*BOUNDARY.fieldNames())
 
 
 def _overtaken(is_end: Column) -> Column:

@@ -35,6 +35,7 @@ from pyspark.sql.types import (
 
 from lakeingest.decode.envelope_fields import TRANSACTION_METADATA, envelope_fields
 from lakeingest.decode.json.limits import ANY_LENGTH
+from lakeingest.engine.known_columns import Addition, Selection, Steps, made_once
 from lakeingest.frame_schemas import SOURCE
 
 _CORRUPT = "_malformed"
@@ -84,20 +85,20 @@ def split_schema(octets: Column) -> tuple[Column, Column]:
     return F.when(prefix.isNotNull(), present).otherwise(octets), schema
 
 
+_RECORD = ("topic", "partition", "offset", "timestamp", "headers")
+
+
 def without_schemas(records: DataFrame) -> DataFrame:
     """Remove the schemas of keys and values; column ``_schema`` has the text of a value's."""
+    return _without_schemas().of(records)
+
+
+@made_once
+def _without_schemas() -> Selection:
     payload, schema = split_schema(F.col("value"))
     key, _ = split_schema(F.col("key"))
-    return records.select(
-        "topic",
-        "partition",
-        "offset",
-        "timestamp",
-        "headers",
-        key.alias("key"),
-        payload.alias("value"),
-        schema.alias("_schema"),
-    )
+    split = key.alias("key"), payload.alias("value"), schema.alias("_schema")
+    return Selection(*_RECORD, *split)
 
 
 def tag_of_schema(schema: Column) -> Column:
@@ -156,14 +157,20 @@ def has_broken_key(key: Column) -> Column:
 
 def parse_fields(records: DataFrame, schema: StructType) -> DataFrame:
     """Add the fields of ``schema``, read from ``value``, and ``malformed``: it is not JSON."""
+    return _parse_fields(schema, tuple(records.columns)).of(records)
+
+
+@made_once
+def _parse_fields(schema: StructType, others: tuple[str, ...]) -> Steps:
     whole = StructType([*enclosing_type(schema), StructField(_CORRUPT, StringType())])
     text = enclose(F.col("value").cast("string"))
-    read = records.withColumn("_read", F.from_json(text, whole, _OPTIONS))
-    is_sound = F.col(f"_read.{_CORRUPT}").isNull() & is_enclosed(F.col("_read"))
-    return read.select(
-        *records.columns,
-        *(enclosed_value(F.col("_read"))[name].alias(name) for name in schema.fieldNames()),
-        (F.col("value").isNotNull() & ~is_sound).alias("malformed"),
+    value, is_sound = enclosed_value(F.col("_read")), is_enclosed(F.col("_read"))
+    is_sound = F.col(f"_read.{_CORRUPT}").isNull() & is_sound
+    fields = (value[name].alias(name) for name in schema.fieldNames())
+    is_malformed = (F.col("value").isNotNull() & ~is_sound).alias("malformed")
+    return Steps(
+        Addition({"_read": F.from_json(text, whole, _OPTIONS)}),
+        Selection(*others, *fields, is_malformed),
     )
 
 
@@ -189,6 +196,7 @@ def add_tag(text: Column, schema: Column) -> Column:
     return F.when(schema.isNotNull() & F.startswith(text, F.lit("{")), with_tag).otherwise(text)
 
 
+@made_once
 def schema_tag(value: Column) -> Column:
     """Return the schema tag in a value of ``ENVELOPE``; NULL where there is none."""
     start = f'{_SCHEMA}"'
@@ -206,24 +214,39 @@ def decode_envelope(
         event: Whether to read RFC-39's columns.
         source: The fields of the source block to read.
     """
-    read = parse_fields(without_schemas(records), envelope_fields(event=event, source=source))
+    return _decode_envelope(envelope_fields(event=event, source=source)).of(records)
+
+
+@made_once
+def _decode_envelope(fields: StructType) -> Steps:
     rows = _rows(F.col("value").cast("string"))
     whole = add_tag(rows, F.col("_schema")).cast("binary")
-    return (
-        read.withColumn("value", whole)
-        .withColumn("malformed", F.col("malformed") | is_no_text(F.col("value")))
-        .withColumn("malformed", F.col("malformed") | has_broken_key(F.col("key")))
-        .drop("_schema")
+    is_broken = F.col("malformed") | is_no_text(F.col("value")) | has_broken_key(F.col("key"))
+    split = (*_RECORD, "key", "value", "_schema")
+    return Steps(
+        _without_schemas(),
+        _parse_fields(fields, split),
+        # The rows that are left are what must be a text.
+        Addition({"value": whole}),
+        Selection(*_RECORD, "key", "value", *fields.fieldNames(), is_broken.alias("malformed")),
     )
 
 
 def decode_transaction_metadata(records: DataFrame) -> DataFrame:
     """Decode records of the transaction topic; columns as ``WireFormat.transaction_metadata``."""
+    return _decode_metadata().of(records)
+
+
+@made_once
+def _decode_metadata() -> Steps:
     payload, _ = split_schema(F.col("value"))
-    bare = records.select("partition", "offset", "timestamp", payload.alias("value"))
-    read = parse_fields(bare, TRANSACTION_METADATA)
-    is_malformed = F.col("malformed") | is_no_text(F.col("value"))
-    return read.withColumn("malformed", is_malformed).drop("value")
+    place = ("partition", "offset", "timestamp")
+    is_broken = F.col("malformed") | is_no_text(F.col("value"))
+    return Steps(
+        Selection(*place, payload.alias("value")),
+        _parse_fields(TRANSACTION_METADATA, (*place, "value")),
+        Selection(*place, *TRANSACTION_METADATA.fieldNames(), is_broken.alias("malformed")),
+    )
 
 
 def carried_schemas(records: DataFrame) -> DataFrame:

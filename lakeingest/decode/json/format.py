@@ -57,10 +57,11 @@ class JsonFormat:
     """Reads JSON; each record shows itself whether it carries a schema.
 
     Attributes:
-        schemas: The schemas met so far, by ``schema_tag``. Whoever meets another one adds it.
+        schemas: The schemas met so far, by ``schema_tag``. Whoever meets another one adds it. They
+            do not change how envelopes are read, so they do not make another format.
     """
 
-    schemas: Mapping[bytes, CarriedSchema] = field(default_factory=dict)
+    schemas: Mapping[bytes, CarriedSchema] = field(default_factory=dict, compare=False)
 
     def envelopes(
         self, records: DataFrame, *, event: bool = False, source: StructType = SOURCE
