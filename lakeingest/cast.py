@@ -14,12 +14,15 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, AtomicType, DataType, MapType, StructType, TimestampType
 
+from lakeingest.engine.known_columns import made_once
+
 
 def cast_to(value: Column, kind: DataType) -> Column:
     """Return a value cast to a type."""
     return value.cast(_type_name(kind) or kind)
 
 
+@made_once
 def null_of(kind: DataType) -> Column:
     """Return NULL of a type."""
     return cast_to(F.lit(None), kind)

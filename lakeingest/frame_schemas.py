@@ -247,6 +247,14 @@ class MetadataColumns:
         self.row_place = f"{prefix}row_place"
         self.event = tuple(event)
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other object has the same names."""
+        return isinstance(other, MetadataColumns) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        """Hash the names."""
+        return hash((self.position, self.event))
+
     @property
     def keyless(self) -> tuple[str, str]:
         """The key columns that lakeingest adds to tables whose source has no key."""

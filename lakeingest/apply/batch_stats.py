@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.decode.wire import WireFormat
+from lakeingest.engine.known_columns import Filter, Selection, column, made_once
 from lakeingest.event_columns import EVENT
 from lakeingest.frame_schemas import Kind
 from lakeingest.source.contract import TopicPartition
@@ -106,50 +107,10 @@ def _bit() -> Column:
 
 def batch_stats(batched: DataFrame, format_: WireFormat) -> list[BatchStats]:
     """Summarise a window whose changes have their ``batch`` (``plan.batches.in_batches``)."""
-    is_row = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT)
-    truncate = F.col("kind") == Kind.TRUNCATE
-    is_change = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE)
-    # A delete has no after-image: it is the sample only where there is no other row.
-    newest = F.struct(F.col("op") != "d", F.col("offset"))
-    # A create omits values only if a primary-key change made it.
-    key_change = F.col("may_be_masked") & (F.col("op") == "c")
-    without_run = is_row & F.col("incarnation").isNull() & F.col("transaction_key").isNotNull()
-    created = without_run & (F.col("op") == "c") & F.col("moved_from").isNull()
-    at_floor = F.max_by(EVENT, F.when(truncate, F.col("position"))).alias(EVENT)
-    events = [at_floor] if EVENT in batched.columns else []
-    rows = (
-        batched.where(is_change)
-        .groupBy("batch", "topic", "partition", "collection")
-        .agg(
-            F.count_if(is_row).alias("rows"),
-            F.min("offset").alias("first_offset"),
-            F.min(F.when(is_row, F.col("position"))).alias("low"),
-            F.max(F.when(is_row, F.col("position"))).alias("high"),
-            F.max(F.when(truncate, F.col("position"))).alias("floor"),
-            F.max("source_ms").alias("source_ms"),
-            F.count_if(is_row & F.col("may_be_masked")).alias("masked"),
-            F.count_if(is_row & key_change).alias("moved"),
-            F.count_if(is_row & key_change & F.col("moved_from").isNull()).alias("unpaired"),
-            F.count_if(is_row & F.col("moved_from").isNotNull()).alias("relocated"),
-            F.bit_or(F.when(without_run & (F.col("op") == "d"), _bit())).alias("gone_at"),
-            F.bit_or(F.when(created, _bit())).alias("come_at"),
-            # A set, not a count: then Spark groups in memory and does not sort the window.
-            F.collect_set(F.when(is_row, F.col("op"))).alias("ops"),
-            F.count_if(is_row & F.col("key").isNull()).alias("keyless"),
-            F.sum(F.octet_length("value")).alias("size"),
-            F.max_by("value", F.when(is_row, newest)).alias("sample"),
-            F.max_by("key", F.when(is_row & F.col("key").isNotNull(), F.col("offset"))).alias(
-                "sample_key"
-            ),
-            F.min_by("key", F.when(is_row & F.col("key").isNotNull(), F.col("offset"))).alias(
-                "first_key"
-            ),
-            F.collect_set(F.when(is_row, format_.schema_tag(F.col("value")))).alias("value_tags"),
-            F.collect_set(F.when(is_row, format_.key_tag(F.col("key")))).alias("key_tags"),
-            *events,
-        )
-        .collect()
-    )
+    tags = format_.schema_tag(column("value")), format_.key_tag(column("key"))
+    has_event = EVENT in batched.columns
+    is_change, groups, summary = _statistics(*tags, event=has_event)
+    rows = summary.of_groups(is_change.of(batched), groups).collect()
     return [
         BatchStats(
             row["batch"],
@@ -172,13 +133,66 @@ def batch_stats(batched: DataFrame, format_: WireFormat) -> list[BatchStats]:
             _octets(row["first_key"]),
             frozenset(map(bytes, row["value_tags"])),
             frozenset(map(bytes, row["key_tags"])),
-            row[EVENT].asDict() if events and row[EVENT] else {},
+            row[EVENT].asDict() if has_event and row[EVENT] else {},
             row["relocated"],
             row["gone_at"] or 0,
             row["come_at"] or 0,
         )
         for row in rows
     ]
+
+
+@made_once
+def _statistics(
+    value_tag: Column, key_tag: Column, *, event: bool
+) -> tuple[Filter, Selection, Selection]:
+    """Return which records are changes, what groups them, and the statistics of a group.
+
+    Args:
+        value_tag: Tag of the schema of ``value``.
+        key_tag: Tag of the schema of ``key``.
+        event: Whether the window reads RFC-39's columns.
+    """
+    is_row = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT)
+    truncate = F.col("kind") == Kind.TRUNCATE
+    is_change = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE)
+    # A delete has no after-image: it is the sample only where there is no other row.
+    newest = F.struct(F.col("op") != "d", F.col("offset"))
+    # A create omits values only if a primary-key change made it.
+    key_change = F.col("may_be_masked") & (F.col("op") == "c")
+    without_run = is_row & F.col("incarnation").isNull() & F.col("transaction_key").isNotNull()
+    created = without_run & (F.col("op") == "c") & F.col("moved_from").isNull()
+    at_floor = F.max_by(EVENT, F.when(truncate, F.col("position"))).alias(EVENT)
+    summary = Selection(
+        F.count_if(is_row).alias("rows"),
+        F.min("offset").alias("first_offset"),
+        F.min(F.when(is_row, F.col("position"))).alias("low"),
+        F.max(F.when(is_row, F.col("position"))).alias("high"),
+        F.max(F.when(truncate, F.col("position"))).alias("floor"),
+        F.max("source_ms").alias("source_ms"),
+        F.count_if(is_row & F.col("may_be_masked")).alias("masked"),
+        F.count_if(is_row & key_change).alias("moved"),
+        F.count_if(is_row & key_change & F.col("moved_from").isNull()).alias("unpaired"),
+        F.count_if(is_row & F.col("moved_from").isNotNull()).alias("relocated"),
+        F.bit_or(F.when(without_run & (F.col("op") == "d"), _bit())).alias("gone_at"),
+        F.bit_or(F.when(created, _bit())).alias("come_at"),
+        # A set, not a count: then Spark groups in memory and does not sort the window.
+        F.collect_set(F.when(is_row, F.col("op"))).alias("ops"),
+        F.count_if(is_row & F.col("key").isNull()).alias("keyless"),
+        F.sum(F.octet_length("value")).alias("size"),
+        F.max_by("value", F.when(is_row, newest)).alias("sample"),
+        F.max_by("key", F.when(is_row & F.col("key").isNotNull(), F.col("offset"))).alias(
+            "sample_key"
+        ),
+        F.min_by("key", F.when(is_row & F.col("key").isNotNull(), F.col("offset"))).alias(
+            "first_key"
+        ),
+        F.collect_set(F.when(is_row, value_tag)).alias("value_tags"),
+        F.collect_set(F.when(is_row, key_tag)).alias("key_tags"),
+        *([at_floor] if event else ()),
+    )
+    groups = Selection("batch", "topic", "partition", "collection")
+    return Filter(is_change), groups, summary
 
 
 def _octets(value: bytearray | None) -> bytes | None:

@@ -16,6 +16,8 @@ from lakeingest.decode.placeholder import AMBIGUOUS_NULL, ambiguous, null_may_be
 from lakeingest.decode.row_layout import BARE, RowLayout
 from lakeingest.decode.types.logical_type import Site
 from lakeingest.decode.wire import RowReader
+from lakeingest.engine.known_columns import Addition, Removal, Steps, made_once
+from lakeingest.engine.known_columns import column as known_column
 
 _SAME_IN_HEADERS = frozenset(
     ("boolean", "int8", "int16", "int32", "int64", "string", "io.debezium.data.Uuid")
@@ -55,6 +57,10 @@ class Absences:
     dropped: Mapping[str, Collection[bytes]] = field(default_factory=dict)
     added: Mapping[str, AddedColumn] = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        """Hash the names of the columns."""
+        return hash((frozenset(self.dropped), frozenset(self.added)))
+
 
 NONE_ABSENT = Absences()
 
@@ -93,21 +99,25 @@ def with_row(
         The same columns with ``row`` (struct of the columns; an unavailable value is NULL) and,
         when ``masked``, ``unavailable`` (array of column names, NULL where every value is there).
     """
+    return _row_steps(spec, tuple(sides), masked=masked).of(changes)
+
+
+@made_once
+def _row_steps(spec: RowSpec, sides: tuple[str, ...], *, masked: bool) -> Steps:
     reader, encodings = spec.reader, spec.encodings
     may_be_ambiguous = masked and not reader.partial
     ambiguous_names = {
         column.name for column in spec.columns if may_be_ambiguous and ambiguous(column, encodings)
     }
     names = (*sides, "before") if ambiguous_names and "before" not in sides else sides
-    parsed = changes.withColumn("_read", reader.sides(F.col("value"), spec.columns, names))
+    read = {"_read": reader.sides(F.col("value"), spec.columns, names)}
     parts = {"_wire": F.coalesce(*(F.col("_read").getField(name) for name in sides))}
     if ambiguous_names:
         parts["_may_be_unchanged"] = null_may_be_unchanged(
             F.col("op"), F.col("moved_from"), F.col("_read").getField("before")
         )
-    parsed = parsed.withColumns(parts)
     values, masks = [], []
-    schema = reader.schema_of(F.col("value"))
+    schema = reader.schema_of(known_column("value"))
     for column in spec.columns:
         site = Site(column.name, encodings.infinite, schema)
         value, absent = _value_and_absence(
@@ -120,7 +130,7 @@ def with_row(
     if masked:
         absent_names = F.array_compact(F.array(*masks).cast("array<string>"))
         result["unavailable"] = F.when(F.size(absent_names) > 0, absent_names)
-    return parsed.withColumns(result).drop("_read", *parts)
+    return Steps(Addition(read), Addition(parts), Addition(result), Removal("_read", *parts))
 
 
 def _value_and_absence(
@@ -166,9 +176,15 @@ def with_key(
     changes: DataFrame, key: Sequence[SourceColumn], name: str, reader: RowReader
 ) -> DataFrame:
     """Add struct ``name``: the key columns read from the record key in column ``key``."""
-    read = reader.key(F.col("key"), key)
-    schema = reader.key_schema(F.col("key"), F.col("value"))
-    return _with_struct(changes.withColumn("_key", read), key, name, reader, schema)
+    return _key_steps(tuple(key), name, reader).of(changes)
+
+
+@made_once
+def _key_steps(key: tuple[SourceColumn, ...], name: str, reader: RowReader) -> Steps:
+    value = known_column("value")
+    schema = reader.key_schema(F.col("key"), value)
+    read = Addition({"_key": reader.key(F.col("key"), key)})
+    return Steps(read, _struct(key, name, reader, schema), Removal("_key"))
 
 
 def with_moved_from(
@@ -179,12 +195,18 @@ def with_moved_from(
     Debezium's headers go through Connect's header converter: JSON, whatever the format of the
     records. The struct is NULL unless ``header_identifies_key``.
     """
+    return _header_steps(tuple(key), name, reader).of(changes)
+
+
+@made_once
+def _header_steps(key: tuple[SourceColumn, ...], name: str, reader: RowReader) -> Steps:
     header_key = reader.header_columns(key)
     header, _ = split_schema(F.col("moved_from").cast("binary"))
     if not header_identifies_key(key, reader):
         header = F.lit(None).cast("binary")
     read = F.from_json(header.cast("string"), BARE.row_type(header_key), _AS_WRITTEN)
-    return _with_struct(changes.withColumn("_key", read), header_key, name, BARE)
+    struct = _struct(header_key, name, BARE)
+    return Steps(Addition({"_key": read}), struct, Removal("_key"))
 
 
 def header_identifies_key(key: Sequence[SourceColumn], reader: RowReader) -> bool:
@@ -197,18 +219,16 @@ def header_identifies_key(key: Sequence[SourceColumn], reader: RowReader) -> boo
     return not reader.partial and all(column.type.name in _SAME_IN_HEADERS for column in key)
 
 
-def _with_struct(
-    changes: DataFrame,
+def _struct(
     key: Sequence[SourceColumn],
     name: str,
     layout: RowReader | RowLayout,
     schema: Column | None = None,
-) -> DataFrame:
-    """Replace column ``_key`` (a key on the wire) by struct ``name``."""
+) -> Addition:
+    """Add struct ``name`` from column ``_key``, a key on the wire."""
     values = []
     for column in key:
         wire = layout.value(F.col("_key").getField(column.name))
         site = Site(column.name, "refuse", schema)
         values.append(column.type.convert(wire, site).alias(column.name))
-    struct = F.when(F.col("_key").isNotNull(), F.struct(*values))
-    return changes.withColumn(name, struct).drop("_key")
+    return Addition({name: F.when(F.col("_key").isNotNull(), F.struct(*values))})

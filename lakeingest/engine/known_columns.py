@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
 _P = ParamSpec("_P")
@@ -85,6 +86,12 @@ def _by_identity(argument: Any) -> Any:
     return tuple(map(_by_identity, argument)) if isinstance(argument, tuple) else argument
 
 
+@made_once
+def column(name: str) -> Column:
+    """Return the column of that name, always the same: what is made from it can be kept, too."""
+    return F.col(name)
+
+
 class Selection:
     """Columns to select from frames, to group them by, or to aggregate groups to."""
 
@@ -136,6 +143,23 @@ class Addition:
         return _frame(_java(frame).withColumns(*self._sequences), frame)
 
 
+class Removal:
+    """Columns to leave out of frames; a name that a frame does not have is ignored."""
+
+    def __init__(self, *names: str) -> None:
+        """Bind the names."""
+        self._names = names
+        self._sequence: Any = None
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """Leave the columns out."""
+        if not _is_classic(frame):
+            return frame.drop(*self._names)
+        if self._sequence is None:
+            self._sequence = cast("Any", frame)._jseq(self._names)  # noqa: SLF001
+        return _frame(_java(frame).drop(self._sequence), frame)
+
+
 class Filter:
     """A condition on the rows of frames."""
 
@@ -151,7 +175,7 @@ class Filter:
 class Steps:
     """What is done to a frame, one step after another."""
 
-    def __init__(self, *steps: Selection | Addition | Filter | Steps) -> None:
+    def __init__(self, *steps: Selection | Addition | Removal | Filter | Steps) -> None:
         """Bind the steps."""
         self._steps = steps
 

@@ -18,10 +18,12 @@ because it takes an unavailable value from an older change of the batch. Rejecte
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.engine.known_columns import Selection, made_once
 from lakeingest.event_columns import EVENT, SEQUENCE
 from lakeingest.frame_schemas import FIRST_OP, LINK, OURS, MetadataColumns
 from lakeingest.named import named
@@ -44,15 +46,32 @@ def fold_records(changes: DataFrame, *groups: str) -> DataFrame:
         The groups; ``key``; ``op``, ``value`` and ``position`` of the last change; ``first_op`` of
         the first change.
     """
-    last_columns = ("op", "value", *carried_event(changes))
+    steps = _record_fold(groups, carried_event(changes))
+    return steps.result.of(steps.fold.of_groups(changes, steps.key))
+
+
+class _RecordFold(NamedTuple):
+    """The steps of ``fold_records``: what a key is, the fold of its changes, and the result."""
+
+    key: Selection
+    fold: Selection
+    result: Selection
+
+
+@made_once
+def _record_fold(groups: tuple[str, ...], event: tuple[str, ...]) -> _RecordFold:
+    last_columns = ("op", "value", *event)
     last = F.max_by(F.struct(*last_columns), F.col("position"))
-    folded = changes.groupBy(*groups, "key").agg(
-        last.alias(_LAST),
-        F.max("position").alias("position"),
-        F.min_by("op", "position").alias("first_op"),
-    )
     last_values = (f"{_LAST}.{name}" for name in last_columns)
-    return folded.select(*groups, "key", *last_values, "position", "first_op")
+    return _RecordFold(
+        Selection(*groups, "key"),
+        Selection(
+            last.alias(_LAST),
+            F.max("position").alias("position"),
+            F.min_by("op", "position").alias("first_op"),
+        ),
+        Selection(*groups, "key", *last_values, "position", "first_op"),
+    )
 
 
 def carried_event(changes: DataFrame) -> tuple[str, ...]:
@@ -72,9 +91,16 @@ def payload_of_last(
         key: Names of its key columns.
         names: Names of the metadata columns.
     """
+    return _payload_columns(tuple(columns), tuple(key), names).of(decoded)
+
+
+@made_once
+def _payload_columns(
+    columns: tuple[str, ...], key: tuple[str, ...], names: MetadataColumns
+) -> Selection:
     deleted = F.col("op") == "d"
     values = [_value(name, key, deleted, F.col("row").getField(name)) for name in columns]
-    return decoded.select(
+    return Selection(
         *_with_event(values, F.col(EVENT), names),
         F.col("position").alias(names.position),
         deleted.alias(names.deleted),
@@ -106,15 +132,35 @@ def fold_rows(
         where to look for the columns that are still missing (struct ``key_row``, ``position`` of
         the key change, ``below``); NULL where no primary-key change explains them.
     """
+    event = carried_event(decoded)
+    steps = _row_fold(tuple(columns), tuple(key), tuple(fillable), event, names)
+    return steps.result.of(steps.fold.of_groups(decoded, steps.key))
+
+
+class _RowFold(NamedTuple):
+    """The steps of ``fold_rows``: what a key is, the fold of its changes, and the result."""
+
+    key: Selection
+    fold: Selection
+    result: Selection
+
+
+@made_once
+def _row_fold(
+    columns: tuple[str, ...],
+    key: tuple[str, ...],
+    fillable: tuple[str, ...],
+    event: tuple[str, ...],
+    names: MetadataColumns,
+) -> _RowFold:
     # A change of the record's key that keeps a declared key is a delete and a create at one place.
     place = F.struct("position", F.col("op") != "d")
-    aggregates = [
-        F.max_by(F.struct("op", "row", *carried_event(decoded)), place).alias(_LAST),
+    fold = Selection(
+        F.max_by(F.struct("op", "row", *event), place).alias(_LAST),
         F.max("position").alias(_POSITION),
         F.min_by("op", place).alias(_FIRST),
         *evidence(fillable),
-    ]
-    folded = decoded.groupBy("key_row").agg(*aggregates)
+    )
     deleted = F.col(f"{_LAST}.op") == "d"
     values, entries = [], []
     for name in columns:
@@ -129,7 +175,7 @@ def fold_rows(
     positions = F.when(~deleted & (F.size(older) > 0), older)
     at_move = missing_below(F.col(f"{MOVED}.position"))
     unresolved = F.exists(F.map_values(older), lambda v: v == at_move)
-    return folded.select(
+    result = Selection(
         *_with_event(values, F.col(_LAST).getField(EVENT), names),
         F.col(_POSITION).alias(names.position),
         deleted.alias(names.deleted),
@@ -137,6 +183,7 @@ def fold_rows(
         F.col(_FIRST).alias(FIRST_OP),
         F.when(~deleted & (F.size(older) > 0) & unresolved, F.col(MOVED)).alias(LINK),
     )
+    return _RowFold(Selection("key_row"), fold, result)
 
 
 def leaves_values_at_old_key() -> Column:

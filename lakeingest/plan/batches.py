@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.engine.known_columns import Addition, Removal, Steps, made_once
 from lakeingest.frame_schemas import Kind
 from lakeingest.transaction.completeness import with_end_offset
 from lakeingest.transaction.cut import Cut
@@ -39,17 +40,29 @@ def in_batches(
     """
     places = (F.struct(F.lit(one.last_offset), F.lit(one.position)) for one in cuts)
     cut_places = F.array(*places).cast("array<struct<last_offset:bigint,position:string>>")
+    is_released = F.col("position") < F.lit(frontier_position)
+    placed = with_end_offset(window, ends).withColumns(
+        {"_cuts": cut_places, "_is_released": is_released}
+    )
+    return _number(snapshot=snapshot).of(placed)
 
-    def is_behind(place: Column) -> Column:
-        return _is_behind(place["last_offset"], place["position"], frontier_position)
 
-    index = F.size(F.filter(cut_places, is_behind)) + 1
-    has_batch = _is_applied(snapshot=snapshot) & _is_behind(0, "", frontier_position).isNotNull()
-    number = F.when(has_batch & (index <= len(cuts)), index)
+@made_once
+def _number(*, snapshot: bool) -> Steps:
+    """Return the number of a change's batch, over ``_cuts`` and ``_is_released``."""
+    is_released = F.col("_is_released")
+
+    def is_behind(cut: Column) -> Column:
+        return _is_behind(cut["last_offset"], cut["position"], is_released)
+
+    index = F.size(F.filter("_cuts", is_behind)) + 1
+    has_place = _is_behind(F.lit(0), F.lit(""), is_released).isNotNull()
+    has_batch = _is_applied(snapshot=snapshot) & has_place
+    number = F.when(has_batch & (index <= F.size("_cuts")), index)
     if snapshot:
         in_snapshot = F.col("kind") == Kind.SNAPSHOT
         number = F.when(in_snapshot, F.lit(SNAPSHOT_BATCH)).otherwise(number)
-    return with_end_offset(window, ends).withColumn("batch", number)
+    return Steps(Addition({"batch": number}), Removal("_cuts", "_is_released"))
 
 
 def of_batch(
@@ -69,8 +82,10 @@ def of_batch(
     if index == SNAPSHOT_BATCH:
         return window.where(F.col("kind") == Kind.SNAPSHOT)
 
+    is_released = F.col("position") < F.lit(frontier_position)
+
     def is_behind(cut: Cut) -> Column:
-        return _is_behind(cut.last_offset, cut.position, frontier_position)
+        return _is_behind(F.lit(cut.last_offset), F.lit(cut.position), is_released)
 
     # Start behind the last END of the batch before it, not at the batch's own first END: so no END
     # lies between two batches.
@@ -79,19 +94,19 @@ def of_batch(
     return window.where(in_range & _is_applied(snapshot=snapshot))
 
 
-def _is_behind(last_offset: Column | int, position: Column | str, frontier_position: str) -> Column:
+def _is_behind(last_offset: Column, position: Column, is_released: Column) -> Column:
     """Return whether a change lies behind a cut; NULL: its transaction has no END yet.
 
     A row of a transaction that was released before lies behind no cut.
     """
-    position_of_cut = F.lit(position)
     return (
-        F.when(F.col("end_offset").isNotNull(), F.col("end_offset") > F.lit(last_offset))
-        .when(F.col("position") < F.lit(frontier_position), F.lit(False))
-        .when(F.col("transaction_key").isNull(), F.col("position") >= position_of_cut)
+        F.when(F.col("end_offset").isNotNull(), F.col("end_offset") > last_offset)
+        .when(is_released, F.lit(False))
+        .when(F.col("transaction_key").isNull(), F.col("position") >= position)
     )
 
 
+@made_once
 def _is_applied(*, snapshot: bool) -> Column:
     """Return whether a change belongs to a batch of transactions.
 

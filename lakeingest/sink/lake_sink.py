@@ -198,11 +198,18 @@ class LakeSink(ABC):
         """Return the merge law of a changeset; ``schema`` is the table's after the merge."""
         return MergeLaw(
             names=self.settings.names,
-            changeset=changeset,
             schema=schema,
             hard=self.settings.hard and self._removes_rows,
             null_missing=self.settings.null_missing,
             partial=note.partial_rows or bool(changeset.floor),
+            columns=tuple(changeset.columns),
+            key=changeset.key,
+            fillable=changeset.fillable,
+            partition=changeset.partition,
+            forgiven=changeset.forgiven,
+            deletes=changeset.deletes,
+            floor=changeset.floor,
+            floor_event=tuple(changeset.floor_event.items()),
         )
 
 

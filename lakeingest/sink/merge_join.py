@@ -9,14 +9,15 @@ shows that the other side is missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.cast import cast_to, null_of, typed_columns, typed_values
-from lakeingest.engine.known_columns import made_once
+from lakeingest.engine.known_columns import Addition, Filter, Selection, Steps, made_once
 from lakeingest.frame_schemas import OURS
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.merge_law import Clause, MergeLaw, source, target
@@ -46,7 +47,7 @@ def merged_rows(
     how: str = "full",
     *,
     every: bool = True,
-    more: Sequence[Column] = (),
+    more: tuple[Column, ...] = (),
 ) -> DataFrame:
     """Return rows of a table after the merge of a changeset.
 
@@ -59,11 +60,9 @@ def merged_rows(
         every: Whether to return rows that do not change, too.
         more: Further columns, over the aliases ``t`` (the table) and ``s`` (the payloads).
     """
-    decided = decided_rows(table, payloads, law, how, more=more)
-    stays = F.col(OUTCOME) != REMOVED
-    if not every:
-        stays = stays & (F.col(OUTCOME) != UNCHANGED)
-    return decided.where(stays).drop(OUTCOME)
+    steps = _decision(law, how, every=True, more=more)
+    stays = steps.stays if every else steps.changes
+    return Steps(steps.outcome, stays, steps.rows).of(_joined(table, payloads, law, how))
 
 
 def decided_rows(
@@ -73,7 +72,7 @@ def decided_rows(
     how: str,
     *,
     every: bool = True,
-    more: Sequence[Column] = (),
+    more: tuple[Column, ...] = (),
 ) -> DataFrame:
     """Return joined rows as they are after the merge, each with its ``OUTCOME``.
 
@@ -87,12 +86,39 @@ def decided_rows(
             read.
         more: See ``merged_rows``.
     """
-    joined = table.alias("t").join(payloads.alias("s"), law.same_key(), how)
+    steps = _decision(law, how, every=every, more=more)
+    joined = _joined(table, payloads, law, how)
+    return Steps(steps.outcome, steps.rows_with_outcome).of(joined)
+
+
+def _joined(table: DataFrame, payloads: DataFrame, law: MergeLaw, how: str) -> DataFrame:
+    return table.alias("t").join(payloads.alias("s"), law.same_key(), how)
+
+
+class _Decision(NamedTuple):
+    """What is done to joined rows.
+
+    Attributes:
+        outcome: Adds ``OUTCOME``.
+        stays: Keeps the rows that the merge does not remove.
+        changes: Keeps those of them that it changes.
+        rows: Gives the rows as they are after the merge.
+        rows_with_outcome: Gives them with ``OUTCOME``.
+    """
+
+    outcome: Addition
+    stays: Filter
+    changes: Filter
+    rows: Selection
+    rows_with_outcome: Selection
+
+
+@made_once
+def _decision(law: MergeLaw, how: str, *, every: bool, more: tuple[Column, ...]) -> _Decision:
     outcome, values_of = _outcomes(law, how)
-    decided = joined.withColumn(OUTCOME, outcome)
     columns = []
     for item in law.schema:
-        keeps = every or item.name in law.changeset.key
+        keeps = every or item.name in law.key
         value = target(item.name) if keeps else null_of(item.dataType)
         for number, values in values_of.items():
             if item.name in values:
@@ -103,7 +129,14 @@ def decided_rows(
                 new_value = target(item.name)
             value = F.when(_has_outcome(number), new_value).otherwise(value)
         columns.append(value.alias(item.name))
-    return decided.select(*columns, *more, OUTCOME)
+    stays = F.col(OUTCOME) != REMOVED
+    return _Decision(
+        Addition({OUTCOME: outcome}),
+        Filter(stays),
+        Filter(stays & (F.col(OUTCOME) != UNCHANGED)),
+        Selection(*columns, *more),
+        Selection(*columns, *more, OUTCOME),
+    )
 
 
 @made_once
@@ -144,6 +177,12 @@ def inserted_rows(payloads: DataFrame, law: MergeLaw) -> DataFrame:
         payloads: The changeset's frame, or a part of it.
         law: The merge law of the changeset.
     """
+    return _insertion(law).of(payloads.alias("s"))
+
+
+@made_once
+def _insertion(law: MergeLaw) -> Steps:
     clause = law.inserted()
-    frame = payloads.alias("s").where(clause.condition)
-    return frame.select(*typed_columns(law.schema, clause.values or {}))
+    return Steps(
+        Filter(clause.condition), Selection(*typed_columns(law.schema, clause.values or {}))
+    )

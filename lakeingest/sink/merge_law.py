@@ -28,7 +28,6 @@ from lakeingest.engine.known_columns import made_once
 from lakeingest.frame_schemas import FIRST_OP, MetadataColumns
 from lakeingest.named import quoted
 from lakeingest.position import is_missing, missing_below, present_entries
-from lakeingest.sink.contract import Changeset
 
 MISSING_VALUE = "LAKEINGEST_MISSING_VALUE"
 """Start of a write's error message when an unavailable value has no earlier value."""
@@ -83,6 +82,14 @@ def _source_positions(
     return checked_positions(source(positions), source(deleted), forgiven, fails=fails)
 
 
+@made_once
+def _same_key(key: tuple[str, ...]) -> Column:
+    same = F.lit(True)
+    for name in key:
+        same = same & (target(name) == source(name))
+    return same
+
+
 @dataclass(frozen=True)
 class Clause:
     """A condition, and what to do with a row for which it holds.
@@ -101,22 +108,31 @@ class Clause:
 class MergeLaw:
     """The clauses of one table and changeset, over the aliases ``s`` and ``t``.
 
+    Batches of a table mostly have equal laws, because a law knows no rows.
+
     Attributes:
         names: Names of the metadata columns.
-        changeset: Payloads to merge.
         schema: The table's schema after the merge.
         hard: Whether a delete removes the row.
         null_missing: Whether a column without any known value becomes NULL
             (``toast.missing=null``) and does not fail the write.
         partial: Whether each fillable column is decided by its own position.
+        columns: These and the following: see ``Changeset``.
     """
 
     names: MetadataColumns
-    changeset: Changeset
     schema: StructType
     hard: bool
     null_missing: bool
     partial: bool
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    fillable: tuple[str, ...]
+    partition: tuple[str, ...]
+    forgiven: tuple[str, ...]
+    deletes: bool
+    floor: str
+    floor_event: tuple[tuple[str, object], ...]
 
     @cached_property
     def newer(self) -> Column:
@@ -125,22 +141,19 @@ class MergeLaw:
 
     def same_key(self) -> Column:
         """Return the condition that joins a row with its payload."""
-        same = F.lit(True)
-        for name in self.changeset.key:
-            same = same & (target(name) == source(name))
-        return same
+        return _same_key(self.key)
 
     def matched(self) -> list[Clause]:
         """Return the clauses for a row that has a payload; only the first one can remove it."""
         names = self.names
         deleted = source(names.deleted)
         clauses = []
-        if self.changeset.deletes:
+        if self.deletes:
             tombstone = {
                 **self._tombstone_values(source(names.position)),
                 **{name: source(name) for name in names.event},
                 # A delete has only the key, so the row keeps its values of the partition columns.
-                **{name: target(name) for name in self.changeset.partition},
+                **{name: target(name) for name in self.partition},
             }
             clauses.append(Clause(self.newer & deleted, None if self.hard else tombstone))
         if not self.partial:
@@ -167,14 +180,14 @@ class MergeLaw:
 
     def swept(self) -> Clause | None:
         """Return the clause for a row without a payload; None: the batch has no truncate."""
-        floor = self.changeset.floor
+        floor = self.floor
         if not floor:
             return None
         names = self.names
         below = target(names.position) < F.lit(floor)
         if self.hard:
             return Clause(below, None)
-        event = {name: F.lit(value) for name, value in self.changeset.floor_event.items()}
+        event = {name: F.lit(value) for name, value in self.floor_event}
         tombstone = {**self._tombstone_values(F.lit(floor)), **event}
         return Clause(below & ~target(names.deleted), tombstone)
 
@@ -189,13 +202,13 @@ class MergeLaw:
 
     def _payload_values(self) -> dict[str, Column]:
         names = self.names
-        values = {name: source(name) for name in self._columns()}
+        values = {name: source(name) for name in self._supplied()}
         values[names.position] = source(names.position)
         values[names.deleted] = source(names.deleted)
         values[names.column_positions] = _source_positions(
             names.column_positions,
             names.deleted,
-            self.changeset.forgiven,
+            self.forgiven,
             fails=not self.null_missing,
         )
         return values
@@ -206,7 +219,7 @@ class MergeLaw:
         Otherwise these columns keep their values. Not detected: a row that one batch changes,
         deletes and inserts. It keeps the old row's values in the dropped columns.
         """
-        others = (*self._columns(), *self.names.names, self.names.record_key)
+        others = (*self._supplied(), *self.names.names, self.names.record_key)
         dropped = sorted(self._existing - set(others))
         reinserted = self.newer & (target(self.names.deleted) | (source(FIRST_OP) == "d"))
         continues = ~F.coalesce(reinserted, F.lit(False))
@@ -216,14 +229,14 @@ class MergeLaw:
     def _existing(self) -> set[str]:
         return set(self.schema.fieldNames())
 
-    def _columns(self) -> Iterator[str]:
+    def _supplied(self) -> Iterator[str]:
         """Yield the table's columns that a payload supplies: the source's and RFC-39's."""
-        for name in (*self.changeset.columns, *self.names.event):
+        for name in (*self.columns, *self.names.event):
             if name in self._existing:
                 yield name
 
     def _fillable(self) -> list[str]:
-        return [name for name in self.changeset.fillable if name in self._existing]
+        return [name for name in self.fillable if name in self._existing]
 
     def _values_by_column(self) -> dict[str, Column]:
         names = self.names
@@ -231,7 +244,7 @@ class MergeLaw:
         row_position = F.greatest(source(names.position), target(names.position))
         values: dict[str, Column] = {}
         entries = []
-        for name in self._columns():
+        for name in self._supplied():
             if name not in fillable:
                 values[name] = F.when(self.newer, source(name)).otherwise(target(name))
                 continue
@@ -249,7 +262,7 @@ class MergeLaw:
         values[names.position] = row_position
         values[names.deleted] = deleted
         values[names.column_positions] = checked_positions(
-            positions, deleted, self.changeset.forgiven, fails=not self.null_missing
+            positions, deleted, self.forgiven, fails=not self.null_missing
         )
         return values
 
@@ -269,9 +282,9 @@ class MergeLaw:
         names = self.names
         own = F.coalesce(F.element_at(target(names.column_positions), name), target(names.position))
         is_deleted = target(names.deleted)
-        if not self.changeset.floor:
+        if not self.floor:
             return F.when(is_deleted, missing_below(target(names.position))).otherwise(own)
-        floor = F.lit(self.changeset.floor)
+        floor = F.lit(self.floor)
         return (
             F.when(target(names.position) < floor, missing_below(floor))
             .when(is_deleted, missing_below(target(names.position)))

@@ -29,9 +29,12 @@ were lost with the connector.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from lakeingest.engine.known_columns import Addition, Filter, Selection, Steps, made_once
 from lakeingest.frame_schemas import INSIDE, ROW_PLACE, Kind
 from lakeingest.transaction import compressed_detection
 
@@ -42,9 +45,11 @@ NO_WHOLE_INCARNATION = "BEGIN repeated and no incarnation of the connector sent 
 
 def transactional(changes: DataFrame) -> DataFrame:
     """Keep the changes that belong to a source transaction."""
-    return changes.where(
-        F.col("kind").isin(Kind.ROW, Kind.TRUNCATE) & F.col("transaction_key").isNotNull()
-    )
+    return changes.where(_of_transaction())
+
+
+def _of_transaction() -> Column:
+    return F.col("kind").isin(Kind.ROW, Kind.TRUNCATE) & F.col("transaction_key").isNotNull()
 
 
 def with_end_offset(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
@@ -55,16 +60,38 @@ def with_end_offset(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
     """
     if "end_offset" in changes.columns:
         return changes
+    lookup = _end_lookup(tuple(changes.columns))
+    spans = F.broadcast(lookup.spans.of(boundaries))
+    return lookup.columns.of(changes.join(spans, lookup.condition, "left"))
+
+
+class _EndLookup(NamedTuple):
+    """How changes find their transaction's END: what to join, on which condition, and the result.
+
+    Attributes:
+        spans: Per END, the positions from the END before it with the same key up to its own.
+        condition: Whether a change is of a span.
+        columns: The columns of the result.
+    """
+
+    spans: Selection
+    condition: Column
+    columns: Selection
+
+
+@made_once
+def _end_lookup(columns: tuple[str, ...]) -> _EndLookup:
     by_key = Window.partitionBy("transaction_key").orderBy("end_position")
-    ends = boundaries.select("transaction_key", "end_position", "end_offset")
-    spans = ends.withColumn("_lower", F.lag("end_position", 1, "").over(by_key))
-    same = changes["transaction_key"] == spans["transaction_key"]
-    within = (changes["position"] >= spans["_lower"]) & (
-        changes["position"] < spans["end_position"]
+    spans = Selection(
+        F.col("transaction_key").alias("_key_of_end"),
+        F.col("end_position").alias("_above"),
+        F.col("end_offset").alias("_end_offset"),
+        F.lag("end_position", 1, "").over(by_key).alias("_lower"),
     )
-    return changes.join(F.broadcast(spans), same & within, "left").select(
-        *(changes[name] for name in changes.columns), spans["end_offset"]
-    )
+    same = F.col("transaction_key") == F.col("_key_of_end")
+    within = (F.col("position") >= F.col("_lower")) & (F.col("position") < F.col("_above"))
+    with_end = Selection(*columns, F.col("_end_offset").alias("end_offset"))
+    return _EndLookup(spans, same & within, with_end)
 
 
 def incomplete_transactions(
@@ -84,36 +111,43 @@ def incomplete_transactions(
         in a way that is impossible without compression (``compressed_detection.SHARED_PLACE``).
         ``TOO_FEW_PLACES`` is not certain.
     """
-    may_be_compressed = INSIDE in changes.columns
-    rows = _rows(changes, boundaries).select(
-        "end_offset",
-        "collection",
-        _row_place().alias("identity"),
-        _keyless().alias("keyless"),
-        *(compressed_detection.of_change() if may_be_compressed else ()),
-    )
+    steps = _count_steps(is_counted, may_be_compressed=INSIDE in changes.columns)
+    rows = steps.rows.of(with_end_offset(changes, boundaries))
+    counts = steps.counts.of(boundaries)
     # In one frame, by transaction: one exchange is enough for the distinct count, its sum and the
     # match. A join of two aggregations takes four (a third of the time, measured).
-    by_row = (
-        rows.unionByName(_counts(boundaries, is_counted), allowMissingColumns=True)
-        .repartition("end_offset")
-        .groupBy("end_offset", "collection", "identity")
-        .agg(
-            F.sum("expected").alias("expected"),
-            F.max("begins").alias("begins"),
-            F.max("keyless").alias("keyless"),
-            *(compressed_detection.of_row() if may_be_compressed else ()),
-        )
-    )
-    by_collection = by_row.groupBy("end_offset", "collection").agg(
-        F.count("identity").alias("found"),
+    both = rows.unionByName(counts, allowMissingColumns=True).repartition("end_offset")
+    by_row = steps.of_row.of_groups(both, steps.row)
+    by_collection = steps.of_collection.of_groups(by_row, steps.collection)
+    return steps.result.of(by_collection)
+
+
+class _CountSteps(NamedTuple):
+    """The steps of ``incomplete_transactions``, in their order."""
+
+    rows: Steps
+    counts: Steps
+    row: Selection
+    of_row: Selection
+    collection: Selection
+    of_collection: Selection
+    result: Steps
+
+
+@made_once
+def _count_steps(is_counted: Column, *, may_be_compressed: bool) -> _CountSteps:
+    row = [_row_place().alias("identity"), _keyless().alias("keyless")]
+    largest = (
         F.sum("expected").alias("expected"),
         F.max("begins").alias("begins"),
         F.max("keyless").alias("keyless"),
-        *(compressed_detection.of_collection() if may_be_compressed else ()),
     )
+    of_row, of_collection = [*largest], [F.count("identity").alias("found"), *largest]
     is_incomplete = F.col("found") < F.col("expected")
     if may_be_compressed:
+        row += compressed_detection.of_change()
+        of_row += compressed_detection.of_row()
+        of_collection += compressed_detection.of_collection()
         is_compressed = compressed_detection.is_compressed(is_incomplete)
         reason = F.when(is_compressed, compressed_detection.SHARED_PLACE).when(
             is_incomplete, TOO_FEW_ROWS
@@ -121,8 +155,17 @@ def incomplete_transactions(
     else:
         too_few = F.when(F.col("keyless"), TOO_FEW_PLACES).otherwise(TOO_FEW_ROWS)
         reason = F.when(is_incomplete, too_few)
-    with_reason = by_collection.withColumn("reason", reason).where(F.col("reason").isNotNull())
-    return with_reason.select(*_COLUMNS)
+    return _CountSteps(
+        rows=Steps(_of_ended(), Selection("end_offset", "collection", *row)),
+        counts=_count_columns(is_counted),
+        row=Selection("end_offset", "collection", "identity"),
+        of_row=Selection(*of_row),
+        collection=Selection("end_offset", "collection"),
+        of_collection=Selection(*of_collection),
+        result=Steps(
+            Addition({"reason": reason}), Filter(F.col("reason").isNotNull()), Selection(*_COLUMNS)
+        ),
+    )
 
 
 def incomplete_by_incarnation(
@@ -279,9 +322,12 @@ def _number_incarnations(rows: DataFrame) -> DataFrame:
 
 def _rows(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
     """Keep the changes of transactions whose END was read, with its ``end_offset``."""
-    return transactional(with_end_offset(changes, boundaries)).where(
-        F.col("end_offset").isNotNull()
-    )
+    return _of_ended().of(with_end_offset(changes, boundaries))
+
+
+@made_once
+def _of_ended() -> Filter:
+    return Filter(_of_transaction() & F.col("end_offset").isNotNull())
 
 
 def _resent(boundaries: DataFrame) -> DataFrame:
@@ -309,11 +355,18 @@ def _row_place() -> Column:
 
 def _counts(boundaries: DataFrame, is_counted: Column) -> DataFrame:
     """Return END's counts: ``end_offset``, ``begins``, ``collection``, ``expected``."""
-    counts = boundaries.select("end_offset", "begins", F.explode("collections").alias("_c"))
-    return (
-        counts.select("end_offset", "begins", "_c.*")
-        .where(is_counted)
-        .withColumnsRenamed({"data_collection": "collection", "event_count": "expected"})
+    return _count_columns(is_counted).of(boundaries)
+
+
+@made_once
+def _count_columns(is_counted: Column) -> Steps:
+    counts = ("end_offset", "begins")
+    collection = F.col("data_collection").alias("collection")
+    return Steps(
+        Selection(*counts, F.explode("collections").alias("_c")),
+        Selection(*counts, "_c.data_collection", "_c.event_count"),
+        Filter(is_counted),
+        Selection(*counts, collection, F.col("event_count").alias("expected")),
     )
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.decode.wire import WireFormat
+from lakeingest.engine.known_columns import Selection, column, made_once
 from lakeingest.envelope.family import SNAPSHOT_END_MARKS
 from lakeingest.frame_schemas import Kind
 from lakeingest.plan.snapshot_attempts import snapshot_place
@@ -175,44 +176,11 @@ def contents(window: DataFrame, format_: WireFormat, below: str | None = None) -
         format_: Format of its records.
         below: Position below which every transaction was released; None: there are no transactions.
     """
-    snapshot = F.col("kind") == Kind.SNAPSHOT
-    unended = []
-    released = F.lit(False)
     if below is not None:
-        of_transaction = F.col("transaction_key").isNotNull() & ~snapshot
-        released = of_transaction & (F.col("position") < F.lit(below))
-        waits = (
-            F.col("kind").isin(Kind.ROW, Kind.TRUNCATE)
-            & F.col("transaction_key").isNotNull()
-            & F.col("end_offset").isNull()
-            & (F.col("position") >= F.lit(below))
-        )
-        unended = [F.min(F.when(waits, F.struct("position", "transaction_key"))).alias("unended")]
-    rows = (
-        window.groupBy(
-            "topic",
-            "partition",
-            "collection",
-            "kind",
-            F.when(snapshot, F.col("incarnation")).alias("run"),
-            F.when(snapshot, snapshot_place()).alias("place"),
-        )
-        .agg(
-            F.count("*").alias("records"),
-            F.min("offset").alias("first_offset"),
-            F.max("offset").alias("last_offset"),
-            F.min(F.when(released, None).otherwise(F.col("offset"))).alias("first_new"),
-            F.min("source_ms").alias("first_ms"),
-            F.count_if(snapshot & (F.col("snapshot") == "first")).alias("firsts"),
-            F.max("position").alias("highest"),
-            F.max("source_ms").alias("source_ms"),
-            F.collect_set(F.when(snapshot, F.col("snapshot"))).alias("marks"),
-            F.collect_set(format_.schema_tag(F.col("value"))).alias("value_tags"),
-            F.collect_set(format_.key_tag(F.col("key"))).alias("key_tags"),
-            *unended,
-        )
-        .collect()
-    )
+        window = window.withColumn("_is_released", F.col("position") < F.lit(below))
+    tags = format_.schema_tag(column("value")), format_.key_tag(column("key"))
+    groups, summary = _portions(*tags, whole=below is not None)
+    rows = summary.of_groups(window, groups).collect()
     return Contents(
         tuple(
             Portion(
@@ -229,9 +197,51 @@ def contents(window: DataFrame, format_: WireFormat, below: str | None = None) -
                 row["first_ms"] or 0,
                 row["firsts"],
                 Attempt(row["run"], row["place"] or ""),
-                RowWithoutEnd(*row["unended"]) if unended and row["unended"] else None,
+                RowWithoutEnd(*row["unended"]) if row["unended"] else None,
                 row["first_new"],
             )
             for row in rows
         )
     )
+
+
+@made_once
+def _portions(value_tag: Column, key_tag: Column, *, whole: bool) -> tuple[Selection, Selection]:
+    """Return what identifies a portion, and its summary.
+
+    Args:
+        value_tag: Tag of the schema of ``value``.
+        key_tag: Tag of the schema of ``key``.
+        whole: Whether there are transactions.
+    """
+    snapshot = F.col("kind") == Kind.SNAPSHOT
+    of_transaction = F.col("transaction_key").isNotNull()
+    released, waits = F.lit(False), F.lit(False)
+    if whole:
+        released = of_transaction & ~snapshot & F.col("_is_released")
+        is_streamed = F.col("kind").isin(Kind.ROW, Kind.TRUNCATE)
+        has_no_end = F.col("end_offset").isNull() & ~F.col("_is_released")
+        waits = is_streamed & of_transaction & has_no_end
+    groups = Selection(
+        "topic",
+        "partition",
+        "collection",
+        "kind",
+        F.when(snapshot, F.col("incarnation")).alias("run"),
+        F.when(snapshot, snapshot_place()).alias("place"),
+    )
+    summary = Selection(
+        F.count("*").alias("records"),
+        F.min("offset").alias("first_offset"),
+        F.max("offset").alias("last_offset"),
+        F.min(F.when(released, None).otherwise(F.col("offset"))).alias("first_new"),
+        F.min("source_ms").alias("first_ms"),
+        F.count_if(snapshot & (F.col("snapshot") == "first")).alias("firsts"),
+        F.max("position").alias("highest"),
+        F.max("source_ms").alias("source_ms"),
+        F.collect_set(F.when(snapshot, F.col("snapshot"))).alias("marks"),
+        F.collect_set(value_tag).alias("value_tags"),
+        F.collect_set(key_tag).alias("key_tags"),
+        F.min(F.when(waits, F.struct("position", "transaction_key"))).alias("unended"),
+    )
+    return groups, summary

@@ -10,6 +10,7 @@ from operator import attrgetter
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from lakeingest.engine.known_columns import Selection, made_once
 from lakeingest.errors import DataError
 from lakeingest.plan.end_positions import all_positions_from_rows
 from lakeingest.plan.spec import PipelineSpec
@@ -57,15 +58,8 @@ def read_end_markers(boundaries: DataFrame, spec: PipelineSpec) -> EndMarkers:
     Raises:
         DataError: A record of the transaction topic cannot be read.
     """
-    # One row with a line per END: a row per END costs five times as much to bring here.
-    begin_offset = F.coalesce("begun", F.lit(-1))
-    line = F.concat_ws(" ", "end_offset", "event_count", "begins", begin_offset, "end_position")
-    is_over = ~F.col("open")
-    markers = boundaries.agg(
-        F.collect_list(F.when(is_over, line)).alias("lines"),
-        F.collect_set(F.when(is_over, F.col("domain"))).alias("domains"),
-        F.min(F.when(F.col("open"), F.struct("end_offset", "id"))).alias("opened"),
-    )
+    everything, summary = _markers()
+    markers = summary.of_groups(boundaries, everything)
     row = markers.first()
     ends = sorted(map(_end, row["lines"] if row else ()), key=attrgetter("offset"))
     unreadable = [end.offset for end in ends if not end.position]
@@ -82,6 +76,21 @@ def read_end_markers(boundaries: DataFrame, spec: PipelineSpec) -> EndMarkers:
         raise DataError(message)
     opened = OpenTransaction(*row["opened"]) if row and row["opened"] else None
     return EndMarkers(ends, frozenset(row["domains"] if row else ()) - {""}, opened)
+
+
+@made_once
+def _markers() -> tuple[Selection, Selection]:
+    """Return no groups, and the summary of all boundaries."""
+    # One row with a line per END: a row per END costs five times as much to bring here.
+    begin_offset = F.coalesce("begun", F.lit(-1))
+    line = F.concat_ws(" ", "end_offset", "event_count", "begins", begin_offset, "end_position")
+    is_over = ~F.col("open")
+    summary = Selection(
+        F.collect_list(F.when(is_over, line)).alias("lines"),
+        F.collect_set(F.when(is_over, F.col("domain"))).alias("domains"),
+        F.min(F.when(F.col("open"), F.struct("end_offset", "id"))).alias("opened"),
+    )
+    return Selection(), summary
 
 
 def ascending_prefix(ends: Sequence[EndMarker]) -> Sequence[EndMarker]:

@@ -33,6 +33,7 @@ from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.row_layout import RowLayout
 from lakeingest.decode.types.logical import JSON, Form
 from lakeingest.decode.types.logical_type import CONVERSION_FAILED
+from lakeingest.engine.known_columns import made_once
 
 TAG_OCTETS = 5
 """Octet 0 and the schema's id."""
@@ -41,6 +42,7 @@ _ALL = 2**31 - 1
 _MARKS = (StructField(READ, BooleanType()), StructField(END, BinaryType()))
 
 
+@made_once
 def tag_of(octets: Column) -> Column:
     """Return the octets that name a record's schema."""
     return F.substring(octets, 1, TAG_OCTETS)

@@ -25,6 +25,7 @@ from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.replaced_nulls import nullable_defaults
 from lakeingest.decode.types.logical import Form
 from lakeingest.decode.wire import Samples, TableShape
+from lakeingest.engine.known_columns import made_once
 from lakeingest.frame_schemas import SOURCE
 
 _SIDES = ("after", "before")
@@ -107,7 +108,7 @@ class JsonFormat:
 
     def key_tag(self, _: Column, /) -> Column:
         """Return NULL: the columns of a key are those of its row, with the row's types."""
-        return F.lit(None).cast("binary")
+        return _no_tag()
 
     def nullable_defaults(self, tags: Collection[bytes]) -> tuple[str, ...]:
         """See ``WireFormat``."""
@@ -180,6 +181,11 @@ class JsonFormat:
     def _in_cells(self, value: Mapping[str, Any]) -> bool | None:
         row = value.get("after") or value.get("before") or {}
         return are_cells(row, self.row_fields(value))
+
+
+@made_once
+def _no_tag() -> Column:
+    return F.lit(None).cast("binary")
 
 
 def _key_fields(text: bytes) -> tuple[str, ...]:

@@ -14,11 +14,11 @@ from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegralType
+from pyspark.sql.types import IntegralType, StructType
 
 from lakeingest.engine.delta_files import DataFile
 from lakeingest.named import named
-from lakeingest.sink.merge_law import MergeLaw
+from lakeingest.sink.contract import Changeset
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,18 @@ class KeyRange:
         return True
 
 
-def key_range(law: MergeLaw) -> KeyRange:
-    """Return the range of a changeset's keys; one job, if some key column is an integer."""
-    names = [
-        name for name in law.changeset.key if isinstance(law.schema[name].dataType, IntegralType)
-    ]
+def key_range(changeset: Changeset, schema: StructType) -> KeyRange:
+    """Return the range of a changeset's keys; one job, if some key column is an integer.
+
+    Args:
+        changeset: The payloads.
+        schema: The table's schema after the merge.
+    """
+    names = [name for name in changeset.key if isinstance(schema[name].dataType, IntegralType)]
     if not names:
         return KeyRange({})
     ends: list[Column] = [end(named(name)) for name in names for end in (F.min, F.max)]
-    row = law.changeset.frame.agg(*ends).first()
+    row = changeset.frame.agg(*ends).first()
     if row is None or any(end is None for end in row):
         return KeyRange({})
     return KeyRange(dict(zip(names, zip(row[::2], row[1::2], strict=True), strict=True)))

@@ -26,10 +26,11 @@ from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.few_rows import for_few_rows
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.named import all_named
+from lakeingest.sink.contract import Changeset
 from lakeingest.sink.delta.commit import FileChange
 from lakeingest.sink.delta.key_range import KeyRange
 from lakeingest.sink.merge_join import OUTCOME, REMOVED, UNCHANGED, decided_rows, inserted_rows
-from lakeingest.sink.merge_law import MergeLaw
+from lakeingest.sink.merge_law import MergeLaw, target
 from lakeingest.sink.schema_change import in_schema
 
 LARGE_BYTES, LARGE_ROWS = 8 * 1024 * 1024, 200_000
@@ -113,13 +114,15 @@ class Landing:
         files: All data files of the version; see ``pays``.
         reached: Those of them that may have rows in the range of the payloads' keys.
         range: That range.
-        law: The merge law of the changeset, which is small enough to broadcast and checkpointed.
+        changeset: The payloads, few enough to broadcast, checkpointed.
+        law: Their merge law.
     """
 
     transaction: DeltaTransaction
     files: Sequence[DataFile]
     reached: Sequence[DataFile]
     range: KeyRange
+    changeset: Changeset
     law: MergeLaw
 
     def write(self) -> FileChange:
@@ -144,14 +147,14 @@ class Landing:
         """Bytes of the rows that have a payload: the table's values may be larger than its."""
         rows = sum(file.rows or 0 for file in self.reached)
         octets = sum(file.size for file in self.reached)
-        changeset = self.law.changeset
+        changeset = self.changeset
         return max(changeset.size, changeset.rows * octets // max(1, rows))
 
     @cached_property
     def _matched(self) -> DataFrame:
         """The rows that have a payload, as they are after the merge, with outcome and place."""
-        changeset = self.law.changeset
-        more = [F.col(f"t.{name}") for name in (FILE_PATH, ROW_INDEX)]
+        changeset = self.changeset
+        more = target(FILE_PATH), target(ROW_INDEX)
         rows, payloads = self.range.rows(self._read(self.reached)), F.broadcast(changeset.frame)
         matched = decided_rows(rows, payloads, self.law, "inner", every=False, more=more)
         return for_few_rows(local_checkpoint(matched), changeset.rows, self._size)
@@ -162,7 +165,7 @@ class Landing:
 
     def _new_rows(self) -> DataFrame:
         """Return the changed rows, and the rows of payloads that had none."""
-        changeset = self.law.changeset
+        changeset = self.changeset
         matched_keys = self._matched.select(*all_named(changeset.key))
         new = changeset.frame.join(matched_keys, list(changeset.key), "left_anti")
         changed = self._changed.where(F.col(OUTCOME) != REMOVED)
@@ -173,4 +176,4 @@ class Landing:
         rows = with_places(self.transaction.read(files))
         if self.law.schema == self.transaction.schema:
             return rows
-        return in_schema(rows, self.law.schema, self.law.changeset, (FILE_PATH, ROW_INDEX))
+        return in_schema(rows, self.law.schema, self.changeset, (FILE_PATH, ROW_INDEX))

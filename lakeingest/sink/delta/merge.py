@@ -10,13 +10,14 @@ from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import Column
 
 from lakeingest.named import quoted
+from lakeingest.sink.contract import Changeset
 from lakeingest.sink.merge_join import small
 from lakeingest.sink.merge_law import Clause, MergeLaw
 
 
-def merge(table: DeltaTable, law: MergeLaw) -> DeltaMergeBuilder:
-    """Return the MERGE of the law's changeset into a table, ready to execute."""
-    payloads = small(law.changeset.frame, law.changeset)
+def merge(table: DeltaTable, changeset: Changeset, law: MergeLaw) -> DeltaMergeBuilder:
+    """Return the MERGE of a changeset into a table by its law, ready to execute."""
+    payloads = small(changeset.frame, changeset)
     builder = table.alias("t").merge(payloads.alias("s"), law.same_key())
     for clause in law.matched():
         if clause.values is None:

@@ -26,6 +26,7 @@ from lakeingest.engine.few_rows import in_session
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.frame_schemas import OURS
 from lakeingest.named import all_named
+from lakeingest.sink.contract import Changeset
 from lakeingest.sink.delta.commit import FileChange
 from lakeingest.sink.delta.key_range import key_range
 from lakeingest.sink.delta.landing import Landing, number_of_files, pays, small_files
@@ -51,12 +52,14 @@ class Rewrite:
     Attributes:
         transaction: Transaction on the version.
         files: All data files of the version.
-        law: The merge law of the changeset, which is small enough to broadcast.
+        changeset: The payloads to merge, few enough to broadcast.
+        law: Their merge law.
         hides: Whether deletion vectors may hide rows, if the table may have some.
     """
 
     transaction: DeltaTransaction
     files: Sequence[DataFile]
+    changeset: Changeset
     law: MergeLaw
     hides: bool
 
@@ -66,7 +69,7 @@ class Rewrite:
         Returns:
             The files; None: a truncate sweeps a table that is too large to be rewritten whole.
         """
-        changeset, size = self.law.changeset, sum(file.size for file in self.files)
+        changeset, size = self.changeset, sum(file.size for file in self.files)
         if not changeset.rows and not changeset.floor:
             return (), ()
         if not self.files:
@@ -78,16 +81,18 @@ class Rewrite:
             self._begin_to_hide()
             return self._rewrite_whole()
         changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
-        return replace(self, law=replace(self.law, changeset=changeset)).change_rows()
+        return replace(self, changeset=changeset).change_rows()
 
     def change_rows(self) -> FileChange:
         """Write a table that is too large to be rewritten whole; see ``write``."""
-        range_ = key_range(self.law)
+        range_ = key_range(self.changeset, self.law.schema)
         reached = range_.files(self.files)
         if not reached:
             return self._append()
         if self._lands:
-            return Landing(self.transaction, self.files, reached, range_, self.law).write()
+            return Landing(
+                self.transaction, self.files, reached, range_, self.changeset, self.law
+            ).write()
         self._begin_to_hide()
         return self._rewrite_files(reached)
 
@@ -109,14 +114,14 @@ class Rewrite:
     def _rewrite_whole(self) -> FileChange:
         # In one task, a full join needs no exchange.
         rows = self._read(self.files).coalesce(1)
-        payloads = self.law.changeset.frame.coalesce(1).hint("shuffle_hash")
+        payloads = self.changeset.frame.coalesce(1).hint("shuffle_hash")
         number = number_of_rows(self.files)
         if number is not None and number <= TINY_ROWS:
             rows = in_session(rows, payloads.sparkSession)
         return self._replace(self.files, merged_rows(rows, payloads, self.law))
 
     def _rewrite_files(self, reached: Sequence[DataFile]) -> FileChange:
-        changeset = self.law.changeset
+        changeset = self.changeset
         keys_in_table = self._look_up_keys(reached)
         row = keys_in_table.agg(
             F.count("*").alias("rows"), F.collect_set(_FILE).alias("files")
@@ -139,7 +144,7 @@ class Rewrite:
         But not in a table that hides no rows: it may have stream readers, for which rows that are
         written again are new.
         """
-        rows = inserted_rows(self.law.changeset.frame, self.law)
+        rows = inserted_rows(self.changeset.frame, self.law)
         small = small_files(self.files) if self._lands else ()
         if small:
             rows = self._read(small).unionByName(rows)
@@ -150,9 +155,9 @@ class Rewrite:
 
     def _look_up_keys(self, reached: Sequence[DataFile]) -> DataFrame:
         """Return the keys of payloads that have a row, each with the row's file."""
-        key = list(self.law.changeset.key)
+        key = list(self.changeset.key)
         columns = all_named(key)
-        keys = F.broadcast(self.law.changeset.frame.select(*columns))
+        keys = F.broadcast(self.changeset.frame.select(*columns))
         table = self.transaction.read(reached)
         keys_in_table = table.select(*columns, F.col("_metadata.file_name").alias(_FILE)).join(
             keys, key
@@ -163,4 +168,4 @@ class Rewrite:
         rows = self.transaction.read(files)
         if self.law.schema == self.transaction.schema:
             return rows
-        return in_schema(rows, self.law.schema, self.law.changeset)
+        return in_schema(rows, self.law.schema, self.changeset)

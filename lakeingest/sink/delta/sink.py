@@ -148,7 +148,7 @@ class DeltaSink(LakeSink):
             schema = evolved_schema(schema, change, self.settings.names)
             transaction.evolve(schema)
         law = self._law(changeset, note, schema)
-        return Rewrite(transaction, files, law, self._hides).write()
+        return Rewrite(transaction, files, changeset, law, self._hides).write()
 
     def _append_or_merge(
         self,
@@ -164,7 +164,7 @@ class DeltaSink(LakeSink):
             direct_commit = table.commit_directly(note, previous, lambda t: (t.write(rows), ()))
             return direct_commit or table.append(rows, note)
         session = table.merge_session(note)
-        builder = merge(DeltaTable.forPath(session, table.path), law)
+        builder = merge(DeltaTable.forPath(session, table.path), changeset, law)
         return table.commit(note, builder.execute)
 
     def _rewrite(

@@ -30,6 +30,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
 from lakeingest.engine.hudi_table import DELETE_MARKER
+from lakeingest.engine.known_columns import made_once
 from lakeingest.errors import ConfigError
 from lakeingest.frame_schemas import OURS
 from lakeingest.named import all_named, named
@@ -108,9 +109,10 @@ def refuse_settings(
         raise ConfigError(message)
 
 
+@made_once
 def old_partition(law: MergeLaw) -> Column:
     """Return the old partition of a merged row, for ``with_moves``; NULL for a new row."""
-    fields = (target(name).alias(name) for name in law.changeset.partition)
+    fields = (target(name).alias(name) for name in law.partition)
     exists = target(law.names.position).isNotNull()
     return F.when(exists, F.struct(*fields)).alias(_FROM)
 
@@ -125,7 +127,7 @@ def with_moves(rows: DataFrame, law: MergeLaw) -> DataFrame:
     Returns:
         Rows with the columns of the law's schema and Hudi's delete marker (boolean).
     """
-    key, partition, names = law.changeset.key, law.changeset.partition, law.names
+    key, partition, names = law.key, law.partition, law.names
     new_partition = F.struct(*all_named(partition))
     changes_partition = F.col(_FROM).isNotNull() & ~new_partition.eqNullSafe(F.col(_FROM))
     shared_columns = {*key, names.position}

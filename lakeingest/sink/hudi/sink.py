@@ -181,7 +181,7 @@ class HudiSink(LakeSink):
             or may_move(changeset.key, changeset.partition)
             or _needs_table_rows(changeset, note, previous)
         ):
-            rows = _rows_to_write(table, law, every=every)
+            rows = _rows_to_write(table, changeset, law, every=every)
         else:
             rows = inserted_rows(changeset.frame, law)
         state = table.write(rows, note, previous)
@@ -212,27 +212,28 @@ class HudiSink(LakeSink):
         return table.read(None).schema
 
 
-def _rows_to_write(table: HudiTable, law: MergeLaw, *, every: bool) -> DataFrame:
+def _rows_to_write(
+    table: HudiTable, changeset: Changeset, law: MergeLaw, *, every: bool
+) -> DataFrame:
     """Return the rows that change and the new rows, with their values after the merge.
 
     Args:
         table: The table.
-        law: The merge law of the changeset.
+        changeset: The payloads to merge.
+        law: Their merge law.
         every: Whether to return all other rows, too.
     """
-    changeset = law.changeset
     table_rows = in_schema(table.read(), law.schema, changeset)
     # A truncate also affects rows without a payload.
     how = "full" if every or changeset.floor else "right"
     if how == "right" and changeset.size <= SMALL_BYTES:
         # A join that keeps payloads without a row cannot broadcast them: it shuffles the table.
         changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
-        law = replace(law, changeset=changeset)
         keys = F.broadcast(changeset.frame.select(*all_named(changeset.key)))
         table_rows = table_rows.join(keys, list(changeset.key), "left_semi")
     if not may_move(changeset.key, changeset.partition):
         return merged_rows(table_rows, changeset.frame, law, how, every=every)
-    more = [old_partition(law)]
+    more = (old_partition(law),)
     rows = merged_rows(table_rows, changeset.frame, law, how, every=every, more=more)
     return with_moves(rows, law)
 
