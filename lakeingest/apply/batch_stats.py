@@ -1,21 +1,14 @@
-"""Summarise each batch of a window per partition and table, with one sample row.
-
-The driver collects the newest row of each partition and reads its *field names* (and JSON types or
-Connect schema) from it. The row's values are never logged or kept.
-"""
+"""What is known of each batch of a window, per partition and table, with one sample row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import Row
 
-from lakeingest.decode.wire import WireFormat
-from lakeingest.engine.known_columns import Filter, Selection, column, made_once
 from lakeingest.event_columns import EVENT
 from lakeingest.frame_schemas import Kind
 from lakeingest.source.contract import TopicPartition
@@ -23,7 +16,7 @@ from lakeingest.source.contract import TopicPartition
 
 @dataclass(frozen=True)
 class BatchStats:
-    """Statistics of the changes of one batch, partition and collection.
+    """Statistics of changes of one batch, partition and collection; there may be several of one.
 
     Attributes:
         batch: Index in the window; None: the changes stay pending.
@@ -100,99 +93,57 @@ def may_move_without_header(batch_stats: Sequence[BatchStats]) -> bool:
     return gone & come != 0
 
 
-def _bit() -> Column:
-    """Return one of 63 bits, chosen by a hash of the row's position in the log."""
-    return F.expr("shiftleft(1L, cast(pmod(xxhash64(position), 63) as int))")
+def batch_stats(summaries: Iterable[Row]) -> list[BatchStats]:
+    """Return the statistics of each batch, from ``window.summary.summarise``."""
+    return [_stats(row) for row in summaries if row["kind"] in _CHANGES]
 
 
-def batch_stats(batched: DataFrame, format_: WireFormat) -> list[BatchStats]:
-    """Summarise a window whose changes have their ``batch`` (``plan.batches.in_batches``)."""
-    tags = format_.schema_tag(column("value")), format_.key_tag(column("key"))
-    has_event = EVENT in batched.columns
-    is_change, groups, summary = _statistics(*tags, event=has_event)
-    rows = summary.of_groups(is_change.of(batched), groups).collect()
-    return [
-        BatchStats(
+_CHANGES = (Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE)
+
+
+def _stats(row: Row) -> BatchStats:
+    where = TopicPartition(row["topic"], row["partition"])
+    collection, high = row["collection"] or "", row["high"] or ""
+    if row["kind"] == Kind.TRUNCATE:
+        event = row.asDict().get(EVENT)
+        return BatchStats(
             row["batch"],
-            TopicPartition(row["topic"], row["partition"]),
-            row["collection"] or "",
-            row["rows"],
-            row["first_offset"],
-            row["low"] or "",
-            row["high"] or "",
-            row["floor"] or "",
-            row["source_ms"] or 0,
-            row["masked"],
-            row["moved"],
-            row["unpaired"],
-            "d" in row["ops"],
-            row["keyless"],
-            row["size"] or 0,
-            _octets(row["sample"]),
-            _octets(row["sample_key"]),
-            _octets(row["first_key"]),
-            frozenset(map(bytes, row["value_tags"])),
-            frozenset(map(bytes, row["key_tags"])),
-            row[EVENT].asDict() if has_event and row[EVENT] else {},
-            row["relocated"],
-            row["gone_at"] or 0,
-            row["come_at"] or 0,
+            where,
+            collection,
+            rows=0,
+            first_offset=row["first_offset"],
+            low="",
+            high="",
+            floor=high,
+            source_ms=row["source_ms"] or 0,
+            size=row["size"] or 0,
+            floor_event=event.asDict() if event else {},
         )
-        for row in rows
-    ]
-
-
-@made_once
-def _statistics(
-    value_tag: Column, key_tag: Column, *, event: bool
-) -> tuple[Filter, Selection, Selection]:
-    """Return which records are changes, what groups them, and the statistics of a group.
-
-    Args:
-        value_tag: Tag of the schema of ``value``.
-        key_tag: Tag of the schema of ``key``.
-        event: Whether the window reads RFC-39's columns.
-    """
-    is_row = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT)
-    truncate = F.col("kind") == Kind.TRUNCATE
-    is_change = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE)
-    # A delete has no after-image: it is the sample only where there is no other row.
-    newest = F.struct(F.col("op") != "d", F.col("offset"))
-    # A create omits values only if a primary-key change made it.
-    key_change = F.col("may_be_masked") & (F.col("op") == "c")
-    without_run = is_row & F.col("incarnation").isNull() & F.col("transaction_key").isNotNull()
-    created = without_run & (F.col("op") == "c") & F.col("moved_from").isNull()
-    at_floor = F.max_by(EVENT, F.when(truncate, F.col("position"))).alias(EVENT)
-    summary = Selection(
-        F.count_if(is_row).alias("rows"),
-        F.min("offset").alias("first_offset"),
-        F.min(F.when(is_row, F.col("position"))).alias("low"),
-        F.max(F.when(is_row, F.col("position"))).alias("high"),
-        F.max(F.when(truncate, F.col("position"))).alias("floor"),
-        F.max("source_ms").alias("source_ms"),
-        F.count_if(is_row & F.col("may_be_masked")).alias("masked"),
-        F.count_if(is_row & key_change).alias("moved"),
-        F.count_if(is_row & key_change & F.col("moved_from").isNull()).alias("unpaired"),
-        F.count_if(is_row & F.col("moved_from").isNotNull()).alias("relocated"),
-        F.bit_or(F.when(without_run & (F.col("op") == "d"), _bit())).alias("gone_at"),
-        F.bit_or(F.when(created, _bit())).alias("come_at"),
-        # A set, not a count: then Spark groups in memory and does not sort the window.
-        F.collect_set(F.when(is_row, F.col("op"))).alias("ops"),
-        F.count_if(is_row & F.col("key").isNull()).alias("keyless"),
-        F.sum(F.octet_length("value")).alias("size"),
-        F.max_by("value", F.when(is_row, newest)).alias("sample"),
-        F.max_by("key", F.when(is_row & F.col("key").isNotNull(), F.col("offset"))).alias(
-            "sample_key"
-        ),
-        F.min_by("key", F.when(is_row & F.col("key").isNotNull(), F.col("offset"))).alias(
-            "first_key"
-        ),
-        F.collect_set(F.when(is_row, value_tag)).alias("value_tags"),
-        F.collect_set(F.when(is_row, key_tag)).alias("key_tags"),
-        *([at_floor] if event else ()),
+    return BatchStats(
+        row["batch"],
+        where,
+        collection,
+        rows=row["records"],
+        first_offset=row["first_offset"],
+        low=row["low"] or "",
+        high=high,
+        floor="",
+        source_ms=row["source_ms"] or 0,
+        masked=row["masked"],
+        moved=row["moved"],
+        unpaired=row["unpaired"],
+        deletes="d" in row["ops"],
+        keyless=row["keyless"],
+        size=row["size"] or 0,
+        sample=_octets(row["sample"]),
+        sample_key=_octets(row["sample_key"]),
+        first_key=_octets(row["first_key"]),
+        relocated=row["relocated"],
+        gone_at=row["gone_at"] or 0,
+        come_at=row["come_at"] or 0,
+        value_tags=frozenset(map(bytes, row["value_tags"])),
+        key_tags=frozenset(map(bytes, row["key_tags"])),
     )
-    groups = Selection("batch", "topic", "partition", "collection")
-    return Filter(is_change), groups, summary
 
 
 def _octets(value: bytearray | None) -> bytes | None:

@@ -25,6 +25,7 @@ digits on, so its NULL is practically always a NULL.
 from __future__ import annotations
 
 import base64
+from functools import lru_cache
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -111,6 +112,7 @@ def null_may_be_unchanged(op: Column, moved_from: Column, before: Column) -> Col
     return ((op == "u") | ((op == "c") & moved_from.isNotNull())) & before.isNull()
 
 
+@lru_cache(maxsize=10_000)
 def can_be_unavailable(column: SourceColumn, encodings: Encodings) -> bool:
     """Return whether a change can omit a value of this column and say so."""
     if encodings.ambiguous == "keep" and ambiguous(column, encodings):

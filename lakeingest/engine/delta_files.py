@@ -14,10 +14,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from lakeingest.engine.active_session import active
 from lakeingest.engine.delta_log import has_log, newest_snapshot
@@ -104,6 +105,20 @@ def is_plain(snapshot: Any) -> bool:
     if snapshot.version() < 0 or not snapshot.metadata().partitionColumns().isEmpty():
         return False
     return _features(snapshot) <= _SUPPORTED_FEATURES
+
+
+def schema_of(snapshot: Any) -> StructType:
+    """Return a table's schema.
+
+    Args:
+        snapshot: Delta's ``Snapshot``.
+    """
+    return _parsed(snapshot.schema().json())
+
+
+@lru_cache(maxsize=1024)
+def _parsed(schema: str) -> StructType:
+    return StructType.fromJson(json.loads(schema))
 
 
 def hides_rows(snapshot: Any) -> bool | None:

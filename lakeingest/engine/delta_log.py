@@ -19,6 +19,7 @@ from typing import Any
 
 from delta.tables import DeltaTable
 from py4j.java_gateway import JavaClass
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -173,11 +174,14 @@ def _is_newest(jvm: Any, snapshot: Any, configuration: Any) -> bool:
     if not 0 < commits.size() <= _MOST_COMMITS:
         return False
     last = commits.last()
-    files = last.getPath().getFileSystem(configuration)
-    following = _commit_file(jvm, last.getPath().getParent(), snapshot.version() + 1)
-    if files.exists(following) or not files.exists(last.getPath()):
+    path = last.getPath()
+    files = path.getFileSystem(configuration)
+    if files.exists(_commit_file(jvm, path.getParent(), snapshot.version() + 1)):
         return False
-    now = files.getFileStatus(last.getPath())
+    try:
+        now = files.getFileStatus(path)
+    except Py4JJavaError:  # There is no such file.
+        return False
     return bool(
         now.getModificationTime() == last.getModificationTime() and now.getLen() == last.getLen()
     )

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from lakeingest.engine.active_session import active
 from lakeingest.engine.delta_files import (
@@ -26,6 +27,7 @@ from lakeingest.engine.delta_files import (
     plain_files,
     rows_of_files,
     scala_sequence,
+    schema_of,
 )
 from lakeingest.engine.delta_log import java_log
 
@@ -52,3 +54,12 @@ def cached_snapshot(spark: SparkSession, path: str, version: int) -> DataFrame |
         relation = log.createRelation(no_filters, option.apply(snapshot), option.empty(), True)
         java_frame = session._jsparkSession.baseRelationToDataFrame(relation)  # noqa: SLF001
     return DataFrame(java_frame, spark)
+
+
+def cached_schema(spark: SparkSession, path: str, version: int) -> StructType | None:
+    """Return the table's schema as of ``version``; None: Delta's cached log is at another one."""
+    if not available(spark):
+        return None
+    with active(spark):
+        snapshot = java_log(spark, path)[1].unsafeVolatileSnapshot()
+    return None if snapshot.version() != version else schema_of(snapshot)

@@ -19,7 +19,6 @@ Internal names, verified in 3.3.3 and used with 3.3 only (``available``): ``Opti
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -39,6 +38,7 @@ from lakeingest.engine.delta_files import (
     listed_files,
     rows_of_files,
     scala_sequence,
+    schema_of,
 )
 from lakeingest.engine.delta_log import java_log, newest_snapshot
 from lakeingest.engine.local_disk import committing_to
@@ -84,7 +84,7 @@ class DeltaTransaction:
     @cached_property
     def schema(self) -> StructType:
         """Return the table's schema."""
-        return StructType.fromJson(json.loads(self._snapshot.schema().json()))
+        return schema_of(self._snapshot)
 
     def files(self) -> tuple[DataFile, ...] | None:
         """Return the data files of ``version``; see ``delta_files.listed_files``."""

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.engine.own_session import own_session
@@ -78,6 +79,21 @@ def records_for_few_rows(frame: DataFrame, rows: int, ranges: int) -> DataFrame:
         ranges: Number of the source's partitions that they are in.
     """
     return for_few_rows(frame, rows) if ranges <= _FEW_RANGES else frame
+
+
+def to_join(frame: DataFrame, other: DataFrame) -> DataFrame:
+    """Return a frame of few rows, marked for a join with another one that keeps its rows in place.
+
+    A broadcast is a job of its own. In the session for few rows, all are in one partition, and
+    need none.
+
+    Args:
+        frame: The frame, small enough to broadcast.
+        other: The frame that it is joined to.
+    """
+    if {frame.sparkSession, other.sparkSession} <= set(_FOR_FEW_ROWS):
+        return frame.hint("shuffle_hash")
+    return F.broadcast(frame)
 
 
 def in_session(frame: DataFrame, spark: SparkSession) -> DataFrame:

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.cast import typed_columns
+from lakeingest.engine.known_columns import Selection, made_once
 from lakeingest.frame_schemas import LEDGER
 from lakeingest.ledger.publication import EPOCH, PUBLICATION, TRANSACTION, Frontier, Publication
 from lakeingest.position import after
@@ -53,20 +54,28 @@ def transaction_rows(publication: Publication, transactions: DataFrame) -> DataF
         publication: The batch's publication.
         transactions: See ``DeltaLedger.publish``.
     """
+    publisher = {
+        "batch": F.lit(publication.batch),
+        "token": F.lit(publication.token),
+        "run": F.lit(publication.run),
+    }
+    return _transaction_columns().of(transactions.withColumns(publisher))
+
+
+@made_once
+def _transaction_columns() -> Selection:
     # PostgreSQL counts logical messages under names like "…MessageId@50a5e486".
     table_counts = F.filter("collections", lambda c: ~F.contains(c["data_collection"], F.lit("@")))
-    return _rows(
-        transactions,
-        publication,
-        kind=F.lit(TRANSACTION),
-        at=F.coalesce(F.col("committed_at"), F.timestamp_seconds(F.lit(0))),
-        transactions=F.lit(1),
-        events=F.col("event_count"),
-        end_offset=F.col("end_offset"),
-        end_position=F.col("end_position"),
-        transaction_id=F.col("id"),
-        events_by_table=F.map_from_entries(table_counts),
-    )
+    values = {
+        **{name: F.col(name) for name in ("batch", "token", "run", "end_offset", "end_position")},
+        "kind": F.lit(TRANSACTION),
+        "at": F.coalesce(F.col("committed_at"), F.timestamp_seconds(F.lit(0))),
+        "transactions": F.lit(1),
+        "events": F.col("event_count"),
+        "transaction_id": F.col("id"),
+        "events_by_table": F.map_from_entries(table_counts),
+    }
+    return Selection(*typed_columns(LEDGER, values))
 
 
 def _literal_row(
@@ -75,33 +84,24 @@ def _literal_row(
     frontier = publication.frontier
     # Literals over a local row stay a local row. Over ``range``, Spark would compile new code for
     # the one row of each publication.
-    return _rows(
-        spark.sql("VALUES (1)"),
-        publication,
-        kind=F.lit(kind),
-        at=F.current_timestamp(),
-        transactions=F.lit(publication.transactions),
-        events=F.lit(publication.events),
-        tables=_parsed(dict(publication.tables), "tables"),
-        end_offset=F.lit(frontier.end_offset),
-        end_position=F.lit(frontier.end_position),
-        offsets=_parsed({t: dict(p) for t, p in frontier.offsets.items()}, "offsets"),
-        transaction_id=F.lit(domain),
-        paths=_parsed(dict(publication.paths) or None, "paths"),
-        schemas=_parsed(dict(publication.schemas) or None, "schemas"),
-        notes=_parsed(dict(publication.notes) or None, "notes"),
-    )
-
-
-def _rows(frame: DataFrame, publication: Publication, **columns: Column) -> DataFrame:
-    """Return rows in the ledger's schema; a column that is not given is NULL."""
-    given = {
+    values = {
+        "kind": F.lit(kind),
         "batch": F.lit(publication.batch),
         "token": F.lit(publication.token),
         "run": F.lit(publication.run),
-        **columns,
+        "at": F.current_timestamp(),
+        "transactions": F.lit(publication.transactions),
+        "events": F.lit(publication.events),
+        "tables": _parsed(dict(publication.tables), "tables"),
+        "end_offset": F.lit(frontier.end_offset),
+        "end_position": F.lit(frontier.end_position),
+        "offsets": _parsed({t: dict(p) for t, p in frontier.offsets.items()}, "offsets"),
+        "transaction_id": F.lit(domain),
+        "paths": _parsed(dict(publication.paths) or None, "paths"),
+        "schemas": _parsed(dict(publication.schemas) or None, "schemas"),
+        "notes": _parsed(dict(publication.notes) or None, "notes"),
     }
-    return frame.select(*typed_columns(LEDGER, given))
+    return spark.sql("VALUES (1)").select(*typed_columns(LEDGER, values))
 
 
 def _parsed(value: object, column: str) -> Column:

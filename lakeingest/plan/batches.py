@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType
 
+from lakeingest.cast import null_of
 from lakeingest.engine.known_columns import Addition, Removal, Steps, made_once
 from lakeingest.frame_schemas import Kind
 from lakeingest.transaction.completeness import with_end_offset
@@ -63,6 +65,11 @@ def _number(*, snapshot: bool) -> Steps:
         in_snapshot = F.col("kind") == Kind.SNAPSHOT
         number = F.when(in_snapshot, F.lit(SNAPSHOT_BATCH)).otherwise(number)
     return Steps(Addition({"batch": number}), Removal("_cuts", "_is_released"))
+
+
+def without_batch(window: DataFrame) -> DataFrame:
+    """Let each change of a window stay pending: no batch of it is known yet."""
+    return window.withColumn("batch", null_of(IntegerType()))
 
 
 def of_batch(

@@ -29,6 +29,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest import frame_schemas
+from lakeingest.engine.known_columns import Selection, made_once
 from lakeingest.errors import ConfigError, DataError, UnavailableError
 from lakeingest.source.bounds import check_retained, checked_ranges
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
@@ -108,19 +109,7 @@ class RecordedSource:
             return self._spark.createDataFrame([], frame_schemas.RECORD)
         topics = sorted({span.topic for span in spans})
         check_retained(spans, self.watermarks(topics))
-        return as_record(
-            self._lines(topics)
-            .where(_in_spans(spans))
-            .select(
-                "topic",
-                F.col("p").alias("partition"),
-                F.col("o").alias("offset"),
-                F.timestamp_millis("ts").alias("timestamp"),
-                _as_bytes(F.col("k")).alias("key"),
-                _as_bytes(F.col("v")).alias("value"),
-                F.transform("h", _header).alias("headers"),
-            )
-        )
+        return as_record(_records().of(self._lines(topics).where(_in_spans(spans))))
 
     def close(self) -> None:
         """Do nothing: a folder holds no client."""
@@ -217,23 +206,48 @@ def _entry_bounds(topic: str, entry: Any, size: int) -> dict[TopicPartition, Wat
         return {}
 
 
+@made_once
+def _records() -> Selection:
+    return Selection(
+        "topic",
+        F.col("p").alias("partition"),
+        F.col("o").alias("offset"),
+        F.timestamp_millis("ts").alias("timestamp"),
+        _as_bytes(F.col("k")).alias("key"),
+        _as_bytes(F.col("v")).alias("value"),
+        F.transform("h", _header).alias("headers"),
+    )
+
+
 def _in_spans(spans: Sequence[OffsetRange]) -> Column:
     topics = sorted({span.topic for span in spans})
-    in_span = reduce(or_, (_in_topic_spans(topic, spans) for topic in topics))
-    # A comparison with NULL would silently drop the line.
-    has_place = F.col("p").isNotNull() & F.col("o").isNotNull()
-    text = "A line without partition (p) or offset (o) in the recorded topic "
-    no_place = F.raise_error(F.concat(F.lit(text), "topic")).cast("boolean")
+    in_span = reduce(or_, (_of_topic(topic) & _in_topic_spans(topic, spans) for topic in topics))
+    has_place, no_place = _place()
     return F.when(has_place, in_span).otherwise(no_place)
 
 
+@made_once
+def _place() -> tuple[Column, Column]:
+    """Return whether a line has a place, and a failure for one that has none."""
+    # A comparison with NULL would silently drop the line.
+    has_place = F.col("p").isNotNull() & F.col("o").isNotNull()
+    text = "A line without partition (p) or offset (o) in the recorded topic "
+    return has_place, F.raise_error(F.concat(F.lit(text), "topic")).cast("boolean")
+
+
+@made_once
+def _of_topic(topic: str) -> Column:
+    return F.col("topic") == topic
+
+
 def _in_topic_spans(topic: str, spans: Sequence[OffsetRange]) -> Column:
+    # One text with numbers alone: a window has other ones for each partition.
     conditions = (
-        (F.col("p") == span.partition) & (F.col("o") >= span.start) & (F.col("o") < span.end)
+        f"(p = {span.partition} AND o >= {span.start} AND o < {span.end})"
         for span in spans
         if span.topic == topic
     )
-    return (F.col("topic") == topic) & reduce(or_, conditions)
+    return F.expr(" OR ".join(conditions))
 
 
 def _as_bytes(text: Column) -> Column:

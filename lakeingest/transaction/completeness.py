@@ -34,6 +34,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from lakeingest.engine.few_rows import to_join
 from lakeingest.engine.known_columns import Addition, Filter, Selection, Steps, made_once
 from lakeingest.frame_schemas import INSIDE, ROW_PLACE, Kind
 from lakeingest.transaction import compressed_detection
@@ -61,7 +62,7 @@ def with_end_offset(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
     if "end_offset" in changes.columns:
         return changes
     lookup = _end_lookup(tuple(changes.columns))
-    spans = F.broadcast(lookup.spans.of(boundaries))
+    spans = to_join(lookup.spans.of(boundaries), changes)
     return lookup.columns.of(changes.join(spans, lookup.condition, "left"))
 
 

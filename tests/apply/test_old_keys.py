@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from lakeingest.apply.batch.changeset import changeset
 from lakeingest.apply.batch.table_part import Fold, TablePart
 from lakeingest.apply.batch_stats import batch_stats
+from lakeingest.apply.window.summary import summarise
 from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import decode_envelope
@@ -50,7 +51,7 @@ def test_a_key_change_of_a_decimal_key_finds_its_values_by_the_delete_beside_it(
     found = found.withColumn("batch", F.lit(1))
     schema = spark.createDataFrame([], "id DECIMAL(20,0), t STRING").schema
     table = TableSpec("public.a", declared_columns(schema, SPEC.encodings), ("id",))
-    stats = tuple(batch_stats(found, SPEC.format))
+    stats = tuple(batch_stats(summarise(found, SPEC.format)))
     made, _ = changeset(
         TablePart(table, stats, found, "", Fold.PARTIAL_ROWS, foreseen=False), SPEC, None
     )

@@ -15,6 +15,7 @@ from lakeingest.apply.batch.changeset import changeset
 from lakeingest.apply.batch.latest_per_key import latest
 from lakeingest.apply.batch.table_part import Fold, TablePart, choose_fold
 from lakeingest.apply.batch_stats import BatchStats, batch_stats
+from lakeingest.apply.window.summary import summarise
 from lakeingest.commit_note import CommitNote, token
 from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
@@ -103,7 +104,7 @@ class Ingest:
     def deliver(self, rounds: Sequence[Iterable[object]]) -> Iterable[int]:
         """Apply each round as one batch; yields its number when it is in the table."""
         frame = self._frame(rounds)
-        found = batch_stats(frame, self._spec.format)
+        found = batch_stats(summarise(frame, self._spec.format))
         for number in range(len(rounds)):
             self._apply(
                 frame.where(F.col("batch") == number).drop("batch"),

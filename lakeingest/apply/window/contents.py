@@ -1,22 +1,14 @@
-"""Summarise what a window holds: a handful of rows per partition and kind, never its own rows.
-
-The aggregation also fills the cache of the window. ``collect`` brings summaries to the driver.
-Their number grows with partitions, tables and batches, not with events.
-"""
+"""Define what a window holds, as far as decisions about it need to know."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import Row
 
-from lakeingest.decode.wire import WireFormat
-from lakeingest.engine.known_columns import Selection, column, made_once
 from lakeingest.envelope.family import SNAPSHOT_END_MARKS
 from lakeingest.frame_schemas import Kind
-from lakeingest.plan.snapshot_attempts import snapshot_place
 from lakeingest.source.contract import TopicPartition
 
 
@@ -168,80 +160,53 @@ class Contents:
         return marks
 
 
-def contents(window: DataFrame, format_: WireFormat, below: str | None = None) -> Contents:
-    """Summarise a window (``CHANGE``).
+def contents(summaries: Iterable[Row]) -> Contents:
+    """Return what a window holds, from ``summary.summarise``; the batches do not matter."""
+    portions: dict[tuple[object, ...], Portion] = {}
+    for row in summaries:
+        portion = _portion(row)
+        place = (portion.where, portion.collection, portion.kind, portion.attempt)
+        other = portions.get(place)
+        portions[place] = portion if other is None else _joined(portion, other)
+    return Contents(tuple(portions.values()))
 
-    Args:
-        window: Changes; with ``end_offset`` unless ``below`` is None.
-        format_: Format of its records.
-        below: Position below which every transaction was released; None: there are no transactions.
-    """
-    if below is not None:
-        window = window.withColumn("_is_released", F.col("position") < F.lit(below))
-    tags = format_.schema_tag(column("value")), format_.key_tag(column("key"))
-    groups, summary = _portions(*tags, whole=below is not None)
-    rows = summary.of_groups(window, groups).collect()
-    return Contents(
-        tuple(
-            Portion(
-                TopicPartition(row["topic"], row["partition"]),
-                row["collection"] or "",
-                row["kind"],
-                row["records"],
-                row["first_offset"],
-                row["highest"] or "",
-                row["source_ms"] or 0,
-                frozenset(row["marks"]),
-                frozenset(map(bytes, (*row["value_tags"], *row["key_tags"]))),
-                row["last_offset"],
-                row["first_ms"] or 0,
-                row["firsts"],
-                Attempt(row["run"], row["place"] or ""),
-                RowWithoutEnd(*row["unended"]) if row["unended"] else None,
-                row["first_new"],
-            )
-            for row in rows
-        )
+
+def _portion(row: Row) -> Portion:
+    return Portion(
+        TopicPartition(row["topic"], row["partition"]),
+        row["collection"] or "",
+        row["kind"],
+        records=row["records"],
+        first_offset=row["first_offset"],
+        highest=row["high"] or "",
+        source_ms=row["source_ms"] or 0,
+        marks=frozenset(row["marks"]),
+        tags=frozenset(map(bytes, (*row["value_tags"], *row["key_tags"]))),
+        last_offset=row["last_offset"],
+        first_ms=row["first_ms"] or 0,
+        firsts=row["firsts"],
+        attempt=Attempt(row["run"], row["place"] or ""),
+        unended=RowWithoutEnd(*row["unended"]) if row["unended"] else None,
+        first_new=row["first_new"],
     )
 
 
-@made_once
-def _portions(value_tag: Column, key_tag: Column, *, whole: bool) -> tuple[Selection, Selection]:
-    """Return what identifies a portion, and its summary.
-
-    Args:
-        value_tag: Tag of the schema of ``value``.
-        key_tag: Tag of the schema of ``key``.
-        whole: Whether there are transactions.
-    """
-    snapshot = F.col("kind") == Kind.SNAPSHOT
-    of_transaction = F.col("transaction_key").isNotNull()
-    released, waits = F.lit(False), F.lit(False)
-    if whole:
-        released = of_transaction & ~snapshot & F.col("_is_released")
-        is_streamed = F.col("kind").isin(Kind.ROW, Kind.TRUNCATE)
-        has_no_end = F.col("end_offset").isNull() & ~F.col("_is_released")
-        waits = is_streamed & of_transaction & has_no_end
-    groups = Selection(
-        "topic",
-        "partition",
-        "collection",
-        "kind",
-        F.when(snapshot, F.col("incarnation")).alias("run"),
-        F.when(snapshot, snapshot_place()).alias("place"),
+def _joined(one: Portion, other: Portion) -> Portion:
+    """Return two portions of one place as one."""
+    both = (one, other)
+    return replace(
+        one,
+        records=one.records + other.records,
+        first_offset=min(part.first_offset for part in both),
+        highest=max(part.highest for part in both),
+        source_ms=max(part.source_ms for part in both),
+        marks=one.marks | other.marks,
+        tags=one.tags | other.tags,
+        last_offset=max(part.last_offset for part in both),
+        first_ms=min((part.first_ms for part in both if part.first_ms), default=0),
+        firsts=one.firsts + other.firsts,
+        unended=min((part.unended for part in both if part.unended), default=None),
+        first_new=min(
+            (part.first_new for part in both if part.first_new is not None), default=None
+        ),
     )
-    summary = Selection(
-        F.count("*").alias("records"),
-        F.min("offset").alias("first_offset"),
-        F.max("offset").alias("last_offset"),
-        F.min(F.when(released, None).otherwise(F.col("offset"))).alias("first_new"),
-        F.min("source_ms").alias("first_ms"),
-        F.count_if(snapshot & (F.col("snapshot") == "first")).alias("firsts"),
-        F.max("position").alias("highest"),
-        F.max("source_ms").alias("source_ms"),
-        F.collect_set(F.when(snapshot, F.col("snapshot"))).alias("marks"),
-        F.collect_set(value_tag).alias("value_tags"),
-        F.collect_set(key_tag).alias("key_tags"),
-        F.min(F.when(waits, F.struct("position", "transaction_key"))).alias("unended"),
-    )
-    return groups, summary

@@ -135,20 +135,29 @@ def likely_cuts(facts: WindowFacts, frontier: Frontier, bounds: Bounds) -> tuple
     """Return the batches of a window if no transaction of it lacks a row.
 
     They are known with the ENDs. So the statistics of the batches need not wait for the counting of
-    rows.
+    rows. If only the first transactions are whole, the first of these batches mostly stay as they
+    are.
 
     Args:
         facts: Ranges, ENDs and BEGINs of the window; the rest does not count.
         frontier: Up to where everything is applied.
         bounds: Bounds of batches.
     """
-    if not (frontier.streaming and facts.ranges.whole) or facts.has_repeats(frontier):
+    if not frontier.streaming or facts.has_repeats(frontier):
         return ()
     ordered = ascending_prefix(facts.ends_behind(frontier))
     opened = _blocking_begin(facts, frontier)
     later_end = first_later_end(ordered, opened.offset if opened else None)
     unblocked = ordered[: ordered.index(later_end)] if later_end else ordered
     return _cuts(unblocked, facts.ranges, bounds)
+
+
+def has_likely_cuts(cuts: tuple[Cut, ...], likely: tuple[Cut, ...]) -> bool:
+    """Return whether batches are the first of those that were likely.
+
+    Then what is known of the likely batches holds of them. The rows of the others are pending.
+    """
+    return cuts == likely[: len(cuts)]
 
 
 def _prefix(

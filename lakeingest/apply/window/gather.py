@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from lakeingest.apply.batch_stats import BatchStats, batch_stats
@@ -25,12 +25,13 @@ from lakeingest.apply.window.initial_snapshot import new_snapshots, read_past
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import stretches
 from lakeingest.apply.window.snapshot_attempts import Verdict, judge_attempts, late_attempts
+from lakeingest.apply.window.summary import summarise
 from lakeingest.apply.window.unreadable_records import unreadable_records
 from lakeingest.apply.window.window import Bounds, PipelineLog
 from lakeingest.decode.wire import WireFormat
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.ledger.publication import Frontier
-from lakeingest.plan.batches import in_batches
+from lakeingest.plan.batches import in_batches, without_batch
 from lakeingest.plan.end_positions import (
     release_limit,
     some_positions_from_rows,
@@ -73,8 +74,21 @@ class WindowFrames:
         """Begin to compute the statistics of batches; return a function that waits for them."""
         if not cuts and not snapshot:
             return tuple
-        batched = in_batches(self.changes, self.boundaries, cuts, self.below, snapshot=snapshot)
-        return start_in_background(partial(batch_stats, batched, format_))
+
+        def stats() -> Sequence[BatchStats]:
+            return batch_stats(self.summarise(cuts, format_, snapshot=snapshot))
+
+        return start_in_background(stats)
+
+    def summarise(
+        self, cuts: Sequence[Cut], format_: WireFormat, *, snapshot: bool
+    ) -> Sequence[Row]:
+        """Summarise the window (``summary.summarise``), by the batches of these cuts."""
+        if cuts or snapshot:
+            batched = in_batches(self.changes, self.boundaries, cuts, self.below, snapshot=snapshot)
+        else:
+            batched = without_batch(self.changes)
+        return summarise(batched, format_, self.below)
 
 
 @dataclass(frozen=True)
@@ -85,15 +99,15 @@ class Gathered:
         frames: Its frames, without superseded attempts and rows sent twice.
         facts: What a decision needs.
         epochs: Epochs of its transactions and of all before.
-        likely: The cuts whose statistics are under way.
-        likely_stats: Returns these statistics.
+        likely: The cuts whose statistics are known.
+        likely_stats: These statistics.
     """
 
     frames: WindowFrames
     facts: WindowFacts
     epochs: tuple[Epoch, ...]
-    likely: Sequence[Cut]
-    likely_stats: Callable[[], Sequence[BatchStats]]
+    likely: tuple[Cut, ...]
+    likely_stats: Sequence[BatchStats]
 
 
 def gather(
@@ -119,10 +133,7 @@ def gather(
     with in_background(partial(read_end_markers, topic, spec)) as pending_ends:
         changes = local_checkpoint(with_end_offset(decoded, fresh))
         frames = WindowFrames(metadata, ended, fresh, changes, below)
-        with (
-            in_background(partial(contents, changes, spec.format, below)) as pending_contents,
-            in_background(partial(first_short, changes, fresh, log.counted)) as pending_short,
-        ):
+        with in_background(partial(first_short, changes, fresh, log.counted)) as pending_short:
             markers = pending_ends()
             epochs = find_new_epochs(metadata, markers.domains, frontier, spec)
             again = replan(epochs, spec.epochs, frontier)
@@ -131,8 +142,9 @@ def gather(
             facts = WindowFacts(ranges, markers.ends, markers.opened)
             refuse_disorder(facts.ends_behind(frontier), spec)
             likely = likely_cuts(facts, frontier, bounds)
-            likely_stats = frames.begin_stats(likely, spec.format, snapshot=False)
-            facts, frames = _with_contents(facts, frames, pending_contents(), frontier)
+            summaries = frames.summarise(likely, spec.format, snapshot=False)
+            likely_stats = batch_stats(summaries) if likely else ()
+            facts, frames = _with_contents(facts, frames, contents(summaries), frontier)
             if facts.new_snapshot and bounds.snapshot_again:
                 runs = {taken.run for taken in new_snapshots(facts.contents, frontier)}
                 facts = replace(facts, stretches=stretches(frames.changes, runs))
@@ -149,7 +161,8 @@ def _decoded(
     """Return metadata, boundaries and changes of a window."""
     spec = log.spec
     markers = log.read([ranges.transactions] if ranges.transactions else [])
-    metadata = local_checkpoint(window_metadata(markers, spec))
+    # Hardly a window asks for it again (epochs, repeated BEGINs), so it is not kept.
+    metadata = window_metadata(markers, spec)
     topic = local_checkpoint(window_boundaries(metadata, spec))
     decoded = window_changes(log.read(ranges.data), spec)
     if some_positions_from_rows(spec):

@@ -42,6 +42,7 @@ from lakeingest.apply.window.null_records import refuse_lone_null_records
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import stretches
 from lakeingest.apply.window.snapshot_attempts import judge_attempts, restarted_snapshot
+from lakeingest.apply.window.summary import summarise
 from lakeingest.apply.window.unreadable_records import (
     UnreadableRecords,
     unreadable_error,
@@ -52,7 +53,7 @@ from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import MOVES_ON, Kind
 from lakeingest.ledger.publication import Frontier
-from lakeingest.plan.batches import in_batches
+from lakeingest.plan.batches import in_batches, without_batch
 from lakeingest.plan.snapshot_attempts import mark_superseded
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.plan.window import window_boundaries, window_changes, window_metadata
@@ -85,7 +86,7 @@ def cut_events(
     while True:
         decoded = window_changes(log.read(ranges.data), spec)
         changes = local_checkpoint(decoded.withColumn("end_offset", F.lit(number).cast("bigint")))
-        summaries = contents(changes, spec.format)
+        summaries = contents(summarise(without_batch(changes), spec.format))
         lone_deletes = _lone_deletes(changes)
         new_unreadable = unreadable_records(
             changes, summaries, "", spec, initial=not frontier.streaming
@@ -117,7 +118,7 @@ def cut_events(
     def check() -> Sequence[BatchStats]:
         predecessors = partial(_closely_before, log, spec)
         refuse_lone_null_records(changes, summaries, _read_before(frontier), predecessors)
-        return _checked_stats(batch_stats(batched, spec.format), ranges, frontier, spec)
+        return _checked_stats(batch_stats(summarise(batched, spec.format)), ranges, frontier, spec)
 
     return Window(
         ranges,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from lakeingest.apply.window.decide import Release, Replan, Resnapshot, decide
+from lakeingest.apply.window.decide import Release, Replan, Resnapshot, decide, has_likely_cuts
 from lakeingest.apply.window.gather import Gathered, WindowFrames, gather
 from lakeingest.apply.window.incomplete_transaction import with_end_record
 from lakeingest.apply.window.offset_ranges import WindowRanges
@@ -56,11 +56,11 @@ def _window(
 ) -> Window:
     frames, facts = gathered.frames, gathered.facts
     # Attempts that were left out may be counted in the likely statistics.
-    changed = release.cuts != gathered.likely or facts.attempts.superseded
-    if release.snapshot or changed:
+    known = has_likely_cuts(release.cuts, gathered.likely)
+    if release.snapshot or not known or facts.attempts.superseded:
         pending_stats = frames.begin_stats(release.cuts, format_, snapshot=release.snapshot)
     else:
-        pending_stats = gathered.likely_stats
+        pending_stats = partial(tuple, gathered.likely_stats if release.cuts else ())
     incomplete = release.incomplete
     released = (end for end in facts.ends if end.position <= frontier.end_position)
     return Window(

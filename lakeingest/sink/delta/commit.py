@@ -23,12 +23,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine import delta_log
 from lakeingest.engine.commit import Commit
 from lakeingest.engine.delta_files import DataFile
-from lakeingest.engine.delta_snapshot import cached_snapshot
+from lakeingest.engine.delta_snapshot import cached_schema, cached_snapshot
 from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.local_disk import committing
 from lakeingest.engine.own_session import own_session
@@ -84,6 +85,11 @@ class DeltaLakeTable(LakeTable):
             return reader.load(self.path)
         known = cached_snapshot(self.spark, self.path, version)
         return reader.option("versionAsOf", version).load(self.path) if known is None else known
+
+    def schema(self, version: int) -> StructType:
+        """Return the table's schema as of ``version``."""
+        known = cached_schema(self.spark, self.path, version)
+        return self.read(version).schema if known is None else known
 
     def has_lost_progress(self, newest: CommitNote | None) -> bool:
         """Return whether the table's log no longer has the commit with the progress."""

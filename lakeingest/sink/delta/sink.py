@@ -107,7 +107,7 @@ class DeltaSink(LakeSink):
         table = self.table(note.collection)
         if previous is None:
             return self._create(table, changeset, note)
-        present = table.read(previous.version).schema
+        present = table.schema(previous.version)
         change = schema_change(note.collection, present, changeset.schema)
         alteration = SchemaAlteration(table, note, previous)
         alteration.enable_local_time(change, present)
