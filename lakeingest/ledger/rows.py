@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from lakeingest.cast import typed_columns
-from lakeingest.engine.known_columns import Selection, made_once
+from lakeingest.engine.known_columns import Addition, Selection, Steps, made_once
 from lakeingest.frame_schemas import LEDGER
 from lakeingest.ledger.publication import EPOCH, PUBLICATION, TRANSACTION, Frontier, Publication
 from lakeingest.position import after
@@ -54,12 +55,7 @@ def transaction_rows(publication: Publication, transactions: DataFrame) -> DataF
         publication: The batch's publication.
         transactions: See ``DeltaLedger.publish``.
     """
-    publisher = {
-        "batch": F.lit(publication.batch),
-        "token": F.lit(publication.token),
-        "run": F.lit(publication.run),
-    }
-    return _transaction_columns().of(transactions.withColumns(publisher))
+    return _transaction_columns().of(transactions.withColumns(_publisher(publication)))
 
 
 @made_once
@@ -82,27 +78,50 @@ def _literal_row(
     spark: SparkSession, publication: Publication, kind: str, domain: str | None = None
 ) -> DataFrame:
     frontier = publication.frontier
+    content = {
+        "kind": kind,
+        "transactions": publication.transactions,
+        "events": publication.events,
+        "tables": dict(publication.tables),
+        "end_offset": frontier.end_offset,
+        "end_position": frontier.end_position,
+        "offsets": {topic: dict(parts) for topic, parts in frontier.offsets.items()},
+        "transaction_id": domain,
+        "paths": dict(publication.paths) or None,
+        "schemas": dict(publication.schemas) or None,
+        "notes": dict(publication.notes) or None,
+    }
     # Literals over a local row stay a local row. Over ``range``, Spark would compile new code for
     # the one row of each publication.
-    values = {
-        "kind": F.lit(kind),
+    row = spark.sql("VALUES (1)").withColumns(
+        {**_publisher(publication), "_content": F.lit(json.dumps(content))}
+    )
+    return _literal_columns().of(row)
+
+
+def _publisher(publication: Publication) -> dict[str, Column]:
+    return {
         "batch": F.lit(publication.batch),
         "token": F.lit(publication.token),
         "run": F.lit(publication.run),
-        "at": F.current_timestamp(),
-        "transactions": F.lit(publication.transactions),
-        "events": F.lit(publication.events),
-        "tables": _parsed(dict(publication.tables), "tables"),
-        "end_offset": F.lit(frontier.end_offset),
-        "end_position": F.lit(frontier.end_position),
-        "offsets": _parsed({t: dict(p) for t, p in frontier.offsets.items()}, "offsets"),
-        "transaction_id": F.lit(domain),
-        "paths": _parsed(dict(publication.paths) or None, "paths"),
-        "schemas": _parsed(dict(publication.schemas) or None, "schemas"),
-        "notes": _parsed(dict(publication.notes) or None, "notes"),
     }
-    return spark.sql("VALUES (1)").select(*typed_columns(LEDGER, values))
 
 
-def _parsed(value: object, column: str) -> Column:
-    return F.from_json(F.lit(json.dumps(value)), LEDGER[column].dataType.simpleString())
+_GIVEN = ("batch", "token", "run", "at")
+"""Columns of the ledger that are not in the text with a publication's content."""
+
+
+@made_once
+def _literal_columns() -> Steps:
+    content = StructType([item for item in LEDGER if item.name not in _GIVEN])
+    fields = {item.name: F.col("_row").getField(item.name) for item in content}
+    values = {
+        **fields,
+        "kind": F.coalesce(fields["kind"], F.lit("")),
+        **{name: F.col(name) for name in ("batch", "token", "run")},
+        "at": F.current_timestamp(),
+    }
+    return Steps(
+        Addition({"_row": F.from_json("_content", content.simpleString())}),
+        Selection(*typed_columns(LEDGER, values)),
+    )
