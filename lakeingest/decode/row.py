@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -99,11 +100,41 @@ def with_row(
         The same columns with ``row`` (struct of the columns; an unavailable value is NULL) and,
         when ``masked``, ``unavailable`` (array of column names, NULL where every value is there).
     """
-    return _row_steps(spec, tuple(sides), masked=masked).of(changes)
+    return with_parts(changes, row_part(spec, tuple(sides), masked=masked))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A part of a change that is decoded: columns to add, in turn; and which are not needed then.
+
+    Attributes:
+        columns: The columns of each turn; they are over columns of the change and earlier turns.
+        helpers: Names of those that are only on the way.
+    """
+
+    columns: tuple[Mapping[str, Column], ...]
+    helpers: tuple[str, ...]
+
+
+def with_parts(changes: DataFrame, *parts: Part) -> DataFrame:
+    """Decode several parts of each change side by side: Spark analyses each step of a frame."""
+    return _steps(parts).of(changes)
 
 
 @made_once
-def _row_steps(spec: RowSpec, sides: tuple[str, ...], *, masked: bool) -> Steps:
+def _steps(parts: tuple[Part, ...]) -> Steps:
+    turns = zip_longest(*(part.columns for part in parts), fillvalue={})
+    additions = (
+        Addition({name: value for columns in turn for name, value in columns.items()})
+        for turn in turns
+    )
+    helpers = (name for part in parts for name in part.helpers)
+    return Steps(*additions, Removal(*helpers))
+
+
+@made_once
+def row_part(spec: RowSpec, sides: tuple[str, ...], *, masked: bool) -> Part:
+    """Return the part that ``with_row`` adds."""
     reader, encodings = spec.reader, spec.encodings
     may_be_ambiguous = masked and not reader.partial
     ambiguous_names = {
@@ -130,7 +161,7 @@ def _row_steps(spec: RowSpec, sides: tuple[str, ...], *, masked: bool) -> Steps:
     if masked:
         absent_names = F.array_compact(F.array(*masks).cast("array<string>"))
         result["unavailable"] = F.when(F.size(absent_names) > 0, absent_names)
-    return Steps(Addition(read), Addition(parts), Addition(result), Removal("_read", *parts))
+    return Part((read, parts, result), ("_read", *parts))
 
 
 def _value_and_absence(
@@ -176,15 +207,15 @@ def with_key(
     changes: DataFrame, key: Sequence[SourceColumn], name: str, reader: RowReader
 ) -> DataFrame:
     """Add struct ``name``: the key columns read from the record key in column ``key``."""
-    return _key_steps(tuple(key), name, reader).of(changes)
+    return with_parts(changes, key_part(tuple(key), name, reader))
 
 
 @made_once
-def _key_steps(key: tuple[SourceColumn, ...], name: str, reader: RowReader) -> Steps:
-    value = known_column("value")
-    schema = reader.key_schema(F.col("key"), value)
-    read = Addition({"_key": reader.key(F.col("key"), key)})
-    return Steps(read, _struct(key, name, reader, schema), Removal("_key"))
+def key_part(key: tuple[SourceColumn, ...], name: str, reader: RowReader) -> Part:
+    """Return the part that ``with_key`` adds."""
+    schema = reader.key_schema(F.col("key"), known_column("value"))
+    read = {"_key": reader.key(F.col("key"), key)}
+    return Part((read, {name: _struct("_key", key, reader, schema)}), ("_key",))
 
 
 def with_moved_from(
@@ -195,18 +226,19 @@ def with_moved_from(
     Debezium's headers go through Connect's header converter: JSON, whatever the format of the
     records. The struct is NULL unless ``header_identifies_key``.
     """
-    return _header_steps(tuple(key), name, reader).of(changes)
+    return with_parts(changes, moved_from_part(tuple(key), name, reader))
 
 
 @made_once
-def _header_steps(key: tuple[SourceColumn, ...], name: str, reader: RowReader) -> Steps:
+def moved_from_part(key: tuple[SourceColumn, ...], name: str, reader: RowReader) -> Part:
+    """Return the part that ``with_moved_from`` adds."""
     header_key = reader.header_columns(key)
     header, _ = split_schema(F.col("moved_from").cast("binary"))
     if not header_identifies_key(key, reader):
         header = F.lit(None).cast("binary")
     read = F.from_json(header.cast("string"), BARE.row_type(header_key), _AS_WRITTEN)
-    struct = _struct(header_key, name, BARE)
-    return Steps(Addition({"_key": read}), struct, Removal("_key"))
+    struct = _struct("_header", header_key, BARE)
+    return Part(({"_header": read}, {name: struct}), ("_header",))
 
 
 def header_identifies_key(key: Sequence[SourceColumn], reader: RowReader) -> bool:
@@ -220,15 +252,15 @@ def header_identifies_key(key: Sequence[SourceColumn], reader: RowReader) -> boo
 
 
 def _struct(
+    read: str,
     key: Sequence[SourceColumn],
-    name: str,
     layout: RowReader | RowLayout,
     schema: Column | None = None,
-) -> Addition:
-    """Add struct ``name`` from column ``_key``, a key on the wire."""
+) -> Column:
+    """Return a struct of the key columns from column ``read``, a key on the wire."""
     values = []
     for column in key:
-        wire = layout.value(F.col("_key").getField(column.name))
+        wire = layout.value(F.col(read).getField(column.name))
         site = Site(column.name, "refuse", schema)
         values.append(column.type.convert(wire, site).alias(column.name))
-    return Addition({name: F.when(F.col("_key").isNotNull(), F.struct(*values))})
+    return F.when(F.col(read).isNotNull(), F.struct(*values))

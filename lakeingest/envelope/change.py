@@ -141,6 +141,9 @@ def change_steps(spec: ChangeSpec) -> Steps:
         *([_event(spec.connector)] if spec.event else []),
         *([_moves_on()] if spec.halves else []),
     )
+    if spec.ordering is None:
+        # Only the user's ordering columns differ between collections.
+        return Steps(Addition({**names, **place}), Addition(identity), columns)
     return Steps(Addition(names), Addition(place), Addition(identity), columns)
 
 

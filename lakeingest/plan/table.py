@@ -15,10 +15,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.decode.row import (
+    Part,
     RowSpec,
     header_identifies_key,
+    key_part,
+    moved_from_part,
+    row_part,
     with_key,
-    with_moved_from,
+    with_parts,
     with_row,
 )
 from lakeingest.decode.types.logical_type import Site
@@ -60,8 +64,13 @@ def record_each(changes: DataFrame, collections: Collection[str]) -> DataFrame:
 
 def payload_of_latest(latest: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
     """Return the merge payloads of one table's part of ``record_latest``."""
-    with_keys = with_key(latest, table.key_columns(), "key_row", table.reader)
-    return _payload(with_keys, table, spec)
+    row = row_part(table.row_spec(spec), ("after",), masked=False)
+    decoded = with_parts(latest, _key_part(table), row)
+    return fold.payload_of_last(decoded, table.names(), table.key, spec.names)
+
+
+def _key_part(table: TableSpec) -> Part:
+    return key_part(table.key_columns(), "key_row", table.reader)
 
 
 def payload_of_whole_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
@@ -74,11 +83,8 @@ def payload_of_whole_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec)
         return payload_of_latest(fold.fold_records(rows), table, spec)
     with_keys = with_key(rows, table.key_columns(), "key_row", table.reader)
     latest = fold.fold_records(with_keys.drop("key").withColumnRenamed("key_row", "key"))
-    return _payload(latest.withColumnRenamed("key", "key_row"), table, spec)
-
-
-def _payload(latest: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
-    decoded = with_row(latest, table.row_spec(spec), masked=False)
+    renamed = latest.withColumnRenamed("key", "key_row")
+    decoded = with_row(renamed, table.row_spec(spec), masked=False)
     return fold.payload_of_last(decoded, table.names(), table.key, spec.names)
 
 
@@ -91,12 +97,12 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     if table.keyless is not None:
         return keyless_rows(rows, table, spec)
     sides = ("after", "before") if table.key_in_value else ("after",)
-    decoded = with_row(rows, table.row_spec(spec), masked=True, sides=sides)
+    row = row_part(table.row_spec(spec), sides, masked=True)
     if table.key_in_value:
-        decoded = _with_declared_key(decoded, table, spec)
+        decoded = _with_declared_key(with_parts(rows, row), table, spec)
     else:
-        decoded = with_key(decoded, table.key_columns(), "key_row", table.reader)
-        decoded = with_moved_from(decoded, table.key_columns(), "moved_from_row", table.reader)
+        old_key = moved_from_part(table.key_columns(), "moved_from_row", table.reader)
+        decoded = with_parts(rows, row, _key_part(table), old_key)
     has_old_key = F.coalesce(F.col("moved_from"), F.lit("")) != ""
     return decoded.select(
         "key_row",

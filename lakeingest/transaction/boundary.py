@@ -49,11 +49,13 @@ def boundary_steps(transaction_key: Column, end_position: Column, *, implied_end
         implied_end: Whether a BEGIN without END is over at a later transaction's BEGIN.
     """
     has_status = F.coalesce(F.col("status").isin("BEGIN", "END"), F.lit(False))
-    has_place = {
-        "end_position": F.when(has_status & ~F.col("malformed"), end_position),
+    readable_position = F.when(has_status & ~F.col("malformed"), end_position)
+    place = {
+        "end_position": readable_position,
         "transaction_key": transaction_key,
+        "_readable": readable_position.isNotNull(),
+        "_overtaken": F.lit(False),
     }
-    is_readable = F.col("end_position").isNotNull()
     # The windows share their partitioning and order: one sort is enough. Unreadable records have
     # a group of their own.
     by_key = Window.partitionBy("_readable", "transaction_key").orderBy("offset")
@@ -96,9 +98,8 @@ def boundary_steps(transaction_key: Column, end_position: Column, *, implied_end
     }
     return Steps(
         Filter(has_status | F.col("malformed")),
-        Addition(has_place),
-        Addition({"_readable": is_readable}),
-        Addition({"_overtaken": _overtaken(is_end) if implied_end else F.lit(False)}),
+        Addition(place),
+        *([Addition({"_overtaken": _overtaken(is_end)})] if implied_end else []),
         Addition(counts),
         Addition(ends),
         Filter(~F.col("_readable") | is_boundary),

@@ -161,7 +161,8 @@ def parse_fields(records: DataFrame, schema: StructType) -> DataFrame:
 
 
 @made_once
-def _parse_fields(schema: StructType, others: tuple[str, ...]) -> Steps:
+def _parse_fields(schema: StructType, others: tuple[str | Column, ...]) -> Steps:
+    """Read the fields of ``schema`` from ``value``, and give them with ``others``."""
     whole = StructType([*enclosing_type(schema), StructField(_CORRUPT, StringType())])
     text = enclose(F.col("value").cast("string"))
     value, is_sound = enclosed_value(F.col("_read")), is_enclosed(F.col("_read"))
@@ -222,12 +223,11 @@ def _decode_envelope(fields: StructType) -> Steps:
     rows = _rows(F.col("value").cast("string"))
     whole = add_tag(rows, F.col("_schema")).cast("binary")
     is_broken = F.col("malformed") | is_no_text(F.col("value")) | has_broken_key(F.col("key"))
-    split = (*_RECORD, "key", "value", "_schema")
+    # The rows that are left are what must be a text.
+    others = (*_RECORD, "key", whole.alias("value"))
     return Steps(
         _without_schemas(),
-        _parse_fields(fields, split),
-        # The rows that are left are what must be a text.
-        Addition({"value": whole}),
+        _parse_fields(fields, others),
         Selection(*_RECORD, "key", "value", *fields.fieldNames(), is_broken.alias("malformed")),
     )
 
