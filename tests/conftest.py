@@ -13,6 +13,7 @@ from xdist.scheduler import LoadScopeScheduling
 from lakeingest.engine.few_rows import FOR_FEW_ROWS
 from lakeingest.session import session
 from tests.harness import is_harness_test
+from tests.patches import reach_kept_columns
 from tests.reader.small_lake import small_lake
 from tests.young_jvm import compile_quickly, generate_code, long_lived
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["small_lake"]
 
 compile_quickly()
+reach_kept_columns()
 
 MANY_TESTS = 100
 """With more of them a session lives for many minutes."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -110,9 +109,6 @@ def test_without_the_guard_an_update_with_nothing_before_it_would_be_stored(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(merge_law, "refuse_missing", lambda positions, _: positions)
-    # The column with the guard may be kept from an earlier test.
-    made_anew = inspect.unwrap(merge_law._source_positions)
-    monkeypatch.setattr(merge_law, "_source_positions", made_anew)
     steps = Steps(Insert(1, {"body": "first"}), Update(1, {"n": 2}))
     table = tables()()
     table.one(steps.sent(2))
