@@ -252,7 +252,7 @@ class MetadataColumns:
         return isinstance(other, MetadataColumns) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
-        """Hash the names."""
+        """Hash some of the names."""
         return hash((self.position, self.event))
 
     @property

@@ -42,7 +42,8 @@ class BatchStats:
         value_tags: Tags of the rows' schemas (``WireFormat.schema_tag``), where the format has
             them.
         key_tags: Tags of the keys' schemas (``WireFormat.key_tag``), where the format has them.
-        gone_at: Bits (``_bit``) of the positions of deletes in transactions without a ``runId``.
+        gone_at: Bits (``summary.py``) of the positions of deletes in transactions without a
+            ``runId``.
         come_at: Bits of the positions of creates without a ``runId`` and without an old key.
         floor_event: RFC-39's columns of the truncate at ``floor``, if the window reads them.
     """
@@ -94,14 +95,25 @@ def may_move_without_header(batch_stats: Sequence[BatchStats]) -> bool:
 
 
 def batch_stats(summaries: Iterable[Row]) -> list[BatchStats]:
-    """Return the statistics of each batch, from ``window.summary.summarise``."""
-    return [_stats(row) for row in summaries if row["kind"] in _CHANGES]
+    """Return the statistics of each batch, from ``window.summary.summarise``.
+
+    Of each partition and table, one has a sample.
+    """
+    rows = [row for row in summaries if row["kind"] in _CHANGES]
+    newest: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        place = tuple(row[name] for name in ("batch", "topic", "partition", "collection"))
+        other = newest.get(place)
+        if row["sampled"] and (other is None or row["sampled"] > other["sampled"]):
+            newest[place] = row
+    samples = {id(row) for row in newest.values()}
+    return [_stats(row, has_sample=id(row) in samples) for row in rows]
 
 
 _CHANGES = (Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE)
 
 
-def _stats(row: Row) -> BatchStats:
+def _stats(row: Row, *, has_sample: bool) -> BatchStats:
     where = TopicPartition(row["topic"], row["partition"])
     collection, high = row["collection"] or "", row["high"] or ""
     if row["kind"] == Kind.TRUNCATE:
@@ -135,7 +147,7 @@ def _stats(row: Row) -> BatchStats:
         deletes="d" in row["ops"],
         keyless=row["keyless"],
         size=row["size"] or 0,
-        sample=_octets(row["sample"]),
+        sample=_octets(row["sample"]) if has_sample else None,
         sample_key=_octets(row["sample_key"]),
         first_key=_octets(row["first_key"]),
         relocated=row["relocated"],

@@ -15,9 +15,11 @@ from lakeingest.config.model import PipelineConfig
 from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.wire import WireFormat
+from lakeingest.engine.known_columns import made_once
 from lakeingest.plan.spec import Ordering, PipelineSpec
 from lakeingest.plan.window import is_counted
 from lakeingest.source.contract import Source
+from lakeingest.topic_names import TopicNames
 
 
 def pipeline_spec(config: PipelineConfig, wire: WireFormat) -> PipelineSpec:
@@ -73,5 +75,9 @@ def counted(config: PipelineConfig) -> Column:
 
     It holds for collections whose topic the configuration reads and whose rows no transform drops.
     """
-    selected = config.source.names.reads_column(F.col("data_collection"))
-    return is_counted(selected, config.uncounted_collections)
+    return _counted(config.source.names, tuple(config.uncounted_collections))
+
+
+@made_once
+def _counted(names: TopicNames, uncounted: tuple[str, ...]) -> Column:
+    return is_counted(names.reads_column(F.col("data_collection")), uncounted)

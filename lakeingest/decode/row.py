@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
@@ -15,7 +15,7 @@ from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import split_schema
 from lakeingest.decode.placeholder import AMBIGUOUS_NULL, ambiguous, null_may_be_unchanged
 from lakeingest.decode.row_layout import BARE, RowLayout
-from lakeingest.decode.types.logical_type import Site
+from lakeingest.decode.types.logical_type import Convert, Site
 from lakeingest.decode.wire import RowReader
 from lakeingest.engine.known_columns import Addition, Removal, Steps, made_once
 from lakeingest.engine.known_columns import column as known_column
@@ -132,9 +132,20 @@ def _steps(parts: tuple[Part, ...]) -> Steps:
     return Steps(*additions, Removal(*helpers))
 
 
-@made_once
 def row_part(spec: RowSpec, sides: tuple[str, ...], *, masked: bool) -> Part:
     """Return the part that ``with_row`` adds."""
+    return _row_part(spec, _conversions(spec.columns), sides, masked=masked)
+
+
+def _conversions(columns: Iterable[SourceColumn]) -> tuple[Convert, ...]:
+    """Return how values become those of the lake: types that look the same may differ in it."""
+    return tuple(column.type.convert for column in columns)
+
+
+@made_once
+def _row_part(
+    spec: RowSpec, _: tuple[Convert, ...], sides: tuple[str, ...], *, masked: bool
+) -> Part:
     reader, encodings = spec.reader, spec.encodings
     may_be_ambiguous = masked and not reader.partial
     ambiguous_names = {
@@ -210,9 +221,15 @@ def with_key(
     return with_parts(changes, key_part(tuple(key), name, reader))
 
 
-@made_once
 def key_part(key: tuple[SourceColumn, ...], name: str, reader: RowReader) -> Part:
     """Return the part that ``with_key`` adds."""
+    return _key_part(key, _conversions(key), name, reader)
+
+
+@made_once
+def _key_part(
+    key: tuple[SourceColumn, ...], _: tuple[Convert, ...], name: str, reader: RowReader
+) -> Part:
     schema = reader.key_schema(F.col("key"), known_column("value"))
     read = {"_key": reader.key(F.col("key"), key)}
     return Part((read, {name: _struct("_key", key, reader, schema)}), ("_key",))
@@ -229,11 +246,17 @@ def with_moved_from(
     return with_parts(changes, moved_from_part(tuple(key), name, reader))
 
 
-@made_once
 def moved_from_part(key: tuple[SourceColumn, ...], name: str, reader: RowReader) -> Part:
     """Return the part that ``with_moved_from`` adds."""
+    return _moved_from_part(key, _conversions(key), name, reader)
+
+
+@made_once
+def _moved_from_part(
+    key: tuple[SourceColumn, ...], _: tuple[Convert, ...], name: str, reader: RowReader
+) -> Part:
     header_key = reader.header_columns(key)
-    header, _ = split_schema(F.col("moved_from").cast("binary"))
+    header, _schema = split_schema(F.col("moved_from").cast("binary"))
     if not header_identifies_key(key, reader):
         header = F.lit(None).cast("binary")
     read = F.from_json(header.cast("string"), BARE.row_type(header_key), _AS_WRITTEN)

@@ -91,7 +91,7 @@ def to_join(frame: DataFrame, other: DataFrame) -> DataFrame:
         frame: The frame, small enough to broadcast.
         other: The frame that it is joined to.
     """
-    if {frame.sparkSession, other.sparkSession} <= set(_FOR_FEW_ROWS):
+    if frame.sparkSession in _FOR_FEW_ROWS and other.sparkSession in _FOR_FEW_ROWS:
         return frame.hint("shuffle_hash")
     return F.broadcast(frame)
 

@@ -6,11 +6,16 @@ which columns go to the JVM (``Selection``, ``Addition``). Half of what a small 
 calls (measured). Spark Connect's columns need no call, and are not kept.
 
 Rejected: to keep frames. Their plans begin with a batch's own rows.
+
+Two things to mind. Never use one alias at two levels of one frame, such as in an aggregation of an
+aggregation: both would have one id in Spark's plan. And some settings of a session become part of a
+column when it is made (``spark.sql.ansi.enabled``): a process should not change them between runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -22,8 +27,9 @@ from pyspark.sql.utils import is_remote
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-_MOST = 2_000
-"""Number of results that a function keeps; behind it, all of them are made anew."""
+_MOST = 256
+"""Number of results that a function keeps: of the tables that are written most, say. A result takes
+some 100 KB. The oldest goes first."""
 
 _NOTHING = object()
 
@@ -66,9 +72,10 @@ def made_once(make: Callable[_P, _T]) -> Callable[_P, _T]:
             return make(*arguments, **others)
         if known is _NOTHING:
             known = make(*arguments, **others)
-            if len(kept) >= _MOST:
-                kept.clear()
             kept[key] = known
+            if len(kept) > _MOST:
+                with suppress(StopIteration, RuntimeError):  # Another thread removes it.
+                    kept.pop(next(iter(kept)), None)
         return cast("_T", known)
 
     return made

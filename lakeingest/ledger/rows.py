@@ -79,7 +79,6 @@ def _literal_row(
 ) -> DataFrame:
     frontier = publication.frontier
     content = {
-        "kind": kind,
         "transactions": publication.transactions,
         "events": publication.events,
         "tables": dict(publication.tables),
@@ -94,7 +93,11 @@ def _literal_row(
     # Literals over a local row stay a local row. Over ``range``, Spark would compile new code for
     # the one row of each publication.
     row = spark.sql("VALUES (1)").withColumns(
-        {**_publisher(publication), "_content": F.lit(json.dumps(content))}
+        {
+            **_publisher(publication),
+            "kind": F.lit(kind),
+            "_content": F.lit(json.dumps(content)),
+        }
     )
     return _literal_columns().of(row)
 
@@ -107,7 +110,7 @@ def _publisher(publication: Publication) -> dict[str, Column]:
     }
 
 
-_GIVEN = ("batch", "token", "run", "at")
+_GIVEN = ("kind", "batch", "token", "run", "at")
 """Columns of the ledger that are not in the text with a publication's content."""
 
 
@@ -117,11 +120,10 @@ def _literal_columns() -> Steps:
     fields = {item.name: F.col("_row").getField(item.name) for item in content}
     values = {
         **fields,
-        "kind": F.coalesce(fields["kind"], F.lit("")),
-        **{name: F.col(name) for name in ("batch", "token", "run")},
+        **{name: F.col(name) for name in ("kind", "batch", "token", "run")},
         "at": F.current_timestamp(),
     }
     return Steps(
-        Addition({"_row": F.from_json("_content", content.simpleString())}),
+        Addition({"_row": F.from_json("_content", content.simpleString(), {"mode": "FAILFAST"})}),
         Selection(*typed_columns(LEDGER, values)),
     )

@@ -108,7 +108,7 @@ class Clause:
 class MergeLaw:
     """The clauses of one table and changeset, over the aliases ``s`` and ``t``.
 
-    Batches of a table mostly have equal laws, because a law knows no rows.
+    Batches of a table mostly have equal laws, because a law knows no rows, but for a truncate.
 
     Attributes:
         names: Names of the metadata columns.
@@ -133,6 +133,17 @@ class MergeLaw:
     deletes: bool
     floor: str
     floor_event: tuple[tuple[str, object], ...]
+
+    def __hash__(self) -> int:
+        """Hash the law of a batch without a truncate.
+
+        Raises:
+            TypeError: Another batch has another truncate, so nothing is kept by such a law.
+        """
+        if self.floor:
+            message = "the law of a truncate is that of one batch"
+            raise TypeError(message)
+        return hash((self.schema, self.key, self.columns, self.fillable, self.partial))
 
     @cached_property
     def newer(self) -> Column:

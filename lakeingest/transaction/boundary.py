@@ -108,7 +108,10 @@ def boundary_steps(transaction_key: Column, end_position: Column, *, implied_end
 
 
 def _overtaken(is_end: Column) -> Column:
-    """Return whether a record is a BEGIN and the next one the BEGIN of a later transaction."""
+    """Return whether a record is a BEGIN and the next one the BEGIN of a later transaction.
+
+    Behind an unreadable record it is not known. The run stops at such a record.
+    """
     by_offset = Window.partitionBy("partition").orderBy("offset")
     follows = F.lead(F.when(~is_end, F.col("end_position"))).over(by_offset)
     return ~is_end & F.coalesce(follows > F.col("end_position"), F.lit(False))

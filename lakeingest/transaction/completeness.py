@@ -138,12 +138,7 @@ class _CountSteps(NamedTuple):
 @made_once
 def _count_steps(is_counted: Column, *, may_be_compressed: bool) -> _CountSteps:
     row = [_row_place().alias("identity"), _keyless().alias("keyless")]
-    largest = (
-        F.sum("expected").alias("expected"),
-        F.max("begins").alias("begins"),
-        F.max("keyless").alias("keyless"),
-    )
-    of_row, of_collection = [*largest], [F.count("identity").alias("found"), *largest]
+    of_row, of_collection = _of_end(), [F.count("identity").alias("found"), *_of_end()]
     is_incomplete = F.col("found") < F.col("expected")
     if may_be_compressed:
         row += compressed_detection.of_change()
@@ -167,6 +162,15 @@ def _count_steps(is_counted: Column, *, may_be_compressed: bool) -> _CountSteps:
             Addition({"reason": reason}), Filter(F.col("reason").isNotNull()), Selection(*_COLUMNS)
         ),
     )
+
+
+def _of_end() -> list[Column]:
+    """Aggregate what rows and counts have of their END."""
+    return [
+        F.sum("expected").alias("expected"),
+        F.max("begins").alias("begins"),
+        F.max("keyless").alias("keyless"),
+    ]
 
 
 def incomplete_by_incarnation(

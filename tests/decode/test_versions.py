@@ -20,6 +20,7 @@ from lakeingest.decode.json.format import CarriedSchema, JsonFormat
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import RowSpec, with_key, with_row
 from lakeingest.decode.types.logical import AVRO, JSON, PRIMITIVES, as_declared
+from lakeingest.decode.types.logical_type import as_narrower_type
 from lakeingest.decode.wire import Samples, TableShape
 from tests.decode.avro import envelope_schema, event, record, tag
 from tests.decode.wire import minimal_width
@@ -228,6 +229,26 @@ def test_a_declared_type_is_made_of_each_version_by_itself(spark: SparkSession) 
         frame.coalesce(1), RowSpec(declared, Encodings(), JsonRows()), masked=False
     ).collect()
     assert [row["row"]["n"] for row in rows] == ["1.50", "0.0150"]
+
+
+def test_types_that_look_the_same_but_read_other_versions_are_read_apart(
+    spark: SparkSession,
+) -> None:
+    old, new = (
+        from_connect([{"field": "n", **kind}], JSON) for kind in (number(10, 2), number(12, 4))
+    )
+    stored = DecimalType(10, 2)
+    both = merge_versions({b"0" * 16: old, b"1" * 16: new})
+    swapped = merge_versions({b"1" * 16: old, b"0" * 16: new})
+    found = []
+    for (column,) in (new, both, swapped):
+        narrow = SourceColumn("n", as_narrower_type(column.type, stored))
+        text = {"schema": "0" * 16, "after": {"n": in_json(unscaled(15_000))}}
+        value = json.dumps(text, separators=(",", ":")).encode()
+        frame = spark.createDataFrame([(value,)], "value binary").coalesce(1)
+        row = with_row(frame, RowSpec((narrow,), Encodings(), JsonRows()), masked=False).first()
+        found.append(str(row["row"]["n"]) if row else "")
+    assert found == ["1.50", "150.00", "1.50"]
 
 
 def test_a_value_that_the_common_type_does_not_hold_stops(spark: SparkSession) -> None:

@@ -1,7 +1,7 @@
-"""Ask a window what a decision about it needs to know, as many questions side by side as can be.
+"""Ask a window what a decision about it needs to know, in as few questions as can be.
 
-To plan a query takes as long as to run it. So each question is asked as soon as its frame is known,
-and its answer is awaited as late as possible. ``decide.py`` has the rules.
+To plan a query takes as long as to run it. So the ENDs, the records and the counts of rows are a
+query each, and the counts are made beside the others. ``decide.py`` has the rules.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from lakeingest.transaction.cut import Cut
 
 @dataclass(frozen=True)
 class WindowFrames:
-    """Frames of a window, over checkpoints.
+    """Frames of a window, over checkpoints but for ``metadata``.
 
     Attributes:
         metadata: Its part of the transaction topic, decoded (``plan.window.window_metadata``).

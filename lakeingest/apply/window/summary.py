@@ -82,7 +82,8 @@ def _summary(value_tag: Column, key_tag: Column, *, whole: bool, event: bool) ->
     key_change = F.col("may_be_masked") & (F.col("op") == "c")
     without_run = F.col("incarnation").isNull() & of_transaction
     created = without_run & (F.col("op") == "c") & F.col("moved_from").isNull()
-    at_floor = F.max_by(EVENT, "position").alias(EVENT)
+    truncated_at = F.when(F.col("kind") == Kind.TRUNCATE, F.col("position"))
+    at_floor = F.max_by(EVENT, truncated_at).alias(EVENT)
     return Selection(
         F.count("*").alias("records"),
         F.min("offset").alias("first_offset"),
@@ -108,6 +109,7 @@ def _summary(value_tag: Column, key_tag: Column, *, whole: bool, event: bool) ->
         F.count_if(F.col("key").isNull()).alias("keyless"),
         F.sum(F.octet_length("value")).alias("size"),
         F.max_by("value", F.when(is_row, newest)).alias("sample"),
+        F.max(F.when(is_row, newest)).alias("sampled"),
         F.max_by("key", with_key).alias("sample_key"),
         F.min_by("key", with_key).alias("first_key"),
         *([at_floor] if event else ()),

@@ -1,0 +1,78 @@
+"""What summaries of a window's records say of its batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import Row
+
+from lakeingest.apply.batch_stats import batch_stats
+from lakeingest.apply.window.contents import contents
+from lakeingest.frame_schemas import Kind
+
+_NOTHING = ("masked", "moved", "unpaired", "relocated", "gone_at", "come_at", "keyless", "size")
+
+
+def summary(kind: str, offset: int, **columns: Any) -> Row:
+    """Return the summary of one record of partition 0, in the columns of ``summary.summarise``."""
+    values: dict[str, Any] = {
+        "batch": 1,
+        "topic": "t",
+        "partition": 0,
+        "collection": "public.a",
+        "kind": kind,
+        "records": 1,
+        "run": None,
+        "place": None,
+        "first_offset": offset,
+        "last_offset": offset,
+        "first_new": offset,
+        "low": f"{offset:03}",
+        "high": f"{offset:03}",
+        "first_ms": offset,
+        "source_ms": offset,
+        "firsts": 0,
+        "marks": [],
+        "value_tags": [],
+        "key_tags": [],
+        "unended": None,
+        "ops": ["u"],
+        "sample": bytearray(f"row {offset}".encode()),
+        "sampled": (True, offset),
+        "sample_key": None,
+        "first_key": None,
+        **dict.fromkeys(_NOTHING, 0),
+        **columns,
+    }
+    return Row(**values)
+
+
+def test_of_each_partition_only_the_newest_row_shows_the_table() -> None:
+    rows = [
+        summary(Kind.SNAPSHOT, 3),
+        summary(Kind.ROW, 7),
+        summary(Kind.ROW, 9, batch=2, ops=["d"], sampled=(False, 9)),
+        summary(Kind.SNAPSHOT, 8, batch=2),
+        summary(Kind.ROW, 5, partition=1),
+        summary(Kind.TRUNCATE, 10, sample=None, sampled=None),
+        summary(Kind.MALFORMED, 11, sample=None, sampled=None),
+    ]
+    stats = batch_stats(rows)
+    assert [one.sample for one in stats if one.sample] == [b"row 7", b"row 8", b"row 5"]
+    assert [(one.rows, one.floor) for one in stats if one.first_offset == 10] == [(0, "010")]
+    assert not any(one.first_offset == 11 for one in stats)
+
+
+def test_what_a_window_holds_does_not_depend_on_its_batches() -> None:
+    rows = [
+        summary(Kind.ROW, 7, first_new=None),
+        summary(Kind.ROW, 4, batch=None, unended=Row("004", "tx"), marks=[]),
+        summary(Kind.ROW, 9, batch=2, records=3, last_offset=12),
+    ]
+    (portion,) = contents(rows).portions
+    assert (portion.records, portion.first_offset, portion.last_offset) == (5, 4, 12)
+    assert (portion.highest, portion.first_ms, portion.source_ms) == ("009", 4, 9)
+    assert portion.first_new == 4
+    assert portion.unended is not None
+    assert portion.unended.transaction == "tx"
+    assert len(contents([*rows, summary(Kind.TRUNCATE, 13)]).portions) == 2
