@@ -235,19 +235,12 @@ def _key_part(
     return Part((read, {name: _struct("_key", key, reader, schema)}), ("_key",))
 
 
-def with_moved_from(
-    changes: DataFrame, key: Sequence[SourceColumn], name: str, reader: RowReader
-) -> DataFrame:
-    """Add struct ``name``: the key columns read from the header in column ``moved_from``.
+def moved_from_part(key: tuple[SourceColumn, ...], name: str, reader: RowReader) -> Part:
+    """Return struct ``name``: the key columns read from the header in column ``moved_from``.
 
     Debezium's headers go through Connect's header converter: JSON, whatever the format of the
     records. The struct is NULL unless ``header_identifies_key``.
     """
-    return with_parts(changes, moved_from_part(tuple(key), name, reader))
-
-
-def moved_from_part(key: tuple[SourceColumn, ...], name: str, reader: RowReader) -> Part:
-    """Return the part that ``with_moved_from`` adds."""
     return _moved_from_part(key, _conversions(key), name, reader)
 
 

@@ -42,9 +42,8 @@ def cached_snapshot(spark: SparkSession, path: str, version: int) -> DataFrame |
         return None
     session: Any = spark
     with active(spark):
-        jvm, log = java_log(spark, path)
-        snapshot = log.unsafeVolatileSnapshot()
-        if snapshot.version() != version:
+        jvm, log, snapshot = _at_hand(spark, path, version)
+        if snapshot is None:
             return None
         files = plain_files(snapshot)
         if files is not None:
@@ -61,5 +60,12 @@ def cached_schema(spark: SparkSession, path: str, version: int) -> StructType | 
     if not available(spark):
         return None
     with active(spark):
-        snapshot = java_log(spark, path)[1].unsafeVolatileSnapshot()
-    return None if snapshot.version() != version else schema_of(snapshot)
+        _, _, snapshot = _at_hand(spark, path, version)
+        return None if snapshot is None else schema_of(snapshot)
+
+
+def _at_hand(spark: SparkSession, path: str, version: int) -> tuple[Any, Any, Any | None]:
+    """Return the JVM, the table's ``DeltaLog``, and its ``Snapshot`` if it is of ``version``."""
+    jvm, log = java_log(spark, path)
+    snapshot = log.unsafeVolatileSnapshot()
+    return jvm, log, snapshot if snapshot.version() == version else None

@@ -19,7 +19,7 @@ from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import split_schema
 from lakeingest.decode.json.rows import JsonRows
-from lakeingest.decode.row import RowSpec, with_key, with_moved_from, with_row
+from lakeingest.decode.row import RowSpec, moved_from_part, with_key, with_parts, with_row
 from lakeingest.decode.types.logical import AVRO, JSON
 from lakeingest.decode.wire import Samples
 from tests.decode.avro import envelope_schema, event, record, rows_of, tag
@@ -251,5 +251,5 @@ def test_the_old_key_in_a_header_is_read_as_json(spark: SparkSession) -> None:
     parsed = AvroSchema.parse(json.dumps(schema))
     key: tuple[SourceColumn, ...] = record_columns(parsed, parsed.tree, AVRO)
     frame = spark.createDataFrame([('{"n":7}',)], "moved_from string")
-    moved = with_moved_from(frame, key, "row", AvroRows({}, {tag(1): parsed}))
+    moved = with_parts(frame, moved_from_part(tuple(key), "row", AvroRows({}, {tag(1): parsed})))
     assert moved.collect()[0]["row"]["n"] == 7

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.rows import JsonRows
-from lakeingest.decode.row import RowSpec, with_key, with_moved_from, with_row
+from lakeingest.decode.row import RowSpec, moved_from_part, with_key, with_parts, with_row
 from lakeingest.decode.types.logical import JSON, PRIMITIVES
 from lakeingest.decode.types.octets import binary
 from lakeingest.decode.types.temporal import DATE
@@ -60,7 +60,9 @@ def test_the_key_a_row_moved_from_is_read_with_a_schema_and_without(spark: Spark
     key = {"id": 1, "v": "x"}
     texts = [text_of(key), text_of(key, schema=True), None]
     frame = spark.createDataFrame(list(enumerate(texts)), "_index int, moved_from string")
-    keyed = with_moved_from(frame.coalesce(1), COLUMNS[:2], "key_row", JsonRows())
+    keyed = with_parts(
+        frame.coalesce(1), moved_from_part(tuple(COLUMNS[:2]), "key_row", JsonRows())
+    )
     found = [r["key_row"] and tuple(r["key_row"]) for r in keyed.orderBy("_index").collect()]
     assert found == [(1, "x"), (1, "x"), None]
 
@@ -71,7 +73,7 @@ def test_the_old_key_is_read_as_the_default_converter_of_headers_writes_it(
     # SimpleHeaderConverter: a quote and a backslash are escaped, a line's end is not.
     text = '{"v":"two\nlines \\"and\\" \\\\","id":-7}'
     frame = spark.createDataFrame([(text,)], "moved_from string")
-    keyed = with_moved_from(frame, COLUMNS[:2], "key_row", JsonRows())
+    keyed = with_parts(frame, moved_from_part(tuple(COLUMNS[:2]), "key_row", JsonRows()))
     assert tuple(keyed.collect()[0]["key_row"]) == (-7, 'two\nlines "and" \\')
 
 
@@ -80,12 +82,14 @@ def test_a_header_whose_text_may_mean_two_keys_is_not_believed(spark: SparkSessi
     texts = [('{"n":1234}',), ('{"n":"1234"}',), ('{"n":2026-01-02}',)]
     frame = spark.createDataFrame(texts, "moved_from string")
     for kind in (JSON.decimal(20, 0), DATE, binary()):
-        keyed = with_moved_from(frame, [SourceColumn("n", kind)], "key_row", JsonRows())
+        keyed = with_parts(
+            frame, moved_from_part((SourceColumn("n", kind),), "key_row", JsonRows())
+        )
         assert keyed.where("key_row IS NOT NULL").isEmpty()
 
 
 def test_a_key_column_named_schema_is_no_schema(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(text_of({"schema": "public", "id": 1}),)], "moved_from string")
     columns = [SourceColumn("schema", TEXT), SourceColumn("id", INT)]
-    keyed = with_moved_from(frame, columns, "key_row", JsonRows())
+    keyed = with_parts(frame, moved_from_part(tuple(columns), "key_row", JsonRows()))
     assert tuple(keyed.select(F.col("key_row.*")).collect()[0]) == ("public", 1)
