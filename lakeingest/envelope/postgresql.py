@@ -20,19 +20,30 @@ from pyspark.sql import functions as F
 from lakeingest.envelope.family import Family, is_streamed, table_name
 from lakeingest.position import component, position
 
+_SEQUENCE = "source.sequence"
 
-def _sequence(index: int) -> Column:
-    """Read an element of ``sequence`` (a JSON array of decimal strings in a string)."""
-    digits = F.regexp_extract(
-        F.col("source.sequence"), r'^\[(?:"(\d+)"|null),"(\d+)"\]$', index + 1
-    )
-    return F.nullif(digits, F.lit("")).cast("bigint")
+
+def _before() -> Column:
+    """Return the first element of ``sequence``, a JSON array of decimal strings in a string.
+
+    Without a regular expression: two of them took a tenth of the time of decoding (measured).
+    """
+    is_text = F.startswith(F.col(_SEQUENCE), F.lit('["'))
+    digits = f"substring_index(substring_index({_SEQUENCE}, '\"', 2), '\"', -1)"
+    return F.when(is_text, F.expr(f"try_cast({digits} as bigint)"))
+
+
+def _record() -> Column:
+    """Return the last element of ``sequence``."""
+    is_text = F.endswith(F.col(_SEQUENCE), F.lit('"]'))
+    digits = f"substring_index(substring_index({_SEQUENCE}, '\"', -2), '\"', 1)"
+    return F.when(is_text, F.expr(f"try_cast({digits} as bigint)"))
 
 
 def _position(epoch: Column) -> Column:
-    before = F.coalesce(_sequence(0), F.lit(-1))
+    before = F.coalesce(_before(), F.lit(-1))
     transaction = F.coalesce(F.col("source.commit_lsn"), before + 1)
-    record = F.coalesce(_sequence(1), F.col("source.lsn"))
+    record = F.coalesce(_record(), F.col("source.lsn"))
     return position(epoch, is_streamed(), component(transaction), component(record))
 
 

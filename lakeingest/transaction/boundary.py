@@ -53,6 +53,7 @@ def boundary_steps(transaction_key: Column, end_position: Column, *, implied_end
     place = {
         "end_position": readable_position,
         "transaction_key": transaction_key,
+        "_foreign": ~has_status & ~F.col("malformed"),
         "_readable": readable_position.isNotNull(),
         "_overtaken": F.lit(False),
     }
@@ -61,10 +62,11 @@ def boundary_steps(transaction_key: Column, end_position: Column, *, implied_end
     by_key = Window.partitionBy("_readable", "transaction_key").orderBy("offset")
     whole = by_key.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     earlier = by_key.rowsBetween(Window.unboundedPreceding, -1)
+    so_far = by_key.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     is_end = F.col("status") == "END"
     counts = {
-        "begins": F.sum((~is_end).cast("bigint")).over(by_key),
-        "begun": F.min(F.when(~is_end, F.col("offset"))).over(by_key),
+        "begins": F.sum((~is_end).cast("bigint")).over(so_far),
+        "begun": F.min(F.when(~is_end, F.col("offset"))).over(so_far),
         "_ends": F.sum(is_end.cast("bigint")).over(whole),
         "_ended_at": F.last(F.when(is_end, F.col("end_position")), True).over(earlier),
         "_passed": F.sum(F.col("_overtaken").cast("bigint")).over(earlier),
@@ -97,12 +99,12 @@ def boundary_steps(transaction_key: Column, end_position: Column, *, implied_end
         "written_at": F.col("timestamp"),
     }
     return Steps(
-        Filter(has_status | F.col("malformed")),
         Addition(place),
         *([Addition({"_overtaken": _overtaken(is_end)})] if implied_end else []),
         Addition(counts),
         Addition(ends),
-        Filter(~F.col("_readable") | is_boundary),
+        # Not before the windows: Spark would move the condition below the parser and parse twice.
+        Filter(~F.col("_foreign") & (~F.col("_readable") | is_boundary)),
         Selection(*(columns[name].alias(name) for name in BOUNDARY.fieldNames())),
     )
 
@@ -112,6 +114,6 @@ def _overtaken(is_end: Column) -> Column:
 
     Behind an unreadable record it is not known. The run stops at such a record.
     """
-    by_offset = Window.partitionBy("partition").orderBy("offset")
+    by_offset = Window.partitionBy("partition", "_foreign").orderBy("offset")
     follows = F.lead(F.when(~is_end, F.col("end_position"))).over(by_offset)
     return ~is_end & F.coalesce(follows > F.col("end_position"), F.lit(False))
