@@ -61,10 +61,11 @@ def _show_lake(spark: SparkSession, config: PipelineConfig) -> None:
     from lakeingest.reader import open_lake
 
     lake = open_lake(spark, config.target.path)
-    published = set(lake.snapshot().tables())
+    snapshot = lake.snapshot()
+    published = set(snapshot.tables())
     for table in SHOWN_TABLES:
         if table in published:
-            rows = published_rows(spark, config, table, None, metadata=False)
+            rows = published_rows(lake, snapshot, table, metadata=False)
             _title(f"{table}, {rows.count():,} rows, the first {SHOWN_ROWS}:")
             write_rows(rows.limit(SHOWN_ROWS), OutputFormat.TABLE, None)
     _title("the latest publications (lakeingest history):")

@@ -20,9 +20,8 @@ from lakeingest.cli.rows import write_rows
 from lakeingest.errors import UsageError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from lakeingest.config import PipelineConfig
     from lakeingest.reader import Lake, Snapshot
 
 
@@ -58,9 +57,12 @@ def show(
     moment = parse_as_of(as_of)
     spark = start_spark(f"lakeingest show {pipeline.name}", pipeline)
     from lakeingest.engine.storage_errors import storage
+    from lakeingest.reader import open_lake
 
     with storage(pipeline.target.path):
-        frame = published_rows(spark, pipeline, table, moment, metadata=metadata)
+        lake = open_lake(spark, pipeline.target.path, pipeline.metadata_prefix)
+        snapshot = lake.snapshot(as_of=moment)
+        frame = published_rows(lake, snapshot, table, metadata=metadata)
         write_rows(frame, output, row_limit(limit, output))
 
 
@@ -83,14 +85,7 @@ def parse_as_of(text: str | None) -> int | str | None:
     return text
 
 
-def published_rows(
-    spark: SparkSession,
-    config: PipelineConfig,
-    table: str,
-    as_of: int | str | None,
-    *,
-    metadata: bool,
-) -> DataFrame:
+def published_rows(lake: Lake, snapshot: Snapshot, table: str, *, metadata: bool) -> DataFrame:
     """Return the rows of a table at a publication, ordered by key.
 
     Raises:
@@ -98,10 +93,7 @@ def published_rows(
             names the nearest table, or all.
     """
     from lakeingest.named import all_named
-    from lakeingest.reader import open_lake
 
-    lake = open_lake(spark, config.target.path, config.metadata_prefix)
-    snapshot = lake.snapshot(as_of=as_of)
     tables = list(snapshot.tables())
     if table not in tables:
         raise UsageError(_retired(lake, snapshot, table) or _unpublished(table, tables))
