@@ -252,9 +252,12 @@ def test_the_likely_batches_are_those_that_are_released_where_nothing_is_missing
     assert likely_cuts(opened, STREAMING, BOUNDS) == release(opened).cuts
 
 
-def test_no_batch_is_likely_where_rows_may_have_come_twice_or_a_snapshot_is_under_way() -> None:
+def test_behind_an_initial_snapshot_the_same_batches_are_likely() -> None:
+    assert likely_cuts(THREE, Frontier(), BOUNDS) == likely_cuts(THREE, STREAMING, BOUNDS)
+
+
+def test_no_batch_is_likely_where_rows_may_have_come_twice() -> None:
     assert likely_cuts(facts(end(3, begins=2)), STREAMING, BOUNDS) == ()
-    assert likely_cuts(THREE, Frontier(), BOUNDS) == ()
 
 
 def test_where_fewer_batches_are_released_than_were_likely_the_first_are_the_same() -> None:

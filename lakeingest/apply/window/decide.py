@@ -143,7 +143,7 @@ def likely_cuts(facts: WindowFacts, frontier: Frontier, bounds: Bounds) -> tuple
         frontier: Up to where everything is applied.
         bounds: Bounds of batches.
     """
-    if not frontier.streaming or facts.has_repeats(frontier):
+    if facts.has_repeats(frontier):
         return ()
     ordered = ascending_prefix(facts.ends_behind(frontier))
     opened = _blocking_begin(facts, frontier)

@@ -72,8 +72,6 @@ class WindowFrames:
         self, cuts: Sequence[Cut], format_: WireFormat, *, snapshot: bool
     ) -> Callable[[], Sequence[BatchStats]]:
         """Begin to compute the statistics of batches; return a function that waits for them."""
-        if not cuts and not snapshot:
-            return tuple
 
         def stats() -> Sequence[BatchStats]:
             return batch_stats(self.summarise(cuts, format_, snapshot=snapshot))
@@ -100,7 +98,7 @@ class Gathered:
         facts: What a decision needs.
         epochs: Epochs of its transactions and of all before.
         likely: The cuts whose statistics are known.
-        likely_stats: These statistics.
+        likely_stats: These statistics, and those of an initial snapshot if the window ends it.
     """
 
     frames: WindowFrames
@@ -142,8 +140,8 @@ def gather(
             facts = WindowFacts(ranges, markers.ends, markers.opened)
             refuse_disorder(facts.ends_behind(frontier), spec)
             likely = likely_cuts(facts, frontier, bounds)
-            summaries = frames.summarise(likely, spec.format, snapshot=False)
-            likely_stats = batch_stats(summaries) if likely else ()
+            summaries = frames.summarise(likely, spec.format, snapshot=not frontier.streaming)
+            likely_stats = batch_stats(summaries)
             facts, frames = _with_contents(facts, frames, contents(summaries), frontier)
             if facts.new_snapshot and bounds.snapshot_again:
                 runs = {taken.run for taken in new_snapshots(facts.contents, frontier)}

@@ -6,9 +6,11 @@ and make the window whose batches are applied.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.window.decide import Release, Replan, Resnapshot, decide, has_likely_cuts
 from lakeingest.apply.window.gather import Gathered, WindowFrames, gather
 from lakeingest.apply.window.incomplete_transaction import with_end_record
@@ -55,12 +57,14 @@ def _window(
     gathered: Gathered, release: Release, frontier: Frontier, format_: WireFormat
 ) -> Window:
     frames, facts = gathered.frames, gathered.facts
-    # Attempts that were left out may be counted in the likely statistics.
-    known = has_likely_cuts(release.cuts, gathered.likely)
-    if release.snapshot or not known or facts.attempts.superseded:
-        pending_stats = frames.begin_stats(release.cuts, format_, snapshot=release.snapshot)
+    is_known = has_likely_cuts(release.cuts, gathered.likely)
+    if not (release.cuts or release.snapshot):
+        pending_stats: Callable[[], Sequence[BatchStats]] = tuple
+    elif is_known and not facts.attempts.superseded:
+        pending_stats = partial(tuple, gathered.likely_stats)
     else:
-        pending_stats = partial(tuple, gathered.likely_stats if release.cuts else ())
+        # Rows of attempts that were left out may be counted in the likely statistics.
+        pending_stats = frames.begin_stats(release.cuts, format_, snapshot=release.snapshot)
     incomplete = release.incomplete
     released = (end for end in facts.ends if end.position <= frontier.end_position)
     return Window(
