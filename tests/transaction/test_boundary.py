@@ -165,6 +165,16 @@ def test_counts_and_commit_time_are_those_of_end(spark: SparkSession) -> None:
     assert row["committed_at"] is not None
 
 
+@pytest.mark.parametrize("connector", ["postgresql", "mariadb"])
+def test_a_record_of_the_topic_is_parsed_once(spark: SparkSession, connector: str) -> None:
+    """A condition on what the parser reads could be moved below it, with a parser of its own."""
+    spec = PipelineSpec(connector, Encodings())
+    records = frame(spark, [Record("topic", {"status": "BEGIN", "id": "7:1"})])
+    boundaries = window_boundaries(window_metadata(records, spec), spec)
+    plan = str(boundaries._jdf.queryExecution().optimizedPlan().toString())
+    assert plan.count("from_json(") == 1
+
+
 UNREADABLE = {
     "truncated": '{"status":"END","id":"7:120","event_count":1,"data_coll',
     "a count that is no number": {"status": "END", "id": "7:120", "event_count": "many"},
