@@ -5,7 +5,7 @@ and one or two jobs for each table that is read. The checksum file of a version 
 while they are few (``spark.databricks.delta.allFilesInCrc.thresholdNumFiles``).
 
 Internal names, verified in 3.3.3 and used with 3.3 only (``available``):
-``VersionChecksum.allFiles``, ``DeltaLog.createDataFrame``,
+``VersionChecksum`` (``allFiles``, ``numFiles``, ``tableSizeBytes``), ``DeltaLog.createDataFrame``,
 ``Protocol.implicitlyAndExplicitlySupportedFeatures``.
 """
 
@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -169,6 +169,25 @@ def listed_files(snapshot: Any) -> tuple[DataFile, ...] | None:
 def plain_files(snapshot: Any) -> tuple[DataFile, ...] | None:
     """Return ``listed_files`` of a plain table; None also where the table is not plain."""
     return listed_files(snapshot) if is_plain(snapshot) else None
+
+
+class TableSize(NamedTuple):
+    """Number of a table's data files, and of their bytes."""
+
+    files: int
+    octets: int
+
+
+def known_size(spark: SparkSession, path: str) -> TableSize | None:
+    """Return the size of a table's newest version; None: its checksum file does not show it."""
+    if not available(spark):
+        return None
+    with active(spark):
+        checksum = newest_snapshot(spark, path).checksumOpt()
+        if not checksum.isDefined():
+            return None
+        content = checksum.get()
+        return TableSize(int(content.numFiles()), int(content.tableSizeBytes()))
 
 
 def highest_value(spark: SparkSession, path: str, column: str) -> int | None:

@@ -175,6 +175,9 @@ class Sink(Protocol):
             DataError: Another writer changed its rows after ``state``.
         """
 
+    def is_crowded(self, collection: str) -> bool:
+        """Return whether a table has so many small files that to tidy it should not wait."""
+
     def kept_since(self, collection: str) -> datetime:
         """Return the time (UTC) since when a table has kept what its older versions need.
 

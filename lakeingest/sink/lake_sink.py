@@ -72,6 +72,10 @@ class LakeSink(ABC):
         """Return since when a table has kept what its older versions need; see the contract."""
 
     @abstractmethod
+    def is_crowded(self, collection: str) -> bool:
+        """Return whether to tidy a table should not wait; see the contract."""
+
+    @abstractmethod
     def expire(self, collection: str, oldest: int, age: timedelta) -> None:
         """Remove the files that only older versions need; see the contract."""
 

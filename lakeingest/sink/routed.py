@@ -72,6 +72,10 @@ class RoutedSink:
         """Write a table's files better; see the contract."""
         return self._sink(state.note.collection).tidy(state, upkeep)
 
+    def is_crowded(self, collection: str) -> bool:
+        """Return whether to tidy a table should not wait; see the contract."""
+        return self._sink(collection).is_crowded(collection)
+
     def kept_since(self, collection: str) -> datetime:
         """Return since when a table has kept what its older versions need; see the contract."""
         return self._sink(collection).kept_since(collection)

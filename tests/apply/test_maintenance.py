@@ -427,6 +427,23 @@ def test_a_run_maintains_one_table_after_so_many_batches(
     assert shop.tables()[A] == {1: 10, 2: 20, 3: 30, 4: 40, 5: 50, 6: 60, 7: 70, 8: 80, 9: 90}
 
 
+@pytest.mark.slow
+def test_a_table_of_many_small_files_does_not_wait_for_its_turn(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next turn is the other table's: a table that only grows would slow down each batch."""
+    config = shop.log.configured(shop.lake, **shop.settings)
+    next_batch = open_ledger(shop.spark, config, "").head().batch + 1
+    assert turns_of(next_batch - 1, next_batch, next_batch, [A, B]) == [B]
+    shop.settings["maintain_batches"] = str(next_batch)
+    number = len(read_files(shop, A))
+    assert number > 1
+    monkeypatch.setattr(delta_maintenance, "_MANY_FILES", number + 1)
+    shop.commit(a=60)
+    shop.run()
+    assert len(read_files(shop, A)) == 1
+
+
 class CrashError(Exception):
     """Stands for a kill."""
 

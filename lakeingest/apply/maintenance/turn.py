@@ -3,6 +3,9 @@
 The number of the publication says whose turn it is, so the turns go on in the next run, and a run
 that is killed leaves nothing behind that another one must know of. The run owns the lake: it
 publishes the tables' new versions at once.
+
+A table that only grows gets a file with each batch. Where many tables have their turns, it does not
+wait for its own.
 """
 
 from __future__ import annotations
@@ -57,9 +60,11 @@ class Turns:
             The lake now.
         """
         head = state.head
-        names = turns_of(before.head.batch, head.batch, self.every, head.tables)
-        if not names or not state.ours or state.through is not None:
+        in_turn = turns_of(before.head.batch, head.batch, self.every, head.tables)
+        if not in_turn or not state.ours or state.through is not None:
             return state
+        crowded = filter(self.keeper.sink.is_crowded, head.tables)
+        names = sorted({*in_turn, *crowded})
         state = with_tables(state, self.keeper.sink, names)
         tidied = self.keeper.tidy(state.tables[name] for name in names)
         state = replace(state, tables={**state.tables, **tidied})

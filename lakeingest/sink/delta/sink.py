@@ -35,6 +35,7 @@ from lakeingest.sink.delta.commit import DeltaLakeTable, FileChange
 from lakeingest.sink.delta.evolution import SchemaAlteration, rewrites
 from lakeingest.sink.delta.maintenance import (
     expire,
+    is_crowded,
     kept_since,
     tidy,
     tidy_tombstones,
@@ -89,6 +90,10 @@ class DeltaSink(LakeSink):
         side_table = self.tombstones(collection)
         if side_table.exists():
             tidy_tombstones(side_table, upkeep, self.settings)
+
+    def is_crowded(self, collection: str) -> bool:
+        """Return whether to tidy a table should not wait; see the contract."""
+        return is_crowded(self.table(collection))
 
     def kept_since(self, collection: str) -> datetime:
         """Return since when a table has kept what its older versions need; see the contract."""
