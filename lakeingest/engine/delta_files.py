@@ -178,13 +178,18 @@ class TableSize(NamedTuple):
     octets: int
 
 
-def known_size(spark: SparkSession, path: str) -> TableSize | None:
-    """Return the size of a table's newest version; None: its checksum file does not show it."""
+def plain_size(spark: SparkSession, path: str) -> TableSize | None:
+    """Return the size of a plain table's newest version.
+
+    Returns:
+        The size; None: the version's checksum file does not show it, or the table is not plain.
+    """
     if not available(spark):
         return None
     with active(spark):
-        checksum = newest_snapshot(spark, path).checksumOpt()
-        if not checksum.isDefined():
+        snapshot = newest_snapshot(spark, path)
+        checksum = snapshot.checksumOpt()
+        if not checksum.isDefined() or not is_plain(snapshot):
             return None
         content = checksum.get()
         return TableSize(int(content.numFiles()), int(content.tableSizeBytes()))

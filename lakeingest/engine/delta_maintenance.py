@@ -35,7 +35,9 @@ _CHECKPOINTS, _DEFAULT_CHECKPOINTS = "delta.checkpointInterval", "10"
 _KEPT_SINCE = "lakeingest.kept.since"
 """Property with the time before which a shorter retention was in force."""
 
-_SMALL_BYTES = 128 * 1024 * 1024
+SMALL_BYTES = 128 * 1024 * 1024
+"""Size in bytes below which a file is small: OPTIMIZE joins it with others."""
+
 _SETTINGS = {
     # The ledger's publications decide what VACUUM may remove, and not Delta's fixed week.
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
@@ -50,7 +52,7 @@ class DeltaMaintenance:
     """Maintenance of one table, which must exist."""
 
     def __init__(
-        self, spark: SparkSession, path: str, metadata: str, *, small_bytes: int = _SMALL_BYTES
+        self, spark: SparkSession, path: str, metadata: str, *, small_bytes: int = SMALL_BYTES
     ) -> None:
         """Bind to a table.
 

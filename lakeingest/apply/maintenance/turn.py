@@ -50,7 +50,7 @@ class Turns:
     every: int
 
     def after(self, before: LakeState, state: LakeState) -> LakeState:
-        """Maintain the tables whose turn has come with the newest publications.
+        """Maintain the tables whose turn has come with the newest publications, and crowded ones.
 
         Args:
             before: The lake before the window.
@@ -63,8 +63,9 @@ class Turns:
         in_turn = turns_of(before.head.batch, head.batch, self.every, head.tables)
         if not in_turn or not state.ours or state.through is not None:
             return state
-        crowded = filter(self.keeper.sink.is_crowded, head.tables)
-        names = sorted({*in_turn, *crowded})
+        # Of the tables that the run has read: only these get files, and idle ones cost nothing.
+        written = head.tables.keys() & state.tables.keys()
+        names = sorted({*in_turn, *filter(self.keeper.sink.is_crowded, written)})
         state = with_tables(state, self.keeper.sink, names)
         tidied = self.keeper.tidy(state.tables[name] for name in names)
         state = replace(state, tables={**state.tables, **tidied})

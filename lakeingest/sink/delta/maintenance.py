@@ -20,9 +20,9 @@ from datetime import datetime, timedelta, timezone
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote, maintenance_note
-from lakeingest.engine.delta_files import known_size
+from lakeingest.engine.delta_files import plain_size
 from lakeingest.engine.delta_log import commit_time
-from lakeingest.engine.delta_maintenance import DeltaMaintenance
+from lakeingest.engine.delta_maintenance import SMALL_BYTES, DeltaMaintenance
 from lakeingest.errors import ConfigError
 from lakeingest.sink.contract import Upkeep
 from lakeingest.sink.delta.commit import DeltaLakeTable
@@ -30,19 +30,18 @@ from lakeingest.sink.settings import SinkSettings
 
 _MARGIN = timedelta(days=1)
 
-_MANY_FILES, _SMALL_BYTES = 32, 8 * 1024 * 1024
-"""Number of files from which a table is crowded, if they have fewer bytes each on average."""
+_MANY_FILES = 32
+"""Number of files that OPTIMIZE would leave out from which a table is crowded."""
 
 
 def is_crowded(table: DeltaLakeTable) -> bool:
     """Return whether a table has many small files; see ``Sink``.
 
-    Each batch adds one to a table that only grows, and Delta lists no more than a hundred.
+    Each batch adds one to a table that only grows, and Delta lists no more than a hundred. The
+    files of different partitions cannot be joined; a partitioned table waits for its turn.
     """
-    size = known_size(table.spark, table.path)
-    return (
-        size is not None and size.files >= _MANY_FILES and size.octets < size.files * _SMALL_BYTES
-    )
+    size = plain_size(table.spark, table.path)
+    return size is not None and size.files - size.octets // SMALL_BYTES >= _MANY_FILES
 
 
 def kept_since(table: DeltaLakeTable, settings: SinkSettings) -> datetime:
