@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from lakeingest.errors import ConfigError
@@ -178,8 +179,8 @@ def _let_jol_speak(spark: SparkSession) -> None:
     out = system.out
     system.setOut(jvm.java.io.PrintStream(stream))
     try:
-        jvm.org.apache.hudi.org.openjdk.jol.vm.VM.current()
-    except Py4JError:
-        pass  # On a Java other than OpenJDK, JOL does not print this message.
+        # On a Java other than OpenJDK, JOL fails and does not print this message.
+        with suppress(Py4JError):
+            jvm.org.apache.hudi.org.openjdk.jol.vm.VM.current()
     finally:
         system.setOut(out)

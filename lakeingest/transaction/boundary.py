@@ -57,8 +57,8 @@ def boundary_steps(transaction_key: Column, end_position: Column, *, implied_end
         "_readable": readable_position.isNotNull(),
         "_overtaken": F.lit(False),
     }
-    # The windows share their partitioning and order: one sort is enough. Unreadable and
-    # foreign records have groups of their own.
+    # The windows share their partitioning and order: one sort is enough. No unreadable or foreign
+    # record is in a group of readable ones.
     by_key = Window.partitionBy("_readable", "transaction_key").orderBy("offset")
     whole = by_key.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     earlier = by_key.rowsBetween(Window.unboundedPreceding, -1)

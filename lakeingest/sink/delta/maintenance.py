@@ -31,7 +31,7 @@ from lakeingest.sink.settings import SinkSettings
 _MARGIN = timedelta(days=1)
 
 _MANY_FILES = 32
-"""Number of files that OPTIMIZE would leave out from which a table is crowded."""
+"""Number of files from which a table is crowded, beyond those that its bytes would fill."""
 
 
 def is_crowded(table: DeltaLakeTable) -> bool:
