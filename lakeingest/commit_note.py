@@ -89,6 +89,9 @@ class CommitNote:
         partition: Columns that the table is partitioned by.
         adopted_at: Position of rows that another writer wrote without one, before this pipeline
             adopted the table. The table contains every change below it. Empty: no such rows.
+        transaction: Id of the source transaction, if the commit has no other one and each
+            transaction is to be a version of its own; else empty.
+        committed_ms: Time of this transaction in the source (milliseconds); 0: unknown.
         schema: Schema of the source's table in the batch's records
             (``plan.evolution.SourceSchema``, JSON). Empty: no record has shown it yet.
     """
@@ -109,6 +112,8 @@ class CommitNote:
     event: bool = False
     partition: tuple[str, ...] = ()
     adopted_at: str = ""
+    transaction: str = ""
+    committed_ms: int = 0
     schema: str = ""
 
     def to_json(self) -> str:

@@ -30,6 +30,11 @@ FIRST_OP = f"{OURS}first_op"
 LINK = f"{OURS}link"
 """payload/: where to look for a merge payload's missing columns."""
 
+END = f"{OURS}end"
+"""plan/ -> sink/: offset of the END of a change's transaction; of a merge payload, of the last
+transaction that it holds. Only where each transaction becomes a version of its own: a key then has
+a payload for each transaction that changes it."""
+
 HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 
 RECORD = StructType(

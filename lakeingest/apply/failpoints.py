@@ -34,6 +34,9 @@ FAILPOINTS = (
 )
 """Step of DESIGN §8 and the place in it, in the order in which a batch passes the places."""
 
+VERSIONS_FAILPOINT = "3.before-version"
+"""Place before each of the versions that a batch makes at once, its files being written."""
+
 MAINTENANCE_FAILPOINTS = (
     "5.first-table-tidied",
     "5.tidied",

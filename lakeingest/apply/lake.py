@@ -20,9 +20,9 @@ ahead of the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.parallel import in_parallel
@@ -31,6 +31,7 @@ from lakeingest.folders import LEDGER_FOLDER, LakeFolders, folder_name
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
 from lakeingest.sink.contract import Sink, TableState
+from lakeingest.transaction.cut import End
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,34 @@ class LakeState:
         head: Newest publication.
         tables: State by collection; a collection without a table is not in it.
         ours: Whether this run has claimed the lake.
+        unpublished: Commits of the tables that are ahead of the ledger, oldest first, if each
+            transaction is to be a version of its own.
     """
 
     head: Publication
     tables: Mapping[str, TableState]
     ours: bool = False
+    unpublished: Mapping[str, Sequence[TableState]] = field(default_factory=dict)
+
+    @property
+    def applied(self) -> dict[str, int]:
+        """Collection to the END up to which its table is ahead of the ledger."""
+        return {
+            name: table.note.end_offset
+            for name, table in self.tables.items()
+            if self._is_ahead(name, table)
+        }
+
+    def ends_to_divide(self, ends: Sequence[End]) -> tuple[End, ...]:
+        """Return the transactions of the next batch, if each can have a publication of its own.
+
+        A run that was killed may have written several of them in one commit.
+        """
+        behind = ends[0].offset if ends else 0
+        for commits in self.unpublished.values():
+            if any(c.note.end_offset >= behind and not c.note.transaction for c in commits):
+                return ()
+        return tuple(ends)
 
     @property
     def through(self) -> int | None:
@@ -71,6 +95,23 @@ class LakeState:
         positions = (state.note.adopted_at for state in self.tables.values())
         retired_positions = (table.adopted_at for table in self.head.retired.values())
         return max((*positions, *retired_positions), default="")
+
+    def commits_up_to(
+        self, end: int, written: Mapping[str, Sequence[TableState]]
+    ) -> dict[str, TableState]:
+        """Return each table's newest commit up to a transaction, among those not published yet.
+
+        Args:
+            end: Offset of the transaction's END.
+            written: Commits of the batch that holds the transaction, oldest first, by collection.
+        """
+        newest = {}
+        for commits in (self.unpublished, written):
+            for name, states in commits.items():
+                for state in states:
+                    if state.note.end_offset <= end:
+                        newest[name] = state
+        return newest
 
     def versions(self, changed: Mapping[str, TableState]) -> dict[str, int]:
         """Return the version of each table for the next publication.
@@ -186,6 +227,12 @@ def _refuse_behind(head: Publication, states: Mapping[str, TableState]) -> None:
         raise ConfigError(message)
 
 
+def with_unpublished(state: LakeState, sink: Sink) -> LakeState:
+    """Read the commits of the tables that are ahead of the ledger."""
+    commits = {name: sink.commits(name, state.head.tables.get(name, -1)) for name in state.applied}
+    return replace(state, unpublished=commits)
+
+
 def take_over(ledger: DeltaLedger, sink: Sink, state: LakeState) -> LakeState:
     """Claim the lake for this run; the result may differ from ``state`` in more than the owner.
 
@@ -207,7 +254,7 @@ def take_over(ledger: DeltaLedger, sink: Sink, state: LakeState) -> LakeState:
         to_fence = table_states
     tables = {**table_states, **_fence_tables(to_fence, sink, head)}
     failpoint("2.fenced")
-    return LakeState(head, tables, ours=True)
+    return replace(state, head=head, tables=tables, ours=True)
 
 
 def _fence_tables(

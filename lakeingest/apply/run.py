@@ -29,7 +29,14 @@ from lakeingest.apply.factory import (
 )
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.failure import classify_failure
-from lakeingest.apply.lake import LakeState, read_lake, release_on_exit, same_progress, take_over
+from lakeingest.apply.lake import (
+    LakeState,
+    read_lake,
+    release_on_exit,
+    same_progress,
+    take_over,
+    with_unpublished,
+)
 from lakeingest.apply.maintenance.keeper import open_keeper
 from lakeingest.apply.maintenance.turn import Turns
 from lakeingest.apply.next_publication import clock_ms
@@ -49,12 +56,11 @@ from lakeingest.apply.table.catalog import TableBook, Warnings
 from lakeingest.apply.table.new_tables import FirstSeen, likely_tables
 from lakeingest.apply.table.record_schemas import Schemas, open_schemas
 from lakeingest.apply.unmatched_tables import refuse_left_out, without_topic
-from lakeingest.apply.window.batch_size import BatchSize
-from lakeingest.apply.window.continuity import log_rules
+from lakeingest.apply.window.batch_size import BatchSize, bounds_of
 from lakeingest.apply.window.prefetch import WindowReader
 from lakeingest.apply.window.progress import frontier_behind, is_due, progress_alone
 from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, open_epoch
-from lakeingest.apply.window.window import Bounds, Window
+from lakeingest.apply.window.window import Window
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.job_count import JobCounter
 from lakeingest.engine.storage_errors import storage
@@ -103,7 +109,7 @@ class PipelineRun:
             self._run,
             config.folders,
             JobCounter(spark),
-            in_turn=config.commit_max_transactions is not None,
+            in_turn=config.commit_max_transactions is not None and config.commit_mode == "grouped",
         )
         every = config.maintenance.batches
         self._turns: Turns | None = None
@@ -124,13 +130,7 @@ class PipelineRun:
         timeout = config.transaction_timeout_seconds
         self._patience = Patience(timeout, static=static, continuous=continuous)
         self._size = BatchSize.of(config.batch_max_events, config.window_max_records)
-        bounds = Bounds(
-            self._size.events,
-            config.commit_max_transactions,
-            final=static,
-            snapshot_again=config.source.snapshot_again == "replace",
-            log=log_rules(config.source),
-        )
+        bounds = bounds_of(config, self._size.events, final=static)
         self._reader = WindowReader(self._log, bounds, self._size.window, config.window_max_bytes)
         self._adopt()
         state = self._read_lake()
@@ -264,6 +264,8 @@ class PipelineRun:
     ) -> LakeState:
         """Apply and publish batches of a window."""
         failpoint("2.planned")
+        if self._config.commit_mode == "per-transaction" and state.through is not None:
+            state = with_unpublished(state, self._sink)
         # Take over the lake and prepare the first batch in parallel: neither needs the other.
         with in_background(
             partial(prepare, window, batches[0], state, self._writer.book)

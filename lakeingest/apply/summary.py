@@ -14,12 +14,13 @@ class BatchSummary:
     """One published batch.
 
     Attributes:
-        batch: Number of the publication.
+        batch: Number of its last publication.
         transactions: Source transactions in it.
         events: Row changes read for it.
         seconds: From the start of its first commit until it could be published.
         tables: Merge payloads per collection.
         jobs: Spark jobs that began since the batch before, of whatever thread; 0: unknown.
+        publications: Number of its publications: one, or one per transaction.
     """
 
     batch: int
@@ -28,6 +29,7 @@ class BatchSummary:
     seconds: float
     tables: Mapping[str, int]
     jobs: int = 0
+    publications: int = 1
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Tally:
 
     def add(self, batch: BatchSummary) -> None:
         """Add a publication."""
-        self.batches += 1
+        self.batches += batch.publications
         self.transactions += batch.transactions
         self.events += batch.events
         self.rows.update(batch.tables)

@@ -22,6 +22,7 @@ PAGES = (
     "configuration",
     "reading",
     "guarantees",
+    "per-transaction",
     "operations",
     "connectors",
     "schema-changes",

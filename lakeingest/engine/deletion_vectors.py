@@ -79,27 +79,29 @@ def with_vector(file: DataFile, vector: Any) -> DataFile | None:
 
 
 def _with_wide_bounds(action: Any) -> Any:
-    """Return an ``AddFile`` whose statistics say that their bounds count hidden rows, too.
-
-    The text is edited and not parsed. Delta's own ``updates_stats`` prints decimals again through a
-    double, and a minimum that becomes larger hides rows from readers.
-    """
-    stats = str(action.stats())
-    tight, wide = '"tightBounds":true', '"tightBounds":false'
-    if tight in stats:
-        stats = stats.replace(tight, wide)
-    elif wide not in stats:
-        stats = f"{{{wide},{stats.removeprefix('{')}"
+    """Return an ``AddFile`` whose statistics say that their bounds count hidden rows, too."""
     return action.copy(
         action.path(),
         action.partitionValues(),
         action.size(),
         action.modificationTime(),
         action.dataChange(),
-        stats,
+        with_wide_bounds(str(action.stats())),
         action.tags(),
         action.deletionVector(),
         action.baseRowId(),
         action.defaultRowCommitVersion(),
         action.clusteringProvider(),
     )
+
+
+def with_wide_bounds(stats: str) -> str:
+    """Return statistics of a file that say that their bounds count hidden rows, too.
+
+    The text is edited and not parsed. Delta's own ``updates_stats`` prints decimals again through a
+    double, and a minimum that becomes larger hides rows from readers.
+    """
+    tight, wide = '"tightBounds":true', '"tightBounds":false'
+    if tight in stats:
+        return stats.replace(tight, wide)
+    return stats if wide in stats else f"{{{wide},{stats.removeprefix('{')}"

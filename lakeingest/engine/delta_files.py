@@ -134,6 +134,13 @@ def hides_rows(snapshot: Any) -> bool | None:
     return has_feature and str(setting.get()).lower() == "true"
 
 
+def may_hide_rows(spark: SparkSession, path: str) -> bool:
+    """Return whether a table is plain and its writers may use deletion vectors, or begin to."""
+    with active(spark):
+        snapshot = newest_snapshot(spark, path)
+        return is_plain(snapshot) and hides_rows(snapshot) is not False
+
+
 def _features(snapshot: Any) -> frozenset[str]:
     protocol = snapshot.protocol()
     text = protocol.toString()

@@ -176,7 +176,7 @@ def _is_newest(jvm: Any, snapshot: Any, configuration: Any) -> bool:
     last = commits.last()
     path = last.getPath()
     files = path.getFileSystem(configuration)
-    if files.exists(_commit_file(jvm, path.getParent(), snapshot.version() + 1)):
+    if files.exists(commit_file(jvm, path.getParent(), snapshot.version() + 1)):
         return False
     try:
         now = files.getFileStatus(path)
@@ -187,7 +187,8 @@ def _is_newest(jvm: Any, snapshot: Any, configuration: Any) -> bool:
     )
 
 
-def _commit_file(jvm: Any, log_path: Any, version: int) -> Any:
+def commit_file(jvm: Any, log_path: Any, version: int) -> Any:
+    """Return the path of a version's commit file, given Delta's ``logPath``."""
     return jvm.org.apache.hadoop.fs.Path(log_path, f"{version:020d}.json")
 
 
@@ -201,7 +202,7 @@ def _commit_files(spark: SparkSession, path: str) -> Callable[[int], Any | None]
     configuration = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
 
     def read(version: int) -> Any | None:
-        file = _commit_file(jvm, log.logPath(), version)
+        file = commit_file(jvm, log.logPath(), version)
         exists = file.getFileSystem(configuration).exists(file)
         return log.store().read(file, configuration) if exists else None
 

@@ -97,3 +97,8 @@ def fences(scheme: str, store: str) -> bool:
     if name not in _FILE_SYSTEM_STORES:
         return True
     return scheme in _ATOMIC and name != "S3SingleDriverLogStore"
+
+
+def renames_locally(scheme: str, store: str) -> bool:
+    """Return whether a log is on a local disk, written by one of Delta's stores for such a disk."""
+    return scheme == "file" and store.rpartition(".")[2] in _FILE_SYSTEM_STORES

@@ -42,20 +42,35 @@ def ledger_maintenance(spark: SparkSession, path: str, pipeline: str) -> DeltaMa
     return DeltaMaintenance(spark, path, note, small_bytes=_SMALL_BYTES)
 
 
-def compact(spark: SparkSession, path: str, pipeline: str, batch: int) -> None:
-    """Join the ledger's small files, if ``batch`` is a multiple of ``EVERY``.
+def compact(
+    spark: SparkSession, path: str, pipeline: str, batch: int, publications: int = 1
+) -> None:
+    """Join the ledger's small files after every ``EVERY`` appends.
 
     Do nothing if another driver commits metadata at the same moment.
+
+    Args:
+        spark: Session with Delta's extension.
+        path: Folder of the ledger.
+        pipeline: Name of the pipeline.
+        batch: Number of the newest publication.
+        publications: Number of publications of the append.
     """
-    if batch % EVERY:
+    if not _passes(EVERY, batch, publications):
         return
     maintenance = ledger_maintenance(spark, path, pipeline)
     with unless_concurrent():
         # A ledger that an older version made has not the properties of a new one.
         maintenance.set_missing(PROPERTIES)
         maintenance.join_small_files()
-        if batch % _VACUUM_EVERY == 0:
+        if _passes(_VACUUM_EVERY, batch, publications):
             maintenance.vacuum(FILES_KEPT)
+
+
+def _passes(every: int, batch: int, publications: int) -> bool:
+    """Return whether an append passes a multiple of so many appends of the same size."""
+    step = every * publications
+    return batch // step != (batch - publications) // step
 
 
 @contextmanager

@@ -172,21 +172,23 @@ class DeltaLedger:
         """Return the publication of the newest entry, whatever the entry's kind."""
         return next((entry.publication for entry in self._entries()), None)
 
-    def publish(self, publication: Publication, transactions: DataFrame) -> None:
+    def publish(self, publications: Sequence[Publication], transactions: DataFrame) -> None:
         """Make a batch visible: one append, one commit.
 
         Args:
-            publication: The batch that becomes visible.
+            publications: The batch that becomes visible; or its transactions, one publication for
+                each, in their order.
             transactions: The batch's source transactions: ``id``, ``end_offset``,
                 ``end_position``, ``committed_at``, ``event_count``, ``collections``.
 
         Raises:
             FencedError: Another driver has claimed the ledger.
         """
-        head = publication_rows(self._spark, publication, self._transaction_topic)
-        rows = head.unionByName(transaction_rows(publication, transactions)).coalesce(1)
-        self._append(rows, publication, PUBLICATION)
-        compact(self._spark, self._path, self._pipeline, publication.batch)
+        head, number = publications[-1], len(publications)
+        of_batch = publication_rows(self._spark, publications, self._transaction_topic)
+        rows = of_batch.unionByName(transaction_rows(publications, transactions)).coalesce(1)
+        self._append(rows, head, PUBLICATION)
+        compact(self._spark, self._path, self._pipeline, head.batch, number)
 
     def publish_alone(self, publication: Publication) -> None:
         """Publish a batch that changes no table: an epoch begins, or more of the log was read.
@@ -195,7 +197,7 @@ class DeltaLedger:
             FencedError: Another driver has claimed the ledger.
         """
         without_notes = replace(publication, notes={})
-        rows = publication_rows(self._spark, without_notes, self._transaction_topic)
+        rows = publication_rows(self._spark, [without_notes], self._transaction_topic)
         self._append(rows.coalesce(1), publication, PUBLICATION)
 
     def unknown_ends(self, positions: Sequence[str]) -> int:

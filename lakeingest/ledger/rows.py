@@ -6,6 +6,7 @@ The rows are for readers and SQL; the drivers read the commit's metadata (``publ
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakeingest.cast import typed_columns
-from lakeingest.engine.known_columns import Addition, Selection, Steps, made_once
+from lakeingest.engine.known_columns import Selection, Steps, made_once
 from lakeingest.frame_schemas import LEDGER
 from lakeingest.ledger.publication import EPOCH, PUBLICATION, TRANSACTION, Frontier, Publication
 from lakeingest.position import after
@@ -25,37 +26,54 @@ def no_rows(spark: SparkSession) -> DataFrame:
 
 
 def publication_rows(
-    spark: SparkSession, publication: Publication, transaction_topic: str
+    spark: SparkSession, publications: Sequence[Publication], transaction_topic: str
 ) -> DataFrame:
-    """Return a publication's own row, and a row for each epoch that begins in its batch.
+    """Return a row for each publication, and a row for each epoch that begins in its batch.
 
     Args:
         spark: Session with Delta's extension.
-        publication: The publication.
+        publications: The publications.
         transaction_topic: Topic of the ENDs.
     """
-    rows = _literal_row(spark, publication, PUBLICATION)
-    for epoch in publication.opened:
-        data = {} if epoch.domain else publication.frontier.offsets
-        begin = Frontier(
-            end_offset=epoch.end_offset,
-            end_position=after(epoch.number),
-            offsets={**data, transaction_topic: {0: epoch.end_offset}},
-        )
-        bare = replace(publication, tables={}, paths={}, notes={}, transactions=0, events=0)
-        row = _literal_row(spark, replace(bare, frontier=begin), EPOCH, epoch.domain)
-        rows = rows.unionByName(row)
-    return rows
+    contents = []
+    for publication in publications:
+        contents.append(_content(publication, PUBLICATION))
+        for epoch in publication.opened:
+            data = {} if epoch.domain else publication.frontier.offsets
+            begin = Frontier(
+                end_offset=epoch.end_offset,
+                end_position=after(epoch.number),
+                offsets={**data, transaction_topic: {0: epoch.end_offset}},
+            )
+            bare = replace(publication, tables={}, paths={}, notes={}, transactions=0, events=0)
+            contents.append(_content(replace(bare, frontier=begin), EPOCH, epoch.domain))
+    # Literals over a local row stay a local row. Over ``range``, Spark would compile new code for
+    # the few rows of each append.
+    row = spark.sql("VALUES (1)").withColumn("_contents", F.lit(json.dumps(contents)))
+    return _literal_columns().of(row)
 
 
-def transaction_rows(publication: Publication, transactions: DataFrame) -> DataFrame:
+def transaction_rows(publications: Sequence[Publication], transactions: DataFrame) -> DataFrame:
     """Return a row for each source transaction of a batch.
 
     Args:
-        publication: The batch's publication.
+        publications: See ``DeltaLedger.publish``.
         transactions: See ``DeltaLedger.publish``.
     """
-    return _transaction_columns().of(transactions.withColumns(_publisher(publication)))
+    first, *others = publications
+    number: Column = F.lit(0)
+    if others:
+        ends = json.dumps([each.frontier.end_offset for each in publications])
+        number = F.expr(
+            f"cast(array_position(from_json('{ends}', 'array<bigint>'), end_offset) - 1 as int)"
+        )
+    step = others[0].token - first.token if others else 0
+    publisher = {
+        "batch": F.lit(first.batch) + number,
+        "token": F.lit(first.token) + F.lit(step) * number,
+        "run": F.lit(first.run),
+    }
+    return _transaction_columns().of(transactions.withColumns(publisher))
 
 
 @made_once
@@ -74,11 +92,15 @@ def _transaction_columns() -> Selection:
     return Selection(*typed_columns(LEDGER, values))
 
 
-def _literal_row(
-    spark: SparkSession, publication: Publication, kind: str, domain: str | None = None
-) -> DataFrame:
+def _content(
+    publication: Publication, kind: str, domain: str | None = None
+) -> Mapping[str, object]:
     frontier = publication.frontier
-    content = {
+    return {
+        "kind": kind,
+        "batch": publication.batch,
+        "token": publication.token,
+        "run": publication.run,
         "transactions": publication.transactions,
         "events": publication.events,
         "tables": dict(publication.tables),
@@ -90,40 +112,14 @@ def _literal_row(
         "schemas": dict(publication.schemas) or None,
         "notes": dict(publication.notes) or None,
     }
-    # Literals over a local row stay a local row. Over ``range``, Spark would compile new code for
-    # the one row of each publication.
-    row = spark.sql("VALUES (1)").withColumns(
-        {
-            **_publisher(publication),
-            "kind": F.lit(kind),
-            "_content": F.lit(json.dumps(content)),
-        }
-    )
-    return _literal_columns().of(row)
-
-
-def _publisher(publication: Publication) -> dict[str, Column]:
-    return {
-        "batch": F.lit(publication.batch),
-        "token": F.lit(publication.token),
-        "run": F.lit(publication.run),
-    }
-
-
-_GIVEN = ("kind", "batch", "token", "run", "at")
-"""Columns of the ledger that are not in the text with a publication's content."""
 
 
 @made_once
 def _literal_columns() -> Steps:
-    content = StructType([item for item in LEDGER if item.name not in _GIVEN])
+    content = StructType([item for item in LEDGER if item.name != "at"])
     fields = {item.name: F.col("_row").getField(item.name) for item in content}
-    values = {
-        **fields,
-        **{name: F.col(name) for name in ("kind", "batch", "token", "run")},
-        "at": F.current_timestamp(),
-    }
+    parsed = F.from_json("_contents", f"array<{content.simpleString()}>", {"mode": "FAILFAST"})
     return Steps(
-        Addition({"_row": F.from_json("_content", content.simpleString(), {"mode": "FAILFAST"})}),
-        Selection(*typed_columns(LEDGER, values)),
+        Selection(F.explode(parsed).alias("_row")),
+        Selection(*typed_columns(LEDGER, {**fields, "at": F.current_timestamp()})),
     )

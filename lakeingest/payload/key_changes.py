@@ -72,6 +72,11 @@ def with_old_keys(decoded: DataFrame) -> DataFrame:
 def links(payload: DataFrame, key: Sequence[str], fillable: Sequence[str]) -> DataFrame:
     """Select the payloads whose missing columns a primary-key change explains.
 
+    Args:
+        payload: Merge payloads.
+        key: Names of the columns that identify a payload: the table's key, and ``END`` if there.
+        fillable: Names of the columns that can be unavailable.
+
     Returns:
         ``new_key`` and ``at_key`` (structs), ``moved_at`` and ``below`` (positions), ``way`` (array
         of struct at_key, since, below: keys that had the row, and between which positions),
@@ -121,7 +126,8 @@ def not_stored(
     Their old key may have had other rows since, and only a part of its changes may be in the batch.
     """
     rows = table.select(F.struct(*all_named(key)).alias("_k"), F.col(names.position).alias("_p"))
-    there = (F.col("new_key") == F.col("_k")) & (F.col("_p") >= F.col("moved_at"))
+    new_key = F.struct(*(F.col("new_key").getField(name).alias(name) for name in key))
+    there = (new_key == F.col("_k")) & (F.col("_p") >= F.col("moved_at"))
     return pending.join(rows, there, "left_anti")
 
 
@@ -147,7 +153,8 @@ def hop(pending: DataFrame, decoded: DataFrame, fillable: Sequence[str]) -> Data
         changes, (F.col("at_key") == F.col("_k")) & (F.col("position") < F.col("_under")), "left"
     )
     grouped = joined.groupBy("new_key").agg(
-        *(F.first(named(name)).alias(name) for name in pending_columns), *evidence(fillable)
+        *(F.first(named(name)).alias(name) for name in pending_columns),
+        *(column.alias(name) for name, column in evidence(fillable).items()),
     )
     moved_at = F.coalesce(F.col(f"{MOVED}.position"), F.lit(""))
     has_next = F.col(MOVED).isNotNull() & (moved_at > F.coalesce(F.col(DELETED_AT), F.lit("")))

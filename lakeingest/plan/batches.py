@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -10,7 +10,7 @@ from pyspark.sql.types import IntegerType
 
 from lakeingest.cast import null_of
 from lakeingest.engine.known_columns import Addition, Removal, Steps, made_once
-from lakeingest.frame_schemas import Kind
+from lakeingest.frame_schemas import END, Kind
 from lakeingest.transaction.completeness import with_end_offset
 from lakeingest.transaction.cut import Cut
 
@@ -99,6 +99,24 @@ def of_batch(
     behind_others = is_behind(cuts[index - 2]) if index > 1 else F.lit(True)
     in_range = behind_others & ~is_behind(cuts[index - 1])
     return window.where(in_range & _is_applied(snapshot=snapshot))
+
+
+def with_ends(changes: DataFrame, last: int, applied: Mapping[str, int]) -> DataFrame:
+    """Give each change of a batch the ``END`` of the transaction whose version gets it.
+
+    Rows without a transaction of the batch (incremental snapshots, redelivered rows) go with the
+    last one.
+
+    Args:
+        changes: ``CHANGE`` of one batch, with ``end_offset``.
+        last: Offset of the batch's last END.
+        applied: Collection to the END up to which its table has all transactions, if that is a
+            later one than the frontier: their rows are left out.
+    """
+    for collection, end in applied.items():
+        is_applied = (F.col("collection") == collection) & (F.col("end_offset") <= end)
+        changes = changes.where(~F.coalesce(is_applied, F.lit(False)))
+    return changes.withColumn(END, F.coalesce("end_offset", F.lit(last)))
 
 
 def _is_behind(last_offset: Column, position: Column, is_released: Column) -> Column:

@@ -117,6 +117,7 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
             has_old_key | F.col("moved_from_row").isNotNull() | _key_change_without_header(rows)
         ).alias("moved"),
         *fold.carried_event(rows),
+        *fold.carried_end(rows),
     )
 
 

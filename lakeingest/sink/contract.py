@@ -8,7 +8,7 @@ cannot disagree after a crash. Rejected: a checkpoint beside the table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -17,9 +17,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
 from lakeingest.commit_note import CommitNote
-from lakeingest.frame_schemas import FIRST_OP, LINK
+from lakeingest.frame_schemas import END, FIRST_OP, LINK
 
-FRAME_ONLY = (FIRST_OP, LINK)
+
+def nothing(commits: int, /) -> None:
+    """Do nothing before a commit."""
+
+
+FRAME_ONLY = (FIRST_OP, LINK, END)
 """Columns of a changeset's frame that no table stores."""
 
 
@@ -30,7 +35,8 @@ class Changeset:
     Attributes:
         frame: One row per key, with the table's columns, RFC-39's columns where the table has
             them, the metadata columns and ``FIRST_OP``. Not checkpointed: a sink that reads it
-            more than once makes a local checkpoint.
+            more than once makes a local checkpoint. Where each transaction has its own payloads,
+            there is a row per key and transaction, with ``END``.
         columns: Source columns in the order of the source table.
         key: Names of the key columns.
         fillable: Columns whose values can be unavailable.
@@ -148,6 +154,37 @@ class Sink(Protocol):
             DataError: The changeset does not fit the table; or another writer changed its rows
                 after ``previous``, which the sink detects after its commit.
         """
+
+    def divides(self, collection: str) -> bool:
+        """Return whether ``apply_each`` can write a table, which exists."""
+
+    def apply_each(
+        self,
+        changeset: Changeset,
+        notes: Sequence[CommitNote],
+        previous: TableState,
+        before_commit: Callable[[int], None] = nothing,
+    ) -> Sequence[TableState]:
+        """Write ``changeset`` in one commit per transaction that changes the table.
+
+        Args:
+            changeset: Payloads to merge, one per key and transaction (``END``), without a truncate.
+            notes: Progress, one note per transaction of the batch, in their order; see ``apply``.
+            previous: The table's state that this writer knows.
+            before_commit: Called with the number of commits made, when all files are written and
+                before each commit.
+
+        Returns:
+            The table's state after each commit, in their order.
+
+        Raises:
+            FencedError: See ``apply``; some of the commits may have been made.
+            TransientError: Another writer changed the table meanwhile; the commits up to then stay.
+            DataError: See ``apply``.
+        """
+
+    def commits(self, collection: str, since: int) -> Sequence[TableState]:
+        """Return lakeingest's commits after version ``since``, oldest first, without fences."""
 
     def fence(self, state: TableState, writer: int, run: str) -> TableState:
         """Commit the table's progress again under ``writer``, to fence older writers.

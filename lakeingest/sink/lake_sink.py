@@ -6,17 +6,21 @@ A format supplies its tables (``LakeTable``) and the one commit of a changeset (
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine.local_checkpoint import local_checkpoint
-from lakeingest.errors import FencedError, TransientError
-from lakeingest.sink.contract import Changeset, TableState, Upkeep
+from lakeingest.errors import FencedError, InvariantError, TransientError
+from lakeingest.frame_schemas import END
+from lakeingest.sink.contract import Changeset, TableState, Upkeep, nothing
 from lakeingest.sink.foreign_files import refuse_files
 from lakeingest.sink.lake_table import LakeTable
 from lakeingest.sink.merge_law import MergeLaw
@@ -188,6 +192,58 @@ class LakeSink(ABC):
         # Check after the commit: commits between an earlier check and this one count, too.
         return self._check_foreign_changes(state, previous.version if previous else None, own=1)
 
+    def divides(self, collection: str) -> bool:
+        """Return whether ``apply_each`` can write a table; see the contract."""
+        del collection
+        return False
+
+    def apply_each(
+        self,
+        changeset: Changeset,
+        notes: Sequence[CommitNote],
+        previous: TableState,
+        before_commit: Callable[[int], None] = nothing,
+    ) -> Sequence[TableState]:
+        """Write the changeset in one commit per transaction, after all of its tombstones."""
+        notes = [
+            carry_over(note, _up_to(changeset, note), previous, hard=self.settings.hard)
+            for note in notes
+        ]
+        changeset = self._above_tombstones(changeset, notes[-1], previous)
+        changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
+        if self.settings.hard and changeset.deletes:
+            rows = tombstones_of(changeset, self.settings.names)
+            self.tombstones(notes[-1].collection).append_wider(rows, _side_note(notes[-1]))
+        states = self._commit_each(changeset, notes, previous, before_commit)
+        if states:
+            self._check_foreign_changes(states[-1], previous.version, own=len(states))
+        return states
+
+    def _commit_each(
+        self,
+        changeset: Changeset,
+        notes: Sequence[CommitNote],
+        previous: TableState,
+        before_commit: Callable[[int], None],
+    ) -> Sequence[TableState]:
+        """Write ``changeset`` in one commit per transaction; see ``Sink.apply_each``."""
+        del changeset, notes, previous, before_commit
+        message = f"{type(self).__name__} divides no table"
+        raise InvariantError(message)
+
+    def commits(self, collection: str, since: int) -> Sequence[TableState]:
+        """Return the commits of lakeingest after a version; see the contract."""
+        newest_first = takewhile(
+            lambda commit: commit.version > since, self.table(collection).commits()
+        )
+        noted = ((commit, CommitNote.from_json(commit.metadata)) for commit in newest_first)
+        states = [
+            TableState(commit.version, note)
+            for commit, note in noted
+            if note is not None and not note.fences
+        ]
+        return states[::-1]
+
     def _above_tombstones(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
     ) -> Changeset:
@@ -196,6 +252,11 @@ class LakeSink(ABC):
         if not may_be_below_tombstones(changeset, previous):
             return changeset
         tombstones = self.tombstones(note.collection).read()
+        if END in changeset.frame.columns and previous is not None:
+            # Higher ones are of commits that a killed run did not come to.
+            tombstones = tombstones.where(
+                F.col(self.settings.names.position) <= F.lit(previous.note.high)
+            )
         return above_tombstones(changeset, tombstones, self.settings.names)
 
     def _law(self, changeset: Changeset, note: CommitNote, schema: StructType) -> MergeLaw:
@@ -215,6 +276,11 @@ class LakeSink(ABC):
             floor=changeset.floor,
             floor_event=tuple(changeset.floor_event.items()),
         )
+
+
+def _up_to(changeset: Changeset, note: CommitNote) -> Changeset:
+    """Return a changeset with its highest position up to the transaction of a note."""
+    return replace(changeset, high=min(changeset.high, note.end_position))
 
 
 def _side_note(note: CommitNote) -> CommitNote:

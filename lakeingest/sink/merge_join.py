@@ -180,6 +180,22 @@ def inserted_rows(payloads: DataFrame, law: MergeLaw) -> DataFrame:
     return _insertion(law).of(payloads.alias("s"))
 
 
+def decided_inserts(payloads: DataFrame, law: MergeLaw, more: tuple[Column, ...]) -> DataFrame:
+    """Return all payloads without a row in the table as they are after the merge; ``OUTCOME``.
+
+    Those that leave no row have the outcome ``REMOVED``.
+
+    Args:
+        payloads: See ``inserted_rows``.
+        law: See ``inserted_rows``.
+        more: Further columns, over the alias ``s``.
+    """
+    clause = law.inserted()
+    outcome = F.when(clause.condition, UNCHANGED + 1).otherwise(REMOVED)
+    values = typed_columns(law.schema, clause.values or {})
+    return payloads.alias("s").select(*values, *more, outcome.alias(OUTCOME))
+
+
 @made_once
 def _insertion(law: MergeLaw) -> Steps:
     clause = law.inserted()

@@ -6,14 +6,14 @@ format: lakeingest would write one table, and readers would read the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from pyspark.sql import DataFrame
 
 from lakeingest.commit_note import CommitNote
 from lakeingest.errors import ConfigError
-from lakeingest.sink.contract import Changeset, Sink, TableState, Upkeep
+from lakeingest.sink.contract import Changeset, Sink, TableState, Upkeep, nothing
 
 
 class RoutedSink:
@@ -63,6 +63,25 @@ class RoutedSink:
     ) -> TableState:
         """Write a changeset in one commit; see the contract."""
         return self._sink(note.collection).apply(changeset, note, previous)
+
+    def divides(self, collection: str) -> bool:
+        """Return whether ``apply_each`` can write a table; see the contract."""
+        return self._sink(collection).divides(collection)
+
+    def apply_each(
+        self,
+        changeset: Changeset,
+        notes: Sequence[CommitNote],
+        previous: TableState,
+        before_commit: Callable[[int], None] = nothing,
+    ) -> Sequence[TableState]:
+        """Write a changeset in one commit per transaction; see the contract."""
+        sink = self._sink(previous.note.collection)
+        return sink.apply_each(changeset, notes, previous, before_commit)
+
+    def commits(self, collection: str, since: int) -> Sequence[TableState]:
+        """Return the commits of lakeingest after a version; see the contract."""
+        return self._sink(collection).commits(collection, since)
 
     def fence(self, state: TableState, writer: int, run: str) -> TableState:
         """Fence older writers; see the contract."""

@@ -23,12 +23,16 @@ class End:
         position: A position above its rows.
         begun: Offset of the first BEGIN of its transaction; None: an earlier window read it, or it
             is lost.
+        transaction: Id of the transaction, as the connector writes it.
+        committed_ms: Its time in the source (milliseconds); 0: unknown.
     """
 
     offset: int
     events: int
     position: str
     begun: int | None = None
+    transaction: str = ""
+    committed_ms: int = 0
 
 
 AnyEnd = TypeVar("AnyEnd", bound=End)
@@ -130,6 +134,16 @@ def cut(
         events += end.events
     if batch:
         yield _closed(batch, events)
+
+
+def halves(ends: Sequence[End]) -> tuple[Cut, Cut]:
+    """Return two batches of two or more transactions, instead of the one that they are."""
+    middle = len(ends) // 2
+    first, second = ends[:middle], ends[middle:]
+    return (
+        _closed(first, sum(end.events for end in first)),
+        _closed(second, sum(end.events for end in second)),
+    )
 
 
 def _closed(batch: Sequence[End], events: int) -> Cut:

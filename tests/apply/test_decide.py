@@ -47,7 +47,7 @@ LACKS_A_ROW = IncompleteTransaction(
 def end(offset: int, commit: int | None = None, begins: int = 1, events: int = 4) -> EndMarker:
     """Return an END; its transaction begins right before it."""
     number = offset if commit is None else commit
-    return EndMarker(offset, events, after(0, number), offset - 1, begins)
+    return EndMarker(offset, events, after(0, number), offset - 1, begins=begins)
 
 
 def portion(where: TopicPartition, kind: str, position: int, *marks: str) -> Portion:
@@ -136,7 +136,7 @@ def test_a_later_transaction_does_not_pass_one_that_has_begun_and_not_ended() ->
 
 
 def test_a_begin_from_before_a_new_snapshot_holds_nobody_back() -> None:
-    ends = [EndMarker(offset, 4, after(1, offset), offset - 1, 1) for offset in (3, 5)]
+    ends = [EndMarker(offset, 4, after(1, offset), offset - 1, begins=1) for offset in (3, 5)]
     window = WindowFacts(READ_TO_THE_END, ends, OpenTransaction(2, "tx of the old epoch"))
     opened = Frontier(end_position=after(0, 50), epoch=1, streaming=True)
     assert released(release(window, opened)) == [(3, 5)]

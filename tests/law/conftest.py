@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from tests.law.ingest import DDL, Ingest, delta_sink
+from tests.law.ingest import DDL, EachIngest, Ingest, delta_sink
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,6 +27,8 @@ class Tables(Protocol):
         hides: bool = True,
         ddl: str = DDL,
         whole: bool = False,
+        each: bool = False,
+        killed_after: int = 0,
     ) -> Callable[[], Ingest]:
         """Return a maker of tables, each in a folder of its own."""
 
@@ -44,12 +46,18 @@ def tables(spark: SparkSession, tmp_path: Path) -> Tables:
         hides: bool = True,
         ddl: str = DDL,
         whole: bool = False,
+        each: bool = False,
+        killed_after: int = 0,
     ) -> Callable[[], Ingest]:
         def new() -> Ingest:
             root = tmp_path / f"lake{next(numbers)}"
             ways = {"direct": direct, "hides": hides}
             sink = delta_sink(spark, root, hard=hard, null_missing=null_missing, **ways)
-            return Ingest(spark, sink, ddl=ddl, whole=whole)
+            if not each:
+                return Ingest(spark, sink, ddl=ddl, whole=whole)
+            table = EachIngest(spark, sink, ddl=ddl, whole=whole)
+            table.killed_after = killed_after
+            return table
 
         return new
 

@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
@@ -20,10 +21,10 @@ from lakeingest.commit_note import CommitNote, token
 from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
 from lakeingest.folders import LakeFolders
-from lakeingest.frame_schemas import CHANGE
+from lakeingest.frame_schemas import CHANGE, END
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.plan.table import tables_with_deferred_order
-from lakeingest.sink.contract import Sink, TableState
+from lakeingest.sink.contract import Changeset, Sink, TableState
 from lakeingest.sink.delta.sink import DeltaSink
 from lakeingest.sink.settings import SinkSettings
 from tests.law.history import COLLECTION, Case, Change
@@ -141,18 +142,26 @@ class Ingest:
 
     def _apply(self, changes: DataFrame, mine: Sequence[BatchStats]) -> None:
         previous, self._batch = self.state, self._batch + 1
-        # As ``BatchWriter._apply`` does it.
-        floors = [stats.floor for stats in mine] + ([previous.note.floor] if previous else [])
-        lake = self.sink.read(COLLECTION, previous.version) if previous else None
-        note = CommitNote(
+        self.state = self.sink.apply(
+            self._payloads(changes, mine), self._note(self._batch), previous
+        )
+
+    def _note(self, batch: int, position: str = "") -> CommitNote:
+        return CommitNote(
             pipeline=PIPELINE,
             collection=COLLECTION,
             run="run",
-            token=token(1, self._batch),
-            batch=self._batch,
-            end_offset=self._batch,
-            end_position="",
+            token=token(1, batch),
+            batch=batch,
+            end_offset=batch,
+            end_position=position,
         )
+
+    def _payloads(self, changes: DataFrame, mine: Sequence[BatchStats]) -> Changeset:
+        # As ``BatchWriter._commit`` does it.
+        previous = self.state
+        floors = [stats.floor for stats in mine] + ([previous.note.floor] if previous else [])
+        lake = self.sink.read(COLLECTION, previous.version) if previous else None
         floor = max(floors, default="")
         exchanges = self._spec.whole and not tables_with_deferred_order(changes).isEmpty()
         fold = choose_fold(mine, self.table, floor, exchanges=exchanges)
@@ -161,5 +170,59 @@ class Ingest:
         counted = [COLLECTION] if not undecoded and part.counts_undecoded else []
         folded = latest(changes, undecoded, counted)
         graves = previous.note.high if previous and previous.note.tombstones else ""
-        payloads, _ = changeset(part, self._spec, lake, folded, graves)
-        self.state = self.sink.apply(payloads, note, previous)
+        return changeset(part, self._spec, lake, folded, graves)[0]
+
+
+class EachIngest(Ingest):
+    """One table, where each round but the first is a transaction of one batch.
+
+    Attributes:
+        killed_after: Number of versions after which a first writer of the batch is killed; another
+            one goes on.
+    """
+
+    killed_after = 0
+
+    def deliver(self, rounds: Sequence[Iterable[object]]) -> Iterable[int]:
+        """Apply all rounds; yields each one's number while the table is at its version."""
+        frame = self._frame(rounds)
+        found = batch_stats(summarise(frame, self._spec.format))
+        self._apply(
+            frame.where(F.col("batch") == 0).drop("batch"),
+            [stats for stats in found if stats.batch == 0],
+        )
+        yield 0
+        highest = ""
+        notes = []
+        for number in range(1, len(rounds)):
+            highest = max([highest, *(stats.high for stats in found if stats.batch == number)])
+            notes.append(self._note(number + 1, highest))
+        made = self._made(frame, [stats for stats in found if stats.batch], notes)
+        for number in range(1, len(rounds)):
+            self.state = [state for state in made if state.note.batch <= number + 1][-1]
+            yield number
+
+    def _made(
+        self, frame: DataFrame, stats: Sequence[BatchStats], notes: Sequence[CommitNote]
+    ) -> list[TableState]:
+        first = self.state
+        assert first is not None
+        made = [first]
+        changes = frame.where(F.col("batch") > 0).withColumn(END, F.col("batch") + 1)
+        if self.killed_after:
+
+            def dies(number: int) -> None:
+                if number == self.killed_after:
+                    raise KeyboardInterrupt
+
+            with pytest.raises(KeyboardInterrupt):
+                self.sink.apply_each(
+                    self._payloads(changes.drop("batch"), stats), notes, first, dies
+                )
+            self.state = self.sink.state(COLLECTION)
+            assert self.state is not None
+            made += self.sink.commits(COLLECTION, first.version)
+            changes = changes.where(F.col(END) > self.state.note.end_offset)
+        payloads = self._payloads(changes.drop("batch"), stats)
+        assert self.state is not None
+        return [*made, *self.sink.apply_each(payloads, notes, self.state)]

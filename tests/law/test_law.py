@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from lakeingest.sink.delta import rewrite
-from tests.forms import HARD, SOFT
+from tests.forms import HARD, SOFT, SOFT_AND_HARD
 from tests.law.conftest import Tables
 from tests.law.history import Case, any_order, in_order
 from tests.law.judge import check
@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.generated]
 
 HISTORIES = 200
 ROUNDS = 3
+TRANSACTIONS = 6
 TRUNCATED = 2
 """Rounds where a truncate is in the middle of them."""
 
@@ -32,6 +33,22 @@ def test_every_batch_leaves_the_rows_of_the_source_whatever_is_repeated(
 ) -> None:
     cases = [in_order(seed, ROUNDS, shifts=True) for seed in range(HISTORIES)]
     check(tables(hard=hard, whole=True), cases)
+
+
+@SOFT_AND_HARD
+def test_each_transaction_of_a_batch_leaves_a_version_with_the_rows_of_the_source(
+    tables: Tables, hard: bool
+) -> None:
+    cases = [in_order(seed, TRANSACTIONS, shifts=True) for seed in range(HISTORIES)]
+    check(tables(hard=hard, whole=True, each=True), cases)
+
+
+@HARD
+def test_the_versions_of_transactions_go_on_after_a_kill_between_two_of_them(
+    tables: Tables, hard: bool
+) -> None:
+    cases = [in_order(seed, TRANSACTIONS, shifts=True) for seed in range(HISTORIES)]
+    check(tables(hard=hard, whole=True, each=True, killed_after=2), cases)
 
 
 @HARD

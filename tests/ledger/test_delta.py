@@ -55,12 +55,12 @@ def test_a_claim_brings_what_another_driver_published_since_the_head_was_read(
     read_too_early = second.head()
     for _ in range(2):
         held = following(held, "first")
-        first.publish(held, transactions)
+        first.publish([held], transactions)
     taken = second.claim(read_too_early)
     assert (taken.batch, taken.run, taken.writer) == (2, "second", held.writer + 1)
     assert (taken.tables, taken.frontier) == (held.tables, held.frontier)
     with pytest.raises(FencedError):
-        first.publish(following(held, "first"), transactions)
+        first.publish([following(held, "first")], transactions)
 
 
 def test_a_claim_that_knew_too_little_takes_no_publication_back(
@@ -69,7 +69,7 @@ def test_a_claim_that_knew_too_little_takes_no_publication_back(
     first = driver(spark, tmp_path, "first")
     held = following(first.claim(first.head()), "first")
     read_too_early = first.head()
-    first.publish(held, transactions)
+    first.publish([held], transactions)
     # Killed right after its claim, which repeats what it had read.
     driver(spark, tmp_path, "second").claim(read_too_early)
     head = driver(spark, tmp_path, "third").head()
@@ -84,7 +84,7 @@ def test_a_driver_that_knew_too_little_claims_what_was_released_meanwhile(
     first, second = (driver(spark, tmp_path, run, direct=direct) for run in ("first", "second"))
     read_too_early = second.head()
     held = following(first.claim(first.head()), "first")
-    first.publish(held, transactions)
+    first.publish([held], transactions)
     first.release(held)
     taken = second.claim(read_too_early)
     assert (taken.batch, taken.tables, taken.frontier) == (1, held.tables, held.frontier)
@@ -107,7 +107,7 @@ def test_a_release_tells_the_next_driver_that_nobody_writes_until_somebody_claim
 ) -> None:
     first, second = (driver(spark, tmp_path, run, direct=direct) for run in ("first", "second"))
     held = following(first.claim(first.head()), "first")
-    first.publish(held, transactions)
+    first.publish([held], transactions)
     assert not second.head().released
     ledger = DeltaTable.forPath(spark, str(tmp_path / "ledger"))
     files = ledger.detail().select("numFiles").collect()
@@ -116,7 +116,7 @@ def test_a_release_tells_the_next_driver_that_nobody_writes_until_somebody_claim
     assert (released.released, released.batch, released.frontier) == (True, 1, held.frontier)
     # Who released must claim again before it writes.
     with pytest.raises(FencedError):
-        first.publish(following(held, "first"), transactions)
+        first.publish([following(held, "first")], transactions)
     taken = second.claim(released)
     assert (taken.released, taken.tables, taken.run) == (True, held.tables, "second")
     # Neither a claim nor a release is a file.
@@ -135,7 +135,7 @@ def test_a_driver_that_was_overtaken_or_knows_too_little_releases_nothing(
     claimed = first.claim(first.head())
     first.release(claimed)
     held = following(claimed, "first")
-    first.publish(held, transactions)
+    first.publish([held], transactions)
     first.release(claimed)
     head = driver(spark, tmp_path, "second").head()
     assert (head.batch, head.released) == (1, False)
@@ -149,7 +149,7 @@ def test_every_hundredth_publication_joins_the_ledgers_files_and_no_row_is_lost(
     beside = driver(spark, tmp_path / "_lakeingest", "first")
     for _ in range(4):
         held = following(held, "first")
-        first.publish(held, transactions)
+        first.publish([held], transactions)
     path = str(tmp_path / LEDGER_FOLDER)
     ledger = DeltaTable.forPath(spark, path)
     detail = ledger.detail().select("numFiles", "properties").collect()[0]
@@ -164,7 +164,7 @@ def test_every_hundredth_publication_joins_the_ledgers_files_and_no_row_is_lost(
     assert first.unknown_ends(["0001", "0002"]) == 1
     held = following(beside.head(), "first")
     assert held.batch == 101
-    first.publish(held, transactions)
+    first.publish([held], transactions)
 
 
 @pytest.mark.parametrize("published", [True, False])
@@ -179,7 +179,7 @@ def test_runs_that_claimed_and_failed_are_not_all_looked_at_by_the_next(
     held = first.claim(first.head())
     if published:
         held = following(held, "first")
-        first.publish(held, transactions)
+        first.publish([held], transactions)
     for run in range(5):
         failing = driver(spark, tmp_path, f"failing-{run}")
         failing.claim(failing.head())
@@ -206,7 +206,7 @@ def test_looks_at_recent_transactions_and_the_newest_publication_open_no_older_f
         held = following(held, "first")
         held = replace(held, frontier=replace(held.frontier, end_position=place))
         row = (f"{n}:1", n, place, None, 1, [("public.a", 1)])
-        first.publish(held, spark.createDataFrame([row], TRANSACTION))
+        first.publish([held], spark.createDataFrame([row], TRANSACTION))
     path = tmp_path / LEDGER_FOLDER
     ledger = spark.read.format("delta").load(str(path))
     for older in ledger.where("batch < 3").select(F.input_file_name()).distinct().collect():
@@ -233,7 +233,7 @@ def test_a_ledger_that_knew_no_paths_goes_on_and_names_them_from_then_on(
 ) -> None:
     new, old = tmp_path / "new" / LEDGER_FOLDER, tmp_path / "old" / LEDGER_FOLDER
     first = driver(spark, new.parent, "first", direct=direct)
-    first.publish(following(first.claim(first.head()), "first"), transactions)
+    first.publish([following(first.claim(first.head()), "first")], transactions)
     known = next(commits(spark, str(new)))
     entry = json.loads(known.metadata or "")
     del entry["paths"]
@@ -244,7 +244,7 @@ def test_a_ledger_that_knew_no_paths_goes_on_and_names_them_from_then_on(
     second = driver(spark, old.parent, "second", direct=direct)
     taken = second.claim(second.head())
     assert (taken.batch, dict(taken.paths)) == (1, {})
-    second.publish(replace(following(taken, "second"), paths={"a": "elsewhere"}), transactions)
+    second.publish([replace(following(taken, "second"), paths={"a": "elsewhere"})], transactions)
     read = spark.read.format("delta").load(str(old)).where("kind = 'publication'").orderBy("batch")
     assert [row["paths"] for row in read.select("paths").collect()] == [None, {"a": "elsewhere"}]
     lake = open_lake(spark, str(tmp_path / "old"))
@@ -259,7 +259,7 @@ def test_vacuum_of_a_table_that_is_the_whole_lake_leaves_the_ledger_alone(
     spark: SparkSession, tmp_path: Path, transactions: DataFrame
 ) -> None:
     table, ledger = str(tmp_path), driver(spark, tmp_path / "_lakeingest", "first")
-    ledger.publish(following(ledger.claim(ledger.head()), "first"), transactions)
+    ledger.publish([following(ledger.claim(ledger.head()), "first")], transactions)
     for _ in range(2):
         spark.range(3).coalesce(1).write.format("delta").mode("overwrite").save(table)
     session = own_session(

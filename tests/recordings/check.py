@@ -34,6 +34,7 @@ from tests.recordings.configure import (
 )
 from tests.recordings.judged import JudgedRun
 from tests.recordings.known import accepted, uncounted
+from tests.recordings.log_lake import LogLake
 from tests.recordings.prefix import SHOP_MEASURES, Place, PrefixChecker, shop_violations
 from tests.recordings.rust import RustLake
 from tests.recordings.shown import show_in_process, show_through_the_command
@@ -42,6 +43,7 @@ from tests.recordings.totals import Published, ReadBySpark
 from tests.young_jvm import generate_code
 
 _TOLD = (
+    "lakeingest.commit.mode",
     "lakeingest.commit.max.transactions",
     "lakeingest.batch.max.events",
     "lakeingest.hudi.table.type",
@@ -158,6 +160,8 @@ def check_run(
         if by_delta_rs
         else ReadBySpark(open_lake(spark, str(folder / "lake")), run.namespace)
     )
+    if properties.get("lakeingest.commit.mode") == "per-transaction":
+        most, lake = "1", LogLake(folder / "lake", run.namespace)
     history = check_history(run, lake, None if most is None else int(most))
     known = not max_batches and run.oracle.knows_final
     tables = check_tables(run, configuration, through_command) if known else ()

@@ -24,7 +24,7 @@ from lakeingest.frame_schemas import MetadataColumns
 from tests.recordings.oracle import Measures, Totals
 from tests.recordings.totals import Publication
 
-_DELETED = MetadataColumns("_").deleted
+DELETED = MetadataColumns("_").deleted
 
 _PUBLICATIONS = """
     SELECT batch, tables, transactions FROM ledger
@@ -103,7 +103,7 @@ class RustLake:
     def _measured(self, table: str, version: int, measures: Iterable[str]) -> Measures:
         read = _hudi_rows if self._is_hudi(table) else _delta_rows
         wanted, rows = read(self._folder(table), version, measures)
-        return {name: _measure(name, rows) for name in wanted}
+        return {name: measure_of(name, rows) for name in wanted}
 
     def _is_hudi(self, table: str) -> bool:
         return (self._folder(table) / ".hoodie").is_dir()
@@ -119,7 +119,7 @@ def _delta_rows(
     at = DeltaTable(str(path), version=version)
     wanted, columns = _wanted(measures, {field.name for field in at.schema().fields})
     listed = ", ".join(f'"{column}"' for column in columns)
-    return wanted, _queried("t", at, f'SELECT {listed} FROM t WHERE NOT "{_DELETED}"')  # noqa: S608
+    return wanted, _queried("t", at, f'SELECT {listed} FROM t WHERE NOT "{DELETED}"')  # noqa: S608
 
 
 def _hudi_rows(
@@ -130,14 +130,14 @@ def _hudi_rows(
     wanted, columns = _wanted(measures, set(at.get_schema().names))
     options = HudiReadOptions(projection=columns).with_as_of_timestamp(str(version))
     rows = [row for batch in at.read(options) for row in batch.to_pylist()]
-    shown = [row for row in rows if not row[_DELETED]]
+    shown = [row for row in rows if not row[DELETED]]
     return wanted, {column: [row[column] for row in shown] for column in columns}
 
 
 def _wanted(measures: Iterable[str], present: set[str]) -> tuple[list[str], list[str]]:
-    wanted = [name for name in measures if _columns(name) <= present]
+    wanted = [name for name in measures if columns_of(name) <= present]
     # The flag stands for the rows where only their number is asked for.
-    return wanted, [*sorted({column for name in wanted for column in _columns(name)}), _DELETED]
+    return wanted, [*sorted({column for name in wanted for column in columns_of(name)}), DELETED]
 
 
 def _queried(name: str, table: DeltaTable, query: str) -> Mapping[str, Column]:
@@ -145,21 +145,21 @@ def _queried(name: str, table: DeltaTable, query: str) -> Mapping[str, Column]:
     return {column: found.column(column).to_pylist() for column in found.schema.names}
 
 
-def _columns(measure: str) -> set[str]:
+def columns_of(measure: str) -> set[str]:
     """Return the columns that a measure of the oracle reads."""
     if measure == "count":
         return set()
     return {"qty", "price_cents"} if measure == "worth" else {measure.partition("_")[2]}
 
 
-def _measure(name: str, rows: Mapping[str, Column]) -> int:
+def measure_of(name: str, rows: Mapping[str, Column]) -> int:
     """Return a measure as the oracle defines it.
 
     Raises:
         ValueError: The oracle has a measure that this reader does not know.
     """
     if name == "count":
-        return len(rows[_DELETED])
+        return len(rows[DELETED])
     if name == "worth":
         return sum(qty * cents for qty, cents in zip(rows["qty"], rows["price_cents"], strict=True))
     kind, _, column = name.partition("_")

@@ -38,6 +38,8 @@ VARIANTS: Mapping[str, tuple[Mapping[str, str], int | None]] = {
     "commit-1": ({"lakeingest.commit.max.transactions": "1"}, 100),
     # 1,000 source transactions: 143 publications of 7.
     "commit-7": ({"lakeingest.commit.max.transactions": "7"}, 143),
+    # Every source transaction, a version of each table and a publication for each.
+    "per-transaction": ({"lakeingest.commit.mode": "per-transaction"}, None),
     # Batches far smaller than the largest transactions.
     "batch-500": ({"lakeingest.batch.max.events": "500"}, 40),
 }

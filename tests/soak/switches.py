@@ -21,6 +21,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from lakeingest.apply.batch.prepare import PreparedBatch
+from lakeingest.apply.batch.publications import Written
 from lakeingest.apply.batch.publish import Publisher
 from lakeingest.apply.batch.writer import BatchWriter
 from lakeingest.apply.lake import LakeState
@@ -66,16 +67,27 @@ def publish_first(patch: pytest.MonkeyPatch) -> None:
 
     def torn(
         self: BatchWriter, window: Window, batch: PreparedBatch, state: LakeState
-    ) -> tuple[Publication, dict[str, TableState], dict[str, int]]:
+    ) -> tuple[list[Publication], Written]:
         one, others = batch.parts[:1], batch.parts[1:]
-        early, changed, rows = apply(self, window, replace(batch, parts=one), state)
-        told = BatchSummary(early.batch, early.transactions, early.events, 0.0, rows)
-        publish(Publisher(self.ledger, window, lambda _: None), batch.index, early, told)
-        late, more_changed, more_rows = apply(self, window, replace(batch, parts=others), state)
-        whole = replace(early, tables={**late.tables, **{n: early.tables[n] for n in changed}})
-        return whole, {**changed, **more_changed}, {**rows, **more_rows}
+        early, first = apply(self, window, replace(batch, parts=one), state)
+        summary = BatchSummary(early[-1].batch, 1, 1, 0.0, first.rows)
+        publisher = Publisher(self.ledger, lambda _: None)
+        publish(publisher, window, batch.index, early, summary)
+        late, more = apply(self, window, replace(batch, parts=others), state)
+        whole = [
+            replace(e, tables={**one_later.tables, **{n: e.tables[n] for n in first.changed}})
+            for e, one_later in zip(early, late, strict=True)
+        ]
+        commits, rows = {**first.commits, **more.commits}, {**first.rows, **more.rows}
+        return whole, Written(commits, rows)
 
-    def tell(self: Publisher, _index: int, _publication: Publication, told: BatchSummary) -> None:
+    def tell(
+        self: Publisher,
+        _window: Window,
+        _index: int,
+        _publications: Sequence[Publication],
+        told: BatchSummary,
+    ) -> None:
         self._published(told)
 
     patch.setattr(BatchWriter, "_apply", torn)

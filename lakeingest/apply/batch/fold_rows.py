@@ -19,6 +19,7 @@ from lakeingest.apply.batch.table_part import TablePart
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.frame_schemas import FIRST_OP, LINK
 from lakeingest.payload import deferred_key_order, key_changes
+from lakeingest.payload.fold import carried_end
 from lakeingest.payload.key_lookup import rows_of
 from lakeingest.payload.net_zero import net_zero_rows, resolve_net_zero
 from lakeingest.plan.spec import Keyless, PipelineSpec
@@ -160,16 +161,19 @@ def _with_old_values(
     """Fill values across key changes: follow the old keys through the batch, then read the lake."""
     table, payload = part.table, payloads.payload
     fillable = table.fillable(table.encodings_in(spec))
-    links = key_changes.links(payload, table.key, fillable)
+    # Of a key with several payloads, each looks for its own values.
+    one_payload = (*table.key, *carried_end(payload))
+    links = key_changes.links(payload, one_payload, fillable)
     ended = _ended_links(links, decoded, fillable, chained=bool(payloads.chained))
     stored = payload.limit(0)
     if lake is not None:
-        keys = ended.select(F.explode(F.concat("way.at_key", F.array("new_key"))).alias("at_key"))
+        new_key = F.struct(*(F.col("new_key").getField(name).alias(name) for name in table.key))
+        keys = ended.select(F.explode(F.concat("way.at_key", F.array(new_key))).alias("at_key"))
         stored = local_checkpoint(rows_of(lake, table.key, keys, F.col("at_key"), payloads.linked))
         if spec.whole:
             ended = key_changes.not_stored(ended, stored, table.key, spec.names)
     values = key_changes.from_table(ended, stored, table.key, fillable, spec.names)
-    return key_changes.with_moved(payload, values, table.key, fillable, spec.names)
+    return key_changes.with_moved(payload, values, one_payload, fillable, spec.names)
 
 
 def _ended_links(

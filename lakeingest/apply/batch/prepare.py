@@ -27,11 +27,12 @@ from lakeingest.commit_note import CommitNote
 from lakeingest.engine.few_rows import FEW_ROWS, for_few_rows
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.payload.deferred_key_order import with_moves
-from lakeingest.plan.batches import SNAPSHOT_BATCH, of_batch
+from lakeingest.plan.batches import SNAPSHOT_BATCH, of_batch, with_ends
 from lakeingest.plan.table import keys_with_deferred_order, tables_with_deferred_order
 from lakeingest.position.epochs import snapshot_floor
 from lakeingest.sink.contract import TableState
 from lakeingest.source.contract import TopicPartition
+from lakeingest.transaction.cut import End
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,27 @@ class PreparedBatch:
         parts: One part per table, the largest first: with few workers a long one must not start
             last.
         latest: Latest change per key of the tables that fold undecoded; None: no table does.
+        ends: Its transactions, if each becomes a version of its own.
     """
 
     index: int
     batch_stats: tuple[BatchStats, ...]
     parts: tuple[TablePart, ...]
     latest: LatestPerKey | None
+    ends: tuple[End, ...] = ()
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether its payloads are those of each transaction, which becomes a version at once."""
+        return len(self.ends) > 1
+
+    @property
+    def must_be_halved(self) -> bool:
+        """Whether its transactions are to be versions, and some table cannot have them at once.
+
+        Then the batch is not to be written.
+        """
+        return self.is_divided and not all(part.divides for part in self.parts)
 
     @property
     def rows(self) -> int:
@@ -112,7 +128,8 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
         if name in state.tables or any(stats.rows for stats in table_stats)
     ]
     collections.sort(key=lambda name: -sum(stats.rows for stats in by_table[name]))
-    changes = _changes(window, index, own_stats)
+    ends = state.ends_to_divide(window.ends_of(index))
+    changes = _changes(window, index, own_stats, ends, state.applied)
     own_stats_of = {name: by_table[name] for name in collections}
     exchanging = _with_exchanged_keys(changes, own_stats_of) if window.whole else frozenset()
 
@@ -123,6 +140,9 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
             return _part(changes, collection, own, state, book, whole=whole, exchanges=exchanges)
 
     parts = tuple(in_parallel(part, collections))
+    batch = PreparedBatch(index, own_stats, parts, None, ends)
+    if batch.must_be_halved:
+        return batch
     undecoded = [part.table.collection for part in parts if part.fold is Fold.UNDECODED]
     counted = [
         part.table.collection
@@ -132,10 +152,16 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
     with spark_errors_of(", ".join([*undecoded, *counted])):
         find_latest = latest_of_snapshot if index == SNAPSHOT_BATCH else latest
         latest_changes = find_latest(changes, undecoded, counted)
-    return PreparedBatch(index, own_stats, parts, latest_changes)
+    return replace(batch, latest=latest_changes)
 
 
-def _changes(window: Window, index: int, own_stats: Sequence[BatchStats]) -> DataFrame:
+def _changes(
+    window: Window,
+    index: int,
+    own_stats: Sequence[BatchStats],
+    ends: Sequence[End],
+    applied: Mapping[str, int],
+) -> DataFrame:
     """Return the changes of a batch, from which each table's part is selected.
 
     If they are a few of the window's, they are selected once and not by each table.
@@ -143,6 +169,8 @@ def _changes(window: Window, index: int, own_stats: Sequence[BatchStats]) -> Dat
     changes = of_batch(
         window.changes, window.cuts, index, window.frontier_position, snapshot=window.snapshot
     )
+    if len(ends) > 1:
+        changes = with_ends(changes, ends[-1].offset, applied)
     rows, size = sum(stats.rows for stats in own_stats), sum(stats.size for stats in own_stats)
     records = window.ranges.records
     few = for_few_rows(changes, rows, size, among=records)
@@ -230,4 +258,20 @@ def _part(
     )
     fold = choose_fold(batch_stats, table, floor, exchanges=exchanges)
     foreseen = book.foreseen(table, previous)
-    return TablePart(table, tuple(batch_stats), own_changes, floor, fold, foreseen)
+    part = TablePart(table, tuple(batch_stats), own_changes, floor, fold, foreseen)
+    return replace(part, divides=_divides(part, previous, book))
+
+
+def _divides(part: TablePart, previous: TableState | None, book: TableBook) -> bool:
+    """Return whether each transaction can become a version of the table at once.
+
+    A truncate sweeps rows away that no payload names, a new schema is of the whole table, and how
+    rows without a key cancel each other depends on the table as it is between two transactions.
+    """
+    return (
+        previous is not None
+        and part.foreseen
+        and part.table.keyless is None
+        and not any(stats.floor for stats in part.batch_stats)
+        and book.divides(part.table.collection)
+    )

@@ -7,7 +7,7 @@ the run reports anything, also when the next batch has failed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 
@@ -22,14 +22,11 @@ from lakeingest.plan.batches import SNAPSHOT_BATCH
 
 
 class Publisher:
-    """Publishes the batches of one window; a context manager."""
+    """Publishes the batches of a window; a context manager."""
 
-    def __init__(
-        self, ledger: DeltaLedger, window: Window, published: Callable[[BatchSummary], None]
-    ) -> None:
+    def __init__(self, ledger: DeltaLedger, published: Callable[[BatchSummary], None]) -> None:
         """Bind to a ledger; ``published`` is called after each publication, in another thread."""
         self._ledger = ledger
-        self._window = window
         self._published = published
         self._pool = ThreadPoolExecutor(1)
         self._last: Future[None] | None = None
@@ -47,14 +44,20 @@ class Publisher:
         """Wait for the last publication."""
         self._pool.shutdown(wait=True)
 
-    def begin(self, index: int, publication: Publication, summary: BatchSummary) -> None:
-        """Start to publish batch ``index`` of the window after the batch before it is published.
+    def begin(
+        self,
+        window: Window,
+        index: int,
+        publications: Sequence[Publication],
+        summary: BatchSummary,
+    ) -> None:
+        """Start to publish batch ``index`` of ``window`` after the batch before it is published.
 
         Raises:
             FencedError: The publication before it met another driver; this one does not start.
         """
         self.wait()
-        self._last = self._pool.submit(self._publish, index, publication, summary)
+        self._last = self._pool.submit(self._publish, window, index, publications, summary)
 
     def wait(self) -> None:
         """Wait until the publication that ``begin`` started is visible.
@@ -65,16 +68,22 @@ class Publisher:
         if self._last is not None:
             self._last.result()
 
-    def _publish(self, index: int, publication: Publication, summary: BatchSummary) -> None:
+    def _publish(
+        self,
+        window: Window,
+        index: int,
+        publications: Sequence[Publication],
+        summary: BatchSummary,
+    ) -> None:
         failpoint("4.before-publication")
-        transactions = self._window.boundaries
+        transactions = window.boundaries
         if index == SNAPSHOT_BATCH:
             transactions = transactions.limit(0)
         else:
-            cut = self._window.cuts[index - 1]
+            cut = window.cuts[index - 1]
             transactions = transactions.where(
                 F.col("end_offset").between(cut.first_offset, cut.last_offset)
             )
-        self._ledger.publish(publication, transactions)
+        self._ledger.publish(publications, transactions)
         failpoint("4.after-publication")
         self._published(summary)

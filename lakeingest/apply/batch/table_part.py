@@ -32,6 +32,7 @@ class TablePart:
         floor: Position of its newest truncate so far; empty: none.
         fold: How its changes become payloads.
         foreseen: Whether the table's columns after the batch are known before it is written.
+        divides: Whether each of the batch's transactions can become a version of the table at once.
     """
 
     table: TableSpec
@@ -40,6 +41,7 @@ class TablePart:
     floor: str
     fold: Fold
     foreseen: bool
+    divides: bool = False
 
     @property
     def rows(self) -> DataFrame:

@@ -13,26 +13,23 @@ from functools import partial
 
 from lakeingest.apply.batch.changeset import changeset
 from lakeingest.apply.batch.prepare import PreparedBatch, prepare
+from lakeingest.apply.batch.publications import Written, notes, publications
 from lakeingest.apply.batch.publish import Publisher
 from lakeingest.apply.batch.table_part import TablePart
-from lakeingest.apply.failpoints import failpoint
+from lakeingest.apply.failpoints import VERSIONS_FAILPOINT, failpoint
 from lakeingest.apply.lake import LakeState
-from lakeingest.apply.next_publication import clock_ms
 from lakeingest.apply.parallel import in_parallel, perhaps_in_background
 from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.table.catalog import TableBook
-from lakeingest.apply.window.next_frontier import frontier_after
 from lakeingest.apply.window.window import Window
-from lakeingest.commit_note import CommitNote, token
+from lakeingest.commit_note import CommitNote
 from lakeingest.engine.job_count import JobCounter
 from lakeingest.folders import LakeFolders
 from lakeingest.ledger.delta import DeltaLedger
-from lakeingest.ledger.publication import Frontier, Publication
+from lakeingest.ledger.publication import Publication
 from lakeingest.plan.batches import SNAPSHOT_BATCH
-from lakeingest.plan.evolution import SourceSchema
 from lakeingest.plan.spec import PipelineSpec
-from lakeingest.position.epochs import Epoch
 from lakeingest.sink.contract import Sink, TableState
 
 
@@ -50,7 +47,8 @@ class BatchWriter:
         folders: Folders of the tables.
         jobs: Counts the jobs of each batch.
         in_turn: Whether a batch waits until the one before it is published. Without it two batches
-            would share a publication after a crash, which ``commit.max.transactions`` forbids.
+            of several transactions would share a publication after a crash, which
+            ``commit.max.transactions`` forbids.
     """
 
     sink: Sink
@@ -75,7 +73,9 @@ class BatchWriter:
 
         The next batch is prepared while one is written, and written while one is published: each
         step alone leaves cores idle. After a batch that changes a table's columns in an unforeseen
-        way, the next batch is prepared only when that batch is written.
+        way, the next batch is prepared only when that batch is written. A batch whose transactions
+        are to be versions of their own, which some table cannot have at once, is halved: a single
+        transaction is written like any batch.
 
         After a crash, tables are at most two batches ahead of the ledger. The next publication then
         includes everything that they hold (``lake.py``). Two cases wait for each publication: an
@@ -88,33 +88,39 @@ class BatchWriter:
             first: The first of the batches, prepared.
             published: Called after each publication.
         """
-        batch = first
-        with Publisher(self.ledger, window, published) as publisher:
-            for next_index in [*indexes[1:], None]:
+        batch, waiting = first, list(indexes[1:])
+        with Publisher(self.ledger, published) as publisher:
+            while True:
+                while batch.must_be_halved:
+                    window = window.halved(batch.index)
+                    waiting = [batch.index + 1, *(index + 1 for index in waiting)]
+                    batch = prepare(window, batch.index, state, self.book)
+                next_index = waiting.pop(0) if waiting else None
                 start = time.monotonic()
                 next_state = batch.expected(state) if batch.foreseen else None
                 with perhaps_in_background(
                     self._preparation(window, next_index, next_state)
                 ) as preparation:
-                    publication, changed, rows = self._apply(window, batch, state)
-                    state = state.published(publication, changed)
-                    self._note_versions(batch, changed)
-                    summary = _summary(publication, rows, time.monotonic() - start)
-                    publisher.begin(batch.index, publication, summary)
+                    new, written = self._apply(window, batch, state)
+                    state = state.published(new[-1], written.changed)
+                    self._note_versions(batch, written.changed)
+                    summary = _summary(new, written.rows, time.monotonic() - start)
+                    publisher.begin(window, batch.index, new, summary)
                     if self.in_turn or batch.index == SNAPSHOT_BATCH:
                         publisher.wait()
-                    if next_index is not None:
-                        prepare_next = preparation or partial(
-                            prepare, window, next_index, state, self.book
-                        )
-                        batch = prepare_next()
+                    if next_index is None:
+                        break
+                    prepare_next = preparation or partial(
+                        prepare, window, next_index, state, self.book
+                    )
+                    batch = prepare_next()
             publisher.wait()
         return state
 
     def _note_versions(self, batch: PreparedBatch, changed: Mapping[str, TableState]) -> None:
         for part in batch.parts:
-            if part.foreseen:
-                collection = part.table.collection
+            collection = part.table.collection
+            if part.foreseen and collection in changed:
                 self.book.unchanged(collection, changed[collection].version)
 
     def _preparation(
@@ -127,52 +133,42 @@ class BatchWriter:
 
     def _apply(
         self, window: Window, batch: PreparedBatch, state: LakeState
-    ) -> tuple[Publication, dict[str, TableState], dict[str, int]]:
-        """Commit every table's part; return the publication, which is not published yet."""
-        frontier = frontier_after(window, batch.index, state.head.frontier)
-        number = state.head.batch + 1
-        note = CommitNote(
+    ) -> tuple[list[Publication], Written]:
+        """Commit every table's part; return the publications, which are not published yet."""
+        of_run = CommitNote(
             pipeline=self.pipeline,
             collection="",
             run=self.run,
-            token=token(state.head.writer, number),
-            batch=number,
-            end_offset=-1 if batch.index == SNAPSHOT_BATCH else frontier.end_offset,
-            end_position=frontier.end_position,
+            token=0,
+            batch=0,
+            end_offset=-1,
+            end_position="",
             event=bool(self.spec.names.event),
         )
+        notes_of_batch = notes(window, batch, state, of_run)
         failpoint("3.before-first-commit")
-        commit = partial(self._commit, batch, note, state)
+        commit = partial(self._commit, batch, notes_of_batch, state)
         results = in_parallel(commit, batch.parts)
         failpoint("3.after-last-commit")
         names = [part.table.collection for part in batch.parts]
-        changed = {name: after for name, (after, _) in zip(names, results, strict=True)}
-        rows = {name: count for name, (_, count) in zip(names, results, strict=True)}
-        cut = window.cuts[batch.index - 1] if batch.index != SNAPSHOT_BATCH else None
-        tables = state.versions(changed)
-        publication = Publication(
-            batch=number,
-            token=note.token,
-            writer=state.head.writer,
-            run=self.run,
-            tables=tables,
-            paths=self.folders.named(tables),
-            transactions=cut.transactions if cut else 0,
-            events=batch.rows,
-            jobs=self.jobs.since_last(),
-            opened=_new_epochs(state.head.frontier, frontier),
-            frontier=frontier,
-            schemas=_new_schemas(state, changed),
-            notes=_notes(state, changed),
-            at_ms=clock_ms(),
-            retired=state.head.retired,
+        written = Written(
+            commits={name: commits for name, (commits, _) in zip(names, results, strict=True)},
+            rows={name: count for name, (_, count) in zip(names, results, strict=True)},
         )
-        return publication, changed, rows
+        jobs = self.jobs.since_last()
+        new = publications(
+            window, batch, state, written, run=self.run, folders=self.folders, jobs=jobs
+        )
+        return new, written
 
     def _commit(
-        self, batch: PreparedBatch, note: CommitNote, state: LakeState, part: TablePart
-    ) -> tuple[TableState, int]:
-        """Commit one table's part; return its state and the number of its merge payloads."""
+        self,
+        batch: PreparedBatch,
+        notes_of_batch: Sequence[CommitNote],
+        state: LakeState,
+        part: TablePart,
+    ) -> tuple[Sequence[TableState], int]:
+        """Commit one table's part; return its commits and the number of its merge payloads."""
         collection = part.table.collection
         previous = state.tables.get(collection)
         with spark_errors_of(collection):
@@ -182,51 +178,39 @@ class BatchWriter:
             tombstones_to = previous.note.high if previous and previous.note.tombstones else ""
             payloads, count = changeset(part, self.spec, lake, batch.latest, tombstones_to)
             schema = part.table.source or (previous.note.schema if previous else "")
-            note = replace(note, collection=collection, schema=schema)
-            result = self.sink.apply(payloads, note, previous)
+            own_notes = [
+                _not_before(replace(note, collection=collection, schema=schema), previous)
+                for note in notes_of_batch
+            ]
+            if batch.is_divided and previous is not None:
+                commits = self.sink.apply_each(
+                    payloads, own_notes, previous, lambda _: failpoint(VERSIONS_FAILPOINT)
+                )
+            else:
+                commits = [self.sink.apply(payloads, own_notes[0], previous)]
             failpoint("3.after-first-commit")
-            return result, count
+            return commits, count
 
 
-def _new_schemas(state: LakeState, changed: Mapping[str, TableState]) -> dict[str, str]:
-    """Return the DDL of each changed table whose source schema no publication has shown yet.
-
-    A table that is ahead of the ledger may have changed in a batch that was never published.
-    """
-    schemas = {}
-    for name, table in changed.items():
-        previous = state.tables.get(name)
-        published = previous is not None and previous.note.batch <= state.head.batch
-        if not published or (previous is not None and previous.note.schema != table.note.schema):
-            schema = SourceSchema.from_json(table.note.schema)
-            if schema is not None:
-                schemas[name] = schema.ddl()
-    return schemas
+def _not_before(note: CommitNote, previous: TableState | None) -> CommitNote:
+    """Return a note with the progress of a table that a killed run has left further on."""
+    if previous is None or not note.transaction:
+        return note
+    before = previous.note
+    return replace(
+        note,
+        end_offset=max(note.end_offset, before.end_offset),
+        end_position=max(note.end_position, before.end_position),
+    )
 
 
-def _notes(state: LakeState, changed: Mapping[str, TableState]) -> dict[str, str]:
-    """Return the notes of the tables' commits; keep a schema if no publication has shown it."""
-    notes = {}
-    for name, table in changed.items():
-        previous = state.tables.get(name)
-        published = previous is not None and previous.note.batch <= state.head.batch
-        unchanged = published and previous is not None and previous.note.schema == table.note.schema
-        notes[name] = replace(table.note, schema="" if unchanged else table.note.schema).to_json()
-    return notes
-
-
-def _new_epochs(before: Frontier, after: Frontier) -> tuple[Epoch, ...]:
-    """Return the epochs that begin between two frontiers; the first epoch does not count."""
-    newest_number = max((epoch.number for epoch in before.epochs), default=after.epoch)
-    return tuple(epoch for epoch in after.epochs if epoch.number > newest_number)
-
-
-def _summary(publication: Publication, rows: Mapping[str, int], seconds: float) -> BatchSummary:
+def _summary(new: Sequence[Publication], rows: Mapping[str, int], seconds: float) -> BatchSummary:
     return BatchSummary(
-        publication.batch,
-        publication.transactions,
-        publication.events,
+        new[-1].batch,
+        sum(publication.transactions for publication in new),
+        sum(publication.events for publication in new),
         seconds,
         dict(rows),
-        publication.jobs,
+        new[-1].jobs,
+        len(new),
     )

@@ -99,6 +99,10 @@ class TableBook:
         """Return whether the configuration selects the table's topic."""
         return self._config.source.selects(collection)
 
+    def divides(self, collection: str) -> bool:
+        """Return whether the sink can make each transaction a version of the table at once."""
+        return self._sink.divides(collection)
+
     def spec(
         self,
         collection: str,

@@ -13,6 +13,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from lakeingest.apply.window.continuity import log_rules
+from lakeingest.apply.window.window import Bounds
+from lakeingest.config.model import PipelineConfig
+
+MOST_VERSIONS = 500
+"""Most versions of a table that a batch makes at once, where each transaction becomes one.
+
+What a batch costs is then a small part of what its versions cost; more of them would only delay
+their publication.
+"""
+
 FIRST_EVENTS = 10_000
 """Events of the first batch, before any pace is known."""
 
@@ -24,6 +35,35 @@ _LARGEST_STEP = 4.0
 
 _BATCHES_PER_WINDOW = 4
 """The size of a window's batches is fixed when it is read, and the next window is read ahead."""
+
+
+def bounds_of(config: PipelineConfig, events: int, *, final: bool) -> Bounds:
+    """Return the bounds of a run's windows and first batches.
+
+    Args:
+        config: The pipeline.
+        events: Events of a batch.
+        final: Whether the source gets no more records.
+    """
+    return Bounds(
+        events,
+        _most_transactions(config),
+        each=config.commit_mode == "per-transaction",
+        final=final,
+        snapshot_again=config.source.snapshot_again == "replace",
+        log=log_rules(config.source),
+    )
+
+
+def _most_transactions(config: PipelineConfig) -> int | None:
+    """Return the most transactions of a batch; None: no bound."""
+    bound = config.commit_max_transactions
+    if config.commit_mode == "grouped":
+        return bound
+    if config.formats() != {"delta"} or not config.target.delta_deletion_vectors:
+        # No batch can be divided.
+        return 1
+    return min(bound or MOST_VERSIONS, MOST_VERSIONS)
 
 
 @dataclass(frozen=True)

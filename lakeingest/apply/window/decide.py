@@ -65,6 +65,7 @@ class Release:
         in_the_way: The first END whose transaction is not complete; None: there is none.
         ends_read_to: See ``Window``.
         awaited: What the initial snapshot waits for, as a warning; None: it waits for nothing.
+        ends: Its complete transactions, if each becomes a version of its own.
     """
 
     snapshot: bool
@@ -74,6 +75,7 @@ class Release:
     in_the_way: End | None
     ends_read_to: int | None
     awaited: str | None
+    ends: tuple[End, ...] = ()
 
 
 def replan(
@@ -128,6 +130,7 @@ def decide(facts: WindowFacts, frontier: Frontier, bounds: Bounds) -> Resnapshot
         in_the_way=ends[len(complete)] if len(complete) < len(ends) else None,
         ends_read_to=_ends_read_to(facts, ends, cuts),
         awaited=awaited(facts.contents, facts.ranges, phase) if loading else None,
+        ends=tuple(complete) if bounds.each else (),
     )
 
 

@@ -83,7 +83,10 @@ def _markers() -> tuple[Selection, Selection]:
     """Return no groups, and the summary of all boundaries."""
     # One row with a line per END: a row per END costs five times as much to bring here.
     begin_offset = F.coalesce("begun", F.lit(-1))
-    line = F.concat_ws(" ", "end_offset", "event_count", "begins", begin_offset, "end_position")
+    committed = F.coalesce(F.unix_millis("committed_at"), F.lit(0))
+    line = F.concat_ws(
+        " ", "end_offset", "event_count", "begins", begin_offset, "end_position", committed, "id"
+    )
     is_over = ~F.col("open")
     summary = Selection(
         F.collect_list(F.when(is_over, line)).alias("lines"),
@@ -140,6 +143,14 @@ def refuse_disorder(ends: Sequence[EndMarker], spec: PipelineSpec) -> None:
 
 
 def _end(line: str) -> EndMarker:
-    offset, events, begins, begin_offset, position = line.split(" ")
+    offset, events, begins, begin_offset, position, committed, id_ = line.split(" ", 6)
     first = int(begin_offset)
-    return EndMarker(int(offset), int(events), position, first if first >= 0 else None, int(begins))
+    return EndMarker(
+        offset=int(offset),
+        events=int(events),
+        position=position,
+        begun=first if first >= 0 else None,
+        transaction=id_,
+        committed_ms=int(committed),
+        begins=int(begins),
+    )

@@ -5,7 +5,7 @@ So a run can read the next window while it writes this one (``prefetch.py``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lakeingest.apply.batch_stats import first_pending
@@ -13,6 +13,7 @@ from lakeingest.apply.window.window import Window
 from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan.batches import SNAPSHOT_BATCH
+from lakeingest.transaction.cut import End
 from lakeingest.transaction.epochs import epochs_up_to
 from lakeingest.transaction.unreadable import UNREADABLE
 
@@ -66,6 +67,34 @@ def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
         streaming=True,
         epochs=epochs_up_to(window.epochs, last),
     )
+
+
+def frontiers_up_to(
+    window: Window, index: int, ends: Sequence[End], old: Frontier
+) -> list[Frontier]:
+    """Return the frontier after each transaction of a batch that has several publications.
+
+    Only the last one is where a run goes on: all are published at once. The others say how far the
+    lake is, and no offsets of records.
+
+    Args:
+        window: See ``frontier_after``.
+        index: See ``frontier_after``.
+        ends: The batch's transactions; fewer than two: it has one publication.
+        old: See ``frontier_after``.
+    """
+    last = frontier_after(window, index, old)
+    earlier = (
+        replace(
+            old,
+            end_offset=end.offset,
+            end_position=max(old.end_position, end.position),
+            committed_ms=max(old.committed_ms, end.committed_ms),
+            epochs=epochs_up_to(window.epochs, end.offset),
+        )
+        for end in ends[:-1]
+    )
+    return [*earlier, last]
 
 
 def _after_events(

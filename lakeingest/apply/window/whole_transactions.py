@@ -49,8 +49,10 @@ def cut_whole_transactions(
         return window
     # This batch has no END. It has every row below the frontier.
     redelivery = Cut(frontier.end_offset + 1, frontier.end_offset, gathered.frames.below, 0, 0)
-    with_batch = partial(_with_batch, window, gathered.frames, redelivery, log.spec.format)
-    return replace(window, redelivered=with_batch)
+    with_batch = partial(
+        _with_cuts, window, (redelivery,), frames=gathered.frames, format_=log.spec.format
+    )
+    return replace(window, redelivered=with_batch, ends=())
 
 
 def _window(
@@ -84,9 +86,13 @@ def _window(
         unreadable=facts.unreadable,
         awaited=release.awaited,
         in_the_way=release.in_the_way,
+        ends=release.ends,
+        recut=partial(_with_cuts, frames=frames, format_=format_),
     )
 
 
-def _with_batch(window: Window, frames: WindowFrames, batch: Cut, format_: WireFormat) -> Window:
-    stats = frames.begin_stats((batch,), format_, snapshot=False)
-    return replace(window, cuts=(batch,), pending_stats=stats)
+def _with_cuts(
+    window: Window, cuts: tuple[Cut, ...], frames: WindowFrames, format_: WireFormat
+) -> Window:
+    stats = frames.begin_stats(cuts, format_, snapshot=window.snapshot)
+    return replace(window, cuts=cuts, pending_stats=stats)

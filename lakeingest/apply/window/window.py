@@ -20,10 +20,12 @@ from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver
 from lakeingest.apply.window.unreadable_records import UnreadableRecords
 from lakeingest.engine.few_rows import records_for_few_rows
+from lakeingest.errors import InvariantError
+from lakeingest.plan.batches import SNAPSHOT_BATCH
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.position.epochs import Epoch
 from lakeingest.source.contract import OffsetRange, Source
-from lakeingest.transaction.cut import Cut, End
+from lakeingest.transaction.cut import Cut, End, halves
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class Window:
         whole: Whether its batches hold whole transactions; else it is one batch of single events.
         awaited: What an initial snapshot in it waits for, as a warning; None: it waits for nothing.
         in_the_way: The first END whose transaction is not complete; None: there is none.
+        ends: Its complete transactions, if each is to become a version of its own.
+        recut: Returns a window with other batches of these transactions.
         ends_read_to: Offset up to which the transaction topic was read; None where a BEGIN waits
             for its END, or an END for a batch, or nothing was read of it.
         unreadable: Unreadable records that block it; the next window begins at them.
@@ -104,6 +108,23 @@ class Window:
     unreadable: UnreadableRecords = field(default_factory=dict)
     awaited: str | None = None
     in_the_way: End | None = None
+    ends: tuple[End, ...] = ()
+    recut: Callable[[Window, tuple[Cut, ...]], Window] | None = None
+
+    def ends_of(self, index: int) -> tuple[End, ...]:
+        """Return the transactions of a batch that are to become versions of their own."""
+        if index == SNAPSHOT_BATCH or not self.ends:
+            return ()
+        cut = self.cuts[index - 1]
+        return tuple(end for end in self.ends if cut.first_offset <= end.offset <= cut.last_offset)
+
+    def halved(self, index: int) -> Window:
+        """Return the window with two batches in place of one; later ones have higher numbers."""
+        if self.recut is None:
+            message = "a batch of these transactions cannot be cut"
+            raise InvariantError(message)
+        parts = halves(self.ends_of(index))
+        return self.recut(self, (*self.cuts[: index - 1], *parts, *self.cuts[index:]))
 
     def is_unfinished(self, through: int | None) -> bool:
         """Return whether a larger window may complete what this one did not.
@@ -128,7 +149,8 @@ class Bounds:
 
     Attributes:
         batch_events: ``lakeingest.batch.max.events``.
-        batch_transactions: ``lakeingest.commit.max.transactions``.
+        batch_transactions: Most transactions of a batch; None: no bound.
+        each: Whether each transaction becomes a version of its own.
         through: END that must close the first batch (see ``cut``); a window that ends before it has
             no batch.
         final: Whether the source gets no more records.
@@ -138,6 +160,7 @@ class Bounds:
 
     batch_events: int
     batch_transactions: int | None
+    each: bool = False
     through: int | None = None
     final: bool = False
     snapshot_again: bool = False

@@ -123,11 +123,12 @@ def _order(config: PipelineConfig) -> Iterator[str]:
             "an update of YugabyteDB's need not name a column: only fields of the source block "
             "(source.…) can order its rows; name one of these"
         )
-    if config.has_event_columns or config.commit_max_transactions is not None:
+    counts_transactions = config.commit_max_transactions is not None
+    if config.has_event_columns or counts_transactions or config.commit_mode != "grouped":
         yield (
-            "lakeingest.table.*.adopt, lakeingest.metadata.columns=hudi and "
-            "lakeingest.commit.max.transactions need lakeingest.transaction.mode=metadata; set "
-            "it, or remove them"
+            "lakeingest.table.*.adopt, lakeingest.metadata.columns=hudi, "
+            "lakeingest.commit.max.transactions and lakeingest.commit.mode=per-transaction need "
+            "lakeingest.transaction.mode=metadata; set it, or remove them"
         )
 
 

@@ -137,6 +137,12 @@ class PipelineConfig(ConfigModel):
     )
     """Source transactions that may share a commit. 1 gives each its own, at the price of one commit
     per table and transaction. Default: no bound but that of the batch."""
+    commit_mode: Literal["grouped", "per-transaction"] = Field(
+        default="grouped", validation_alias="lakeingest.commit.mode"
+    )
+    """What a version of a table is, and a publication: `grouped`, of all transactions of a batch;
+    `per-transaction`, of one source transaction, so that the lake can be read as of each of them.
+    Default: `grouped`, which costs least and is what most readers want."""
     deletes: Literal["soft", "hard"] = Field(default="soft", validation_alias="lakeingest.deletes")
     """What a delete does: `soft` keeps the row, marked and hidden from readers; `hard` removes it
     and keeps its position in a side table. Default: `soft`, because it needs no second table to

@@ -19,7 +19,7 @@ note when the transaction begins, and a rival's later commit makes the transacti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -31,13 +31,14 @@ from lakeingest.engine.commit import Commit
 from lakeingest.engine.delta_files import DataFile
 from lakeingest.engine.delta_snapshot import cached_schema, cached_snapshot
 from lakeingest.engine.delta_transaction import DeltaTransaction
+from lakeingest.engine.delta_versions import VersionsTransaction
 from lakeingest.engine.local_disk import committing
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import TransientError
 from lakeingest.named import quoted
 from lakeingest.sink.contract import TableState
 from lakeingest.sink.lake_table import LakeTable
-from lakeingest.sink.progress import committed
+from lakeingest.sink.progress import committed, fenced_error
 
 _APP = "lakeingest:"
 
@@ -52,6 +53,7 @@ _CONCURRENT = (
     "DELTA_CONCURRENT",
     "DELTA_METADATA_CHANGED",
     "DELTA_PROTOCOL_CHANGED",
+    "VersionTakenError",
 )
 
 FileChange = tuple[tuple[DataFile, ...], tuple[DataFile, ...]]
@@ -254,6 +256,39 @@ class DeltaLakeTable(LakeTable):
                 return None
             version = transaction.commit(note.token, note.to_json(), *files)
         return TableState(version, note)
+
+    def commit_each(
+        self,
+        previous: TableState,
+        notes: Sequence[CommitNote],
+        write: Callable[[VersionsTransaction], Mapping[int, CommitNote]],
+    ) -> list[TableState]:
+        """Commit several versions through a ``VersionsTransaction``.
+
+        Args:
+            previous: The table's state that this writer knows.
+            notes: Notes of the commits that ``write`` may make.
+            write: Makes the commits; returns their notes by version.
+
+        Returns:
+            The table's state after each commit.
+
+        Raises:
+            FencedError: A later writer has claimed the table, or commits meanwhile.
+            TransientError: Maintenance or another writer changed the table meanwhile.
+        """
+        transaction = VersionsTransaction(self.spark, self.path, _application(notes[-1]))
+        if not (transaction.plain and transaction.hides_rows):
+            message = f"Table '{notes[-1].collection}' was altered by another writer; run again."
+            raise TransientError(message)
+        if previous.version != transaction.version:
+            _, newest = self.newest_note()
+            if newest is not None and newest.token >= notes[0].token:
+                raise fenced_error(notes[0])
+        with self.conflicts_explained(notes[-1]):
+            versions = write(transaction)
+            transaction.checkpoint_if_due()
+        return [TableState(version, note) for version, note in versions.items()]
 
 
 def _application(note: CommitNote) -> str:

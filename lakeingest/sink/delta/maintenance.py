@@ -20,7 +20,7 @@ from datetime import datetime, timedelta, timezone
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote, maintenance_note
-from lakeingest.engine.delta_files import plain_size
+from lakeingest.engine.delta_files import HIDES_ROWS, plain_size
 from lakeingest.engine.delta_log import commit_time
 from lakeingest.engine.delta_maintenance import SMALL_BYTES, DeltaMaintenance
 from lakeingest.errors import ConfigError
@@ -42,6 +42,17 @@ def is_crowded(table: DeltaLakeTable) -> bool:
     """
     size = plain_size(table.spark, table.path)
     return size is not None and size.files - size.octets // SMALL_BYTES >= _MANY_FILES
+
+
+def ready_for_versions(table: DeltaLakeTable, settings: SinkSettings) -> None:
+    """Let a table have deletion vectors, and join its small files where they are many.
+
+    Each batch of versions adds a file or more.
+    """
+    maintenance = _maintenance_of(table, settings)
+    maintenance.set_missing({HIDES_ROWS: "true"})
+    if is_crowded(table):
+        maintenance.join_small_files()
 
 
 def kept_since(table: DeltaLakeTable, settings: SinkSettings) -> datetime:

@@ -14,6 +14,7 @@ range of the keys, so that file statistics prune. It costs a fraction of the MER
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -24,9 +25,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote
-from lakeingest.engine.delta_files import available
+from lakeingest.engine.delta_files import available, may_hide_rows
 from lakeingest.engine.delta_log import TABLE_PROPERTIES
 from lakeingest.engine.delta_transaction import DeltaTransaction
+from lakeingest.engine.delta_versions import VersionsTransaction
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.folders import TOMBSTONES
 from lakeingest.named import all_named, named
@@ -37,11 +39,13 @@ from lakeingest.sink.delta.maintenance import (
     expire,
     is_crowded,
     kept_since,
+    ready_for_versions,
     tidy,
     tidy_tombstones,
 )
 from lakeingest.sink.delta.merge import merge
 from lakeingest.sink.delta.rewrite import Rewrite
+from lakeingest.sink.delta.versions import TransactionVersions
 from lakeingest.sink.lake_sink import LakeSink
 from lakeingest.sink.merge_join import SMALL_BYTES, inserted_rows, merged_rows, small
 from lakeingest.sink.partition_types import refuse_types
@@ -127,6 +131,29 @@ class DeltaSink(LakeSink):
             *_, last = (item for item in present.names if item not in self.settings.names.names)
             alteration.add_columns(change.added, last)
         return self._append_or_merge(table, changeset, note, previous)
+
+    def divides(self, collection: str) -> bool:
+        """Return whether ``apply_each`` can write a table; see the contract."""
+        table = self.table(collection)
+        return self._hides and may_hide_rows(table.spark, table.path)
+
+    def _commit_each(
+        self,
+        changeset: Changeset,
+        notes: Sequence[CommitNote],
+        previous: TableState,
+        before_commit: Callable[[int], None],
+    ) -> Sequence[TableState]:
+        table = self.table(previous.note.collection)
+        ready_for_versions(table, self.settings)
+
+        def write(transaction: VersionsTransaction) -> Mapping[int, CommitNote]:
+            law = self._law(changeset, notes[-1], transaction.schema)
+            files = transaction.all_files()
+            versions = TransactionVersions(transaction, files, changeset, law)
+            return versions.commit(notes, before_commit)
+
+        return table.commit_each(previous, notes, write)
 
     def _create(self, table: DeltaLakeTable, changeset: Changeset, note: CommitNote) -> TableState:
         rows = inserted_rows(changeset.frame, self._law(changeset, note, changeset.schema))

@@ -1,0 +1,309 @@
+"""Commit many versions of a Delta table at once: data and vectors first, then an entry for each.
+
+Adapter. A commit of Delta's takes a tenth of a second to a second, whatever it changes, so a
+version per source transaction would allow few transactions a second. Here the rows of all versions
+are in files that the first of them needs, with deletion vectors that hide the rows of later
+versions. What is left of a commit is to write its entry into the log (``log_writer.py``).
+
+A reader sees versions like any other. A writer of Delta's meets them as commits of others. If the
+number of a version is taken, a blind append of another writer is passed over: it touches no file of
+ours. Anything else may have removed one, so the rest is given up (``VersionTakenError``) and
+planned anew by the caller. A kill leaves the versions before it, each of them whole.
+
+The newest version gets a checksum, as Delta's own commits have one: it lists the table's files, so
+the next batch needs no job to find them. Others have none, and Delta reads the log for them.
+
+Internal names, verified in 3.3.3 and used with 3.3 only (``delta_files.available``): those of
+``delta_transaction.py`` and ``vector_file.py``; ``Action.fromJson``, ``Action.json``,
+``OptimisticTransaction.incrementallyDeriveChecksum``, ``JsonUtils.mapper``,
+``DeltaLog.checkpointAndCleanUpDeltaLog``, ``DeltaOptions``.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame
+
+from lakeingest.engine.active_session import active
+from lakeingest.engine.deletion_vectors import with_wide_bounds
+from lakeingest.engine.delta_files import DataFile, data_files, scala_sequence
+from lakeingest.engine.delta_log import commit_file
+from lakeingest.engine.delta_transaction import DeltaTransaction
+from lakeingest.engine.local_disk import committing_to
+from lakeingest.engine.log_writer import VersionTakenError, entry_writer
+from lakeingest.engine.vector_file import HiddenRows, VectorFile
+from lakeingest.errors import InvariantError
+
+FILE_ROWS = 1_000
+"""Most rows of a new file: each version that touches it writes a vector of these."""
+
+_CHECKPOINT_EVERY = 1_000
+"""Versions after which a checkpoint is due."""
+
+Action = dict[str, Any]
+
+
+class Step(Protocol):
+    """Indexes of rows of one file that a version hides, and of rows that it shows."""
+
+    @property
+    def hides(self) -> Sequence[int]:
+        """Rows to hide."""
+
+    @property
+    def shows(self) -> Sequence[int]:
+        """Rows to show."""
+
+
+@dataclass(frozen=True)
+class NewVersion:
+    """One version to commit.
+
+    Attributes:
+        token: Version of the application's own transaction.
+        metadata: ``userMetadata`` of the commit.
+        steps: What it does to rows, by the name of their file.
+    """
+
+    token: int
+    metadata: str
+    steps: Mapping[str, Step]
+
+
+class _File:
+    """A data file as the versions so far leave it."""
+
+    def __init__(self, file: DataFile, hidden: HiddenRows, *, added: bool) -> None:
+        self._rows = file.rows
+        self._template: Action = json.loads(file.action.json())["add"]
+        self.hidden = hidden
+        self.added: Action | None = self._template if added else None
+
+    def after(self, step: Step, vectors: VectorFile) -> list[Action]:
+        """Take a step; return the actions of the log that say so."""
+        actions = [] if self.added is None else [{"remove": _removal(self.added)}]
+        self.hidden.hide(step.hides)
+        self.hidden.show(step.shows)
+        self.added = None
+        if self.hidden.number < (self._rows or 0):
+            vector = vectors.write(self.hidden) if self.hidden.number else None
+            self.added = _addition(self._template, vector)
+            actions.append({"add": self.added})
+        return actions
+
+
+class VersionsTransaction(DeltaTransaction):
+    """A transaction on the newest version of a table that commits several versions after it."""
+
+    def all_files(self) -> tuple[DataFile, ...]:
+        """Return the data files of ``version``, also where no checksum lists them (a job)."""
+        listed = self.files()
+        if listed is not None:
+            return listed
+        with active(self._spark):
+            actions = list(self._snapshot.allFiles().collectAsList())
+            return data_files(scala_sequence(self._jvm, actions))
+
+    def write_small_files(self, frame: DataFrame) -> tuple[DataFile, ...]:
+        """Write new data files of at most ``FILE_ROWS`` rows each, in the order of the rows.
+
+        Args:
+            frame: Rows in one partition.
+        """
+        rows: Any = frame
+        session: Any = self._spark
+        scala = self._jvm.scala
+        limit = scala.Tuple2("maxRecordsPerFile", str(FILE_ROWS))
+        options = getattr(scala.collection.immutable.HashMap(), "$plus")(limit)
+        with active(self._spark):
+            settings = session._jsparkSession.sessionState().conf()  # noqa: SLF001
+            delta_options = self._jvm.org.apache.spark.sql.delta.DeltaOptions(options, settings)
+            written = self._transaction.writeFiles(
+                rows._jdf,  # noqa: SLF001
+                self._some(delta_options),
+            )
+            files = data_files(written)
+        return tuple(sorted(files, key=lambda file: _file_number(file.name)))
+
+    def commit_each(
+        self,
+        versions: Sequence[NewVersion],
+        old_files: Iterable[DataFile],
+        new_files: Iterable[DataFile],
+        before_commit: Callable[[int], None],
+    ) -> list[int]:
+        """Commit one version after another; return their numbers.
+
+        Args:
+            versions: The versions, in order; each has a step.
+            old_files: Data files of ``version`` that have a step.
+            new_files: Data files that ``write_small_files`` returned.
+            before_commit: Called before each commit with the number of commits made.
+
+        Raises:
+            VersionTakenError: Another writer has changed the table. The versions before that stay.
+        """
+        with VectorFile(self._jvm, self._log) as vectors:
+            files = {file.name: self._known(file, vectors) for file in old_files}
+            before = {name: file.added for name, file in files.items()}
+            for file in new_files:
+                files[file.name] = _File(file, vectors.all(file.rows or 0), added=False)
+            entries = [self._entry(version, files, vectors) for version in versions]
+        numbers = self._write(entries, before_commit)
+        self._write_checksum(numbers[-1], versions[-1].token, before, files)
+        return numbers
+
+    def _known(self, file: DataFile, vectors: VectorFile) -> _File:
+        if file.rows is None:
+            message = "a data file does not say how many rows it has"
+            raise InvariantError(message)
+        descriptor = file.action.deletionVector()
+        hidden = vectors.none() if descriptor is None else vectors.stored(descriptor)
+        return _File(file, hidden, added=True)
+
+    def _entry(
+        self, version: NewVersion, files: Mapping[str, _File], vectors: VectorFile
+    ) -> list[str]:
+        now = int(time.time() * 1000)
+        actions: list[Action] = [
+            {
+                "commitInfo": {
+                    "timestamp": now,
+                    "operation": "WRITE",
+                    "operationParameters": {"mode": "Overwrite"},
+                    "isolationLevel": "Serializable",
+                    "isBlindAppend": False,
+                    "userMetadata": version.metadata,
+                    "engineInfo": "lakeingest",
+                    "txnId": str(uuid.uuid4()),
+                }
+            },
+            {"txn": self._token(version.token, now)},
+        ]
+        for name, step in version.steps.items():
+            actions += files[name].after(step, vectors)
+        return [json.dumps(action, separators=(",", ":")) for action in actions]
+
+    def _token(self, token: int, now: int) -> Action:
+        return {"appId": self._application, "version": token, "lastUpdated": now}
+
+    def _write(
+        self, entries: Sequence[list[str]], before_commit: Callable[[int], None]
+    ) -> list[int]:
+        """Write the entries, each under the next number; pass over blind appends of others."""
+        write = entry_writer(self._spark, self._log)
+        number = self.version
+        numbers: list[int] = []
+        with active(self._spark), committing_to(self._log):
+            for entry in entries:
+                before_commit(len(numbers))
+                number = self._write_next(write, number + 1, entry)
+                numbers.append(number)
+        return numbers
+
+    def _write_next(self, write: Any, number: int, entry: list[str]) -> int:
+        while True:
+            try:
+                write(number, entry)
+            except VersionTakenError:
+                if not self._is_blind_append(number):
+                    raise
+                self._passed = True
+                number += 1
+            else:
+                return number
+
+    _passed = False
+    """Whether a version of another writer was passed over."""
+
+    def _is_blind_append(self, number: int) -> bool:
+        lines = self._log.store().read(
+            commit_file(self._jvm, self._log.logPath(), number), self._log.newDeltaHadoopConf()
+        )
+        actions = [json.loads(line) for line in lines.mkString("\n").split("\n") if line]
+        kinds = {kind for action in actions for kind in action}
+        ours = any(action.get("txn", {}).get("appId") == self._application for action in actions)
+        return kinds <= {"commitInfo", "txn", "add"} and not ours
+
+    def _write_checksum(
+        self,
+        number: int,
+        token: int,
+        before: Mapping[str, Action | None],
+        files: Mapping[str, _File],
+    ) -> None:
+        """Write the checksum of the newest version, if the one before the first is known.
+
+        It is help and no condition: where it is missing, Delta reads the log.
+        """
+        checksum = self._snapshot.checksumOpt()
+        if self._passed or not checksum.isDefined():
+            return
+        actions: list[Action] = [
+            {"remove": _removal(action)} for action in before.values() if action is not None
+        ]
+        actions += [{"add": file.added} for file in files.values() if file.added is not None]
+        actions.append({"txn": self._token(token, int(time.time() * 1000))})
+        java_actions = getattr(self._jvm.org.apache.spark.sql.delta.actions, "Action$")
+        parse = getattr(java_actions, "MODULE$").fromJson
+        right = self._jvm.scala.util.Right(checksum.get())
+        session: Any = self._spark
+        with active(self._spark):
+            derived = self._transaction.incrementallyDeriveChecksum(
+                session._jsparkSession,  # noqa: SLF001
+                self._log,
+                number,
+                scala_sequence(self._jvm, (parse(json.dumps(action)) for action in actions)),
+                self._snapshot.metadata(),
+                self._snapshot.protocol(),
+                "WRITE",
+                self._nothing(),
+                right,
+                True,
+            )
+            if derived.isLeft():
+                return
+            utils = getattr(self._jvm.org.apache.spark.sql.delta.util, "JsonUtils$")
+            text = getattr(utils, "MODULE$").mapper().writeValueAsString(derived.right().get())
+            path = self._jvm.org.apache.hadoop.fs.Path(self._log.logPath(), f"{number:020d}.crc")
+            stream = path.getFileSystem(self._log.newDeltaHadoopConf()).create(path, True)
+            try:
+                stream.write(bytes(f"{text}\n", "utf-8"))
+            finally:
+                stream.close()
+
+    def checkpoint_if_due(self) -> None:
+        """Write a checkpoint if so many versions are behind the newest one; help, no condition."""
+        with active(self._spark), suppress(Exception):
+            no_value = self._nothing()
+            snapshot = self._log.update(False, no_value, no_value)
+            if snapshot.logSegment().deltas().size() >= _CHECKPOINT_EVERY:
+                self._log.checkpointAndCleanUpDeltaLog(snapshot, no_value)
+
+
+def _addition(template: Action, vector: dict[str, object] | None) -> Action:
+    addition = {key: value for key, value in template.items() if key != "deletionVector"}
+    addition["dataChange"] = True
+    if vector is not None:
+        addition["deletionVector"] = vector
+        addition["stats"] = with_wide_bounds(str(template.get("stats") or "{}"))
+    return addition
+
+
+def _removal(addition: Action) -> Action:
+    kept = ("path", "partitionValues", "size", "tags", "deletionVector")
+    removal = {key: addition[key] for key in kept if key in addition}
+    now = int(time.time() * 1000)
+    return {**removal, "deletionTimestamp": now, "dataChange": True, "extendedFileMetadata": True}
+
+
+def _file_number(name: str) -> int:
+    """Return the number of a file among those that one task wrote (``…-c003.snappy.parquet``)."""
+    return int(name.rpartition("-c")[2].partition(".")[0])

@@ -1,0 +1,122 @@
+"""Write many deletion vectors into one file, one after another.
+
+Adapter. Delta's own bitmaps and the store that writes them are used, so that no format is repeated.
+``deletion_vectors.py`` writes one vector per file of a table, in a Spark job. Here a file has one
+for each version, and each is the one before with a few rows more or less: that is the work of the
+driver. Vectors are never written into the log itself: Delta's VACUUM cannot read such a log (3.3,
+``VacuumCommand``).
+
+Internal names, verified in 3.3.3 and used with 3.3 only (``delta_files.available``):
+``RoaringBitmapArray``, ``RoaringBitmapArrayFormat``, ``DeletionVectorStore`` (``createInstance``,
+``generateFileNameInTable``, ``createWriter``, ``read``), ``DeletionVectorDescriptor``.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any
+
+Vector = dict[str, object]
+"""A vector as an entry of the log names it (``deletionVector``)."""
+
+
+class HiddenRows:
+    """The rows of one data file that are hidden, as a bitmap of the JVM that changes in place."""
+
+    def __init__(self, bitmap: Any, number: int) -> None:
+        """Bind to a bitmap of so many rows."""
+        self.bitmap = bitmap
+        self.number = number
+
+    def hide(self, rows: Iterable[int]) -> None:
+        """Hide rows that are not hidden."""
+        for row in rows:
+            self.bitmap.add(row)
+            self.number += 1
+
+    def show(self, rows: Iterable[int]) -> None:
+        """Show hidden rows."""
+        for row in rows:
+            self.bitmap.remove(row)
+            self.number -= 1
+
+
+class VectorFile:
+    """A new file of deletion vectors of one table; a context manager, which closes it.
+
+    The file is made with its first vector.
+    """
+
+    def __init__(self, jvm: Any, log: Any) -> None:
+        """Bind to a table.
+
+        Args:
+            jvm: View of the JVM.
+            log: Delta's ``DeltaLog`` of the table.
+        """
+        delta = jvm.org.apache.spark.sql.delta
+        stores = getattr(delta.storage.dv, "DeletionVectorStore$")
+        formats = getattr(delta.deletionvectors, "RoaringBitmapArrayFormat$")
+        self._jvm = jvm
+        self._folder = log.dataPath()
+        self._store = getattr(stores, "MODULE$").createInstance(log.newDeltaHadoopConf())
+        self._format = getattr(formats, "MODULE$").Portable()
+        self._writer: Any = None
+        self._name = ""
+
+    def none(self) -> HiddenRows:
+        """Return that no row is hidden."""
+        return HiddenRows(self._bitmap(), 0)
+
+    def all(self, rows: int) -> HiddenRows:
+        """Return that all of so many rows are hidden."""
+        bitmap = self._bitmap()
+        bitmap.addRange(self._jvm.scala.collection.immutable.Range(0, rows, 1))
+        return HiddenRows(bitmap, rows)
+
+    def stored(self, descriptor: Any) -> HiddenRows:
+        """Return the rows that a vector hides, given Delta's ``DeletionVectorDescriptor``."""
+        bitmap = self._store.read(descriptor, self._folder)
+        return HiddenRows(bitmap, int(descriptor.cardinality()))
+
+    def write(self, hidden: HiddenRows) -> Vector:
+        """Write a vector of these rows, of which there is at least one."""
+        writer = self._writer or self._open()
+        place = writer.write(hidden.bitmap.serializeAsByteArray(self._format))
+        return {
+            "storageType": "u",
+            "pathOrInlineDv": self._name,
+            "offset": place.offset(),
+            "sizeInBytes": place.length(),
+            "cardinality": hidden.number,
+        }
+
+    def __enter__(self) -> VectorFile:
+        """Return the file itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _open(self) -> Any:
+        delta = self._jvm.org.apache.spark.sql.delta
+        descriptors = getattr(getattr(delta.actions, "DeletionVectorDescriptor$"), "MODULE$")
+        id_, no_prefix = self._jvm.java.util.UUID.fromString(str(uuid.uuid4())), ""
+        self._name = descriptors.encodeUUID(id_, no_prefix)
+        folder = self._store.pathWithFileSystem(self._folder)
+        path = self._store.generateFileNameInTable(folder, id_, no_prefix)
+        self._writer = self._store.createWriter(path)
+        return self._writer
+
+    def _bitmap(self) -> Any:
+        return self._jvm.org.apache.spark.sql.delta.deletionvectors.RoaringBitmapArray()

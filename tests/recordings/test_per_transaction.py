@@ -1,0 +1,119 @@
+"""One version of each table, and one publication, for each source transaction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import delta_kernel_rust_sharing_wrapper as delta_kernel
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.run import run_pipeline
+from lakeingest.commit_note import CommitNote
+from lakeingest.config import load_config
+from lakeingest.reader import open_lake
+from tests.recordings.altered import short_run
+from tests.recordings.check import check_history, check_run
+from tests.recordings.configure import RecordedRun, packaged_run, write_properties
+from tests.recordings.log_lake import LogLake, TableLog
+from tests.recordings.prefix import PrefixChecker
+from tests.recordings.rust import DELETED, RustLake, measure_of
+from tests.recordings.totals import Published, ReadBySpark
+
+pytestmark = pytest.mark.slow
+
+COMMITS = 150
+TABLES = ("customers", "documents", "orders", "txlog")
+SAMPLED = (2, 40, 97, COMMITS + 1)
+
+PER_TRANSACTION = {"lakeingest.commit.mode": "per-transaction"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RecordedRun:
+    return short_run(tmp_path_factory.mktemp("log") / "short", COMMITS, *TABLES)
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, run: RecordedRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("per-transaction")
+    properties = {**run.configuration(folder / "lake"), **PER_TRANSACTION}
+    run_pipeline(spark, load_config(write_properties(folder / "p.properties", properties)))
+    return folder / "lake"
+
+
+def test_each_publication_shows_the_next_commit_of_the_source(run: RecordedRun, lake: Path) -> None:
+    history = check_history(run, LogLake(lake, run.namespace), most=1)
+    assert history.violations == ()
+    assert history.publications == COMMITS + 1
+    assert history.place is not None
+    assert history.place.last == history.of == COMMITS
+
+
+def test_each_version_says_which_transaction_made_it(spark: SparkSession, lake: Path) -> None:
+    known = {row["end_offset"]: row for row in open_lake(spark, str(lake)).transactions().collect()}
+    assert len(known) == COMMITS
+    for table in TABLES:
+        log = TableLog(lake / f"public.{table}", ["count"], DELETED)
+        notes = [CommitNote.from_json(info.get("userMetadata")) for _, _, info in log.versions()]
+        of_transactions = [note for note in notes if note is not None and note.transaction]
+        assert len(of_transactions) > 10
+        for note in of_transactions:
+            row = known[note.end_offset]
+            assert note.transaction == row["transaction_id"]
+            assert note.committed_ms == int(row["committed_at"].timestamp() * 1000)
+            assert note.batch == row["batch"]
+
+
+@pytest.mark.parametrize("reader", ["spark", "delta-rs"])
+def test_other_readers_see_a_version_as_spark_does(
+    spark: SparkSession, run: RecordedRun, lake: Path, reader: str
+) -> None:
+    readers: dict[str, Published] = {
+        "spark": ReadBySpark(open_lake(spark, str(lake)), run.namespace),
+        "delta-rs": RustLake(lake, run.namespace),
+    }
+    found = LogLake(lake, run.namespace).publications()
+    sampled = [publication for publication in found if publication.batch in SAMPLED]
+    assert run.oracle.commits is not None
+    measures = PrefixChecker(run.oracle.commits).measures
+    expected = list(LogLake(lake, run.namespace).totals_of(sampled, measures))
+    assert list(readers[reader].totals_of(sampled, measures)) == expected
+
+
+def test_delta_kernel_sees_the_newest_version_as_spark_does(run: RecordedRun, lake: Path) -> None:
+    newest = LogLake(lake, run.namespace).publications()[-1]
+    assert run.oracle.commits is not None
+    measures = PrefixChecker(run.oracle.commits).measures
+    [(_, expected)] = LogLake(lake, run.namespace).totals_of([newest], measures)
+    for table in TABLES:
+        url = f"{(lake / f'public.{table}').as_uri()}/"
+        engine = delta_kernel.PythonInterface(url)
+        at = delta_kernel.Table(url).snapshot(engine)
+        assert at.version() == newest.versions[table]
+        batches = delta_kernel.ScanBuilder(at).build().execute(engine)
+        rows = [row for batch in batches for row in batch.to_pylist() if not row[DELETED]]
+        columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+        for measure, total in expected[table].items():
+            assert measure_of(measure, columns) == total, f"{table}.{measure}"
+
+
+def test_a_reader_asks_for_the_lake_as_of_a_transaction(spark: SparkSession, lake: Path) -> None:
+    opened = open_lake(spark, str(lake))
+    rows = {row["batch"]: row["transaction_id"] for row in opened.transactions().collect()}
+    snapshot = opened.snapshot(f"tx:{rows[60]}")
+    assert snapshot.batch == 60
+    before = opened.snapshot(59)
+    changed = [
+        name for name in snapshot.tables() if snapshot.versions[name] != before.versions[name]
+    ]
+    assert changed
+
+
+@pytest.mark.soak
+def test_every_commit_of_pg_shop_small_has_its_publication(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    report = check_run(spark, packaged_run(), tmp_path, settings=PER_TRANSACTION)
+    assert report.good
+    assert report.history.publications == 980
