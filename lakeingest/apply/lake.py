@@ -20,6 +20,7 @@ ahead of the others.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -108,9 +109,9 @@ class LakeState:
         newest = {}
         for commits in (self.unpublished, written):
             for name, states in commits.items():
-                for state in states:
-                    if state.note.end_offset <= end:
-                        newest[name] = state
+                number = bisect_right(states, end, key=lambda state: state.note.end_offset)
+                if number:
+                    newest[name] = states[number - 1]
         return newest
 
     def versions(self, changed: Mapping[str, TableState]) -> dict[str, int]:

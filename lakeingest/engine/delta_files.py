@@ -134,11 +134,18 @@ def hides_rows(snapshot: Any) -> bool | None:
     return has_feature and str(setting.get()).lower() == "true"
 
 
-def may_hide_rows(spark: SparkSession, path: str) -> bool:
-    """Return whether a table is plain and its writers may use deletion vectors, or begin to."""
+def may_hide_rows(spark: SparkSession, path: str, *, begin: bool) -> bool:
+    """Return whether a table is plain and its writers may use deletion vectors.
+
+    Args:
+        spark: Session with Delta.
+        path: Path of the table.
+        begin: The answer where neither a feature nor a property of the table decides it.
+    """
     with active(spark):
         snapshot = newest_snapshot(spark, path)
-        return is_plain(snapshot) and hides_rows(snapshot) is not False
+        decided = hides_rows(snapshot)
+        return is_plain(snapshot) and (begin if decided is None else decided)
 
 
 def _features(snapshot: Any) -> frozenset[str]:

@@ -25,7 +25,6 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -157,7 +156,7 @@ class VersionsTransaction(DeltaTransaction):
                 files[file.name] = _File(file, vectors.all(file.rows or 0), added=False)
             entries = [self._entry(version, files, vectors) for version in versions]
         numbers = self._write(entries, before_commit)
-        self._write_checksum(numbers[-1], versions[-1].token, before, files)
+        self._write_checksum(numbers[-1], entries[-1], before, files)
         return numbers
 
     def _known(self, file: DataFile, vectors: VectorFile) -> _File:
@@ -235,7 +234,7 @@ class VersionsTransaction(DeltaTransaction):
     def _write_checksum(
         self,
         number: int,
-        token: int,
+        entry: Sequence[str],
         before: Mapping[str, Action | None],
         files: Mapping[str, _File],
     ) -> None:
@@ -250,7 +249,7 @@ class VersionsTransaction(DeltaTransaction):
             {"remove": _removal(action)} for action in before.values() if action is not None
         ]
         actions += [{"add": file.added} for file in files.values() if file.added is not None]
-        actions.append({"txn": self._token(token, int(time.time() * 1000))})
+        actions += [action for action in map(json.loads, entry) if "txn" in action]
         java_actions = getattr(self._jvm.org.apache.spark.sql.delta.actions, "Action$")
         parse = getattr(java_actions, "MODULE$").fromJson
         right = self._jvm.scala.util.Right(checksum.get())
@@ -280,8 +279,11 @@ class VersionsTransaction(DeltaTransaction):
                 stream.close()
 
     def checkpoint_if_due(self) -> None:
-        """Write a checkpoint if so many versions are behind the newest one; help, no condition."""
-        with active(self._spark), suppress(Exception):
+        """Write a checkpoint if there are many versions since the last one.
+
+        Delta compares what the log says with the checksum of the version before it writes one.
+        """
+        with active(self._spark):
             no_value = self._nothing()
             snapshot = self._log.update(False, no_value, no_value)
             if snapshot.logSegment().deltas().size() >= _CHECKPOINT_EVERY:

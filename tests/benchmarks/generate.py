@@ -177,7 +177,7 @@ def _stream(transactions: DataFrame, table: Table, order: int) -> DataFrame:
     lsn = F.col("begin_lsn") if table is ACCOUNTS else F.col("previous_lsn") + PLACE[table]
     us = F.col("source_us") + 150_000 + order
     first = F.col("tx") == 0
-    previous = F.when(first, "null").otherwise(_fill('\\"<previous_lsn>\\"'))
+    previous = F.when(first, "null").otherwise(fill('\\"<previous_lsn>\\"'))
     return _records(
         transactions.select("*", lsn.alias("lsn"), us.alias("us")),
         table,
@@ -185,7 +185,7 @@ def _stream(transactions: DataFrame, table: Table, order: int) -> DataFrame:
         row=F.lit(0),
         snapshot=F.lit("null"),
         previous=previous,
-        transaction=_fill(TRANSACTION, order=F.lit(order)),
+        transaction=fill(TRANSACTION, order=F.lit(order)),
         op=F.lit("c" if table is HISTORY else "u"),
     )
 
@@ -226,16 +226,16 @@ def _records(
 ) -> DataFrame:
     """Records of ``table``, one per row, before they get their offsets."""
     ms = F.floor(F.col("us") / 1_000)
-    value = _fill(
+    value = fill(
         ENVELOPE,
-        after=_fill(AFTER[table]),
+        after=fill(AFTER[table]),
         table=F.lit(table.name),
         source_ms=F.floor(F.col("source_us") / 1_000),
         ms=ms,
         nanos=F.lpad(F.pmod(F.xxhash64("us"), F.lit(1_000)).cast("string"), 3, "0"),
         **parts,
     )
-    key = _fill(KEY[table])
+    key = fill(KEY[table])
     return rows.select(
         F.lit(table.topic).alias("topic"),
         F.pmod(F.xxhash64(key), F.lit(DATA_PARTITIONS)).cast("int").alias("partition"),
@@ -258,14 +258,14 @@ def _boundaries(transactions: DataFrame) -> DataFrame:
             "tx",
             F.lit(row).cast("long").alias("row"),
             (source_ms + 250).alias("ms"),
-            _fill(BOUNDARY_KEY, lsn=lsn).alias("key"),
-            _fill(text, lsn=lsn, source_ms=source_ms).alias("value"),
+            fill(BOUNDARY_KEY, lsn=lsn).alias("key"),
+            fill(text, lsn=lsn, source_ms=source_ms).alias("value"),
         )
 
     return marks(0, F.col("begin_lsn"), BEGIN).unionByName(marks(1, F.col("commit_lsn"), END))
 
 
-def _fill(template: str, **parts: Column) -> Column:
+def fill(template: str, **parts: Column) -> Column:
     """Put columns in the places ``<name>`` of ``template``; a name not given is a column's."""
     pieces = re.split(r"<(\w+)>", template)
     return F.concat(

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta, timezone
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote, maintenance_note
-from lakeingest.engine.delta_files import HIDES_ROWS, plain_size
+from lakeingest.engine.delta_files import HIDES_ROWS, may_hide_rows, plain_size
 from lakeingest.engine.delta_log import commit_time
 from lakeingest.engine.delta_maintenance import SMALL_BYTES, DeltaMaintenance
 from lakeingest.errors import ConfigError
@@ -49,10 +49,10 @@ def ready_for_versions(table: DeltaLakeTable, settings: SinkSettings) -> None:
 
     Each batch of versions adds a file or more.
     """
-    maintenance = _maintenance_of(table, settings)
-    maintenance.set_missing({HIDES_ROWS: "true"})
+    if not may_hide_rows(table.spark, table.path, begin=False):
+        _maintenance_of(table, settings).set_missing({HIDES_ROWS: "true"})
     if is_crowded(table):
-        maintenance.join_small_files()
+        _maintenance_of(table, settings).join_small_files()
 
 
 def kept_since(table: DeltaLakeTable, settings: SinkSettings) -> datetime:

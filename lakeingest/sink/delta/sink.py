@@ -135,7 +135,7 @@ class DeltaSink(LakeSink):
     def divides(self, collection: str) -> bool:
         """Return whether ``apply_each`` can write a table; see the contract."""
         table = self.table(collection)
-        return self._hides and may_hide_rows(table.spark, table.path)
+        return self._hides and may_hide_rows(table.spark, table.path, begin=True)
 
     def _commit_each(
         self,
