@@ -1,8 +1,10 @@
-"""``lakeingest history``: the publications of a lake, oldest first."""
+"""``lakeingest history``: the publications of a lake, or its transactions, oldest first."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from lakeingest.cli.options import (
     ConfigArgument,
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
 def history(
     config: ConfigArgument,
     settings: SetOption = None,
+    transactions: Annotated[
+        bool,
+        typer.Option(
+            "--transactions", help="The source transactions, each with the batch that it is in."
+        ),
+    ] = False,
     limit: LimitOption = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
@@ -32,14 +40,17 @@ def history(
     from lakeingest.reader import open_lake
 
     with storage(pipeline.target.path):
-        publications = open_lake(spark, pipeline.target.path, pipeline.metadata_prefix).history()
-        write_rows(latest(publications, row_limit(limit, output)), output, None)
+        lake = open_lake(spark, pipeline.target.path, pipeline.metadata_prefix)
+        rows, order = lake.history(), "batch"
+        if transactions:
+            rows, order = lake.transactions(), "end_offset"
+        write_rows(latest(rows, row_limit(limit, output), order), output, None)
 
 
-def latest(publications: DataFrame, limit: int | None) -> DataFrame:
-    """Return the latest ``limit`` publications (``None``: all), ordered by batch."""
+def latest(rows: DataFrame, limit: int | None, order: str = "batch") -> DataFrame:
+    """Return the latest ``limit`` rows (``None``: all), in the order of a column."""
     from pyspark.sql import functions as F  # noqa: N812
 
     if limit is not None:
-        publications = publications.orderBy(F.desc("batch")).limit(limit)
-    return publications.orderBy("batch")
+        rows = rows.orderBy(F.desc(order)).limit(limit)
+    return rows.orderBy(order)

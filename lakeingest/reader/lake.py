@@ -1,126 +1,22 @@
-"""Read a lake at a published snapshot: every table at the same source commit.
-
-A snapshot is resolved once, from one ledger row, to a version per table. Frames and views are bound
-to these versions, so their rows do not change while batches are published. Rejected: read the heads
-of the tables. One table could be a batch ahead of another.
-"""
+"""Find the publications of a lake: the newest one, those of a time, and those of a transaction."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.commit_note import CommitNote
-from lakeingest.engine import hudi_table
-from lakeingest.engine.commit import Commit
 from lakeingest.engine.delta_files import highest_value
-from lakeingest.engine.delta_log import commits, is_delta_table
-from lakeingest.engine.hudi_streamer import with_positions
+from lakeingest.engine.delta_log import is_delta_table
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import ConfigError, UsageError
 from lakeingest.folders import LEDGER_FOLDER, LakeFolders, folder_name
 from lakeingest.frame_schemas import LEDGER, MetadataColumns
-from lakeingest.named import quoted
 from lakeingest.reader.as_of import AsOf, SourceTransaction, parse_as_of
-from lakeingest.reader.views import Views, view_names
-from lakeingest.session import require_hudi
-
-
-class Snapshot:
-    """The tables as of one publication."""
-
-    def __init__(
-        self, spark: SparkSession, folders: LakeFolders, row: Row, names: MetadataColumns
-    ) -> None:
-        """Bind to a publication's row of the ledger."""
-        self._spark = spark
-        self._folders = folders
-        self._row = row
-        self._names = names
-
-    @property
-    def batch(self) -> int:
-        """Number of the publication."""
-        return int(self._row["batch"])
-
-    @property
-    def versions(self) -> dict[str, int]:
-        """Version of each table."""
-        return dict(sorted(self._row["tables"].items()))
-
-    def tables(self) -> list[str]:
-        """Names of the tables, sorted."""
-        return list(self.versions)
-
-    def key(self, name: str) -> tuple[str, ...]:
-        """Return the key columns of a table, from its newest commit."""
-        note = self._note(name)
-        return note.key if note else ()
-
-    def table(self, name: str, metadata: bool = False) -> DataFrame:
-        """Return a table's rows as the source had them.
-
-        Args:
-            name: Collection, such as ``public.orders``.
-            metadata: Whether to return tombstones and the metadata columns, too.
-
-        Raises:
-            UsageError: The snapshot has no such table.
-            ConfigError: It is a Hudi table, and the session has no Hudi.
-        """
-        versions = self.versions
-        if name not in versions:
-            listed = ", ".join(versions) or "none"
-            message = f"Batch {self.batch} has no table '{name}'; it has: {listed}."
-            raise UsageError(message)
-        frame = self._at(name, versions[name])
-        if metadata:
-            return frame
-        live = frame.where(~F.col(self._names.deleted))
-        return live.drop(*self._names.names, *self._names.keyless)
-
-    def _at(self, name: str, version: int) -> DataFrame:
-        path = self._folders.table(name)
-        if not self._is_hudi(name):
-            return self._spark.read.format("delta").option("versionAsOf", version).load(path)
-        names = self._names
-        frame = hudi_table.rows_of(self._spark, path, version, names)
-        note = self._note(name)
-        if note is None or not note.adopted_at:
-            return frame
-        return with_positions(frame, names.position, names.deleted, note.adopted_at)
-
-    def _note(self, name: str) -> CommitNote | None:
-        """Return the note of the table's newest commit of lakeingest; None: it has no such one."""
-        notes = (CommitNote.from_json(commit.metadata) for commit in self._commits(name))
-        return next((note for note in notes if note is not None), None)
-
-    def _commits(self, name: str) -> Iterator[Commit]:
-        path = self._folders.table(name)
-        if self._is_hudi(name):
-            return hudi_table.commits(self._spark, path)
-        return commits(self._spark, path)
-
-    def _is_hudi(self, name: str) -> bool:
-        is_hudi = hudi_table.is_hudi_table(self._spark, self._folders.table(name))
-        if is_hudi:
-            require_hudi(self._spark, write=False)
-        return is_hudi
-
-    def create_views(self, prefix: str = "") -> Views:
-        """Create a temporary view per table; see ``view_names``.
-
-        Returns:
-            The views' names, and the table that each one shows (``tables``).
-        """
-        views = Views(view_names(self.versions, prefix))
-        for view, name in views.tables.items():
-            self.table(name).createOrReplaceTempView(quoted(view))
-        return views
+from lakeingest.reader.diff import Diff
+from lakeingest.reader.snapshot import Snapshot
 
 
 class Lake:
@@ -255,6 +151,39 @@ class Lake:
                 raise UsageError(_not_kept(row["batch"], kept_from))
         return Snapshot(self._spark, self._folders(row, newest), row, self._names)
 
+    def diff(self, transaction: int | str) -> Diff:
+        """Return what a source transaction changed, row by row.
+
+        Args:
+            transaction: Id of the transaction; see ``snapshot``. A number: what that publication
+                changed, with all of its transactions.
+
+        Raises:
+            AccessError, UnavailableError: The lake's storage refuses access or is unavailable.
+            UsageError: There is no such publication, the one before it is no longer kept, or it
+                holds other transactions, too.
+        """
+        target = parse_as_of(transaction)
+        if isinstance(target, datetime):
+            message = f"A time names no transaction; if it is an id, write tx:{transaction}"
+            raise UsageError(message)
+        after = self.snapshot(transaction)
+        publications = self._rows("publication")
+        with storage(self._root):
+            number = publications.where(F.col("batch") == after.batch).select("transactions")
+            row = number.first()
+            together = int(row["transactions"]) if row else 0
+            if isinstance(target, SourceTransaction) and together > 1:
+                raise UsageError(_not_alone(target.id, after.batch, together))
+            before = publications.where(F.col("batch") < after.batch)
+            last = before.agg(
+                F.max("batch").alias("batch"), F.max_by("end_position", "batch").alias("above")
+            ).first()
+        if last is None or last["batch"] is None:
+            return Diff(None, after, "", self._names)
+        earlier = self.snapshot(int(last["batch"]))
+        return Diff(earlier, after, last["above"] or "", self._names)
+
     def _newest(self) -> Row | None:
         """Return the newest publication; read only the file that holds it.
 
@@ -335,6 +264,14 @@ def _not_kept(batch: int, first: int) -> str:
     return (
         f"Publication {batch} is older than the lake's retention: maintenance keeps what was "
         f"published from {first} on (lakeingest.ledger.retention.hours). Ask for a later one."
+    )
+
+
+def _not_alone(id_: str, batch: int, transactions: int) -> str:
+    return (
+        f"Publication {batch} holds {transactions} source transactions, so the lake does not tell "
+        f"what '{id_}' changed. lake.diff({batch}) shows what all of them did; with "
+        "lakeingest.commit.mode=per-transaction each has a publication of its own."
     )
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 import lakeingest
 from lakeingest.cli.main import execute
 from lakeingest.config import load_config
-from tests.reader.small_lake import LINES, NOTES, SmallLake
+from tests.reader.small_lake import FIRST, LINES, NOTES, SECOND, THIRD, SmallLake
 
 Show = Callable[..., list[str]]
 
@@ -115,6 +115,13 @@ def test_history_is_oldest_first_and_a_limit_keeps_the_latest(shown: Show) -> No
 
     assert batches(shown("history", "--output", "csv")) == ["batch", "1", "2", "3"]
     assert batches(shown("history", "--output", "csv", "--limit", "2")) == ["batch", "2", "3"]
+
+
+def test_history_lists_the_source_transactions_with_their_batch(shown: Show) -> None:
+    header, *lines = shown("history", "--transactions", "--output", "csv")
+    assert header.startswith("batch,transaction_id,committed_at,events")
+    assert [line.split(",")[:2] for line in lines] == [["1", FIRST], ["2", SECOND], ["3", THIRD]]
+    assert shown("history", "--transactions", "-o", "csv", "--limit", "1")[1:] == lines[2:]
 
 
 def test_a_lake_that_is_not_there_is_a_matter_of_configuration(

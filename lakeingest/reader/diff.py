@@ -1,0 +1,91 @@
+"""Show what a publication changed: each row before and after it.
+
+A row that a transaction changed has a position above all those of the publication before. So only
+the new rows are looked for, and their earlier rows by key. A deleted row stays as a tombstone.
+Where deletes remove rows (``lakeingest.deletes=hard``), the keys of both publications are compared.
+Rejected: Delta's change data feed. It shows an update as a delete and an insert where rows are
+hidden by deletion vectors, costs a task per version and file, and Hudi's is another one.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakeingest.frame_schemas import OURS, MetadataColumns
+from lakeingest.named import all_named, named
+from lakeingest.reader.snapshot import Snapshot
+
+_BEFORE, _AFTER = f"{OURS}before", f"{OURS}after"
+
+
+class Diff:
+    """What one publication changed, table by table."""
+
+    def __init__(
+        self, before: Snapshot | None, after: Snapshot, above: str, names: MetadataColumns
+    ) -> None:
+        """Bind to two publications, one right after the other.
+
+        Args:
+            before: The earlier one; None: there is none.
+            after: The later one.
+            above: ``end_position`` of the earlier one; empty: there is none.
+            names: Names of the metadata columns.
+        """
+        self._before = before
+        self._after = after
+        self._above = above
+        self._names = names
+
+    @property
+    def batch(self) -> int:
+        """Number of the publication."""
+        return self._after.batch
+
+    def tables(self) -> list[str]:
+        """Names of the tables of which the publication has a new version, sorted."""
+        earlier = self._before.versions if self._before else {}
+        versions = self._after.versions
+        return [name for name in versions if versions[name] != earlier.get(name)]
+
+    def table(self, name: str) -> DataFrame:
+        """Return the rows of a table that the publication changed.
+
+        Columns: ``op`` (string: ``insert``, ``update`` or ``delete``), ``before`` and ``after``
+        (structs of the table's columns as each publication has them; NULL where there is no row).
+
+        Raises:
+            UsageError: The publication has no such table.
+        """
+        key = list(self._after.key(name))
+        after = self._after.table(name, metadata=True)
+        new = after.where(F.col(self._names.position) > F.lit(self._above))
+        changed = new.select(*all_named(key), self._row(new).alias(_AFTER))
+        if self._before is None or name not in self._before.versions:
+            return _shown(changed.select("*", _no_row(changed).alias(_BEFORE)))
+        earlier = self._before.table(name, metadata=True)
+        old = earlier.select(*all_named(key), self._row(earlier).alias(_BEFORE))
+        keys = F.broadcast(changed.select(*all_named(key)))
+        joined = changed.join(old.join(keys, key, "left_semi"), key, "left")
+        if self._after.removes_rows(name):
+            gone = old.join(after.select(*all_named(key)), key, "left_anti")
+            joined = joined.unionByName(gone.select("*", _no_row(changed).alias(_AFTER)))
+        return _shown(joined)
+
+    def _row(self, rows: DataFrame) -> Column:
+        """Return the source's columns of a live row as a struct; NULL for a tombstone."""
+        ours = {*self._names.names, *self._names.keyless}
+        columns = (named(name) for name in rows.columns if name not in ours)
+        return F.when(~F.col(self._names.deleted), F.struct(*columns))
+
+
+def _no_row(changed: DataFrame) -> Column:
+    return F.lit(None).cast(changed.schema[_AFTER].dataType)
+
+
+def _shown(rows: DataFrame) -> DataFrame:
+    before, after = F.col(_BEFORE), F.col(_AFTER)
+    op = F.when(after.isNull(), "delete").when(before.isNull(), "insert").otherwise("update")
+    there = before.isNotNull() | after.isNotNull()
+    return rows.where(there).select(op.alias("op"), before.alias("before"), after.alias("after"))

@@ -1,0 +1,110 @@
+"""What a transaction changed, as ``lake.diff`` shows it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from lakeingest.errors import UsageError
+from lakeingest.reader import Lake, open_lake
+from tests.apply.written import WrittenLog, change
+from tests.reader.small_lake import LINES, NOTES, SECOND, SmallLake
+
+
+@pytest.fixture
+def lake(spark: SparkSession, small_lake: SmallLake) -> Lake:
+    return open_lake(spark, small_lake.path)
+
+
+def rows(frame: DataFrame) -> list[tuple[object, ...]]:
+    assert frame.columns == ["op", "before", "after"]
+    return sorted(
+        (row["op"], *(tuple(row[side]) if row[side] else None for side in ("before", "after")))
+        for row in frame.collect()
+    )
+
+
+def test_an_update_has_the_row_before_and_after_it(lake: Lake) -> None:
+    diff = lake.diff(SECOND)
+    assert (diff.batch, diff.tables()) == (2, [LINES])
+    assert rows(diff.table(LINES)) == [("update", (10, 1, "c"), (10, 1, "d"))]
+
+
+def test_a_delete_has_no_row_after_it(lake: Lake) -> None:
+    assert rows(lake.diff(3).table(LINES)) == [("delete", (9, 2, None), None)]
+
+
+def test_the_first_publication_inserts_all_its_rows(lake: Lake) -> None:
+    diff = lake.diff(1)
+    assert diff.tables() == [LINES, NOTES]
+    assert rows(diff.table(LINES)) == [
+        ("insert", None, (9, 1, "")),
+        ("insert", None, (9, 2, None)),
+        ("insert", None, (10, 1, "c")),
+    ]
+    assert rows(diff.table(NOTES)) == [("insert", None, ("n",))]
+
+
+def test_a_table_that_the_transaction_left_as_it_was_has_no_rows(lake: Lake) -> None:
+    assert rows(lake.diff(SECOND).table(NOTES)) == []
+
+
+def test_a_row_that_was_removed_is_a_delete(spark: SparkSession, tmp_path: Path) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    log.transaction("1:100", change("a", 100))
+    gone = change("a", 200)
+    log.transaction("2:200", type(gone)(gone.collection, gone.id, None, gone.source))
+    log.ingest(spark, tmp_path / "lake", commit_mode="per-transaction", deletes="hard")
+    diff = open_lake(spark, str(tmp_path / "lake")).diff("2:200")
+    [(op, before, after)] = rows(diff.table("public.a"))
+    assert (op, after) == ("delete", None)
+    assert isinstance(before, tuple)
+    assert before[0] == 1
+
+
+def test_a_transaction_that_shares_its_publication_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    log.transaction("1:100", change("a", 100))
+    log.transaction("2:200", change("a", 200))
+    log.ingest(spark, tmp_path / "lake")
+    lake = open_lake(spark, str(tmp_path / "lake"))
+    with pytest.raises(UsageError, match=r"holds 2 source transactions.*lake\.diff\(1\)"):
+        lake.diff("2:200")
+    assert len(lake.diff(1).table("public.a").collect()) == 1
+
+
+def test_a_time_is_no_transaction(lake: Lake) -> None:
+    with pytest.raises(UsageError, match="tx:2026-01-01"):
+        lake.diff("2026-01-01")
+
+
+def test_before_and_after_lead_from_one_publication_to_the_next(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    for number in range(1, 6):
+        names = ("a", "b") if number % 3 else ("a",)
+        log.transaction(f"{number}:{number}00", *(change(n, 100 * number) for n in names))
+    log.ingest(spark, tmp_path / "lake", commit_mode="per-transaction")
+    lake = open_lake(spark, str(tmp_path / "lake"))
+    known: dict[tuple[int, str], set[str]] = {}
+    for number in range(1, 6):
+        snapshot = lake.snapshot(number)
+        for name in snapshot.tables():
+            known[number, name] = {
+                json.dumps(row.asDict()) for row in snapshot.table(name).collect()
+            }
+    for number in range(2, 6):
+        diff = lake.diff(f"{number}:{number}00")
+        for name in diff.tables():
+            found = diff.table(name).collect()
+            before = {json.dumps(row["before"].asDict()) for row in found if row["before"]}
+            after = {json.dumps(row["after"].asDict()) for row in found if row["after"]}
+            then = known.get((number - 1, name), set())
+            assert before <= then
+            assert (then - before) | after == known[number, name]
