@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.failpoints import FAILPOINTS, MAINTENANCE_FAILPOINTS
+from lakeingest.apply.failpoints import FAILPOINTS, MAINTENANCE_FAILPOINTS, VERSIONS_FAILPOINT
 from lakeingest.errors import FencedError, LakeingestError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake
 from tests.faults.killed import (
+    Kill,
     Ordeal,
     Outcome,
     Writer,
@@ -23,6 +24,7 @@ from tests.faults.killed import (
 from tests.recordings.altered import short_run
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
+from tests.recordings.log_lake import LogLake
 from tests.recordings.rust import RustLake
 from tests.recordings.totals import publications
 from tests.recordings.watcher import Watcher, reader_of
@@ -47,6 +49,20 @@ FORMATS = pytest.mark.parametrize(
 @pytest.fixture(scope="module")
 def run() -> RecordedRun:
     return packaged_run()
+
+
+def test_a_run_killed_between_versions_gives_each_transaction_its_publication(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run = short_run(tmp_path / "log", 150, *TABLES)
+    settings = {"lakeingest.commit.mode": "per-transaction"}
+    ordeal = Ordeal(spark, run, tmp_path, settings)
+    outcome = ordeal.suffer([Kill(VERSIONS_FAILPOINT, 1), Kill(VERSIONS_FAILPOINT, 40)])
+    assert outcome.violations == []
+    assert outcome.kills == {VERSIONS_FAILPOINT: 2}
+    history = check_history(run, LogLake(tmp_path / "lake-1", run.namespace), most=1)
+    assert history.violations == ()
+    assert history.publications == 151
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from tests.law.ingest import DDL, EachIngest, Ingest, delta_sink
+from tests.law.ingest import DDL, EachIngest, Ingest, Interrupt, delta_sink
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +28,7 @@ class Tables(Protocol):
         ddl: str = DDL,
         whole: bool = False,
         each: bool = False,
-        killed_after: int = 0,
+        interrupt: Interrupt | None = None,
     ) -> Callable[[], Ingest]:
         """Return a maker of tables, each in a folder of its own."""
 
@@ -47,7 +47,7 @@ def tables(spark: SparkSession, tmp_path: Path) -> Tables:
         ddl: str = DDL,
         whole: bool = False,
         each: bool = False,
-        killed_after: int = 0,
+        interrupt: Interrupt | None = None,
     ) -> Callable[[], Ingest]:
         def new() -> Ingest:
             root = tmp_path / f"lake{next(numbers)}"
@@ -56,7 +56,7 @@ def tables(spark: SparkSession, tmp_path: Path) -> Tables:
             if not each:
                 return Ingest(spark, sink, ddl=ddl, whole=whole)
             table = EachIngest(spark, sink, ddl=ddl, whole=whole)
-            table.killed_after = killed_after
+            table.interrupt = interrupt
             return table
 
         return new

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from lakeingest.apply.window.summary import summarise
 from lakeingest.commit_note import CommitNote, token
 from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
+from lakeingest.errors import TransientError
 from lakeingest.folders import LakeFolders
 from lakeingest.frame_schemas import CHANGE, END
 from lakeingest.plan.spec import PipelineSpec, TableSpec
@@ -32,6 +34,8 @@ from tests.law.history import COLLECTION, Case, Change
 DDL = "h BIGINT, id BIGINT, n BIGINT, body STRING, blob BINARY, tags ARRAY<STRING>"
 KEY = ("h", "id")
 PIPELINE = "law"
+
+Interrupt = Callable[[str, int], None]
 
 _BATCHED = StructType([*CHANGE, StructField("batch", IntegerType())])
 _VARYING = {item.name for item in fields(Change)}
@@ -177,11 +181,11 @@ class EachIngest(Ingest):
     """One table, where each round but the first is a transaction of one batch.
 
     Attributes:
-        killed_after: Number of versions after which a first writer of the batch is killed; another
-            one goes on.
+        interrupt: Called before each of the batch's commits with the table's path and the number of
+            its commits so far; may end the writer by an error, after which another one goes on.
     """
 
-    killed_after = 0
+    interrupt: Interrupt | None = None
 
     def deliver(self, rounds: Sequence[Iterable[object]]) -> Iterable[int]:
         """Apply all rounds; yields each one's number while the table is at its version."""
@@ -209,15 +213,11 @@ class EachIngest(Ingest):
         assert first is not None
         made = [first]
         changes = frame.where(F.col("batch") > 0).withColumn(END, F.col("batch") + 1)
-        if self.killed_after:
-
-            def dies(number: int) -> None:
-                if number == self.killed_after:
-                    raise KeyboardInterrupt
-
-            with pytest.raises(KeyboardInterrupt):
+        if self.interrupt is not None:
+            interrupted = partial(self.interrupt, self.sink.path(COLLECTION))
+            with pytest.raises((KeyboardInterrupt, TransientError)):
                 self.sink.apply_each(
-                    self._payloads(changes.drop("batch"), stats), notes, first, dies
+                    self._payloads(changes.drop("batch"), stats), notes, first, interrupted
                 )
             self.state = self.sink.state(COLLECTION)
             assert self.state is not None

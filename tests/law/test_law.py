@@ -7,6 +7,8 @@ and the smallest history that shows it.
 from __future__ import annotations
 
 import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
 
 from lakeingest.sink.delta import rewrite
 from tests.forms import HARD, SOFT, SOFT_AND_HARD
@@ -21,6 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.generated]
 HISTORIES = 200
 ROUNDS = 3
 TRANSACTIONS = 6
+KILLED_AFTER = 2
 TRUNCATED = 2
 """Rounds where a truncate is in the middle of them."""
 
@@ -47,8 +50,24 @@ def test_each_transaction_of_a_batch_leaves_a_version_with_the_rows_of_the_sourc
 def test_the_versions_of_transactions_go_on_after_a_kill_between_two_of_them(
     tables: Tables, hard: bool
 ) -> None:
+    def dies(_path: str, commits: int) -> None:
+        if commits == KILLED_AFTER:
+            raise KeyboardInterrupt
+
     cases = [in_order(seed, TRANSACTIONS, shifts=True) for seed in range(HISTORIES)]
-    check(tables(hard=hard, whole=True, each=True, killed_after=2), cases)
+    check(tables(hard=hard, whole=True, each=True, interrupt=dies), cases)
+
+
+@SOFT
+def test_the_versions_of_transactions_go_on_after_an_optimize_between_two_of_them(
+    spark: SparkSession, tables: Tables, hard: bool
+) -> None:
+    def optimizes(path: str, commits: int) -> None:
+        if commits == KILLED_AFTER:
+            DeltaTable.forPath(spark, path).optimize().executeCompaction()
+
+    cases = [in_order(seed, TRANSACTIONS, shifts=True) for seed in range(HISTORIES)]
+    check(tables(hard=hard, whole=True, each=True, interrupt=optimizes), cases)
 
 
 @HARD

@@ -287,7 +287,6 @@ class DeltaLakeTable(LakeTable):
                 raise fenced_error(notes[0])
         with self.conflicts_explained(notes[-1]):
             versions = write(transaction)
-            transaction.checkpoint_if_due()
         return [TableState(version, note) for version, note in versions.items()]
 
 

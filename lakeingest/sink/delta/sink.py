@@ -29,6 +29,7 @@ from lakeingest.engine.delta_files import available, may_hide_rows
 from lakeingest.engine.delta_log import TABLE_PROPERTIES
 from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.delta_versions import VersionsTransaction
+from lakeingest.engine.in_turn import InTurn
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.folders import TOMBSTONES
 from lakeingest.named import all_named, named
@@ -76,6 +77,7 @@ class DeltaSink(LakeSink):
             deletion_vectors: Whether these may hide rows of large tables by deletion vectors.
         """
         super().__init__(spark, settings)
+        self._checkpoints = InTurn()
         self._direct = direct and available(spark)
         self._hides = self._direct and deletion_vectors
 
@@ -146,14 +148,18 @@ class DeltaSink(LakeSink):
     ) -> Sequence[TableState]:
         table = self.table(previous.note.collection)
         ready_for_versions(table, self.settings)
+        due: list[VersionsTransaction] = []
 
         def write(transaction: VersionsTransaction) -> Mapping[int, CommitNote]:
+            due.append(transaction)
             law = self._law(changeset, notes[-1], transaction.schema)
             files = transaction.all_files()
             versions = TransactionVersions(transaction, files, changeset, law)
             return versions.commit(notes, before_commit)
 
-        return table.commit_each(previous, notes, write)
+        states = table.commit_each(previous, notes, write)
+        self._checkpoints.begin(due[0].checkpoint_if_due)
+        return states
 
     def _create(self, table: DeltaLakeTable, changeset: Changeset, note: CommitNote) -> TableState:
         rows = inserted_rows(changeset.frame, self._law(changeset, note, changeset.schema))
