@@ -11,7 +11,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-_TOKEN_BATCHES = 1_000_000_000
+_TOKEN_BATCHES = 1_000_000_000_000
+"""Tokens of a writer: more than publications of 100 years, with one per transaction."""
+
+_EARLIER_TOKEN_BATCHES = 1_000_000_000
+"""Tokens of a writer of an earlier version, whose fences have no mark but their token."""
+
 _FENCES = 10
 _MAINTENANCE = "lakeingest-maintenance"
 
@@ -89,6 +94,8 @@ class CommitNote:
         partition: Columns that the table is partitioned by.
         adopted_at: Position of rows that another writer wrote without one, before this pipeline
             adopted the table. The table contains every change below it. Empty: no such rows.
+        fences: Whether the commit only fences older writers. It copies the progress that its writer
+            had read; an older writer may have committed since.
         transaction: Id of the source transaction, if the commit has no other one and each
             transaction is to be a version of its own; else empty.
         committed_ms: Time of this transaction in the source (milliseconds); 0: unknown.
@@ -112,6 +119,7 @@ class CommitNote:
     event: bool = False
     partition: tuple[str, ...] = ()
     adopted_at: str = ""
+    fences: bool = False
     transaction: str = ""
     committed_ms: int = 0
     schema: str = ""
@@ -128,21 +136,13 @@ class CommitNote:
             return None
         values = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
         lists = {name: tuple(values.get(name, ())) for name in ("key", "partition")}
+        values.setdefault("fences", fields["token"] % _EARLIER_TOKEN_BATCHES < _FENCES)
         return cls(**{**values, **lists})
 
-    @property
-    def fences(self) -> bool:
-        """Return whether the commit only fences older writers.
-
-        A fence copies the progress that its writer had read; an older writer may have committed
-        since.
-        """
-        return self.token % _TOKEN_BATCHES < _FENCES
-
     def same_progress(self, other: CommitNote) -> bool:
-        """Return whether two notes differ in their run and token at most."""
-        return replace(self, run=other.run, token=other.token) == other
+        """Return whether two notes differ in their writer and what it is for at most."""
+        return replace(self, run=other.run, token=other.token, fences=other.fences) == other
 
     def fenced(self, writer: int, run: str, attempt: int) -> CommitNote:
         """Return the note of an empty commit that fences the writers before ``writer``."""
-        return replace(self, token=fence_token(writer, attempt), run=run)
+        return replace(self, token=fence_token(writer, attempt), run=run, fences=True)

@@ -135,7 +135,13 @@ class LakeState:
 
     def published(self, publication: Publication, changed: Mapping[str, TableState]) -> LakeState:
         """Return the state after a publication."""
-        return replace(self, head=publication, tables={**self.tables, **changed})
+        reached = publication.frontier.end_offset
+        unpublished = {
+            name: [state for state in commits if state.note.end_offset > reached]
+            for name, commits in self.unpublished.items()
+        }
+        tables = {**self.tables, **changed}
+        return replace(self, head=publication, tables=tables, unpublished=unpublished)
 
 
 def read_lake(ledger: DeltaLedger, sink: Sink, collections: Iterable[str]) -> LakeState:
@@ -229,7 +235,10 @@ def _refuse_behind(head: Publication, states: Mapping[str, TableState]) -> None:
 
 
 def with_unpublished(state: LakeState, sink: Sink) -> LakeState:
-    """Read the commits of the tables that are ahead of the ledger."""
+    """Read the commits of the tables that are ahead of the ledger.
+
+    An older driver may add some until it is fenced; ``same_progress`` then says so.
+    """
     commits = {name: sink.commits(name, state.head.tables.get(name, -1)) for name in state.applied}
     return replace(state, unpublished=commits)
 
@@ -303,4 +312,4 @@ def _release(ledger: DeltaLedger, state: LakeState | None) -> None:
 
 def same_progress(one: LakeState, other: LakeState) -> bool:
     """Return whether a plan made on ``one`` still holds on ``other``."""
-    return one.head.batch == other.head.batch and one.through == other.through
+    return one.head.batch == other.head.batch and one.applied == other.applied

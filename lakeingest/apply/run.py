@@ -264,7 +264,7 @@ class PipelineRun:
     ) -> LakeState:
         """Apply and publish batches of a window."""
         failpoint("2.planned")
-        if self._config.commit_mode == "per-transaction" and state.through is not None:
+        if self._config.commit_mode == "per-transaction":
             state = with_unpublished(state, self._sink)
         # Take over the lake and prepare the first batch in parallel: neither needs the other.
         with in_background(
@@ -282,7 +282,7 @@ class PipelineRun:
         if limit is None or limit > len(batches):
             self._reader.begin_next(window, batches, state.head.frontier)
         self._published_state = None
-        return self._writer.write(window, batches[:limit], state, prepared, self._report)
+        return self._writer.write(window, batches[:limit], state, prepared, self._report, limit)
 
     def _claim(self, state: LakeState) -> LakeState:
         """Claim the lake, if this run has not done so yet.

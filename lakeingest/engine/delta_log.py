@@ -109,6 +109,19 @@ def commit_time(spark: SparkSession, path: str, version: int) -> datetime | None
     return min((_time(time) for time in times if time is not None), default=None)
 
 
+def checkpoint_before(spark: SparkSession, path: str, version: int) -> int | None:
+    """Return the newest version up to ``version`` that has a checkpoint.
+
+    Returns:
+        The version; 0: no such one has a checkpoint; None: there is no JVM to ask.
+    """
+    if not has_log(spark):
+        return None
+    _, log = java_log(spark, path)
+    found = log.findLastCompleteCheckpointBefore(version + 1)
+    return int(found.get().version()) if found.isDefined() else 0
+
+
 def _time(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 

@@ -20,7 +20,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.delta_log import commit_time, location, properties
+from lakeingest.engine.delta_log import checkpoint_before, commit_time, location, properties
 from lakeingest.engine.local_disk import committing
 from lakeingest.engine.own_session import own_session
 from lakeingest.named import quoted
@@ -86,8 +86,10 @@ class DeltaMaintenance:
         """
         present = properties(self._spark, self._path)
         lengths = self._kept_for(present)
-        interval = int(present.get(_CHECKPOINTS, _DEFAULT_CHECKPOINTS))
-        bases = (oldest - oldest % interval, oldest)
+        base = checkpoint_before(self._spark, self._path, oldest)
+        if base is None:
+            base = oldest - oldest % int(present.get(_CHECKPOINTS, _DEFAULT_CHECKPOINTS))
+        bases = (base, oldest)
         times = (commit_time(self._spark, self._path, version) for version in bases)
         made = min((time for time in times if time is not None), default=datetime.now(timezone.utc))
         age = datetime.now(timezone.utc) - made

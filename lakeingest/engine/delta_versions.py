@@ -43,8 +43,8 @@ from lakeingest.errors import InvariantError
 FILE_ROWS = 1_000
 """Most rows of a new file: each version that touches it writes a vector of these."""
 
-_CHECKPOINT_EVERY = 1_000
-"""Versions after which a checkpoint is due."""
+_CHECKPOINT_EVERY, _CHECKPOINT_SECONDS = 1_000, 24 * 3600
+"""Versions, and time since the first of them, after which a checkpoint is due."""
 
 Action = dict[str, Any]
 
@@ -286,7 +286,12 @@ class VersionsTransaction(DeltaTransaction):
         with active(self._spark):
             no_value = self._nothing()
             snapshot = self._log.update(False, no_value, no_value)
-            if snapshot.logSegment().deltas().size() >= _CHECKPOINT_EVERY:
+            commits = snapshot.logSegment().deltas()
+            if not commits.size():
+                return
+            # A version needs the commits since the checkpoint before it for as long as it is kept.
+            age = time.time() - commits.head().getModificationTime() / 1000
+            if commits.size() >= _CHECKPOINT_EVERY or age > _CHECKPOINT_SECONDS:
                 self._log.checkpointAndCleanUpDeltaLog(snapshot, no_value)
 
 

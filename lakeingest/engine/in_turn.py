@@ -1,31 +1,38 @@
 """Do work beside a run that nobody waits for, one piece after another.
 
-A checkpoint of a Delta log reads and writes what a batch does not need. The next batch begins
-meanwhile. Python waits for pieces that are under way when the process ends.
+A checkpoint of a Delta log reads and writes what a batch does not need, and the next batch begins
+meanwhile. What fails is logged: it is help and no condition. Python waits for pieces that are under
+way when the process ends.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+
+_LOG = logging.getLogger(__name__)
 
 
 class InTurn:
     """Pieces of work, done in the order in which they are given."""
 
-    def __init__(self) -> None:
-        """Begin without work; the thread is made with the first piece."""
+    def __init__(self, name: str) -> None:
+        """Begin without work; the thread is made with the first piece.
+
+        Args:
+            name: What a piece is, for the log.
+        """
+        self._name = name
         self._pool = ThreadPoolExecutor(1)
-        self._pieces: list[Future[None]] = []
 
     def begin(self, piece: Callable[[], None]) -> None:
-        """Begin a piece of work after those before it.
+        """Begin a piece of work after those before it."""
+        self._pool.submit(self._done, piece)
 
-        Raises:
-            Exception: The error of an earlier piece, which is over.
-        """
-        over = [work for work in self._pieces if work.done()]
-        self._pieces = [work for work in self._pieces if not work.done()]
-        self._pieces.append(self._pool.submit(piece))
-        for work in over:
-            work.result()
+    def _done(self, piece: Callable[[], None]) -> None:
+        try:
+            piece()
+        except Exception as error:  # noqa: BLE001 - nobody waits for it
+            first_line = str(error).strip().partition("\n")[0]
+            _LOG.warning("%s failed: %s %s", self._name, type(error).__name__, first_line)

@@ -40,12 +40,15 @@ def entry_writer(spark: SparkSession, log: Any) -> Callable[[int, list[str]], No
         log: Delta's ``DeltaLog`` of the table.
     """
     place = log.logPath().toUri()
+    store = _store_writer(spark, log)
     if renames_locally(*log_store_of(spark, str(log.dataPath()))):
-        return _local_writer(Path(place.getPath()))
-    return _store_writer(spark, log)
+        return _local_writer(Path(place.getPath()), store)
+    return store
 
 
-def _local_writer(folder: Path) -> Callable[[int, list[str]], None]:
+def _local_writer(
+    folder: Path, store: Callable[[int, list[str]], None]
+) -> Callable[[int, list[str]], None]:
     def write(version: int, lines: list[str]) -> None:
         target = folder / f"{version:020d}.json"
         # Delta's log stores name their temporary files in the same way, and readers ignore them.
@@ -55,6 +58,8 @@ def _local_writer(folder: Path) -> Callable[[int, list[str]], None]:
             os.link(whole, target)
         except FileExistsError as error:
             raise VersionTakenError(str(version)) from error
+        except OSError:  # The file system has no links.
+            store(version, lines)
         finally:
             whole.unlink(missing_ok=True)
 

@@ -1,8 +1,10 @@
 """Show what a publication changed: each row before and after it.
 
-A row that a transaction changed has a position above all those of the publication before. So only
-the new rows are looked for, and their earlier rows by key. A deleted row stays as a tombstone.
-Where deletes remove rows (``lakeingest.deletes=hard``), the keys of both publications are compared.
+A row has changed where its place in the source's log did, or that of one of its values. The rows of
+a transaction are above the publication before, so only these are looked for, and their earlier rows
+by key. A deleted row stays as a tombstone. Where deletes remove rows
+(``lakeingest.deletes=hard``), the keys of both publications are compared.
+
 Rejected: Delta's change data feed. It shows an update as a delete and an insert where rows are
 hidden by deletion vectors, costs a task per version and file, and Hudi's is another one.
 """
@@ -17,6 +19,7 @@ from lakeingest.named import all_named, named
 from lakeingest.reader.snapshot import Snapshot
 
 _BEFORE, _AFTER = f"{OURS}before", f"{OURS}after"
+_BEFORE_AT, _AFTER_AT = f"{_BEFORE}_at", f"{_AFTER}_at"
 
 
 class Diff:
@@ -30,7 +33,7 @@ class Diff:
         Args:
             before: The earlier one; None: there is none.
             after: The later one.
-            above: ``end_position`` of the earlier one; empty: there is none.
+            above: Position that all changed rows are above; empty: not known.
             names: Names of the metadata columns.
         """
         self._before = before
@@ -61,23 +64,37 @@ class Diff:
         key = list(self._after.key(name))
         after = self._after.table(name, metadata=True)
         new = after.where(F.col(self._names.position) > F.lit(self._above))
-        changed = new.select(*all_named(key), self._row(new).alias(_AFTER))
+        changed = new.select(*all_named(key), *self._state(new, _AFTER))
         if self._before is None or name not in self._before.versions:
-            return _shown(changed.select("*", _no_row(changed).alias(_BEFORE)))
+            return _shown(changed.withColumns({_BEFORE: _no_row(changed), _BEFORE_AT: _no_text()}))
         earlier = self._before.table(name, metadata=True)
-        old = earlier.select(*all_named(key), self._row(earlier).alias(_BEFORE))
-        keys = F.broadcast(changed.select(*all_named(key)))
-        joined = changed.join(old.join(keys, key, "left_semi"), key, "left")
+        old = earlier.select(*all_named(key), *self._state(earlier, _BEFORE))
+        own = old
+        if self._above:
+            # The rows of a transaction are few.
+            keys = F.broadcast(changed.select(*all_named(key)))
+            own = old.join(keys, key, "left_semi")
+        joined = changed.join(own, key, "left")
         if self._after.removes_rows(name):
             gone = old.join(after.select(*all_named(key)), key, "left_anti")
-            joined = joined.unionByName(gone.select("*", _no_row(changed).alias(_AFTER)))
+            nothing = {_AFTER: _no_row(changed), _AFTER_AT: _no_text()}
+            joined = joined.unionByName(gone.withColumns(nothing))
         return _shown(joined)
+
+    def _state(self, rows: DataFrame, name: str) -> tuple[Column, Column]:
+        """Return a row of a publication, and its place: the positions of row and values."""
+        positions = F.col(self._names.position), F.to_json(self._names.column_positions)
+        return self._row(rows).alias(name), F.concat_ws(" ", *positions).alias(f"{name}_at")
 
     def _row(self, rows: DataFrame) -> Column:
         """Return the source's columns of a live row as a struct; NULL for a tombstone."""
         ours = {*self._names.names, *self._names.keyless}
         columns = (named(name) for name in rows.columns if name not in ours)
         return F.when(~F.col(self._names.deleted), F.struct(*columns))
+
+
+def _no_text() -> Column:
+    return F.lit(None).cast("string")
 
 
 def _no_row(changed: DataFrame) -> Column:
@@ -88,4 +105,7 @@ def _shown(rows: DataFrame) -> DataFrame:
     before, after = F.col(_BEFORE), F.col(_AFTER)
     op = F.when(after.isNull(), "delete").when(before.isNull(), "insert").otherwise("update")
     there = before.isNotNull() | after.isNotNull()
-    return rows.where(there).select(op.alias("op"), before.alias("before"), after.alias("after"))
+    differs = ~F.col(_BEFORE_AT).eqNullSafe(F.col(_AFTER_AT))
+    return rows.where(there & differs).select(
+        op.alias("op"), before.alias("before"), after.alias("after")
+    )

@@ -155,8 +155,8 @@ class Lake:
         """Return what a source transaction changed, row by row.
 
         Args:
-            transaction: Id of the transaction; see ``snapshot``. A number: what that publication
-                changed, with all of its transactions.
+            transaction: Id of the transaction; see ``snapshot``. A number: all that the publication
+                changed, also rows of an incremental snapshot.
 
         Raises:
             AccessError, UnavailableError: The lake's storage refuses access or is unavailable.
@@ -182,7 +182,8 @@ class Lake:
         if last is None or last["batch"] is None:
             return Diff(None, after, "", self._names)
         earlier = self.snapshot(int(last["batch"]))
-        return Diff(earlier, after, last["above"] or "", self._names)
+        above = last["above"] if isinstance(target, SourceTransaction) else ""
+        return Diff(earlier, after, above or "", self._names)
 
     def _newest(self) -> Row | None:
         """Return the newest publication; read only the file that holds it.

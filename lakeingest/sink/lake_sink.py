@@ -19,7 +19,6 @@ from pyspark.sql.types import StructType
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import FencedError, InvariantError, TransientError
-from lakeingest.frame_schemas import END
 from lakeingest.sink.contract import Changeset, TableState, Upkeep, nothing
 from lakeingest.sink.foreign_files import refuse_files
 from lakeingest.sink.lake_table import LakeTable
@@ -249,14 +248,11 @@ class LakeSink(ABC):
     ) -> Changeset:
         # Without ``hard``, too: only the side table has the positions of rows that an earlier
         # ``hard`` run removed.
-        if not may_be_below_tombstones(changeset, previous):
+        if previous is None or not may_be_below_tombstones(changeset, previous):
             return changeset
-        tombstones = self.tombstones(note.collection).read()
-        if END in changeset.frame.columns and previous is not None:
-            # Higher ones are of commits that a killed run did not come to.
-            tombstones = tombstones.where(
-                F.col(self.settings.names.position) <= F.lit(previous.note.high)
-            )
+        # Higher ones are of commits that a killed run did not come to.
+        is_applied = F.col(self.settings.names.position) <= F.lit(previous.note.high)
+        tombstones = self.tombstones(note.collection).read().where(is_applied)
         return above_tombstones(changeset, tombstones, self.settings.names)
 
     def _law(self, changeset: Changeset, note: CommitNote, schema: StructType) -> MergeLaw:

@@ -5,7 +5,7 @@ The publication waits until the next batch is in its tables, and never happens.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Event
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from lakeingest.apply.batch.publish import Publisher
 from lakeingest.apply.batch.writer import BatchWriter
 from lakeingest.apply.summary import BatchSummary
+from lakeingest.apply.window.window import Window
 from lakeingest.ledger.publication import Publication
 
 LOST = 4
@@ -32,15 +33,21 @@ def lose_a_publication(monkeypatch: pytest.MonkeyPatch, wait_seconds: float = 12
 
     def tell(self: BatchWriter, *arguments: Any) -> Any:
         result = apply(self, *arguments)
-        if result[0].batch > LOST:
+        if result[0][-1].batch > LOST:
             written.set()
         return result
 
-    def lose(self: Publisher, index: int, publication: Publication, summary: BatchSummary) -> None:
-        if publication.batch == LOST:
+    def lose(
+        self: Publisher,
+        window: Window,
+        index: int,
+        publications: Sequence[Publication],
+        summary: BatchSummary,
+    ) -> None:
+        if publications[-1].batch == LOST:
             written.wait(wait_seconds)
             raise CrashError
-        publish(self, index, publication, summary)
+        publish(self, window, index, publications, summary)
 
     monkeypatch.setattr(BatchWriter, "_apply", tell)
     monkeypatch.setattr(Publisher, "_publish", lose)

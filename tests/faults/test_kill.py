@@ -55,7 +55,10 @@ def test_a_run_killed_between_versions_gives_each_transaction_its_publication(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     run = short_run(tmp_path / "log", 150, *TABLES)
-    settings = {"lakeingest.commit.mode": "per-transaction"}
+    settings = {
+        "lakeingest.commit.mode": "per-transaction",
+        "lakeingest.commit.max.transactions": "40",
+    }
     ordeal = Ordeal(spark, run, tmp_path, settings)
     outcome = ordeal.suffer([Kill(VERSIONS_FAILPOINT, 1), Kill(VERSIONS_FAILPOINT, 40)])
     assert outcome.violations == []

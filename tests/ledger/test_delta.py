@@ -13,6 +13,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.commit_note import token
 from lakeingest.engine.commit import Commit
 from lakeingest.engine.delta_log import commits
 from lakeingest.engine.own_session import own_session
@@ -41,9 +42,10 @@ def driver(spark: SparkSession, folder: Path, run: str, *, direct: bool = True) 
 def following(head: Publication, run: str) -> Publication:
     """Return the batch after ``head``, as its driver publishes it."""
     batch = head.batch + 1
-    token = head.writer * 1_000_000_000 + batch
     frontier = Frontier(end_offset=batch, end_position=f"{batch:04}")
-    return replace(head, batch=batch, token=token, run=run, tables={"a": batch}, frontier=frontier)
+    of_batch = token(head.writer, batch)
+    tables = {"a": batch}
+    return replace(head, batch=batch, token=of_batch, run=run, tables=tables, frontier=frontier)
 
 
 @pytest.mark.parametrize("direct", [True, False])

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.errors import UsageError
 from lakeingest.reader import Lake, open_lake
-from tests.apply.written import WrittenLog, change
+from tests.apply.written import Sent, WrittenLog, change
 from tests.reader.small_lake import LINES, NOTES, SECOND, SmallLake
 
 
@@ -50,6 +50,22 @@ def test_the_first_publication_inserts_all_its_rows(lake: Lake) -> None:
 
 def test_a_table_that_the_transaction_left_as_it_was_has_no_rows(lake: Lake) -> None:
     assert rows(lake.diff(SECOND).table(NOTES)) == []
+
+
+def test_rows_of_the_snapshot_that_the_first_transaction_left_alone_are_no_updates(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    for id_, mark in ((1, "first"), (2, "last")):
+        place = {"schema": "public", "table": "a", "lsn": 50, "snapshot": mark}
+        log.put(Sent("public.a", id_, id_, place, "r"))
+    log.transaction("1:200", change("a", 200))
+    log.ingest(spark, tmp_path / "lake", commit_mode="per-transaction")
+    lake = open_lake(spark, str(tmp_path / "lake"))
+    [(op, before, after)] = rows(lake.diff("1:200").table("public.a"))
+    assert (op, before) == ("update", (1, 1))
+    assert isinstance(after, tuple)
+    assert rows(lake.diff(2).table("public.a")) == [(op, before, after)]
 
 
 def test_a_row_that_was_removed_is_a_delete(spark: SparkSession, tmp_path: Path) -> None:

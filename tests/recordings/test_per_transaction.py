@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import delta_kernel_rust_sharing_wrapper as delta_kernel
 import pytest
+from delta.tables import DeltaTable
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from lakeingest.apply.maintenance.maintain import maintain_lake
 from lakeingest.apply.run import run_pipeline
 from lakeingest.commit_note import CommitNote
 from lakeingest.config import load_config
@@ -108,6 +112,45 @@ def test_a_reader_asks_for_the_lake_as_of_a_transaction(spark: SparkSession, lak
         name for name in snapshot.tables() if snapshot.versions[name] != before.versions[name]
     ]
     assert changed
+
+
+def test_other_commands_find_a_table_like_any_other(
+    spark: SparkSession, run: RecordedRun, lake: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(lake, tmp_path / "lake"))
+    place = f"delta.`{copy / 'public.orders'}`"
+    settings = {**run.configuration(copy), **PER_TRANSACTION}
+    config = load_config(write_properties(tmp_path / "p.properties", settings))
+    [(before,)] = spark.sql(f"SELECT count(*) FROM {place}").collect()
+    newest = DeltaTable.forName(spark, place).history(1).collect()[0]["version"]
+    spark.sql(f"RESTORE TABLE {place} TO VERSION AS OF {newest // 2}")
+    spark.sql(f"RESTORE TABLE {place} TO VERSION AS OF {newest}")
+    spark.sql(f"OPTIMIZE {place}")
+    spark.sql(f"VACUUM {place} RETAIN 168 HOURS")
+    assert spark.sql(f"SELECT count(*) FROM {place}").collect() == [(before,)]
+    maintain_lake(spark, config)
+    history = check_history(run, LogLake(copy, run.namespace))
+    assert history.violations == ()
+    assert history.place is not None
+    assert history.place.last == COMMITS
+    # The next run finds that nobody changed a row.
+    assert run_pipeline(spark, config).nothing_new
+
+
+def test_a_stream_of_a_table_is_refused_by_delta_and_not_wrong(
+    spark: SparkSession, lake: Path, tmp_path: Path
+) -> None:
+    rows = spark.readStream.format("delta").option("startingVersion", 1)
+    query = (
+        rows.load(str(lake / "public.orders"))
+        .writeStream.format("memory")
+        .queryName("orders_of_versions")
+        .option("checkpointLocation", str(tmp_path / "stream"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    with pytest.raises(StreamingQueryException, match="DELTA_SOURCE_(TABLE_)?IGNORE|skipChange"):
+        query.awaitTermination()
 
 
 @pytest.mark.soak

@@ -98,6 +98,9 @@ class PreparedBatch:
         return replace(state, tables=tables)
 
 
+_MOST_ROWS, _MOST_BYTES = 20_000, 16 * 1024 * 1024
+"""Most changes of a table, and bytes of their rows, whose transactions become versions at once."""
+
 _CREATED = TableState(
     0,
     CommitNote(
@@ -266,12 +269,16 @@ def _divides(part: TablePart, previous: TableState | None, book: TableBook) -> b
     """Return whether each transaction can become a version of the table at once.
 
     A truncate sweeps rows away that no payload names, a new schema is of the whole table, and how
-    rows without a key cancel each other depends on the table as it is between two transactions.
+    rows without a key cancel each other depends on the table as it is between two transactions. The
+    places of its rows come to the driver.
     """
+    rows, size = (sum(getattr(s, name) for s in part.batch_stats) for name in ("rows", "size"))
     return (
         previous is not None
         and part.foreseen
         and part.table.keyless is None
         and not any(stats.floor for stats in part.batch_stats)
+        and rows <= _MOST_ROWS
+        and size <= _MOST_BYTES
         and book.divides(part.table.collection)
     )

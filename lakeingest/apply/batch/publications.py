@@ -82,17 +82,20 @@ def publications(
     jobs: int,
 ) -> list[Publication]:
     """Return the publications of a batch that is written, oldest first; see the module."""
-    head, changed = state.head, written.changed
+    head = state.head
     cut = window.cuts[batch.index - 1] if batch.index != SNAPSHOT_BATCH else None
     counts = [(1, end.events) for end in batch.ends] if batch.is_divided else []
     counts = counts or [(cut.transactions if cut else 0, batch.rows)]
     before = head.frontier
     result: list[Publication] = []
     frontiers = frontiers_up_to(window, batch.index, batch.ends, head.frontier)
+    is_snapshot = batch.index == SNAPSHOT_BATCH
+    ends = [-1 if is_snapshot else frontier.end_offset for frontier in frontiers]
+    # A killed run may have told the ledger nothing of its commits.
+    changed = state.commits_up_to(ends[-1], written.commits)
     for number, frontier in enumerate(frontiers, head.batch + 1):
         is_first, is_last = not result, len(result) == len(frontiers) - 1
-        end = -1 if batch.index == SNAPSHOT_BATCH else frontier.end_offset
-        tables = state.versions(state.commits_up_to(end, written.commits))
+        tables = state.versions(state.commits_up_to(ends[len(result)], written.commits))
         transactions, events = counts[len(result)]
         publication = Publication(
             batch=number,

@@ -68,6 +68,7 @@ class BatchWriter:
         state: LakeState,
         first: PreparedBatch,
         published: Callable[[BatchSummary], None],
+        limit: int | None = None,
     ) -> LakeState:
         """Apply and publish batches of ``window`` one after another, on top of ``state``.
 
@@ -87,15 +88,18 @@ class BatchWriter:
             state: State of the lake.
             first: The first of the batches, prepared.
             published: Called after each publication.
+            limit: Number of publications after which it stops; a batch may hold several.
         """
-        batch, waiting = first, list(indexes[1:])
+        batch, waiting, made = first, list(indexes[1:]), 0
         with Publisher(self.ledger, published) as publisher:
             while True:
                 while batch.must_be_halved:
                     window = window.halved(batch.index)
                     waiting = [batch.index + 1, *(index + 1 for index in waiting)]
                     batch = prepare(window, batch.index, state, self.book)
-                next_index = waiting.pop(0) if waiting else None
+                made += max(1, len(batch.ends))
+                is_last = not waiting or (limit is not None and made >= limit)
+                next_index = None if is_last else waiting.pop(0)
                 start = time.monotonic()
                 next_state = batch.expected(state) if batch.foreseen else None
                 with perhaps_in_background(
@@ -199,6 +203,8 @@ def _not_before(note: CommitNote, previous: TableState | None) -> CommitNote:
     before = previous.note
     return replace(
         note,
+        # A table that is ahead stays so until what it holds is published.
+        batch=max(note.batch, before.batch),
         end_offset=max(note.end_offset, before.end_offset),
         end_position=max(note.end_position, before.end_position),
     )

@@ -46,7 +46,9 @@ class SchemaAlteration:
             previous: The table's state before the batch.
         """
         self._table = table
-        self._note = replace(previous.note, token=schema_token(note.token), run=note.run)
+        self._note = replace(
+            previous.note, token=schema_token(note.token), run=note.run, fences=False
+        )
 
     def enable_local_time(self, change: SchemaChange, present: StructType) -> None:
         """Enable Delta's protocol feature for the table's first timestamp without time zone.

@@ -77,7 +77,7 @@ class DeltaSink(LakeSink):
             deletion_vectors: Whether these may hide rows of large tables by deletion vectors.
         """
         super().__init__(spark, settings)
-        self._checkpoints = InTurn()
+        self._checkpoints = InTurn("A checkpoint")
         self._direct = direct and available(spark)
         self._hides = self._direct and deletion_vectors
 

@@ -1,0 +1,104 @@
+"""A run dies between two versions of one table, while the other tables are written to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.run import run_pipeline
+from lakeingest.config import load_config
+from lakeingest.config.model import PipelineConfig
+from lakeingest.sink.contract import Changeset, TableState, nothing
+from lakeingest.sink.delta.sink import DeltaSink
+from tests.faults.lost_publication import CrashError
+from tests.recordings.altered import short_run
+from tests.recordings.check import check_history
+from tests.recordings.configure import RecordedRun, write_properties
+from tests.recordings.log_lake import LogLake
+
+pytestmark = pytest.mark.slow
+
+COMMITS = 150
+TABLES = ("customers", "order_lines", "orders", "txlog")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RecordedRun:
+    return short_run(tmp_path_factory.mktemp("log") / "short", COMMITS, *TABLES)
+
+
+@contextmanager
+def dying(monkeypatch: pytest.MonkeyPatch, table: str, commits: int) -> Iterator[None]:
+    """Let a run die before a version of a table; by then the table has so many of the run."""
+    before = 0
+    apply_each: Callable[..., Sequence[TableState]] = DeltaSink.apply_each
+
+    def dies(
+        self: DeltaSink,
+        changeset: Changeset,
+        notes: Any,
+        previous: TableState,
+        _: Callable[[int], None] = nothing,
+    ) -> Sequence[TableState]:
+        def count(_commits: int) -> None:
+            nonlocal before
+            if previous.note.collection != f"public.{table}":
+                return
+            if before == commits:
+                raise CrashError
+            before += 1
+
+        return apply_each(self, changeset, notes, previous, count)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DeltaSink, "apply_each", dies)
+        with pytest.raises(CrashError):
+            yield
+
+
+def configured(run: RecordedRun, folder: Path, **settings: str) -> PipelineConfig:
+    properties = {
+        **run.configuration(folder / "lake"),
+        "lakeingest.commit.mode": "per-transaction",
+        "lakeingest.commit.max.transactions": "30",
+        **{f"lakeingest.{name.replace('_', '.')}": value for name, value in settings.items()},
+    }
+    return load_config(write_properties(folder / "pipeline.properties", properties))
+
+
+@pytest.mark.parametrize("deletes", ["soft", "hard"])
+def test_each_transaction_gets_its_publication_though_tables_are_ahead_by_different_amounts(
+    spark: SparkSession,
+    run: RecordedRun,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    deletes: str,
+) -> None:
+    config = configured(run, tmp_path, deletes=deletes)
+    for table, commits in (("txlog", 12), ("orders", 3)):
+        with dying(monkeypatch, table, commits):
+            run_pipeline(spark, config)
+    # Several batches follow the one that recovers.
+    run_pipeline(spark, config)
+    history = check_history(run, LogLake(tmp_path / "lake", run.namespace), most=1)
+    assert history.violations == ()
+    assert history.publications == COMMITS + 1
+    assert history.place is not None
+    assert history.place.last == COMMITS
+
+
+def test_a_run_that_groups_transactions_goes_on_where_versions_ended(
+    spark: SparkSession, run: RecordedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with dying(monkeypatch, "txlog", 12):
+        run_pipeline(spark, configured(run, tmp_path, deletes="hard"))
+    run_pipeline(spark, configured(run, tmp_path, deletes="hard", commit_mode="grouped"))
+    history = check_history(run, LogLake(tmp_path / "lake", run.namespace))
+    assert history.violations == ()
+    assert history.place is not None
+    assert history.place.last == COMMITS
