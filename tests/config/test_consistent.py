@@ -238,6 +238,24 @@ def test_a_type_of_hudi_tables_where_there_are_none_is_a_warning() -> None:
         assert load_config({**RECORDED, **kind, formats: "hudi"}).warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"lakeingest.target.format": "hudi"}, "Hudi tables"),
+        ({"lakeingest.delta.deletion.vectors": "false"}, "without deletion vectors"),
+        ({"lakeingest.table.public.orders.partition": "region"}, "second (public.orders)"),
+    ],
+)
+def test_what_makes_versions_of_transactions_slow_is_a_warning(
+    more: dict[str, str], said: str
+) -> None:
+    each = {**RECORDED, "lakeingest.commit.mode": "per-transaction"}
+    assert load_config(each).warnings == ()
+    (warning,) = load_config({**each, **more}).warnings
+    assert said in warning
+    assert load_config({**RECORDED, **more}).warnings == ()
+
+
 def test_all_contradictions_are_named_at_once() -> None:
     said = problem(
         {

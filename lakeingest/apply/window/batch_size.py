@@ -60,7 +60,7 @@ def _most_transactions(config: PipelineConfig) -> int | None:
     bound = config.commit_max_transactions
     if config.commit_mode == "grouped":
         return bound
-    if config.formats() != {"delta"} or not config.target.delta_deletion_vectors:
+    if not config.divides_batches:
         # No batch can be divided.
         return 1
     return min(bound or MOST_VERSIONS, MOST_VERSIONS)

@@ -56,6 +56,25 @@ def unread_tables(config: PipelineConfig) -> Iterator[str]:
             yield f"{_FILTERED}: {collection} is not among the topics{hint}"
 
 
+def slow_versions(config: PipelineConfig) -> Iterator[str]:
+    """Yield a warning where versions of transactions need a commit each, of about a second."""
+    if config.commit_mode == "grouped":
+        return
+    if not config.divides_batches:
+        yield (
+            "lakeingest.commit.mode=per-transaction: Hudi tables, and Delta tables without "
+            "deletion vectors, take about a second per transaction; a hundred transactions a "
+            "second need Delta tables alone, with lakeingest.delta.deletion.vectors=true"
+        )
+        return
+    partitioned = [name for name, table in config.tables.items() if table.partition]
+    if partitioned:
+        yield (
+            "lakeingest.commit.mode=per-transaction: a transaction that changes a partitioned "
+            f"table takes about a second ({', '.join(partitioned)})"
+        )
+
+
 def _hint(collection: str, config: PipelineConfig) -> str:
     source = config.source
     if "topics" in source.referenced:

@@ -244,6 +244,11 @@ class PipelineConfig(ConfigModel):
         event = BY_SOURCE[streamer_source] if self.has_event_columns else ()
         return MetadataColumns(self.metadata_prefix, [item.name for item in event])
 
+    @property
+    def divides_batches(self) -> bool:
+        """Whether tables may get a version per transaction without a commit's work for each."""
+        return self.formats() == {"delta"} and self.target.delta_deletion_vectors
+
     def formats(self) -> set[str]:
         """Return the formats that tables may have."""
         return {
