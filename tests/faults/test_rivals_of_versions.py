@@ -1,0 +1,131 @@
+"""Another writer commits to a table between two of the versions that a batch makes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from lakeingest.apply.run import run_pipeline
+from lakeingest.errors import DataError, FencedError
+from lakeingest.reader import open_lake
+from lakeingest.sink.contract import Changeset, TableState, nothing
+from lakeingest.sink.delta.sink import DeltaSink
+from tests.apply.written import WrittenLog, change
+
+pytestmark = pytest.mark.slow
+
+TRANSACTIONS = 9
+EACH = {"commit_mode": "per-transaction"}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> WrittenLog:
+    """One row, which each transaction changes; the table is made by the first one."""
+    written = WrittenLog(tmp_path / "log", "postgresql")
+    for number in range(1, TRANSACTIONS + 1):
+        written.transaction(f"{number}:{number}00", change("a", 100 * number))
+    return written
+
+
+@contextmanager
+def rival(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> Iterator[None]:
+    """Let a rival act once, after the second version of a batch of several."""
+    apply_each: Callable[..., Sequence[TableState]] = DeltaSink.apply_each
+    acted = False
+
+    def with_rival(
+        self: DeltaSink,
+        changeset: Changeset,
+        notes: Any,
+        previous: TableState,
+        _: Callable[[int], None] = nothing,
+    ) -> Sequence[TableState]:
+        def before_commit(commits: int) -> None:
+            nonlocal acted
+            if commits == 2 and not acted:
+                acted = True
+                act()
+
+        return apply_each(self, changeset, notes, previous, before_commit)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DeltaSink, "apply_each", with_rival)
+        yield
+    assert acted
+
+
+def values(spark: SparkSession, lake: Path) -> list[int]:
+    """Return the value of row 1 in each publication."""
+    found = []
+    for snapshot in open_lake(spark, str(lake)).snapshots():
+        [row] = snapshot.table("public.a").where("id = 1").collect()
+        found.append(row["v"])
+    return found
+
+
+EXPECTED = [100 * number for number in range(1, TRANSACTIONS + 1)]
+
+
+def append(spark: SparkSession, table: Path) -> None:
+    row = spark.read.format("delta").load(str(table)).withColumn("id", F.lit(77).cast("bigint"))
+    row.write.format("delta").mode("append").save(str(table))
+
+
+def test_an_append_of_another_writer_is_passed_over(
+    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+    with rival(monkeypatch, lambda: append(spark, lake / "public.a")):
+        summary = log.ingest(spark, lake, **EACH, foreign_changes="accept")
+    assert summary.warnings == ()
+    assert values(spark, lake) == EXPECTED
+    ids = open_lake(spark, str(lake)).table("public.a").select("id").collect()
+    assert sorted(row["id"] for row in ids) == [1, 77]
+
+
+def test_an_append_of_another_writer_stops_the_run_where_rows_must_not_change(
+    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+    with (
+        rival(monkeypatch, lambda: append(spark, lake / "public.a")),
+        pytest.raises(DataError, match="public.a"),
+    ):
+        log.ingest(spark, lake, **EACH)
+
+
+def test_after_a_merge_of_another_writer_the_rest_is_planned_anew(
+    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+
+    def merge() -> None:
+        target = DeltaTable.forPath(spark, str(lake / "public.a")).alias("t")
+        same = target.toDF().alias("s")
+        target.merge(same, "t.id = s.id").whenMatchedUpdate(set={"v": "s.v"}).execute()
+
+    with rival(monkeypatch, merge):
+        summary = log.ingest(spark, lake, **EACH, foreign_changes="accept")
+    assert [text for text in summary.warnings if "Tried again" in text]
+    assert values(spark, lake) == EXPECTED
+
+
+def test_a_second_run_takes_the_rest_over_and_the_first_one_ends(
+    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+    config = log.configured(lake, **EACH)
+    with (
+        rival(monkeypatch, lambda: run_pipeline(spark, config)),
+        pytest.raises(FencedError),
+    ):
+        run_pipeline(spark, config)
+    assert run_pipeline(spark, config).nothing_new
+    assert values(spark, lake) == EXPECTED
