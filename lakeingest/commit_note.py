@@ -143,6 +143,18 @@ class CommitNote:
         """Return whether two notes differ in their writer and what it is for at most."""
         return replace(self, run=other.run, token=other.token, fences=other.fences) == other
 
+    def not_before(self, other: CommitNote) -> CommitNote:
+        """Return the note with the progress of a table that a killed run has left further on.
+
+        Such a table stays ahead of the ledger until all that it holds is published.
+        """
+        return replace(
+            self,
+            batch=max(self.batch, other.batch),
+            end_offset=max(self.end_offset, other.end_offset),
+            end_position=max(self.end_position, other.end_position),
+        )
+
     def fenced(self, writer: int, run: str, attempt: int) -> CommitNote:
         """Return the note of an empty commit that fences the writers before ``writer``."""
         return replace(self, token=fence_token(writer, attempt), run=run, fences=True)

@@ -140,6 +140,10 @@ class LakeState:
             name: [state for state in commits if state.note.end_offset > reached]
             for name, commits in self.unpublished.items()
         }
+        for name, state in changed.items():
+            # A table that was ahead got further rows, for which its place has not come.
+            if state.note.end_offset > reached:
+                unpublished[name] = [*unpublished.get(name, ()), state]
         tables = {**self.tables, **changed}
         return replace(self, head=publication, tables=tables, unpublished=unpublished)
 

@@ -130,7 +130,7 @@ class PipelineRun:
         timeout = config.transaction_timeout_seconds
         self._patience = Patience(timeout, static=static, continuous=continuous)
         self._size = BatchSize.of(config.batch_max_events, config.window_max_records)
-        bounds = bounds_of(config, self._size.events, final=static)
+        bounds = bounds_of(self._spark, config, self._size.events, final=static)
         self._reader = WindowReader(self._log, bounds, self._size.window, config.window_max_bytes)
         self._adopt()
         state = self._read_lake()

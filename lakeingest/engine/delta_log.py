@@ -19,7 +19,7 @@ from typing import Any
 
 from delta.tables import DeltaTable
 from py4j.java_gateway import JavaClass
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -113,12 +113,15 @@ def checkpoint_before(spark: SparkSession, path: str, version: int) -> int | Non
     """Return the newest version up to ``version`` that has a checkpoint.
 
     Returns:
-        The version; 0: no such one has a checkpoint; None: there is no JVM to ask.
+        The version; 0: no such one has a checkpoint; None: the engine does not say.
     """
     if not has_log(spark):
         return None
     _, log = java_log(spark, path)
-    found = log.findLastCompleteCheckpointBefore(version + 1)
+    try:
+        found = log.findLastCompleteCheckpointBefore(version + 1)
+    except Py4JError:  # Another engine has no such method.
+        return None
     return int(found.get().version()) if found.isDefined() else 0
 
 

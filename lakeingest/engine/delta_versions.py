@@ -155,6 +155,9 @@ class VersionsTransaction(DeltaTransaction):
             for file in new_files:
                 files[file.name] = _File(file, vectors.all(file.rows or 0), added=False)
             entries = [self._entry(version, files, vectors) for version in versions]
+            if any(file.hidden.is_miscounted for file in files.values()):
+                message = "a version hides a hidden row, or shows one that is shown"
+                raise InvariantError(message)
         numbers = self._write(entries, before_commit)
         self._write_checksum(numbers[-1], entries[-1], before, files)
         return numbers

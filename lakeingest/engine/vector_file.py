@@ -31,6 +31,11 @@ class HiddenRows:
         self.bitmap = bitmap
         self.number = number
 
+    @property
+    def is_miscounted(self) -> bool:
+        """Whether a row was hidden twice, or shown twice."""
+        return self.number != int(self.bitmap.cardinality())
+
     def hide(self, rows: Iterable[int]) -> None:
         """Hide rows that are not hidden."""
         for row in rows:

@@ -59,7 +59,7 @@ class Snapshot:
     def removes_rows(self, name: str) -> bool:
         """Return whether a table may lack rows that were deleted, instead of marking them."""
         note = self._note(name)
-        return bool(note and note.tombstones)
+        return bool(note and (note.tombstones or note.floor))
 
     def table(self, name: str, metadata: bool = False) -> DataFrame:
         """Return a table's rows as the source had them.

@@ -20,6 +20,7 @@ from lakeingest.commit_note import CommitNote
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import FencedError, InvariantError, TransientError
 from lakeingest.sink.contract import Changeset, TableState, Upkeep, nothing
+from lakeingest.sink.foreign_changes import without_reverted
 from lakeingest.sink.foreign_files import refuse_files
 from lakeingest.sink.lake_table import LakeTable
 from lakeingest.sink.merge_law import MergeLaw
@@ -214,6 +215,11 @@ class LakeSink(ABC):
             rows = tombstones_of(changeset, self.settings.names)
             self.tombstones(notes[-1].collection).append_wider(rows, _side_note(notes[-1]))
         states = self._commit_each(changeset, notes, previous, before_commit)
+        if not states and self.settings.hard and changeset.deletes:
+            # Rows that arrive late must find these tombstones applied.
+            last = notes[-1].not_before(previous.note)
+            note = replace(last, high=max(last.high, changeset.high))
+            states = [self.table(note.collection).append_nothing(note)]
         if states:
             self._check_foreign_changes(states[-1], previous.version, own=len(states))
         return states
@@ -232,9 +238,8 @@ class LakeSink(ABC):
 
     def commits(self, collection: str, since: int) -> Sequence[TableState]:
         """Return the commits of lakeingest after a version; see the contract."""
-        newest_first = takewhile(
-            lambda commit: commit.version > since, self.table(collection).commits()
-        )
+        standing = without_reverted(self.table(collection).commits())
+        newest_first = takewhile(lambda commit: commit.version > since, standing)
         noted = ((commit, CommitNote.from_json(commit.metadata)) for commit in newest_first)
         states = [
             TableState(commit.version, note)

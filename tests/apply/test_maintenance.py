@@ -277,7 +277,11 @@ def test_a_version_that_was_the_newest_for_long_keeps_its_place_in_the_log(
         versions.append(version)
         return made if version == 50 else None
 
+    def checkpoint_before(_: SparkSession, __: str, version: int) -> int:
+        return version - 23
+
     monkeypatch.setattr(delta_maintenance_engine, "commit_time", commit_time)
+    monkeypatch.setattr(delta_maintenance_engine, "checkpoint_before", checkpoint_before)
     table.keep_for(timedelta(days=8), 73)
     # It is read from the checkpoint before it on.
     assert versions == [50, 73]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,8 @@ from lakeingest.errors import DataError, FencedError
 from lakeingest.reader import open_lake
 from lakeingest.sink.contract import Changeset, TableState, nothing
 from lakeingest.sink.delta.sink import DeltaSink
-from tests.apply.written import WrittenLog, change
+from tests.apply.written import Sent, WrittenLog, change
+from tests.faults.lost_publication import CrashError
 
 pytestmark = pytest.mark.slow
 
@@ -71,6 +73,30 @@ def values(spark: SparkSession, lake: Path) -> list[int]:
 
 
 EXPECTED = [100 * number for number in range(1, TRANSACTIONS + 1)]
+
+
+def test_rows_of_an_incremental_snapshot_are_not_lost_where_their_table_is_ahead(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, log = tmp_path / "lake", WrittenLog(tmp_path / "log", "postgresql")
+    for number in range(1, TRANSACTIONS + 1):
+        log.transaction(f"{number}:{number}00", change("a", 100 * number))
+        if number in (2, 5):
+            # The table has the file of row 1 and more rows, so that a whole file could be lost.
+            sequence = json.dumps([str(100 * number), str(100 * number + 50)])
+            place = {"schema": "public", "table": "a", "lsn": 100 * number + 50}
+            mark = {**place, "sequence": sequence, "snapshot": "incremental"}
+            log.put(Sent("public.a", 70 + number, number, mark, "r"))
+
+    def die() -> None:
+        raise CrashError
+
+    with rival(monkeypatch, die), pytest.raises(CrashError):
+        log.ingest(spark, lake, **EACH)
+    log.ingest(spark, lake, **EACH)
+    assert values(spark, lake) == EXPECTED
+    rows = open_lake(spark, str(lake)).table("public.a").collect()
+    assert sorted((row["id"], row["v"]) for row in rows) == [(1, 900), (72, 2), (75, 5)]
 
 
 def append(spark: SparkSession, table: Path) -> None:

@@ -81,6 +81,16 @@ def test_a_row_that_was_removed_is_a_delete(spark: SparkSession, tmp_path: Path)
     assert before[0] == 1
 
 
+def test_rows_that_a_truncate_removed_are_deletes(spark: SparkSession, tmp_path: Path) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    log.transaction("1:100", change("a", 100))
+    place = change("a", 200).source
+    log.transaction("2:200", Sent("public.a", 0, None, place, "t"))
+    log.ingest(spark, tmp_path / "lake", commit_mode="per-transaction", deletes="hard")
+    diff = open_lake(spark, str(tmp_path / "lake")).diff("2:200")
+    assert [op for op, *_ in rows(diff.table("public.a"))] == ["delete"]
+
+
 def test_a_transaction_that_shares_its_publication_is_refused(
     spark: SparkSession, tmp_path: Path
 ) -> None:

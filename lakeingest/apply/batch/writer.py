@@ -183,31 +183,19 @@ class BatchWriter:
             payloads, count = changeset(part, self.spec, lake, batch.latest, tombstones_to)
             schema = part.table.source or (previous.note.schema if previous else "")
             own_notes = [
-                _not_before(replace(note, collection=collection, schema=schema), previous)
-                for note in notes_of_batch
+                replace(note, collection=collection, schema=schema) for note in notes_of_batch
             ]
             if batch.is_divided and previous is not None:
                 commits = self.sink.apply_each(
                     payloads, own_notes, previous, lambda _: failpoint(VERSIONS_FAILPOINT)
                 )
             else:
-                commits = [self.sink.apply(payloads, own_notes[0], previous)]
+                note = own_notes[0]
+                if previous is not None and note.transaction:
+                    note = note.not_before(previous.note)
+                commits = [self.sink.apply(payloads, note, previous)]
             failpoint("3.after-first-commit")
             return commits, count
-
-
-def _not_before(note: CommitNote, previous: TableState | None) -> CommitNote:
-    """Return a note with the progress of a table that a killed run has left further on."""
-    if previous is None or not note.transaction:
-        return note
-    before = previous.note
-    return replace(
-        note,
-        # A table that is ahead stays so until what it holds is published.
-        batch=max(note.batch, before.batch),
-        end_offset=max(note.end_offset, before.end_offset),
-        end_position=max(note.end_position, before.end_position),
-    )
 
 
 def _summary(new: Sequence[Publication], rows: Mapping[str, int], seconds: float) -> BatchSummary:

@@ -13,9 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from pyspark.sql import SparkSession
+
 from lakeingest.apply.window.continuity import log_rules
 from lakeingest.apply.window.window import Bounds
 from lakeingest.config.model import PipelineConfig
+from lakeingest.engine.delta_files import available
 
 MOST_VERSIONS = 500
 """Most versions of a table that a batch makes at once, where each transaction becomes one.
@@ -37,17 +40,18 @@ _BATCHES_PER_WINDOW = 4
 """The size of a window's batches is fixed when it is read, and the next window is read ahead."""
 
 
-def bounds_of(config: PipelineConfig, events: int, *, final: bool) -> Bounds:
+def bounds_of(spark: SparkSession, config: PipelineConfig, events: int, *, final: bool) -> Bounds:
     """Return the bounds of a run's windows and first batches.
 
     Args:
+        spark: Session of the run.
         config: The pipeline.
         events: Events of a batch.
         final: Whether the source gets no more records.
     """
     return Bounds(
         events,
-        _most_transactions(config),
+        _most_transactions(config, divides=config.divides_batches and available(spark)),
         each=config.commit_mode == "per-transaction",
         final=final,
         snapshot_again=config.source.snapshot_again == "replace",
@@ -55,12 +59,17 @@ def bounds_of(config: PipelineConfig, events: int, *, final: bool) -> Bounds:
     )
 
 
-def _most_transactions(config: PipelineConfig) -> int | None:
-    """Return the most transactions of a batch; None: no bound."""
+def _most_transactions(config: PipelineConfig, *, divides: bool) -> int | None:
+    """Return the most transactions of a batch; None: no bound.
+
+    Args:
+        config: The pipeline.
+        divides: Whether tables can get versions of several transactions at once.
+    """
     bound = config.commit_max_transactions
     if config.commit_mode == "grouped":
         return bound
-    if not config.divides_batches:
+    if not divides:
         # No batch can be divided.
         return 1
     return min(bound or MOST_VERSIONS, MOST_VERSIONS)

@@ -155,10 +155,11 @@ class DeltaSink(LakeSink):
             law = self._law(changeset, notes[-1], transaction.schema)
             files = transaction.all_files()
             versions = TransactionVersions(transaction, files, changeset, law)
-            return versions.commit(notes, before_commit)
+            return versions.commit(notes, previous.note, before_commit)
 
         states = table.commit_each(previous, notes, write)
-        self._checkpoints.begin(due[0].checkpoint_if_due)
+        if states:
+            self._checkpoints.begin(due[0].checkpoint_if_due)
         return states
 
     def _create(self, table: DeltaLakeTable, changeset: Changeset, note: CommitNote) -> TableState:

@@ -12,7 +12,7 @@ Rejected: one MERGE per transaction. It takes a second, whatever the transaction
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pyspark.sql import DataFrame, Window
@@ -29,7 +29,7 @@ from lakeingest.frame_schemas import END, OURS
 from lakeingest.named import all_named
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.delta.key_range import key_range
-from lakeingest.sink.delta.row_steps import FileStep, RowStep, file_steps
+from lakeingest.sink.delta.row_steps import RowStep, file_steps
 from lakeingest.sink.merge_join import OUTCOME, REMOVED, UNCHANGED, decided_inserts, decided_rows
 from lakeingest.sink.merge_law import MergeLaw, source, target
 
@@ -53,12 +53,16 @@ class TransactionVersions:
     law: MergeLaw
 
     def commit(
-        self, notes: Sequence[CommitNote], before_commit: Callable[[int], None]
+        self,
+        notes: Sequence[CommitNote],
+        before: CommitNote,
+        before_commit: Callable[[int], None],
     ) -> Mapping[int, CommitNote]:
         """Commit a version for each transaction that changes the table.
 
         Args:
             notes: Notes of the batch's transactions, in their order.
+            before: The table's note before the batch.
             before_commit: See ``Sink.apply_each``.
 
         Returns:
@@ -79,13 +83,19 @@ class TransactionVersions:
         if not written:
             return {}
         changed = {name for files in steps.values() for name in files}
+        # A table that is ahead keeps its progress. Behind the last version, all is applied.
+        stored = [note.not_before(before) for note in written]
+        stored[-1] = replace(stored[-1], high=max(stored[-1].high, self.changeset.high))
         numbers = self.transaction.commit_each(
-            [_version(note, steps[note.end_offset]) for note in written],
+            [
+                NewVersion(note.token, note.to_json(), steps[own.end_offset])
+                for own, note in zip(written, stored, strict=True)
+            ],
             [file for file in self.files if file.name in changed],
             new_files,
             before_commit,
         )
-        return dict(zip(numbers, written, strict=True))
+        return dict(zip(numbers, stored, strict=True))
 
     @cached_property
     def _numbered(self) -> DataFrame:
@@ -139,10 +149,6 @@ def _row_step(
     end: int, image: int | None, replaced: int | None, path: str | None, index: int | None
 ) -> RowStep:
     return RowStep(end, image, replaced, None if path is None else file_name(path), index)
-
-
-def _version(note: CommitNote, steps: Mapping[str, FileStep]) -> NewVersion:
-    return NewVersion(note.token, note.to_json(), steps)
 
 
 def _sizes(files: Sequence[DataFile], steps: Sequence[RowStep]) -> list[tuple[str, int]]:
