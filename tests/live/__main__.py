@@ -2,6 +2,7 @@
 
     python -m tests.live bank [--database postgresql|mariadb] [--format json --format avro]…
     python -m tests.live shop --database mariadb --transactions 1500
+    python -m tests.live bank --per-second 100 --set lakeingest.commit.mode=per-transaction
 
 The workload runs before, while and after the connectors take their initial snapshots. The first
 format is ingested while it runs, the others afterwards; all must end with the database's tables,
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lakeingest.session import session
@@ -27,7 +28,13 @@ from tests.workloads.shop import Schedule
 from tests.young_jvm import compile_quickly
 
 
-def end_to_end(chain: Chain, play: Play, formats: Sequence[Format], folder: Path) -> list[str]:
+def end_to_end(
+    chain: Chain,
+    play: Play,
+    formats: Sequence[Format],
+    folder: Path,
+    settings: Mapping[str, str] | None = None,
+) -> list[str]:
     """Play on a database, ingest it in every format, and return what was wrong."""
     stage = Stage(chain, play, folder)
     runs = [stage.run(written) for written in formats]
@@ -40,7 +47,7 @@ def end_to_end(chain: Chain, play: Play, formats: Sequence[Format], folder: Path
     done: list[Ingested] = []
     wrong: list[str] = []
     with stage.step("workload, once captured"):
-        done.append(Ingested(stage, runs[0], interval=1.0))
+        done.append(Ingested(stage, runs[0], interval=1.0, settings=settings))
         counts = stage.workload.finish(PATIENCE_SECONDS)
     print(counts.as_json(), flush=True)
     wrong += stage.workload.violations()
@@ -50,7 +57,7 @@ def end_to_end(chain: Chain, play: Play, formats: Sequence[Format], folder: Path
         wrong += done[0].finish(last)
     for run in runs[1:]:
         with stage.step(f"ingest all of it, {run.form}"):
-            done.append(Ingested(stage, run, interval=1.0))
+            done.append(Ingested(stage, run, interval=1.0, settings=settings))
             wrong += done[-1].finish(last)
     with stage.step("end oracle"):
         stage.oracle.end()
@@ -70,7 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--transactions", type=int, default=2_000)
     parser.add_argument("--per-second", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args(arguments)
+    settings = dict(text.split("=", 1) for text in options.set)
     compile_quickly()
     formats: list[Format] = options.format or [Format.JSON, Format.AVRO]
     number: int = options.transactions
@@ -100,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         try:
             with chain:
-                wrong = end_to_end(chain, play, formats, folder)
+                wrong = end_to_end(chain, play, formats, folder, settings)
         except DebianPackageError as error:
             print(error, file=sys.stderr)
             return 69

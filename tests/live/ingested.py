@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tests.faults.killed import INTERRUPTED, RUN_COMMAND
 from tests.live.ingest import Ingest
@@ -11,11 +11,15 @@ from tests.live.stage import Stage
 from tests.live.watch import LiveWatcher
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import write_properties
+from tests.recordings.log_lake import LogLake
 from tests.recordings.rust import RustLake
 
 PATIENCE_SECONDS = 600.0
 BATCH = "5000"
 """Events per batch: several publications even of a short run."""
+
+PER_TRANSACTION = {"lakeingest.commit.mode": "per-transaction"}
+"""Setting with which each publication must show the next commit."""
 
 
 class Ingested:
@@ -27,10 +31,13 @@ class Ingested:
         run: LiveRun,
         interval: float,
         usual: Sequence[str] = RUN_COMMAND,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self.run = run
+        self.each = PER_TRANSACTION.items() <= (settings or {}).items()
         self.lake = stage.folder / f"lake-{run.form}"
-        properties = run.configuration(stage.chain, self.lake, batch_max_events=BATCH)
+        own = run.configuration(stage.chain, self.lake, batch_max_events=BATCH)
+        properties = {**own, **(settings or {})}
         name = f"{run.connector}.properties"
         self.configuration = write_properties(stage.folder / name, properties)
         logs = stage.folder / f"logs-{run.form}"
@@ -55,7 +62,9 @@ class Ingested:
 
 def judged(run: LiveRun, ingested: Ingested) -> list[str]:
     """Compare every publication and all tables with the database's own account."""
-    history = check_history(run, RustLake(ingested.lake, run.namespace))
+    reader = LogLake if ingested.each else RustLake
+    most = 1 if ingested.each else None
+    history = check_history(run, reader(ingested.lake, run.namespace), most)
     tables = check_tables(run, ingested.configuration)
     place = history.place.last if history.place else None
     wrong = list(history.violations)
