@@ -463,11 +463,13 @@ def test_ordering_columns_are_the_pipelines_or_a_tables() -> None:
         ),
         (
             {"lakeingest.metadata.columns": "hudi"},
-            "lakeingest.metadata.columns=hudi, lakeingest.commit.max.transactions and ",
+            "lakeingest.metadata.columns=hudi, lakeingest.commit.max.transactions and "
+            "lakeingest.commit.mode=per-transaction need lakeingest.transaction.mode=metadata",
         ),
         (
             {"lakeingest.commit.max.transactions": "1"},
-            "lakeingest.commit.max.transactions and lakeingest.commit.mode=per-transaction need",
+            "lakeingest.commit.max.transactions and lakeingest.commit.mode=per-transaction need "
+            "lakeingest.transaction.mode=metadata",
         ),
         (
             {"lakeingest.commit.mode": "per-transaction"},

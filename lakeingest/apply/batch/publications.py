@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from lakeingest.apply.batch.prepare import PreparedBatch
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.next_publication import clock_ms
-from lakeingest.apply.window.next_frontier import frontiers_up_to
 from lakeingest.apply.window.window import Window
 from lakeingest.commit_note import CommitNote, token
 from lakeingest.folders import LakeFolders
@@ -43,17 +42,16 @@ class Written:
 
 
 def notes(
-    window: Window, batch: PreparedBatch, state: LakeState, of_run: CommitNote
+    frontiers: Sequence[Frontier], batch: PreparedBatch, state: LakeState, of_run: CommitNote
 ) -> list[CommitNote]:
     """Return the notes of a batch's commits, one per publication, without what is of a table.
 
     Args:
-        window: The batch's window.
+        frontiers: The frontier after each publication (``frontiers_up_to``).
         batch: The batch.
         state: State of the lake before it.
         of_run: What the notes of a run have in common; the rest of it does not count.
     """
-    frontiers = frontiers_up_to(window, batch.index, batch.ends, state.head.frontier)
     is_snapshot = batch.index == SNAPSHOT_BATCH
     result: list[CommitNote] = []
     for number, frontier in enumerate(frontiers, state.head.batch + 1):
@@ -77,31 +75,40 @@ def publications(
     state: LakeState,
     written: Written,
     *,
-    run: str,
+    frontiers: Sequence[Frontier],
+    notes_of_batch: Sequence[CommitNote],
     folders: LakeFolders,
     jobs: int,
 ) -> list[Publication]:
-    """Return the publications of a batch that is written, oldest first; see the module."""
+    """Return the publications of a batch that is written, oldest first; see the module.
+
+    Args:
+        window: The batch's window.
+        batch: The batch.
+        state: State of the lake before it.
+        written: What it has written.
+        frontiers: See ``notes``.
+        notes_of_batch: The result of ``notes``.
+        folders: Folders of the tables.
+        jobs: Spark jobs of the batch.
+    """
     head = state.head
     cut = window.cuts[batch.index - 1] if batch.index != SNAPSHOT_BATCH else None
     counts = [(1, end.events) for end in batch.ends] if batch.is_divided else []
     counts = counts or [(cut.transactions if cut else 0, batch.rows)]
     before = head.frontier
     result: list[Publication] = []
-    frontiers = frontiers_up_to(window, batch.index, batch.ends, head.frontier)
-    is_snapshot = batch.index == SNAPSHOT_BATCH
-    ends = [-1 if is_snapshot else frontier.end_offset for frontier in frontiers]
     # A killed run may have told the ledger nothing of its commits.
-    changed = state.commits_up_to(ends[-1], written.commits)
-    for number, frontier in enumerate(frontiers, head.batch + 1):
+    changed = state.commits_up_to(notes_of_batch[-1].end_offset, written.commits)
+    for note, frontier in zip(notes_of_batch, frontiers, strict=True):
         is_first, is_last = not result, len(result) == len(frontiers) - 1
-        tables = state.versions(state.commits_up_to(ends[len(result)], written.commits))
+        tables = state.versions(state.commits_up_to(note.end_offset, written.commits))
         transactions, events = counts[len(result)]
         publication = Publication(
-            batch=number,
-            token=token(head.writer, number),
+            batch=note.batch,
+            token=note.token,
             writer=head.writer,
-            run=run,
+            run=note.run,
             tables=tables,
             paths=folders.named(tables),
             transactions=transactions,

@@ -22,6 +22,7 @@ from lakeingest.apply.parallel import in_parallel, perhaps_in_background
 from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.table.catalog import TableBook
+from lakeingest.apply.window.next_frontier import frontiers_up_to
 from lakeingest.apply.window.window import Window
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine.job_count import JobCounter
@@ -149,7 +150,8 @@ class BatchWriter:
             end_position="",
             event=bool(self.spec.names.event),
         )
-        notes_of_batch = notes(window, batch, state, of_run)
+        frontiers = frontiers_up_to(window, batch.index, batch.ends, state.head.frontier)
+        notes_of_batch = notes(frontiers, batch, state, of_run)
         failpoint("3.before-first-commit")
         commit = partial(self._commit, batch, notes_of_batch, state)
         results = in_parallel(commit, batch.parts)
@@ -161,7 +163,14 @@ class BatchWriter:
         )
         jobs = self.jobs.since_last()
         new = publications(
-            window, batch, state, written, run=self.run, folders=self.folders, jobs=jobs
+            window,
+            batch,
+            state,
+            written,
+            frontiers=frontiers,
+            notes_of_batch=notes_of_batch,
+            folders=self.folders,
+            jobs=jobs,
         )
         return new, written
 

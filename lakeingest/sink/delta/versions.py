@@ -114,9 +114,8 @@ class TransactionVersions:
         changeset, matched = self.changeset, self._matched
         keys = matched.select(*all_named(changeset.key))
         new = changeset.frame.join(keys, list(changeset.key), "left_anti")
-        nowhere = (F.lit(None).cast("string").alias(FILE_PATH), F.lit(None).cast("bigint"))
-        path, index = nowhere
-        more = path, index.alias(ROW_INDEX), source(END)
+        path, index = F.lit(None).cast("string"), F.lit(None).cast("bigint")
+        more = path.alias(FILE_PATH), index.alias(ROW_INDEX), source(END)
         return matched.unionByName(decided_inserts(new, self.law, more))
 
     @cached_property
