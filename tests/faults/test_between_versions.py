@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,8 +12,7 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.config.model import PipelineConfig
-from lakeingest.sink.contract import Changeset, TableState, nothing
-from lakeingest.sink.delta.sink import DeltaSink
+from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
 from tests.recordings.altered import short_run
 from tests.recordings.check import check_history
@@ -36,29 +34,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RecordedRun:
 def dying(monkeypatch: pytest.MonkeyPatch, table: str, commits: int) -> Iterator[None]:
     """Let a run die before a version of a table; by then the table has so many of the run."""
     before = 0
-    apply_each: Callable[..., Sequence[TableState]] = DeltaSink.apply_each
 
-    def dies(
-        self: DeltaSink,
-        changeset: Changeset,
-        notes: Any,
-        previous: TableState,
-        _: Callable[[int], None] = nothing,
-    ) -> Sequence[TableState]:
-        def count(_commits: int) -> None:
-            nonlocal before
-            if previous.note.collection != f"public.{table}":
-                return
-            if before == commits:
-                raise CrashError
-            before += 1
+    def count(collection: str, _commits: int) -> None:
+        nonlocal before
+        if collection != f"public.{table}":
+            return
+        if before == commits:
+            raise CrashError
+        before += 1
 
-        return apply_each(self, changeset, notes, previous, count)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(DeltaSink, "apply_each", dies)
-        with pytest.raises(CrashError):
-            yield
+    with before_each_version(monkeypatch, count), pytest.raises(CrashError):
+        yield
 
 
 def configured(run: RecordedRun, folder: Path, **settings: str) -> PipelineConfig:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from delta.tables import DeltaTable
@@ -16,9 +15,8 @@ from pyspark.sql import functions as F
 from lakeingest.apply.run import run_pipeline
 from lakeingest.errors import DataError, FencedError
 from lakeingest.reader import open_lake
-from lakeingest.sink.contract import Changeset, TableState, nothing
-from lakeingest.sink.delta.sink import DeltaSink
 from tests.apply.written import Sent, WrittenLog, change
+from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
 
 pytestmark = pytest.mark.slow
@@ -39,26 +37,15 @@ def log(tmp_path: Path) -> WrittenLog:
 @contextmanager
 def rival(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> Iterator[None]:
     """Let a rival act once, after the second version of a batch of several."""
-    apply_each: Callable[..., Sequence[TableState]] = DeltaSink.apply_each
     acted = False
 
-    def with_rival(
-        self: DeltaSink,
-        changeset: Changeset,
-        notes: Any,
-        previous: TableState,
-        _: Callable[[int], None] = nothing,
-    ) -> Sequence[TableState]:
-        def before_commit(commits: int) -> None:
-            nonlocal acted
-            if commits == 2 and not acted:
-                acted = True
-                act()
+    def act_once(_table: str, commits: int) -> None:
+        nonlocal acted
+        if commits == 2 and not acted:
+            acted = True
+            act()
 
-        return apply_each(self, changeset, notes, previous, before_commit)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(DeltaSink, "apply_each", with_rival)
+    with before_each_version(monkeypatch, act_once):
         yield
     assert acted
 
