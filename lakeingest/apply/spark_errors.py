@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lakeingest.decode.types.logical_type import CONVERSION_FAILED
-from lakeingest.errors import DataError, LakeingestError, TransientError
+from lakeingest.errors import ConfigError, DataError, LakeingestError, TransientError
 from lakeingest.plan.keyless import NO_ROW_BEFORE, NOT_AN_INSERT
 from lakeingest.sink.merge_law import MISSING_VALUE
 from lakeingest.sink.partition_types import NO_FOLDER
@@ -25,6 +25,7 @@ def spark_errors_of(collection: str) -> Iterator[None]:
 
     Raises:
         DataError: A value does not fit its type, or cannot be found anywhere.
+        ConfigError: The table takes only appends.
         TransientError: An executor was lost with rows of the batch.
     """
     try:
@@ -65,6 +66,13 @@ def spark_errors_of(collection: str) -> Iterator[None]:
                 f"lakeingest.table.{collection}.partition, or with none."
             )
             raise DataError(message) from None
+        if "DELTA_CANNOT_MODIFY_APPEND_ONLY" in text:
+            message = (
+                f"Table '{collection}' takes only appends (its property delta.appendOnly), but a "
+                "row of it was updated or deleted. Nothing of this batch was published. Set the "
+                "property to false (ALTER TABLE … SET TBLPROPERTIES), and run again."
+            )
+            raise ConfigError(message) from None
         if CONVERSION_FAILED in text or "MALFORMED_RECORD_IN_PARSING" in text:
             raise DataError(_does_not_fit(collection, text)) from None
         if "Checkpoint block" in text:

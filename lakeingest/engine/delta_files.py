@@ -140,10 +140,13 @@ def may_hide_rows(spark: SparkSession, path: str, *, begin: bool) -> bool:
     Args:
         spark: Session with Delta.
         path: Path of the table.
-        begin: The answer where neither a feature nor a property of the table decides it.
+        begin: The answer where neither a feature nor a property of the table decides it, and where
+            there is no table.
     """
     with active(spark):
         snapshot = newest_snapshot(spark, path)
+        if snapshot.version() < 0:
+            return begin
         decided = hides_rows(snapshot)
         return is_plain(snapshot) and (begin if decided is None else decided)
 

@@ -81,6 +81,12 @@ class DeltaTransaction:
         """Return whether the table has only features that this adapter supports."""
         return is_plain(self._snapshot)
 
+    @property
+    def appends_only(self) -> bool:
+        """Return whether the table refuses to have rows changed (``delta.appendOnly``)."""
+        setting = self._snapshot.metadata().configuration().get("delta.appendOnly")
+        return bool(setting.isDefined()) and str(setting.get()).lower() == "true"
+
     @cached_property
     def schema(self) -> StructType:
         """Return the table's schema."""

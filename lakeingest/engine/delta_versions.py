@@ -23,20 +23,20 @@ from __future__ import annotations
 
 import json
 import time
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame
 
 from lakeingest.engine.active_session import active
-from lakeingest.engine.deletion_vectors import with_wide_bounds
 from lakeingest.engine.delta_files import DataFile, data_files, scala_sequence
 from lakeingest.engine.delta_log import commit_file
 from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.local_disk import committing_to
-from lakeingest.engine.log_writer import VersionTakenError, entry_writer
+from lakeingest.engine.log_entry import Action, addition, commit_info, lines, removal
+from lakeingest.engine.log_writer import VersionTakenError, entry_writer, sync_files
 from lakeingest.engine.vector_file import HiddenRows, VectorFile
 from lakeingest.errors import InvariantError
 
@@ -45,8 +45,6 @@ FILE_ROWS = 1_000
 
 _CHECKPOINT_EVERY, _CHECKPOINT_SECONDS = 1_000, 24 * 3600
 """Versions, and time since the first of them, after which a checkpoint is due."""
-
-Action = dict[str, Any]
 
 
 class Step(Protocol):
@@ -59,6 +57,19 @@ class Step(Protocol):
     @property
     def shows(self) -> Sequence[int]:
         """Rows to show."""
+
+
+@dataclass(frozen=True)
+class Joining:
+    """A last version, in which fewer files have the rows of all new ones.
+
+    Attributes:
+        metadata: ``userMetadata`` of the commit.
+        files: Data files that ``write_small_files`` returned.
+    """
+
+    metadata: str
+    files: Sequence[DataFile]
 
 
 @dataclass(frozen=True)
@@ -77,23 +88,33 @@ class NewVersion:
 
 
 class _File:
-    """A data file as the versions so far leave it."""
+    """A data file as the versions so far leave it.
 
-    def __init__(self, file: DataFile, hidden: HiddenRows, *, added: bool) -> None:
-        self._rows = file.rows
-        self._template: Action = json.loads(file.action.json())["add"]
+    Attributes:
+        template: The action that adds it as it was written, or as it was before the batch.
+        hidden: Its hidden rows; None: no version has shown a row of it yet.
+        added: The newest action that added it; None: it is not in the table.
+    """
+
+    def __init__(self, file: DataFile, hidden: HiddenRows | None = None) -> None:
+        self._rows = file.rows or 0
+        self.template: Action = json.loads(file.action.json())["add"]
         self.hidden = hidden
-        self.added: Action | None = self._template if added else None
+        self.added: Action | None = None if hidden is None else self.template
 
     def after(self, step: Step, vectors: VectorFile) -> list[Action]:
         """Take a step; return the actions of the log that say so."""
-        actions = [] if self.added is None else [{"remove": _removal(self.added)}]
+        actions = [] if self.added is None else [{"remove": removal(self.added)}]
+        if self.hidden is None and len(step.shows) == self._rows:
+            self.hidden = vectors.none()
+        else:
+            self.hidden = self.hidden or vectors.all(self._rows)
+            self.hidden.show(step.shows)
         self.hidden.hide(step.hides)
-        self.hidden.show(step.shows)
         self.added = None
-        if self.hidden.number < (self._rows or 0):
+        if self.hidden.number < self._rows:
             vector = vectors.write(self.hidden) if self.hidden.number else None
-            self.added = _addition(self._template, vector)
+            self.added = addition(self.template, vector)
             actions.append({"add": self.added})
         return actions
 
@@ -110,16 +131,17 @@ class VersionsTransaction(DeltaTransaction):
             actions = list(self._snapshot.allFiles().collectAsList())
             return data_files(scala_sequence(self._jvm, actions))
 
-    def write_small_files(self, frame: DataFrame) -> tuple[DataFile, ...]:
-        """Write new data files of at most ``FILE_ROWS`` rows each, in the order of the rows.
+    def write_small_files(self, frame: DataFrame, rows_per_file: int) -> tuple[DataFile, ...]:
+        """Write new data files of so many rows each, in the order of the rows.
 
         Args:
-            frame: Rows in one partition.
+            frame: Rows in the order of their partitions.
+            rows_per_file: Rows of each file but the last one of a partition, which may have fewer.
         """
         rows: Any = frame
         session: Any = self._spark
         scala = self._jvm.scala
-        limit = scala.Tuple2("maxRecordsPerFile", str(FILE_ROWS))
+        limit = scala.Tuple2("maxRecordsPerFile", str(rows_per_file))
         options = getattr(scala.collection.immutable.HashMap(), "$plus")(limit)
         with active(self._spark):
             settings = session._jsparkSession.sessionState().conf()  # noqa: SLF001
@@ -129,14 +151,15 @@ class VersionsTransaction(DeltaTransaction):
                 self._some(delta_options),
             )
             files = data_files(written)
-        return tuple(sorted(files, key=lambda file: _file_number(file.name)))
+        return tuple(sorted(files, key=lambda file: _place_in_order(file.name)))
 
     def commit_each(
         self,
         versions: Sequence[NewVersion],
         old_files: Iterable[DataFile],
-        new_files: Iterable[DataFile],
+        new_files: Sequence[DataFile],
         before_commit: Callable[[int], None],
+        joining: Joining | None = None,
     ) -> list[int]:
         """Commit one version after another; return their numbers.
 
@@ -145,6 +168,7 @@ class VersionsTransaction(DeltaTransaction):
             old_files: Data files of ``version`` that have a step.
             new_files: Data files that ``write_small_files`` returned.
             before_commit: Called before each commit with the number of commits made.
+            joining: A version after them that changes no row; its number is not returned.
 
         Raises:
             VersionTakenError: Another writer has changed the table. The versions before that stay.
@@ -152,15 +176,22 @@ class VersionsTransaction(DeltaTransaction):
         with VectorFile(self._jvm, self._log) as vectors:
             files = {file.name: self._known(file, vectors) for file in old_files}
             before = {name: file.added for name, file in files.items()}
-            for file in new_files:
-                files[file.name] = _File(file, vectors.all(file.rows or 0), added=False)
+            files.update((file.name, _File(file)) for file in new_files)
             entries = [self._entry(version, files, vectors) for version in versions]
-            if any(file.hidden.is_miscounted for file in files.values()):
+            if any(file.hidden and file.hidden.is_miscounted for file in files.values()):
                 message = "a version hides a hidden row, or shows one that is shown"
                 raise InvariantError(message)
+        if any(file.hidden and file.hidden.number for file in files.values()):
+            self._log.assertRemovable(self._snapshot)
+        newest, written = entries[-1], [*new_files]
+        if joining is not None:
+            entries.append(_joined(joining, new_files, files))
+            written += joining.files
+        paths = (unquote(str(file.action.path())) for file in written)
+        sync_files(self._log, (*paths, *vectors.file_names))
         numbers = self._write(entries, before_commit)
-        self._write_checksum(numbers[-1], entries[-1], before, files)
-        return numbers
+        self._write_checksum(numbers[-1], newest, before, files)
+        return numbers[: len(versions)]
 
     def _known(self, file: DataFile, vectors: VectorFile) -> _File:
         if file.rows is None:
@@ -168,33 +199,21 @@ class VersionsTransaction(DeltaTransaction):
             raise InvariantError(message)
         descriptor = file.action.deletionVector()
         hidden = vectors.none() if descriptor is None else vectors.stored(descriptor)
-        return _File(file, hidden, added=True)
+        return _File(file, hidden)
 
     def _entry(
         self, version: NewVersion, files: Mapping[str, _File], vectors: VectorFile
     ) -> list[str]:
-        now = int(time.time() * 1000)
-        actions: list[Action] = [
-            {
-                "commitInfo": {
-                    "timestamp": now,
-                    "operation": "WRITE",
-                    "operationParameters": {"mode": "Overwrite"},
-                    "isolationLevel": "Serializable",
-                    "isBlindAppend": False,
-                    "userMetadata": version.metadata,
-                    "engineInfo": "lakeingest",
-                    "txnId": str(uuid.uuid4()),
-                }
-            },
-            {"txn": self._token(version.token, now)},
+        changes = [
+            action
+            for name, step in version.steps.items()
+            for action in files[name].after(step, vectors)
         ]
-        for name, step in version.steps.items():
-            actions += files[name].after(step, vectors)
-        return [json.dumps(action, separators=(",", ":")) for action in actions]
-
-    def _token(self, token: int, now: int) -> Action:
-        return {"appId": self._application, "version": token, "lastUpdated": now}
+        only_adds = all("add" in action for action in changes)
+        now, mode = _now(), "Append" if only_adds else "Overwrite"
+        information = commit_info("WRITE", version.metadata, now, mode=mode)
+        token = {"appId": self._application, "version": version.token, "lastUpdated": now}
+        return lines([information, {"txn": token}, *changes])
 
     def _write(
         self, entries: Sequence[list[str]], before_commit: Callable[[int], None]
@@ -226,10 +245,10 @@ class VersionsTransaction(DeltaTransaction):
     """Whether a version of another writer was passed over."""
 
     def _is_blind_append(self, number: int) -> bool:
-        lines = self._log.store().read(
+        text = self._log.store().read(
             commit_file(self._jvm, self._log.logPath(), number), self._log.newDeltaHadoopConf()
         )
-        actions = [json.loads(line) for line in lines.mkString("\n").split("\n") if line]
+        actions = [json.loads(line) for line in text.mkString("\n").split("\n") if line]
         kinds = {kind for action in actions for kind in action}
         ours = any(action.get("txn", {}).get("appId") == self._application for action in actions)
         return kinds <= {"commitInfo", "txn", "add"} and not ours
@@ -249,7 +268,7 @@ class VersionsTransaction(DeltaTransaction):
         if self._passed or not checksum.isDefined():
             return
         actions: list[Action] = [
-            {"remove": _removal(action)} for action in before.values() if action is not None
+            {"remove": removal(action)} for action in before.values() if action is not None
         ]
         actions += [{"add": file.added} for file in files.values() if file.added is not None]
         actions += [action for action in map(json.loads, entry) if "txn" in action]
@@ -298,22 +317,25 @@ class VersionsTransaction(DeltaTransaction):
                 self._log.checkpointAndCleanUpDeltaLog(snapshot, no_value)
 
 
-def _addition(template: Action, vector: dict[str, object] | None) -> Action:
-    addition = {key: value for key, value in template.items() if key != "deletionVector"}
-    addition["dataChange"] = True
-    if vector is not None:
-        addition["deletionVector"] = vector
-        addition["stats"] = with_wide_bounds(str(template.get("stats") or "{}"))
-    return addition
+def _joined(joining: Joining, new_files: Sequence[DataFile], files: dict[str, _File]) -> list[str]:
+    """Return the entry of a joining version; replace the new files in ``files``."""
+    actions = [commit_info("OPTIMIZE", joining.metadata, _now())]
+    for file in new_files:
+        added = files.pop(file.name).added
+        if added is not None:
+            actions.append({"remove": removal(added, changes_rows=False)})
+    for file in joining.files:
+        joined = files[file.name] = _File(file)
+        joined.added = addition(joined.template, changes_rows=False)
+        actions.append({"add": joined.added})
+    return lines(actions)
 
 
-def _removal(addition: Action) -> Action:
-    kept = ("path", "partitionValues", "size", "tags", "deletionVector")
-    removal = {key: addition[key] for key in kept if key in addition}
-    now = int(time.time() * 1000)
-    return {**removal, "deletionTimestamp": now, "dataChange": True, "extendedFileMetadata": True}
+def _now() -> int:
+    return int(time.time() * 1000)
 
 
-def _file_number(name: str) -> int:
-    """Return the number of a file among those that one task wrote (``…-c003.snappy.parquet``)."""
-    return int(name.rpartition("-c")[2].partition(".")[0])
+def _place_in_order(name: str) -> tuple[int, int]:
+    """Return the numbers of a file's task and of the file there (``part-00001-…-c003.…``)."""
+    task, number = name.split("-")[1], name.rpartition("-c")[2].partition(".")[0]
+    return int(task), int(number)

@@ -73,6 +73,8 @@ class VectorFile:
         self._write: Any = None
         self._arguments = jvm.java.util.ArrayList()
         self._name = ""
+        self.file_names: tuple[str, ...] = ()
+        """Name of the file in the table's folder; empty before the first vector."""
 
     def none(self) -> HiddenRows:
         """Return that no row is hidden."""
@@ -130,6 +132,7 @@ class VectorFile:
         self._name = descriptors.encodeUUID(id_, no_prefix)
         folder = self._store.pathWithFileSystem(self._folder)
         path = self._store.generateFileNameInTable(folder, id_, no_prefix)
+        self.file_names = (str(path.path().getName()),)
         self._writer = self._store.createWriter(path)
         handles = self._jvm.java.lang.invoke.MethodHandles
         lookup = handles.publicLookup()

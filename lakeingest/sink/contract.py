@@ -156,7 +156,7 @@ class Sink(Protocol):
         """
 
     def divides(self, collection: str) -> bool:
-        """Return whether ``apply_each`` can write a table, which exists."""
+        """Return whether ``apply_each`` can write a table, or could write one that it makes."""
 
     def apply_each(
         self,

@@ -7,9 +7,10 @@ transaction, or split a transaction that is larger than a batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import TypeVar
 
 
@@ -136,14 +137,24 @@ def cut(
         yield _closed(batch, events)
 
 
-def halves(ends: Sequence[End]) -> tuple[Cut, Cut]:
-    """Return two batches of two or more transactions, instead of the one that they are."""
-    middle = len(ends) // 2
-    first, second = ends[:middle], ends[middle:]
-    return (
-        _closed(first, sum(end.events for end in first)),
-        _closed(second, sum(end.events for end in second)),
+def cut_out(ends: Sequence[End], positions: Collection[str]) -> list[Cut]:
+    """Return several batches of two or more transactions, instead of the one that they are.
+
+    Args:
+        ends: The transactions, in commit order.
+        positions: Positions of rows whose transactions are to be alone. If one is empty, it is not
+            known which transaction that is, and without a position the batches are halves.
+    """
+    last = len(ends) - 1
+    of_positions = (
+        min(bisect_left(ends, position, key=lambda end: end.position), last)
+        for position in positions
+        if position
     )
+    borders = {border for index in of_positions for border in (index, index + 1)}
+    inner = sorted(borders - {0, len(ends)}) or [len(ends) // 2]
+    parts = (ends[start:stop] for start, stop in pairwise([0, *inner, len(ends)]))
+    return [_closed(part, sum(end.events for end in part)) for part in parts]
 
 
 def _closed(batch: Sequence[End], events: int) -> Cut:

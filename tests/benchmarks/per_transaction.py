@@ -1,11 +1,12 @@
 """What a version per source transaction costs, beside one MERGE for each.
 
-``python -m tests.benchmarks.per_transaction [--rows N]… [--size K]… [--transactions N]`` loads a
-table of N rows, warms up, and applies transactions that update K of its rows each, with
-``lakeingest.commit.mode=per-transaction``: reading, deciding, writing and publishing are timed. The
-MERGE of the same rows into a copy of the table is timed beside it, one transaction after another,
-without anything else that a pipeline does. Then the log and the reads of a table with so many
-versions are measured, before and after ``lakeingest maintain``, and the stretch is run again.
+``python -m tests.benchmarks.per_transaction [--rows N]… [--size K]… [--inserts]`` loads a table of
+N rows, warms up, and applies transactions (``--transactions N``) that update K of its rows each, or
+insert K rows, with ``lakeingest.commit.mode=per-transaction``: reading, deciding, writing and
+publishing are timed. The MERGE of the same rows into a copy of the table is timed beside it, one
+transaction after another, without anything else that a pipeline does. Then the log and the reads of
+a table with so many versions are measured, before and after ``lakeingest maintain``, and the
+stretch is run again.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from functools import reduce
 from pathlib import Path
 
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from lakeingest.apply.maintenance.maintain import maintain_lake
@@ -56,11 +57,19 @@ WARM, MERGES = 1_000, 12
 
 @dataclass(frozen=True)
 class Shape:
-    """A table of ``rows`` rows, and transactions that update ``size`` of them each."""
+    """A table of ``rows`` rows, and transactions that update or insert ``size`` rows each."""
 
     rows: int
     size: int
     transactions: int
+    inserts: bool = False
+
+    @property
+    def first_row(self) -> Column:
+        """Key of the first row of transaction ``tx``; the others follow it."""
+        if self.inserts:
+            return F.col("tx") * self.size + self.rows + 1
+        return F.pmod(F.xxhash64("tx"), F.lit(self.rows // self.size)) * self.size + 1
 
 
 def generate(spark: SparkSession, folder: EventFolder, shape: Shape) -> None:
@@ -91,7 +100,7 @@ def generate(spark: SparkSession, folder: EventFolder, shape: Shape) -> None:
             {
                 "xid": F.col("tx") + FIRST_XID,
                 "us": F.col("tx") * 1_000 + FIRST_MICROS,
-                "first": F.pmod(F.xxhash64("tx"), F.lit(shape.rows // shape.size)) * shape.size + 1,
+                "first": shape.first_row,
             }
         )
     )
@@ -108,7 +117,7 @@ def generate(spark: SparkSession, folder: EventFolder, shape: Shape) -> None:
             "us",
             F.lit("null").alias("snapshot"),
             fill(TRANSACTION, order=F.col("n") + 1).alias("transaction"),
-            F.lit("u").alias("op"),
+            F.lit("c" if shape.inserts else "u").alias("op"),
         )
     )
     rows = snapshot.unionByName(updates).select(
@@ -265,7 +274,8 @@ def measure(spark: SparkSession, root: Path, shape: Shape, stretch: int) -> None
     bench = Bench(spark, root, shape)
     bench.apply(WARM)
     one_merge = bench.merge_seconds()
-    title = f"{shape.rows:,} rows, {shape.size} per transaction"
+    what = "inserts" if shape.inserts else "updates"
+    title = f"{shape.rows:,} rows, {shape.size} {what} per transaction"
     for moment in ("", ", after maintain"):
         seconds = bench.apply(stretch)
         rate = stretch / seconds
@@ -285,11 +295,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", type=int, action="append")
     parser.add_argument("--size", type=int, action="append")
     parser.add_argument("--transactions", type=int, default=3_000)
+    parser.add_argument("--inserts", action="store_true")
     chosen = parser.parse_args(arguments)
     spark = session()
     for rows in chosen.rows or (10_000, 1_000_000):
         for size in chosen.size or (1, 5):
-            shape = Shape(rows, size, 1 + WARM + 2 * chosen.transactions)
+            shape = Shape(rows, size, 1 + WARM + 2 * chosen.transactions, chosen.inserts)
             with tempfile.TemporaryDirectory() as root:
                 measure(spark, Path(root), shape, chosen.transactions)
     return 0

@@ -39,13 +39,7 @@ def hidden_rows(folder: Path, vector: Mapping[str, Any] | None) -> frozenset[int
     """
     if vector is None:
         return frozenset()
-    if vector["storageType"] != "u":
-        message = f"a vector of storage type {vector['storageType']}"
-        raise ValueError(message)
-    encoded = vector["pathOrInlineDv"]
-    prefix, text = encoded[:-20], encoded[-20:]
-    name = f"deletion_vector_{uuid.UUID(bytes=_z85(text))}.bin"
-    octets = _octets(folder / prefix / name)
+    octets = _octets(folder / vector_path(vector))
     start, size = vector["offset"], vector["sizeInBytes"]
     (length,) = struct.unpack_from(">i", octets, start)
     body = octets[start + 4 : start + 4 + length]
@@ -58,6 +52,20 @@ def hidden_rows(folder: Path, vector: Mapping[str, Any] | None) -> frozenset[int
         message = "a vector hides another number of rows than it says"
         raise ValueError(message)
     return rows
+
+
+def vector_path(vector: Mapping[str, Any]) -> str:
+    """Return the path of a vector's file in the table's folder.
+
+    Raises:
+        ValueError: The vector is of a kind that lakeingest must not write.
+    """
+    if vector["storageType"] != "u":
+        message = f"a vector of storage type {vector['storageType']}"
+        raise ValueError(message)
+    encoded = vector["pathOrInlineDv"]
+    prefix, text = encoded[:-20], encoded[-20:]
+    return f"{prefix}/deletion_vector_{uuid.UUID(bytes=_z85(text))}.bin".removeprefix("/")
 
 
 @lru_cache(maxsize=4)

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeingest.position import after
-from lakeingest.transaction.cut import Cut, End, cut, first_later_end, first_overtaking, read_past
+from lakeingest.transaction.cut import (
+    Cut,
+    End,
+    cut,
+    cut_out,
+    first_later_end,
+    first_overtaking,
+    read_past,
+)
 
 ENDS = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 12)), max_size=40).map(
     lambda steps: [
@@ -133,3 +141,24 @@ def test_no_transaction_waits_where_every_partition_was_read_to_its_watermark(
 ) -> None:
     assert read_past(ends, None) == ends
     assert read_past(ends, "") == []
+
+
+@given(ENDS.filter(lambda ends: len(ends) > 1), st.data())
+def test_cut_out_transactions_are_alone_and_no_other_transaction_is_lost(
+    ends: list[End], data: st.DataObject
+) -> None:
+    alone = data.draw(st.lists(st.sampled_from(ends), min_size=1, max_size=3))
+    batches = cut_out(ends, [end.position for end in alone])
+    assert [end for batch in batches for end in inside(ends, batch)] == ends
+    assert len(batches) > 1
+    assert all([end] in [inside(ends, batch) for batch in batches] for end in alone)
+    assert len(batches) <= 2 * len(alone) + 1
+
+
+@given(ENDS.filter(lambda ends: len(ends) > 1))
+def test_where_it_is_unknown_which_transaction_to_cut_out_there_are_two_halves(
+    ends: list[End],
+) -> None:
+    first, second = cut_out(ends, [""])
+    assert [*inside(ends, first), *inside(ends, second)] == ends
+    assert second.transactions - first.transactions in (0, 1)

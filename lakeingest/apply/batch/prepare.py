@@ -26,6 +26,7 @@ from lakeingest.apply.window.window import Window
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine.few_rows import FEW_ROWS, for_few_rows
 from lakeingest.engine.local_checkpoint import local_checkpoint
+from lakeingest.frame_schemas import END
 from lakeingest.payload.deferred_key_order import with_moves
 from lakeingest.plan.batches import SNAPSHOT_BATCH, of_batch, with_ends
 from lakeingest.plan.table import keys_with_deferred_order, tables_with_deferred_order
@@ -57,15 +58,21 @@ class PreparedBatch:
     @property
     def is_divided(self) -> bool:
         """Whether its payloads are those of each transaction, which becomes a version at once."""
-        return len(self.ends) > 1
+        return bool(self.ends) and not self.cut_out_at
 
     @property
-    def must_be_halved(self) -> bool:
+    def must_be_cut(self) -> bool:
         """Whether its transactions are to be versions, and some table cannot have them at once.
 
         Then the batch is not to be written.
         """
-        return self.is_divided and not all(part.divides for part in self.parts)
+        return len(self.ends) > 1 and bool(self.cut_out_at)
+
+    @property
+    def cut_out_at(self) -> tuple[str, ...]:
+        """Positions of rows whose transactions need a commit of their own (``cut_out``)."""
+        positions = (part.cut_out_at for part in self.parts)
+        return tuple(position for position in positions if position is not None)
 
     @property
     def rows(self) -> int:
@@ -140,12 +147,19 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
         with spark_errors_of(collection):
             whole, exchanges = window.whole, collection in exchanging
             own = by_table[collection]
-            return _part(changes, collection, own, state, book, whole=whole, exchanges=exchanges)
+            made = _part(changes, collection, own, state, book, whole=whole, exchanges=exchanges)
+            if ends:
+                made = replace(made, cut_out_at=_cut_out_at(made, state, book))
+            return made
 
     parts = tuple(in_parallel(part, collections))
     batch = PreparedBatch(index, own_stats, parts, None, ends)
-    if batch.must_be_halved:
+    if batch.must_be_cut:
         return batch
+    if not batch.is_divided:
+        changes = changes.drop(END)
+        parts = tuple(replace(part, changes=part.changes.drop(END)) for part in parts)
+        batch = replace(batch, parts=parts)
     undecoded = [part.table.collection for part in parts if part.fold is Fold.UNDECODED]
     counted = [
         part.table.collection
@@ -172,7 +186,7 @@ def _changes(
     changes = of_batch(
         window.changes, window.cuts, index, window.frontier_position, snapshot=window.snapshot
     )
-    if len(ends) > 1:
+    if ends:
         changes = with_ends(changes, ends[-1].offset, applied)
     rows, size = sum(stats.rows for stats in own_stats), sum(stats.size for stats in own_stats)
     records = window.ranges.records
@@ -261,24 +275,23 @@ def _part(
     )
     fold = choose_fold(batch_stats, table, floor, exchanges=exchanges)
     foreseen = book.foreseen(table, previous)
-    part = TablePart(table, tuple(batch_stats), own_changes, floor, fold, foreseen)
-    return replace(part, divides=_divides(part, previous, book))
+    return TablePart(table, tuple(batch_stats), own_changes, floor, fold, foreseen)
 
 
-def _divides(part: TablePart, previous: TableState | None, book: TableBook) -> bool:
-    """Return whether each transaction can become a version of the table at once.
+def _cut_out_at(part: TablePart, state: LakeState, book: TableBook) -> str | None:
+    """Return where a transaction is that needs a commit of its own; see ``TablePart``.
 
     A truncate sweeps rows away that no payload names, a new schema is of the whole table, and how
-    rows without a key cancel each other depends on the table as it is between two transactions. The
-    places of its rows come to the driver.
+    rows without a key cancel each other depends on the table as it is between two transactions. A
+    table with partitions, and some others, cannot hide rows. Places of rows come to the driver.
     """
-    rows, size = (sum(getattr(s, name) for s in part.batch_stats) for name in ("rows", "size"))
-    return (
-        previous is not None
-        and part.foreseen
-        and part.table.keyless is None
-        and not any(stats.floor for stats in part.batch_stats)
-        and rows <= _MOST_ROWS
-        and size <= _MOST_BYTES
-        and book.divides(part.table.collection)
-    )
+    own_stats, table = part.batch_stats, part.table
+    is_new = table.collection not in state.tables
+    positions = [stats.floor for stats in own_stats if stats.floor]
+    has_key = table.keyless is None
+    if is_new or table.partition or not (has_key and book.divides(table.collection)):
+        positions += [stats.low for stats in own_stats if stats.low]
+    if positions:
+        return min(positions)
+    rows, size = (sum(getattr(stats, name) for stats in own_stats) for name in ("rows", "size"))
+    return None if part.foreseen and rows <= _MOST_ROWS and size <= _MOST_BYTES else ""

@@ -32,7 +32,8 @@ class TablePart:
         floor: Position of its newest truncate so far; empty: none.
         fold: How its changes become payloads.
         foreseen: Whether the table's columns after the batch are known before it is written.
-        divides: Whether each of the batch's transactions can become a version of the table at once.
+        cut_out_at: Position of a row whose transaction needs a commit of its own; empty: some
+            transaction needs it; None: each one can become a version of the table at once.
     """
 
     table: TableSpec
@@ -41,7 +42,7 @@ class TablePart:
     floor: str
     fold: Fold
     foreseen: bool
-    divides: bool = False
+    cut_out_at: str | None = None
 
     @property
     def rows(self) -> DataFrame:

@@ -76,8 +76,8 @@ class BatchWriter:
         The next batch is prepared while one is written, and written while one is published: each
         step alone leaves cores idle. After a batch that changes a table's columns in an unforeseen
         way, the next batch is prepared only when that batch is written. A batch whose transactions
-        are to be versions of their own, which some table cannot have at once, is halved: a single
-        transaction is written like any batch.
+        are to be versions of their own, which some table cannot have at once, is cut into smaller
+        ones: a single transaction is written like any batch.
 
         After a crash, tables are at most two batches ahead of the ledger. The next publication then
         includes everything that they hold (``lake.py``). Two cases wait for each publication: an
@@ -94,9 +94,12 @@ class BatchWriter:
         batch, waiting, made = first, list(indexes[1:]), 0
         with Publisher(self.ledger, published) as publisher:
             while True:
-                while batch.must_be_halved:
-                    window = window.halved(batch.index)
-                    waiting = [batch.index + 1, *(index + 1 for index in waiting)]
+                while batch.must_be_cut:
+                    parts = window.with_parts(batch.index, batch.cut_out_at)
+                    more = len(parts.cuts) - len(window.cuts)
+                    first_new, later = batch.index + 1, (index + more for index in waiting)
+                    waiting = [*range(first_new, first_new + more), *later]
+                    window = parts
                     batch = prepare(window, batch.index, state, self.book)
                 made += max(1, len(batch.ends))
                 is_last = not waiting or (limit is not None and made >= limit)

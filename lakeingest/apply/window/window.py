@@ -6,7 +6,7 @@ A window stays checkpointed (memory, then disk) until its batches are applied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame
@@ -25,7 +25,7 @@ from lakeingest.plan.batches import SNAPSHOT_BATCH
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.position.epochs import Epoch
 from lakeingest.source.contract import OffsetRange, Source
-from lakeingest.transaction.cut import Cut, End, halves
+from lakeingest.transaction.cut import Cut, End, cut_out
 
 
 @dataclass(frozen=True)
@@ -118,12 +118,17 @@ class Window:
         cut = self.cuts[index - 1]
         return tuple(end for end in self.ends if cut.first_offset <= end.offset <= cut.last_offset)
 
-    def halved(self, index: int) -> Window:
-        """Return the window with two batches in place of one; later ones have higher numbers."""
+    def with_parts(self, index: int, positions: Collection[str]) -> Window:
+        """Return the window with smaller batches in place of one; later ones get higher numbers.
+
+        Args:
+            index: Index of the batch, which has several transactions.
+            positions: See ``cut_out``.
+        """
         if self.recut is None:
             message = "a batch of these transactions cannot be cut"
             raise InvariantError(message)
-        parts = halves(self.ends_of(index))
+        parts = cut_out(self.ends_of(index), positions)
         return self.recut(self, (*self.cuts[: index - 1], *parts, *self.cuts[index:]))
 
     def is_unfinished(self, through: int | None) -> bool:

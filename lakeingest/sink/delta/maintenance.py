@@ -30,7 +30,7 @@ from lakeingest.sink.settings import SinkSettings
 
 _MARGIN = timedelta(days=1)
 
-_MANY_FILES = 32
+MANY_FILES = 32
 """Number of files from which a table is crowded, beyond those that its bytes would fill."""
 
 
@@ -41,7 +41,7 @@ def is_crowded(table: DeltaLakeTable) -> bool:
     files of different partitions cannot be joined; a partitioned table waits for its turn.
     """
     size = plain_size(table.spark, table.path)
-    return size is not None and size.files - size.octets // SMALL_BYTES >= _MANY_FILES
+    return size is not None and size.files - size.octets // SMALL_BYTES >= MANY_FILES
 
 
 def ready_for_versions(table: DeltaLakeTable, settings: SinkSettings) -> None:

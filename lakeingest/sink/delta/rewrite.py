@@ -77,7 +77,7 @@ class Rewrite:
         if changeset.floor:
             return self._rewrite_whole() if size <= WHOLE_BYTES else None
         largest = TINY_BYTES if changeset.inserts_only else WHOLE_BYTES
-        if size <= largest and not self._lands:
+        if size <= largest and not (self._lands or self.transaction.appends_only):
             self._begin_to_hide()
             return self._rewrite_whole()
         changeset = replace(changeset, frame=local_checkpoint(changeset.frame))

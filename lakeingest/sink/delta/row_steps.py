@@ -8,6 +8,7 @@ the files that the table had. This module only counts rows; ``engine/delta_versi
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -31,6 +32,19 @@ class RowStep(NamedTuple):
     replaced: int | None = None
     file: str | None = None
     row: int | None = None
+
+
+def only_insert(steps: Iterable[RowStep]) -> bool:
+    """Return whether no row is replaced or removed."""
+    return all(
+        step.image is not None and step.replaced is None and step.file is None for step in steps
+    )
+
+
+def rows_per_transaction(steps: Iterable[RowStep]) -> Mapping[int, int]:
+    """Return how many rows each transaction writes, by its END, in the order of the ENDs."""
+    numbers = Counter(step.end for step in steps if step.image is not None)
+    return dict(sorted(numbers.items()))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.commit_note import CommitNote
+from lakeingest.commit_note import CommitNote, maintenance_note
 from lakeingest.engine.delta_files import available, may_hide_rows
 from lakeingest.engine.delta_log import TABLE_PROPERTIES
 from lakeingest.engine.delta_transaction import DeltaTransaction
@@ -154,7 +154,8 @@ class DeltaSink(LakeSink):
             due.append(transaction)
             law = self._law(changeset, notes[-1], transaction.schema)
             files = transaction.all_files()
-            versions = TransactionVersions(transaction, files, changeset, law)
+            joining_note = maintenance_note(self.settings.pipeline)
+            versions = TransactionVersions(transaction, files, changeset, law, joining_note)
             return versions.commit(notes, previous.note, before_commit)
 
         states = table.commit_each(previous, notes, write)

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine.deletion_vectors import FILE_PATH, ROW_INDEX, with_places
 from lakeingest.engine.delta_files import DataFile, file_name
-from lakeingest.engine.delta_versions import NewVersion, VersionsTransaction
+from lakeingest.engine.delta_versions import FILE_ROWS, Joining, NewVersion, VersionsTransaction
 from lakeingest.engine.few_rows import for_few_rows
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import InvariantError
@@ -29,7 +29,8 @@ from lakeingest.frame_schemas import END, OURS
 from lakeingest.named import all_named
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.delta.key_range import key_range
-from lakeingest.sink.delta.row_steps import RowStep, file_steps
+from lakeingest.sink.delta.maintenance import MANY_FILES
+from lakeingest.sink.delta.row_steps import RowStep, file_steps, only_insert, rows_per_transaction
 from lakeingest.sink.merge_join import OUTCOME, REMOVED, UNCHANGED, decided_inserts, decided_rows
 from lakeingest.sink.merge_law import MergeLaw, source, target
 
@@ -45,12 +46,14 @@ class TransactionVersions:
         files: All data files of that version.
         changeset: The payloads, few enough to broadcast, checkpointed.
         law: Their merge law.
+        joining_note: Note of a commit that only joins files.
     """
 
     transaction: VersionsTransaction
     files: Sequence[DataFile]
     changeset: Changeset
     law: MergeLaw
+    joining_note: str
 
     def commit(
         self,
@@ -72,17 +75,17 @@ class TransactionVersions:
             VersionTakenError: Another writer has changed the table. The versions before that stay.
         """
         rows = self._numbered
-        columns = all_named(self.law.schema.fieldNames())
-        images = rows.where(F.col(_IMAGE).isNotNull()).select(*columns)
         steps_of_rows = self._row_steps(rows)
-        new_files: tuple[DataFile, ...] = ()
-        if any(step.image is not None for step in steps_of_rows):
-            new_files = self.transaction.write_small_files(images)
+        images = rows.where(F.col(_IMAGE).isNotNull())
+        new_files = self._write(images, steps_of_rows)
         steps = file_steps(steps_of_rows, _sizes(new_files, steps_of_rows))
         written = [note for note in notes if note.end_offset in steps]
         if not written:
             return {}
         changed = {name for files in steps.values() for name in files}
+        joining = None
+        if only_insert(steps_of_rows) and len(new_files) >= MANY_FILES:
+            joining = Joining(self.joining_note, self._write_rows(images, FILE_ROWS))
         # A table that is ahead keeps its progress. Behind the last version, all is applied.
         stored = [note.not_before(before) for note in written]
         stored[-1] = replace(stored[-1], high=max(stored[-1].high, self.changeset.high))
@@ -94,6 +97,7 @@ class TransactionVersions:
             [file for file in self.files if file.name in changed],
             new_files,
             before_commit,
+            joining,
         )
         return dict(zip(numbers, stored, strict=True))
 
@@ -129,6 +133,30 @@ class TransactionVersions:
         matched = decided_rows(rows, payloads, self.law, "inner", every=False, more=more)
         among = sum(file.rows or 0 for file in reached)
         return local_checkpoint(for_few_rows(matched, changeset.rows, changeset.size, among))
+
+    def _write(self, images: DataFrame, steps: Sequence[RowStep]) -> list[DataFile]:
+        """Write the new rows; return their files in the rows' order.
+
+        Where all transactions only insert, each gets a file of its own: its version adds that file
+        and nothing else, so that streams can read the table.
+        """
+        numbers = rows_per_transaction(steps)
+        if not numbers:
+            return []
+        if not only_insert(steps):
+            return self._write_rows(images, FILE_ROWS)
+        file_of: dict[int, DataFile] = {}
+        for number in sorted({*numbers.values()}):
+            ends = [end for end in numbers if numbers[end] == number]
+            # Each of two tasks writes a half.
+            halves = ends[: len(ends) // 2], ends[len(ends) // 2 :]
+            first, second = (images.where(F.col(END).isin(half)) for half in halves)
+            file_of |= zip(ends, self._write_rows(first.union(second), number), strict=True)
+        return [file_of[end] for end in numbers]
+
+    def _write_rows(self, images: DataFrame, rows_per_file: int) -> list[DataFile]:
+        rows = images.select(*all_named(self.law.schema.fieldNames()))
+        return list(self.transaction.write_small_files(rows, rows_per_file))
 
     def _row_steps(self, rows: DataFrame) -> list[RowStep]:
         """Bring to the driver what each transaction does to the places of rows, and no value."""

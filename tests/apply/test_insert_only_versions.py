@@ -1,0 +1,197 @@
+"""A transaction that only inserts is a commit that only adds, so streams can read the table."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.errors import LakeingestError
+from lakeingest.reader import open_lake
+from lakeingest.sink.delta.maintenance import MANY_FILES
+from tests.apply.written import Sent, WrittenLog, table
+from tests.recordings.log_lake import vector_path
+
+pytestmark = pytest.mark.slow
+
+EACH = {"commit_mode": "per-transaction"}
+SIZES = (1, 2, 1, 3, 2, 1)
+MANY_SIZES = SIZES * (MANY_FILES // len(SIZES) + 1)
+A = "public.a"
+
+
+class Events:
+    """A log of a table that each transaction adds rows to; the first one makes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = WrittenLog(folder, "postgresql")
+        self.rows: dict[int, int] = {}
+        self._transaction = 0
+
+    def insert(self, *sizes: int) -> list[dict[int, int]]:
+        """Write transactions of so many new rows; return the table after each one."""
+        states = []
+        for size in sizes:
+            self.write({len(self.rows) + n: self._transaction for n in range(1, size + 1)}, "c")
+            states.append(dict(self.rows))
+        return states
+
+    def write(self, values: dict[int, int], op: str) -> None:
+        """Write a transaction that gives rows these values."""
+        self._transaction += 1
+        lsn = 100 * self._transaction
+        sequence = json.dumps([str(lsn - 100) if lsn > 100 else None, str(lsn)])
+        place = {"schema": "public", "table": "a", "lsn": lsn, "sequence": sequence}
+        sent = [Sent(A, id_, value, place, op) for id_, value in values.items()]
+        self.log.transaction(f"{self._transaction}:{lsn}", *sent)
+        self.rows |= values
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Events:
+    return Events(tmp_path / "log")
+
+
+def entries(lake: Path) -> list[list[dict[str, Any]]]:
+    """Return the actions of each version of the table."""
+    files = sorted((lake / A / "_delta_log").glob("*.json"))
+    return [[json.loads(line) for line in file.read_text("utf-8").splitlines()] for file in files]
+
+
+def kinds(actions: list[dict[str, Any]]) -> Counter[str]:
+    return Counter(kind for action in actions for kind in action)
+
+
+def published(spark: SparkSession, lake: Path) -> list[dict[int, int]]:
+    """Return the table in each publication."""
+    return [
+        {row["id"]: row["v"] for row in snapshot.table(A).collect()}
+        for snapshot in open_lake(spark, str(lake)).snapshots()
+    ]
+
+
+def test_a_version_of_inserts_adds_one_file_and_does_nothing_else(
+    spark: SparkSession, events: Events, tmp_path: Path
+) -> None:
+    lake, states = tmp_path / "lake", events.insert(*SIZES)
+    events.log.ingest(spark, lake, **EACH)
+    assert published(spark, lake) == states
+    of_transactions = [entry for entry in entries(lake) if "metaData" not in kinds(entry)]
+    assert len(of_transactions) == len(SIZES) - 1
+    for entry, size in zip(of_transactions, SIZES[1:], strict=True):
+        assert kinds(entry) == {"commitInfo": 1, "txn": 1, "add": 1}
+        [added] = (action["add"] for action in entry if "add" in action)
+        assert "deletionVector" not in added
+        assert json.loads(added["stats"])["numRecords"] == size
+
+
+def test_a_stream_gets_each_row_of_a_table_of_inserts_once(
+    spark: SparkSession, events: Events, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    for _ in range(2):
+        events.insert(*MANY_SIZES)
+        events.log.ingest(spark, lake, **EACH)
+        query = (
+            spark.readStream.format("delta")
+            .load(str(lake / A))
+            .select("id", "v")
+            .writeStream.format("delta")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start(str(tmp_path / "copy"))
+        )
+        query.awaitTermination()
+        copied = spark.read.format("delta").load(str(tmp_path / "copy")).collect()
+        assert sorted((row["id"], row["v"]) for row in copied) == sorted(events.rows.items())
+
+
+def test_the_files_of_many_inserts_are_joined_behind_their_versions(
+    spark: SparkSession, events: Events, tmp_path: Path
+) -> None:
+    lake, states = tmp_path / "lake", events.insert(*MANY_SIZES)
+    events.log.ingest(spark, lake, **EACH)
+    last = entries(lake)[-1]
+    assert kinds(last) == {"commitInfo": 1, "remove": len(MANY_SIZES) - 1, "add": 1}
+    bodies = [body for action in last for kind, body in action.items() if kind != "commitInfo"]
+    assert not any(body["dataChange"] for body in bodies)
+    assert published(spark, lake) == states
+    # The next run finds that no other writer changed a row, and changes joined rows.
+    events.write({2: 222}, "u")
+    states.append(dict(events.rows))
+    summary = events.log.ingest(spark, lake, **EACH)
+    assert summary.warnings == ()
+    assert published(spark, lake) == states
+
+
+def test_rows_keep_their_order_where_the_table_wants_its_writes_optimised(
+    spark: SparkSession, events: Events, tmp_path: Path
+) -> None:
+    lake, states = tmp_path / "lake", events.insert(100)
+    events.log.ingest(spark, lake, **EACH)
+    optimised = "'delta.autoOptimize.optimizeWrite' = 'true'"
+    spark.sql(f"ALTER TABLE delta.`{lake / A}` SET TBLPROPERTIES ({optimised})")
+    for number in range(1, 25):
+        events.write({id_: 1_000 * number + id_ for id_ in range(1, 100)}, "u")
+        states.append(dict(events.rows))
+    events.log.ingest(spark, lake, **EACH)
+    assert published(spark, lake)[-len(states) :] == states
+
+
+@pytest.mark.parametrize("mode", ["grouped", "per-transaction"])
+def test_a_table_that_takes_only_appends_gets_inserts_and_refuses_a_change(
+    spark: SparkSession, events: Events, tmp_path: Path, mode: str
+) -> None:
+    lake = tmp_path / "lake"
+    events.insert(1)
+    events.log.ingest(spark, lake, commit_mode=mode)
+    appends = "'delta.appendOnly' = 'true'"
+    spark.sql(f"ALTER TABLE delta.`{lake / A}` SET TBLPROPERTIES ({appends})")
+    events.insert(2, 1, 1)
+    events.log.ingest(spark, lake, commit_mode=mode)
+    before = dict(events.rows)
+    assert table(spark, lake, A) == before
+    events.write({1: 7}, "u")
+    events.write({2: 8}, "u")
+    with pytest.raises(LakeingestError, match="appendOnly"):
+        events.log.ingest(spark, lake, commit_mode=mode)
+    assert table(spark, lake, A) == before
+
+
+def test_the_disk_has_each_file_before_a_version_names_it(
+    spark: SparkSession, events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+    events.insert(3)
+    events.log.ingest(spark, lake, **EACH)
+    events.insert(1)
+    events.write({1: 7}, "u")
+    events.write({2: 8}, "u")
+    durable: set[str] = set()
+    lacking: list[set[str]] = []
+    fsync, link = os.fsync, os.link
+
+    def noted_fsync(descriptor: int) -> None:
+        fsync(descriptor)
+        durable.add(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+
+    def noted_link(entry: Path, target: Path) -> None:
+        actions = [json.loads(line) for line in entry.read_text("utf-8").splitlines()]
+        added = [action["add"] for action in actions if "add" in action]
+        vectors = [body["deletionVector"] for body in added if "deletionVector" in body]
+        named = {entry.name, *(body["path"] for body in added), *map(vector_path, vectors)}
+        lacking.append(named - durable - old_files)
+        link(entry, target)
+
+    old_files = {file.name for file in (lake / A).glob("*.parquet")}
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "link", noted_link)
+    events.log.ingest(spark, lake, **EACH)
+    assert lacking == [set(), set(), set()]
+    assert any(name.endswith(".bin") for name in durable)
+    assert any(name.endswith(".parquet") for name in durable)
