@@ -22,7 +22,7 @@ from lakeingest.commit_note import CommitNote
 from lakeingest.engine.deletion_vectors import FILE_PATH, ROW_INDEX, with_places
 from lakeingest.engine.delta_files import DataFile, file_name
 from lakeingest.engine.delta_versions import FILE_ROWS, Joining, NewVersion, VersionsTransaction
-from lakeingest.engine.few_rows import for_few_rows
+from lakeingest.engine.few_rows import for_few_rows, to_join
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import InvariantError
 from lakeingest.frame_schemas import END, OURS
@@ -128,10 +128,11 @@ class TransactionVersions:
         range_ = key_range(changeset, self.law.schema)
         reached = range_.files(self.files)
         more = target(FILE_PATH), target(ROW_INDEX), source(END)
-        rows = range_.rows(with_places(self.transaction.read(reached)))
-        payloads = F.broadcast(changeset.frame)
-        matched = decided_rows(rows, payloads, self.law, "inner", every=False, more=more)
         among = sum(file.rows or 0 for file in reached)
+        rows = range_.rows(with_places(self.transaction.read(reached)))
+        rows = for_few_rows(rows, among, sum(file.size for file in reached))
+        payloads = to_join(changeset.frame, rows)
+        matched = decided_rows(rows, payloads, self.law, "inner", every=False, more=more)
         return local_checkpoint(for_few_rows(matched, changeset.rows, changeset.size, among))
 
     def _write(self, images: DataFrame, steps: Sequence[RowStep]) -> list[DataFile]:
