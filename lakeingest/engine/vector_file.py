@@ -14,10 +14,14 @@ and its ``write``).
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
+
+_PLACE = re.compile(r"-?\d+")
+"""Each number of a printed ``DVRangeDescriptor``: offset, length and checksum."""
 
 Vector = dict[str, object]
 """A vector as an entry of the log names it (``deletionVector``)."""
@@ -30,6 +34,8 @@ class HiddenRows:
         """Bind to a bitmap of so many rows."""
         self.bitmap = bitmap
         self.number = number
+        self.write: Any = None
+        """Function of the JVM that writes the bitmap; None: it was not written yet."""
 
     @property
     def is_miscounted(self) -> bool:
@@ -68,10 +74,10 @@ class VectorFile:
         self._jvm = jvm
         self._folder = log.dataPath()
         self._store = getattr(stores, "MODULE$").createInstance(log.newDeltaHadoopConf())
-        self._format = getattr(formats, "MODULE$").Portable()
+        self._format = jvm.java.util.ArrayList()
+        self._format.add(getattr(formats, "MODULE$").Portable())
         self._writer: Any = None
         self._write: Any = None
-        self._arguments = jvm.java.util.ArrayList()
         self._name = ""
         self.file_names: tuple[str, ...] = ()
         """Name of the file in the table's folder; empty before the first vector."""
@@ -95,13 +101,14 @@ class VectorFile:
         """Write a vector of these rows, of which there is at least one."""
         if self._writer is None:
             self._open(hidden.bitmap)
-        self._arguments.set(0, hidden.bitmap)
-        place = self._write.invokeWithArguments(self._arguments)
+        if hidden.write is None:
+            hidden.write = self._write.bindTo(hidden.bitmap)
+        offset, length, _checksum = _PLACE.findall(hidden.write.invokeWithArguments(self._format))
         return {
             "storageType": "u",
             "pathOrInlineDv": self._name,
-            "offset": place.offset(),
-            "sizeInBytes": place.length(),
+            "offset": int(offset),
+            "sizeInBytes": int(length),
             "cardinality": hidden.number,
         }
 
@@ -124,7 +131,7 @@ class VectorFile:
         """Make the file, and the function that writes a bitmap's octets into it.
 
         The function is composed in the JVM. The octets would come here and go back, and to bring
-        more than 8 KB takes 44 ms (measured).
+        more than 8 KB takes 44 ms (measured). It returns their place as text, in the same call.
         """
         delta = self._jvm.org.apache.spark.sql.delta
         descriptors = getattr(getattr(delta.actions, "DeletionVectorDescriptor$"), "MODULE$")
@@ -139,9 +146,8 @@ class VectorFile:
         serialise = lookup.unreflect(_method(bitmap.getClass(), "serializeAsByteArray"))
         [kind] = self._writer.getClass().getInterfaces()
         write = lookup.unreflect(_method(kind, "write")).bindTo(self._writer)
-        self._arguments.add(bitmap)
-        self._arguments.add(self._format)
-        self._write = handles.filterReturnValue(serialise, write)
+        place = lookup.unreflect(_method(write.type().returnType(), "toString"))
+        self._write = handles.filterReturnValue(handles.filterReturnValue(serialise, write), place)
 
     def _bitmap(self) -> Any:
         return self._jvm.org.apache.spark.sql.delta.deletionvectors.RoaringBitmapArray()
