@@ -5,6 +5,9 @@ version per source transaction would allow few transactions a second. Here the r
 are in files that the first of them needs, with deletion vectors that hide the rows of later
 versions. What is left of a commit is to write its entry into the log (``log_writer.py``).
 
+A version that only adds rows may have files of its own instead, without a vector. Many of these are
+joined by a version behind the others, which changes no row.
+
 A reader sees versions like any other. A writer of Delta's meets them as commits of others. If the
 number of a version is taken, a blind append of another writer is passed over: it touches no file of
 ours. Anything else may have removed one, so the rest is given up (``VersionTakenError``) and
@@ -16,7 +19,7 @@ the next batch needs no job to find them. Others have none, and Delta reads the 
 Internal names, verified in 3.3.3 and used with 3.3 only (``delta_files.available``): those of
 ``delta_transaction.py`` and ``vector_file.py``; ``Action.fromJson``, ``Action.json``,
 ``OptimisticTransaction.incrementallyDeriveChecksum``, ``JsonUtils.mapper``,
-``DeltaLog.checkpointAndCleanUpDeltaLog``, ``DeltaOptions``.
+``DeltaLog.checkpointAndCleanUpDeltaLog``, ``DeltaLog.assertRemovable``, ``DeltaOptions``.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import unquote
@@ -36,12 +40,12 @@ from lakeingest.engine.delta_log import commit_file
 from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.local_disk import committing_to
 from lakeingest.engine.log_entry import Action, addition, commit_info, lines, removal
-from lakeingest.engine.log_writer import VersionTakenError, entry_writer, sync_files
+from lakeingest.engine.log_writer import VersionTakenError, entry_writer, sync_files, sync_log
 from lakeingest.engine.vector_file import HiddenRows, VectorFile
 from lakeingest.errors import InvariantError
 
 FILE_ROWS = 1_000
-"""Most rows of a new file: each version that touches it writes a vector of these."""
+"""Most rows of a new file that several versions touch: each of them writes a vector of these."""
 
 _CHECKPOINT_EVERY, _CHECKPOINT_SECONDS = 1_000, 24 * 3600
 """Versions, and time since the first of them, after which a checkpoint is due."""
@@ -141,8 +145,10 @@ class VersionsTransaction(DeltaTransaction):
         rows: Any = frame
         session: Any = self._spark
         scala = self._jvm.scala
-        limit = scala.Tuple2("maxRecordsPerFile", str(rows_per_file))
-        options = getattr(scala.collection.immutable.HashMap(), "$plus")(limit)
+        options = scala.collection.immutable.HashMap()
+        # A table may want its writes optimised: Delta then moves rows between tasks.
+        for pair in (("maxRecordsPerFile", str(rows_per_file)), ("optimizeWrite", "false")):
+            options = getattr(options, "$plus")(scala.Tuple2(*pair))
         with active(self._spark):
             settings = session._jsparkSession.sessionState().conf()  # noqa: SLF001
             delta_options = self._jvm.org.apache.spark.sql.delta.DeltaOptions(options, settings)
@@ -161,14 +167,15 @@ class VersionsTransaction(DeltaTransaction):
         before_commit: Callable[[int], None],
         joining: Joining | None = None,
     ) -> list[int]:
-        """Commit one version after another; return their numbers.
+        """Commit one version after another; return their numbers, and that of a joining version.
 
         Args:
             versions: The versions, in order; each has a step.
             old_files: Data files of ``version`` that have a step.
             new_files: Data files that ``write_small_files`` returned.
             before_commit: Called before each commit with the number of commits made.
-            joining: A version after them that changes no row; its number is not returned.
+            joining: A version after them that changes no row. If its number is taken, it is left
+                out.
 
         Raises:
             VersionTakenError: Another writer has changed the table. The versions before that stay.
@@ -183,15 +190,16 @@ class VersionsTransaction(DeltaTransaction):
                 raise InvariantError(message)
         if any(file.hidden and file.hidden.number for file in files.values()):
             self._log.assertRemovable(self._snapshot)
-        newest, written = entries[-1], [*new_files]
+        written, last = [*new_files], None
         if joining is not None:
-            entries.append(_joined(joining, new_files, files))
+            last = _joined(joining, new_files, files)
             written += joining.files
         paths = (unquote(str(file.action.path())) for file in written)
         sync_files(self._log, (*paths, *vectors.file_names))
-        numbers = self._write(entries, before_commit)
-        self._write_checksum(numbers[-1], newest, before, files)
-        return numbers[: len(versions)]
+        numbers = self._write(entries, last, before_commit)
+        if (last is not None) == (len(numbers) > len(versions)):
+            self._write_checksum(numbers[-1], entries[-1], before, files)
+        return numbers
 
     def _known(self, file: DataFile, vectors: VectorFile) -> _File:
         if file.rows is None:
@@ -216,9 +224,15 @@ class VersionsTransaction(DeltaTransaction):
         return lines([information, {"txn": token}, *changes])
 
     def _write(
-        self, entries: Sequence[list[str]], before_commit: Callable[[int], None]
+        self,
+        entries: Sequence[list[str]],
+        last: list[str] | None,
+        before_commit: Callable[[int], None],
     ) -> list[int]:
-        """Write the entries, each under the next number; pass over blind appends of others."""
+        """Write the entries, each under the next number; pass over blind appends of others.
+
+        Where the number of ``last`` is taken, it is left out.
+        """
         write = entry_writer(self._spark, self._log)
         number = self.version
         numbers: list[int] = []
@@ -227,6 +241,11 @@ class VersionsTransaction(DeltaTransaction):
                 before_commit(len(numbers))
                 number = self._write_next(write, number + 1, entry)
                 numbers.append(number)
+            if last is not None:
+                before_commit(len(numbers))
+                with suppress(VersionTakenError):
+                    numbers.append(self._write_next(write, number + 1, last))
+            sync_log(self._log)
         return numbers
 
     def _write_next(self, write: Any, number: int, entry: list[str]) -> int:

@@ -87,14 +87,21 @@ def sync_files(log: Any, paths: Iterable[str]) -> None:
             _sync(path)
 
 
+def sync_log(log: Any) -> None:
+    """Let the disk have the entries of a log, where it is on a local disk."""
+    place = log.logPath().toUri()
+    if place.getScheme() == "file":
+        _sync(Path(place.getPath()))
+
+
 def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        # Some network file systems cannot do it for folders.
-        with suppress(OSError):
+    # Windows opens no folder, and some network file systems cannot do it for one.
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
             os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _store_writer(spark: SparkSession, log: Any) -> Callable[[int, list[str]], None]:

@@ -175,7 +175,7 @@ class Sink(Protocol):
                 before each commit.
 
         Returns:
-            The table's state after each commit, in their order.
+            The table's state after each transaction that changed it, in their order.
 
         Raises:
             FencedError: See ``apply``; some of the commits may have been made.

@@ -214,14 +214,14 @@ class LakeSink(ABC):
         if self.settings.hard and changeset.deletes:
             rows = tombstones_of(changeset, self.settings.names)
             self.tombstones(notes[-1].collection).append_wider(rows, _side_note(notes[-1]))
-        states = self._commit_each(changeset, notes, previous, before_commit)
+        states, commits = self._commit_each(changeset, notes, previous, before_commit)
         if not states and self.settings.hard and changeset.deletes:
             # Rows that arrive late must find these tombstones applied.
             last = notes[-1].not_before(previous.note)
             note = replace(last, high=max(last.high, changeset.high))
             states = [self.table(note.collection).append_nothing(note)]
         if states:
-            self._check_foreign_changes(states[-1], previous.version, own=len(states))
+            self._check_foreign_changes(states[-1], previous.version, own=commits)
         return states
 
     def _commit_each(
@@ -230,8 +230,12 @@ class LakeSink(ABC):
         notes: Sequence[CommitNote],
         previous: TableState,
         before_commit: Callable[[int], None],
-    ) -> Sequence[TableState]:
-        """Write ``changeset`` in one commit per transaction; see ``Sink.apply_each``."""
+    ) -> tuple[Sequence[TableState], int]:
+        """Write ``changeset`` in one commit per transaction; see ``Sink.apply_each``.
+
+        Returns:
+            The table's state after each transaction, and the number of commits.
+        """
         del changeset, notes, previous, before_commit
         message = f"{type(self).__name__} divides no table"
         raise InvariantError(message)

@@ -77,7 +77,7 @@ class BatchWriter:
         step alone leaves cores idle. After a batch that changes a table's columns in an unforeseen
         way, the next batch is prepared only when that batch is written. A batch whose transactions
         are to be versions of their own, which some table cannot have at once, is cut into smaller
-        ones: a single transaction is written like any batch.
+        ones: a transaction that needs a commit of its own is then a batch, written like any other.
 
         After a crash, tables are at most two batches ahead of the ledger. The next publication then
         includes everything that they hold (``lake.py``). Two cases wait for each publication: an

@@ -261,17 +261,17 @@ class DeltaLakeTable(LakeTable):
         self,
         previous: TableState,
         notes: Sequence[CommitNote],
-        write: Callable[[VersionsTransaction], Mapping[int, CommitNote]],
-    ) -> list[TableState]:
+        write: Callable[[VersionsTransaction], tuple[Mapping[int, CommitNote], int]],
+    ) -> tuple[list[TableState], int]:
         """Commit several versions through a ``VersionsTransaction``.
 
         Args:
             previous: The table's state that this writer knows.
             notes: Notes of the commits that ``write`` may make.
-            write: Makes the commits; returns their notes by version.
+            write: Makes the commits; see ``TransactionVersions.commit``.
 
         Returns:
-            The table's state after each commit.
+            The table's state after each transaction, and the number of commits.
 
         Raises:
             FencedError: A later writer has claimed the table, or commits meanwhile.
@@ -286,8 +286,8 @@ class DeltaLakeTable(LakeTable):
             if newest is not None and newest.token >= notes[0].token:
                 raise fenced_error(notes[0])
         with self.conflicts_explained(notes[-1]):
-            versions = write(transaction)
-        return [TableState(version, note) for version, note in versions.items()]
+            versions, commits = write(transaction)
+        return [TableState(version, note) for version, note in versions.items()], commits
 
 
 def _application(note: CommitNote) -> str:

@@ -49,7 +49,8 @@ def ready_for_versions(table: DeltaLakeTable, settings: SinkSettings) -> None:
 
     Each batch of versions adds a file or more.
     """
-    if not may_hide_rows(table.spark, table.path, begin=False):
+    hides, begins = (may_hide_rows(table.spark, table.path, begin=b) for b in (False, True))
+    if begins and not hides:
         _maintenance_of(table, settings).set_missing({HIDES_ROWS: "true"})
     if is_crowded(table):
         _maintenance_of(table, settings).join_small_files()

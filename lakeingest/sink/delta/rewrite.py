@@ -30,7 +30,7 @@ from lakeingest.sink.contract import Changeset
 from lakeingest.sink.delta.commit import FileChange
 from lakeingest.sink.delta.key_range import key_range
 from lakeingest.sink.delta.landing import Landing, number_of_files, pays, small_files
-from lakeingest.sink.merge_join import inserted_rows, merged_rows
+from lakeingest.sink.merge_join import OUTCOME, UNCHANGED, decided_rows, inserted_rows, merged_rows
 from lakeingest.sink.merge_law import MergeLaw
 from lakeingest.sink.schema_change import in_schema
 
@@ -77,11 +77,26 @@ class Rewrite:
         if changeset.floor:
             return self._rewrite_whole() if size <= WHOLE_BYTES else None
         largest = TINY_BYTES if changeset.inserts_only else WHOLE_BYTES
-        if size <= largest and not (self._lands or self.transaction.appends_only):
+        appends_only = self.transaction.appends_only
+        if size <= largest and not (self._lands or appends_only):
             self._begin_to_hide()
             return self._rewrite_whole()
         changeset = replace(changeset, frame=local_checkpoint(changeset.frame))
-        return replace(self, changeset=changeset).change_rows()
+        checkpointed = replace(self, changeset=changeset)
+        return checkpointed.add_rows() if appends_only else checkpointed.change_rows()
+
+    def add_rows(self) -> FileChange:
+        """Write a table that takes only appends; Delta refuses the files where a row changes."""
+        changeset, schema = self.changeset, self.law.schema
+        reached = key_range(changeset, schema).files(self.files)
+        rows, payloads = self._read(reached), F.broadcast(changeset.frame)
+        matched = local_checkpoint(decided_rows(rows, payloads, self.law, "inner", every=False))
+        if not matched.where(F.col(OUTCOME) != UNCHANGED).isEmpty():
+            return self._rewrite_files(reached)
+        # A row that the connector sends again is there.
+        keys = matched.select(*all_named(changeset.key))
+        new = changeset.frame.join(keys, list(changeset.key), "left_anti")
+        return self.transaction.write(inserted_rows(new, self.law).coalesce(1)), ()
 
     def change_rows(self) -> FileChange:
         """Write a table that is too large to be rewritten whole; see ``write``."""

@@ -145,12 +145,12 @@ class DeltaSink(LakeSink):
         notes: Sequence[CommitNote],
         previous: TableState,
         before_commit: Callable[[int], None],
-    ) -> Sequence[TableState]:
+    ) -> tuple[Sequence[TableState], int]:
         table = self.table(previous.note.collection)
         ready_for_versions(table, self.settings)
         due: list[VersionsTransaction] = []
 
-        def write(transaction: VersionsTransaction) -> Mapping[int, CommitNote]:
+        def write(transaction: VersionsTransaction) -> tuple[Mapping[int, CommitNote], int]:
             due.append(transaction)
             law = self._law(changeset, notes[-1], transaction.schema)
             files = transaction.all_files()
@@ -158,10 +158,10 @@ class DeltaSink(LakeSink):
             versions = TransactionVersions(transaction, files, changeset, law, joining_note)
             return versions.commit(notes, previous.note, before_commit)
 
-        states = table.commit_each(previous, notes, write)
+        states, commits = table.commit_each(previous, notes, write)
         if states:
             self._checkpoints.begin(due[0].checkpoint_if_due)
-        return states
+        return states, commits
 
     def _create(self, table: DeltaLakeTable, changeset: Changeset, note: CommitNote) -> TableState:
         rows = inserted_rows(changeset.frame, self._law(changeset, note, changeset.schema))

@@ -60,7 +60,7 @@ class TransactionVersions:
         notes: Sequence[CommitNote],
         before: CommitNote,
         before_commit: Callable[[int], None],
-    ) -> Mapping[int, CommitNote]:
+    ) -> tuple[Mapping[int, CommitNote], int]:
         """Commit a version for each transaction that changes the table.
 
         Args:
@@ -69,7 +69,8 @@ class TransactionVersions:
             before_commit: See ``Sink.apply_each``.
 
         Returns:
-            The notes that were committed, by version.
+            The notes that were committed, by version; and the number of commits, which may be one
+            more. Then the last note is that of the version behind its own, which has the same rows.
 
         Raises:
             VersionTakenError: Another writer has changed the table. The versions before that stay.
@@ -81,7 +82,7 @@ class TransactionVersions:
         steps = file_steps(steps_of_rows, _sizes(new_files, steps_of_rows))
         written = [note for note in notes if note.end_offset in steps]
         if not written:
-            return {}
+            return {}, 0
         changed = {name for files in steps.values() for name in files}
         joining = None
         if only_insert(steps_of_rows) and len(new_files) >= MANY_FILES:
@@ -99,7 +100,8 @@ class TransactionVersions:
             before_commit,
             joining,
         )
-        return dict(zip(numbers, stored, strict=True))
+        of_notes = [*numbers[: len(stored) - 1], numbers[-1]]
+        return dict(zip(of_notes, stored, strict=True)), len(numbers)
 
     @cached_property
     def _numbered(self) -> DataFrame:
@@ -152,7 +154,11 @@ class TransactionVersions:
             # Each of two tasks writes a half.
             halves = ends[: len(ends) // 2], ends[len(ends) // 2 :]
             first, second = (images.where(F.col(END).isin(half)) for half in halves)
-            file_of |= zip(ends, self._write_rows(first.union(second), number), strict=True)
+            files = self._write_rows(first.union(second), number)
+            if [file.rows for file in files] != [number] * len(ends):
+                message = "the new files do not hold the rows of a transaction each"
+                raise InvariantError(message)
+            file_of |= zip(ends, files, strict=True)
         return [file_of[end] for end in numbers]
 
     def _write_rows(self, images: DataFrame, rows_per_file: int) -> list[DataFile]:
@@ -170,7 +176,9 @@ class TransactionVersions:
             F.when(is_first, F.col(FILE_PATH)).alias(FILE_PATH),
             F.when(is_first, F.col(ROW_INDEX)).alias(ROW_INDEX),
         )
-        return [_row_step(*row) for row in steps.collect()]
+        # A delete of a row that was never there does nothing.
+        has_effect = F.coalesce(F.col(_IMAGE), F.col(_REPLACED), F.col(ROW_INDEX)).isNotNull()
+        return [_row_step(*row) for row in steps.where(has_effect).collect()]
 
 
 def _row_step(
