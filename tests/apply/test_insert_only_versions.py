@@ -16,7 +16,7 @@ from lakeingest.apply.batch.publish import Publisher
 from lakeingest.errors import LakeingestError
 from lakeingest.reader import open_lake
 from lakeingest.sink.delta.maintenance import MANY_FILES
-from tests.apply.written import Sent, WrittenLog, table
+from tests.apply.written import Sent, WrittenLog, change, table
 from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
 from tests.recordings.log_lake import vector_path
@@ -103,6 +103,20 @@ def test_a_version_of_inserts_adds_one_file_and_does_nothing_else(
         [added] = (action["add"] for action in entry if "add" in action)
         assert "deletionVector" not in added
         assert json.loads(added["stats"])["numRecords"] == size
+
+
+def test_a_version_of_inserts_only_adds_beside_a_truncate_of_another_table(
+    spark: SparkSession, events: Events, tmp_path: Path
+) -> None:
+    lake, states = tmp_path / "lake", events.insert(2, 1, 1)
+    events.log.transaction("30:3000", change("b", 3000))
+    place = change("b", 4000).source
+    added = Sent(A, 5, 5, {**place, "table": "a"}, "c")
+    events.log.transaction("40:4000", added, Sent("public.b", 0, None, place, "t"))
+    events.log.ingest(spark, lake, **EACH)
+    assert_published(spark, lake, [*states, states[-1], {**states[-1], 5: 5}])
+    assert kinds(entries(lake)[-1]) == {"commitInfo": 1, "txn": 1, "add": 1}
+    assert table(spark, lake, "public.b") == {}
 
 
 def test_a_stream_gets_each_row_of_a_table_of_inserts_once(

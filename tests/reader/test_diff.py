@@ -68,6 +68,19 @@ def test_rows_of_the_snapshot_that_the_first_transaction_left_alone_are_no_updat
     assert rows(lake.diff(2).table("public.a")) == [(op, before, after)]
 
 
+def test_a_row_that_an_incremental_snapshot_sent_is_no_update(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    log.transaction("1:100", change("a", 100))
+    place = {**change("a", 150).source, "snapshot": "incremental"}
+    log.put(Sent("public.a", 1, 100, place, "r"))
+    log.transaction("2:200", change("b", 200))
+    log.ingest(spark, tmp_path / "lake", commit_mode="per-transaction")
+    diff = open_lake(spark, str(tmp_path / "lake")).diff("2:200")
+    assert [op for name in diff.tables() for op, *_ in rows(diff.table(name))] == ["insert"]
+
+
 def test_a_row_that_was_removed_is_a_delete(spark: SparkSession, tmp_path: Path) -> None:
     log = WrittenLog(tmp_path / "log", "postgresql")
     log.transaction("1:100", change("a", 100))

@@ -18,6 +18,7 @@ from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.decode.defaults import default_value
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.event_columns import GONE, OPERATION
+from lakeingest.frame_schemas import END
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.plan.table import (
     payload_of_latest,
@@ -78,7 +79,7 @@ def _changeset(payloads: FoldedRows, part: TablePart, spec: PipelineSpec) -> Cha
     table, batch_stats = part.table, part.batch_stats
     infinite = table.encodings_in(spec).infinite
     return Changeset(
-        frame=payloads.payload,
+        frame=payloads.payload if part.cut_out_at is None else payloads.payload.drop(END),
         columns=table.names(),
         key=table.key,
         fillable=table.fillable(table.encodings_in(spec)),

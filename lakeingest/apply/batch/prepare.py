@@ -56,11 +56,6 @@ class PreparedBatch:
     ends: tuple[End, ...] = ()
 
     @property
-    def is_divided(self) -> bool:
-        """Whether its payloads are those of each transaction, which becomes a version at once."""
-        return bool(self.ends) and not self.cut_out_at
-
-    @property
     def must_be_cut(self) -> bool:
         """Whether its transactions are to be versions, and some table cannot have them at once.
 
@@ -148,18 +143,12 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
             whole, exchanges = window.whole, collection in exchanging
             own = by_table[collection]
             made = _part(changes, collection, own, state, book, whole=whole, exchanges=exchanges)
-            if ends:
-                made = replace(made, cut_out_at=_cut_out_at(made, state, book))
-            return made
+            return _with_cut_out(made, state, book) if ends else made
 
     parts = tuple(in_parallel(part, collections))
     batch = PreparedBatch(index, own_stats, parts, None, ends)
     if batch.must_be_cut:
         return batch
-    if not batch.is_divided:
-        changes = changes.drop(END)
-        parts = tuple(replace(part, changes=part.changes.drop(END)) for part in parts)
-        batch = replace(batch, parts=parts)
     undecoded = [part.table.collection for part in parts if part.fold is Fold.UNDECODED]
     counted = [
         part.table.collection
@@ -276,6 +265,14 @@ def _part(
     fold = choose_fold(batch_stats, table, floor, exchanges=exchanges)
     foreseen = book.foreseen(table, previous)
     return TablePart(table, tuple(batch_stats), own_changes, floor, fold, foreseen)
+
+
+def _with_cut_out(part: TablePart, state: LakeState, book: TableBook) -> TablePart:
+    """Return a part with ``cut_out_at``; and without ``END``, if it needs a commit of its own."""
+    position = _cut_out_at(part, state, book)
+    if position is None:
+        return part
+    return replace(part, cut_out_at=position, changes=part.changes.drop(END))
 
 
 def _cut_out_at(part: TablePart, state: LakeState, book: TableBook) -> str | None:

@@ -94,7 +94,7 @@ def publications(
     """
     head = state.head
     cut = window.cuts[batch.index - 1] if batch.index != SNAPSHOT_BATCH else None
-    counts = [(1, end.events) for end in batch.ends] if batch.is_divided else []
+    counts = [(1, end.events) for end in batch.ends] if batch.ends else []
     counts = counts or [(cut.transactions if cut else 0, batch.rows)]
     before = head.frontier
     result: list[Publication] = []

@@ -197,7 +197,7 @@ class BatchWriter:
             own_notes = [
                 replace(note, collection=collection, schema=schema) for note in notes_of_batch
             ]
-            if batch.is_divided and previous is not None:
+            if batch.ends and part.cut_out_at is None and previous is not None:
                 commits = self.sink.apply_each(
                     payloads, own_notes, previous, lambda _: failpoint(VERSIONS_FAILPOINT)
                 )
