@@ -16,6 +16,12 @@ from pyspark.sql.types import ArrayType, AtomicType, DataType, MapType, StructTy
 
 from lakeingest.engine.known_columns import made_once
 
+EXACT_JSON = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""Options of ``to_json``. By default its times end at milliseconds: two rows would look equal."""
+
 
 def cast_to(value: Column, kind: DataType) -> Column:
     """Return a value cast to a type."""

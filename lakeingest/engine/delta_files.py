@@ -161,6 +161,24 @@ def _features(snapshot: Any) -> frozenset[str]:
     return _FEATURES[text]
 
 
+def appends_only(snapshot: Any) -> bool:
+    """Return whether a table refuses to have rows changed (``delta.appendOnly``).
+
+    Args:
+        snapshot: Delta's ``Snapshot``.
+    """
+    setting = snapshot.metadata().configuration().get("delta.appendOnly")
+    return bool(setting.isDefined()) and str(setting.get()).lower() == "true"
+
+
+def takes_only_appends(spark: SparkSession, path: str) -> bool:
+    """Return ``appends_only`` of the newest version of a table."""
+    if not has_log(spark):
+        return False
+    with active(spark):
+        return appends_only(newest_snapshot(spark, path))
+
+
 def listed_files(snapshot: Any) -> tuple[DataFile, ...] | None:
     """List a version's data files from its checksum file.
 

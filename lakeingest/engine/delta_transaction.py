@@ -32,6 +32,7 @@ from lakeingest.engine.deletion_vectors import with_vector, write_vectors
 from lakeingest.engine.delta_files import (
     HIDES_ROWS,
     DataFile,
+    appends_only,
     data_files,
     hides_rows,
     is_plain,
@@ -84,8 +85,7 @@ class DeltaTransaction:
     @property
     def appends_only(self) -> bool:
         """Return whether the table refuses to have rows changed (``delta.appendOnly``)."""
-        setting = self._snapshot.metadata().configuration().get("delta.appendOnly")
-        return bool(setting.isDefined()) and str(setting.get()).lower() == "true"
+        return appends_only(self._snapshot)
 
     @cached_property
     def schema(self) -> StructType:
@@ -95,6 +95,15 @@ class DeltaTransaction:
     def files(self) -> tuple[DataFile, ...] | None:
         """Return the data files of ``version``; see ``delta_files.listed_files``."""
         return listed_files(self._snapshot)
+
+    def all_files(self) -> tuple[DataFile, ...]:
+        """Return the data files of ``version``, also where no checksum lists them (a job)."""
+        listed = self.files()
+        if listed is not None:
+            return listed
+        with active(self._spark):
+            actions = list(self._snapshot.allFiles().collectAsList())
+            return data_files(scala_sequence(self._jvm, actions))
 
     def evolve(self, schema: StructType) -> None:
         """Change the table's schema with this commit; call it before the first ``write``.

@@ -126,15 +126,6 @@ class _File:
 class VersionsTransaction(DeltaTransaction):
     """A transaction on the newest version of a table that commits several versions after it."""
 
-    def all_files(self) -> tuple[DataFile, ...]:
-        """Return the data files of ``version``, also where no checksum lists them (a job)."""
-        listed = self.files()
-        if listed is not None:
-            return listed
-        with active(self._spark):
-            actions = list(self._snapshot.allFiles().collectAsList())
-            return data_files(scala_sequence(self._jvm, actions))
-
     def write_small_files(self, frame: DataFrame, rows_per_file: int) -> tuple[DataFile, ...]:
         """Write new data files of so many rows each, in the order of the rows.
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from lakeingest.cast import EXACT_JSON
 from lakeingest.decode.row import RowSpec, with_row
 from lakeingest.decode.types.logical_type import CONVERSION_FAILED
 from lakeingest.event_columns import EVENT
@@ -39,11 +40,6 @@ NOT_AN_INSERT = "LAKEINGEST_NOT_AN_INSERT"
 """Start of the message where an append-only table has a change that is no insert."""
 
 _BITS = 256
-_EXACT = {
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
-"""Spark's default format ends at milliseconds: two rows would have one key."""
 
 
 def keyless_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataFrame:
@@ -162,7 +158,7 @@ def _change_columns(rows: DataFrame, table: TableSpec, key: Column, op: Column) 
 
 
 def _json(row: str) -> Column:
-    return F.to_json(F.col(row), _EXACT)
+    return F.to_json(F.col(row), EXACT_JSON)
 
 
 def _hash(*parts: Column) -> Column:

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.batch.publish import Publisher
+from lakeingest.apply.maintenance.maintain import maintain_lake
 from lakeingest.errors import LakeingestError
 from lakeingest.reader import open_lake
 from lakeingest.sink.delta.maintenance import MANY_FILES
@@ -202,6 +203,9 @@ def test_a_joining_version_whose_number_is_taken_is_left_out(
     with before_each_version(monkeypatch, optimise):
         summary = events.log.ingest(spark, lake, **EACH)
     assert summary.warnings == ()
+    [information] = (action["commitInfo"] for action in entries(lake)[-1] if "commitInfo" in action)
+    assert information["operation"] == "OPTIMIZE"
+    assert "userMetadata" not in information
     states += events.insert(2)
     assert events.log.ingest(spark, lake, **EACH).warnings == ()
     assert_published(spark, lake, states)
@@ -251,6 +255,9 @@ def test_a_table_that_takes_only_appends_gets_inserts_and_refuses_a_change(
     events.log.ingest(spark, lake, commit_mode=mode)
     events.send_again(2)
     events.insert(1)
+    maintain_lake(
+        spark, events.log.configured(lake, commit_mode=mode, tombstone_retention_hours="0")
+    )
     events.log.ingest(spark, lake, commit_mode=mode)
     before = dict(events.rows)
     assert table(spark, lake, A) == before

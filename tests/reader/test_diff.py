@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,23 @@ def test_a_row_that_an_incremental_snapshot_sent_is_no_update(
     log.ingest(spark, tmp_path / "lake", commit_mode="per-transaction")
     diff = open_lake(spark, str(tmp_path / "lake")).diff("2:200")
     assert [op for name in diff.tables() for op, *_ in rows(diff.table(name))] == ["insert"]
+
+
+def test_times_that_differ_by_a_microsecond_are_different(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql", declared=False)
+    for number in (1, 2):
+        sent = change("a", 100 * number)
+        log.transaction(f"{number}:{number}00", replace(sent, v=1_700_000_000_000_000 + number))
+    settings = {"table.public.a.schema": "id BIGINT, v TIMESTAMP"}
+    log.ingest(spark, tmp_path / "lake", commit_mode="per-transaction", **settings)
+    [(op, before, after)] = rows(
+        open_lake(spark, str(tmp_path / "lake")).diff("2:200").table("public.a")
+    )
+    assert isinstance(before, tuple)
+    assert isinstance(after, tuple)
+    assert (op, after[1] - before[1]) == ("update", timedelta(microseconds=1))
 
 
 def test_a_row_that_was_removed_is_a_delete(spark: SparkSession, tmp_path: Path) -> None:

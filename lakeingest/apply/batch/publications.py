@@ -94,8 +94,8 @@ def publications(
     """
     head = state.head
     cut = window.cuts[batch.index - 1] if batch.index != SNAPSHOT_BATCH else None
-    counts = [(1, end.events) for end in batch.ends] if batch.ends else []
-    counts = counts or [(cut.transactions if cut else 0, batch.rows)]
+    of_batch = cut.transactions if cut else 0, batch.rows
+    counts = [(1, end.events) for end in batch.ends] or [of_batch]
     before = head.frontier
     result: list[Publication] = []
     # A killed run may have told the ledger nothing of its commits.

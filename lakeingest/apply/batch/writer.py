@@ -1,7 +1,7 @@
 """Step 3 of the commit protocol: commit each table's part of a batch, the tables in parallel.
 
-Each part is one commit. Readers of published snapshots see nothing of it before step 4
-(``publish.py``).
+Each part is one commit, or one per source transaction. Readers of published snapshots see nothing
+of it before step 4 (``publish.py``).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class BatchWriter:
         step alone leaves cores idle. After a batch that changes a table's columns in an unforeseen
         way, the next batch is prepared only when that batch is written. A batch whose transactions
         are to be versions of their own, which some table cannot have at once, is cut into smaller
-        ones: a transaction that needs a commit of its own is then a batch, written like any other.
+        ones: a transaction that needs an ordinary commit to a table is then a batch of its own.
 
         After a crash, tables are at most two batches ahead of the ledger. The next publication then
         includes everything that they hold (``lake.py``). Two cases wait for each publication: an

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta, timezone
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote, maintenance_note
-from lakeingest.engine.delta_files import HIDES_ROWS, may_hide_rows, plain_size
+from lakeingest.engine.delta_files import HIDES_ROWS, may_hide_rows, plain_size, takes_only_appends
 from lakeingest.engine.delta_log import commit_time
 from lakeingest.engine.delta_maintenance import SMALL_BYTES, DeltaMaintenance
 from lakeingest.errors import ConfigError
@@ -75,6 +75,10 @@ def tidy(table: DeltaLakeTable, note: CommitNote, upkeep: Upkeep, settings: Sink
     """
     names, maintenance = settings.names, _maintenance_of(table, settings)
     maintenance.keep_for(upkeep.keeps + _MARGIN, upkeep.oldest)
+    if takes_only_appends(table.spark, table.path):
+        # Delta refuses a DELETE or an UPDATE of it, even of no row.
+        maintenance.join_small_files()
+        return
     deleted = F.col(names.deleted)
     if upkeep.tombstones_below:
         maintenance.delete(deleted & (F.col(names.position) < F.lit(upkeep.tombstones_below)))

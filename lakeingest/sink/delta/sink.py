@@ -147,7 +147,8 @@ class DeltaSink(LakeSink):
         before_commit: Callable[[int], None],
     ) -> tuple[Sequence[TableState], int]:
         table = self.table(previous.note.collection)
-        ready_for_versions(table, self.settings)
+        with table.conflicts_explained(notes[-1]):
+            ready_for_versions(table, self.settings)
         due: list[VersionsTransaction] = []
 
         def write(transaction: VersionsTransaction) -> tuple[Mapping[int, CommitNote], int]:
@@ -181,6 +182,9 @@ class DeltaSink(LakeSink):
         transaction: DeltaTransaction,
     ) -> FileChange | None:
         files = transaction.files()
+        if files is None and transaction.appends_only:
+            # A MERGE would rewrite files of rows that the connector sends again.
+            files = transaction.all_files()
         if files is None:
             return None
         schema = transaction.schema

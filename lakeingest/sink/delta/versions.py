@@ -3,8 +3,8 @@
 The changeset has a payload for each key and transaction (``END``), which holds the changes of the
 batch up to that transaction. So each payload is merged with the row from before the batch, by the
 same law as ever and all in one join, and gives the row as its transaction leaves it. The new rows
-are written once, in the order of the transactions. What each version hides and shows are numbers of
-rows (``row_steps.py``), and only these come to the driver.
+are written before the first version, in the order of the transactions. What each version hides and
+shows are numbers of rows (``row_steps.py``), and only these come to the driver.
 
 Rejected: one MERGE per transaction. It takes a second, whatever the transaction changes (measured).
 """
@@ -81,6 +81,9 @@ class TransactionVersions:
         new_files = self._write(images, steps_of_rows)
         steps = file_steps(steps_of_rows, _sizes(new_files, steps_of_rows))
         written = [note for note in notes if note.end_offset in steps]
+        if len(written) < len(steps):
+            message = "a row belongs to no transaction of the batch"
+            raise InvariantError(message)
         if not written:
             return {}, 0
         changed = {name for files in steps.values() for name in files}
