@@ -442,7 +442,7 @@ def test_a_table_of_many_small_files_does_not_wait_for_its_turn(
     shop.settings["maintain_batches"] = str(next_batch)
     number = len(read_files(shop, A))
     assert number > 1
-    monkeypatch.setattr(delta_maintenance, "_MANY_FILES", number + 1)
+    monkeypatch.setattr(delta_maintenance, "MANY_FILES", number + 1)
     shop.commit(a=60)
     shop.run()
     assert len(read_files(shop, A)) == 1
