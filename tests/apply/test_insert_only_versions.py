@@ -255,9 +255,7 @@ def test_a_table_that_takes_only_appends_gets_inserts_and_refuses_a_change(
     events.log.ingest(spark, lake, commit_mode=mode)
     events.send_again(2)
     events.insert(1)
-    maintain_lake(
-        spark, events.log.configured(lake, commit_mode=mode, tombstone_retention_hours="0")
-    )
+    maintain_lake(spark, events.log.configured(lake, commit_mode=mode, deletes_values="null"))
     events.log.ingest(spark, lake, commit_mode=mode)
     before = dict(events.rows)
     assert table(spark, lake, A) == before

@@ -90,7 +90,7 @@ def test_times_that_differ_by_a_microsecond_are_different(
     for number in (1, 2):
         sent = change("a", 100 * number)
         log.transaction(f"{number}:{number}00", replace(sent, v=1_700_000_000_000_000 + number))
-    settings = {"table.public.a.schema": "id BIGINT, v TIMESTAMP"}
+    settings = {"table.public.a.schema": "id BIGINT, v TIMESTAMP_NTZ"}
     log.ingest(spark, tmp_path / "lake", commit_mode="per-transaction", **settings)
     [(op, before, after)] = rows(
         open_lake(spark, str(tmp_path / "lake")).diff("2:200").table("public.a")
