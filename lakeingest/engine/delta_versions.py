@@ -39,7 +39,7 @@ from lakeingest.engine.delta_files import DataFile, data_files, scala_sequence
 from lakeingest.engine.delta_log import commit_file
 from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.local_disk import committing_to
-from lakeingest.engine.log_entry import Action, addition, commit_info, lines, removal
+from lakeingest.engine.log_entry import Action, addition, commit_info, lines, now_ms, removal
 from lakeingest.engine.log_writer import VersionTakenError, entry_writer, sync_files, sync_log
 from lakeingest.engine.vector_file import HiddenRows, VectorFile
 from lakeingest.errors import InvariantError
@@ -209,7 +209,7 @@ class VersionsTransaction(DeltaTransaction):
             for action in files[name].after(step, vectors)
         ]
         only_adds = all("add" in action for action in changes)
-        now, mode = _now(), "Append" if only_adds else "Overwrite"
+        now, mode = now_ms(), "Append" if only_adds else "Overwrite"
         information = commit_info("WRITE", version.metadata, now, mode=mode)
         token = {"appId": self._application, "version": version.token, "lastUpdated": now}
         return lines([information, {"txn": token}, *changes])
@@ -329,7 +329,7 @@ class VersionsTransaction(DeltaTransaction):
 
 def _joined(joining: Joining, new_files: Sequence[DataFile], files: dict[str, _File]) -> list[str]:
     """Return the entry of a joining version; replace the new files in ``files``."""
-    actions = [commit_info("OPTIMIZE", joining.metadata, _now())]
+    actions = [commit_info("OPTIMIZE", joining.metadata, now_ms())]
     for file in new_files:
         added = files.pop(file.name).added
         if added is not None:
@@ -339,10 +339,6 @@ def _joined(joining: Joining, new_files: Sequence[DataFile], files: dict[str, _F
         joined.added = addition(joined.template, changes_rows=False)
         actions.append({"add": joined.added})
     return lines(actions)
-
-
-def _now() -> int:
-    return int(time.time() * 1000)
 
 
 def _place_in_order(name: str) -> tuple[int, int]:

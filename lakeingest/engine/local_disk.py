@@ -57,7 +57,7 @@ def committing_to(log: Any) -> Iterator[None]:
     Args:
         log: Delta's ``DeltaLog`` of the table.
     """
-    folder = _local_folder(log)
+    folder = local_folder(log)
     descriptor = None if folder is None or fcntl is None else _opened(folder)
     if descriptor is None:
         yield
@@ -96,6 +96,11 @@ def _lock(descriptor: int) -> None:
             return
 
 
-def _local_folder(log: Any) -> Path | None:
+def local_folder(log: Any) -> Path | None:
+    """Return a table's folder; None: it is not on a local disk.
+
+    Args:
+        log: Delta's ``DeltaLog`` of the table.
+    """
     place = log.dataPath().toUri()
     return Path(place.getPath()) if place.getScheme() == "file" else None

@@ -16,6 +16,11 @@ from lakeingest.engine.deletion_vectors import with_wide_bounds
 Action = dict[str, Any]
 
 
+def now_ms() -> int:
+    """Return the time (milliseconds)."""
+    return int(time.time() * 1000)
+
+
 def lines(actions: Iterable[Action]) -> list[str]:
     """Return the lines of an entry."""
     return [json.dumps(action, separators=(",", ":")) for action in actions]
@@ -67,7 +72,7 @@ def removal(added: Action, *, changes_rows: bool = True) -> Action:
     kept = ("path", "partitionValues", "size", "tags", "deletionVector")
     return {
         **{key: added[key] for key in kept if key in added},
-        "deletionTimestamp": int(time.time() * 1000),
+        "deletionTimestamp": now_ms(),
         "dataChange": changes_rows,
         "extendedFileMetadata": True,
     }

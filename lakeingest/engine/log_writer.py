@@ -26,6 +26,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from lakeingest.engine.local_disk import local_folder
 from lakeingest.engine.log_store import log_store_of, renames_locally
 
 _EXISTS = "FileAlreadyExistsException"
@@ -79,9 +80,8 @@ def sync_files(log: Any, paths: Iterable[str]) -> None:
         log: Delta's ``DeltaLog`` of the table.
         paths: Their paths in its folder.
     """
-    place = log.dataPath().toUri()
-    if place.getScheme() == "file":
-        folder = Path(place.getPath())
+    folder = local_folder(log)
+    if folder is not None:
         files = [folder / path for path in paths]
         for path in (*files, *{file.parent for file in files}):
             _sync(path)
@@ -89,9 +89,8 @@ def sync_files(log: Any, paths: Iterable[str]) -> None:
 
 def sync_log(log: Any) -> None:
     """Let the disk have the entries of a log, where it is on a local disk."""
-    place = log.logPath().toUri()
-    if place.getScheme() == "file":
-        _sync(Path(place.getPath()))
+    if local_folder(log) is not None:
+        _sync(Path(log.logPath().toUri().getPath()))
 
 
 def _sync(path: Path) -> None:

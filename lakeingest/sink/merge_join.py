@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from lakeingest.cast import cast_to, null_of, typed_columns, typed_values
 from lakeingest.engine.known_columns import Addition, Filter, Selection, Steps, made_once
 from lakeingest.frame_schemas import OURS
+from lakeingest.named import all_named
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.merge_law import Clause, MergeLaw, source, target
 
@@ -168,6 +169,12 @@ def _outcomes(law: MergeLaw, how: str) -> tuple[Column, dict[int, Mapping[str, C
         if clause.values is not None:
             values_of[number] = clause.values
     return outcome, values_of
+
+
+def unmatched(changeset: Changeset, matched: DataFrame) -> DataFrame:
+    """Return the payloads whose key no row of ``matched`` has."""
+    keys = matched.select(*all_named(changeset.key))
+    return changeset.frame.join(keys, list(changeset.key), "left_anti")
 
 
 def inserted_rows(payloads: DataFrame, law: MergeLaw) -> DataFrame:

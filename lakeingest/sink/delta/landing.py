@@ -29,7 +29,14 @@ from lakeingest.named import all_named
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.delta.commit import FileChange
 from lakeingest.sink.delta.key_range import KeyRange
-from lakeingest.sink.merge_join import OUTCOME, REMOVED, UNCHANGED, decided_rows, inserted_rows
+from lakeingest.sink.merge_join import (
+    OUTCOME,
+    REMOVED,
+    UNCHANGED,
+    decided_rows,
+    inserted_rows,
+    unmatched,
+)
 from lakeingest.sink.merge_law import MergeLaw, target
 from lakeingest.sink.schema_change import in_schema
 
@@ -166,9 +173,7 @@ class Landing:
 
     def _new_rows(self) -> DataFrame:
         """Return the changed rows, and the rows of payloads that had none."""
-        changeset = self.changeset
-        matched_keys = self._matched.select(*all_named(changeset.key))
-        new = changeset.frame.join(matched_keys, list(changeset.key), "left_anti")
+        new = unmatched(self.changeset, self._matched)
         changed = self._changed.where(F.col(OUTCOME) != REMOVED)
         columns = all_named(self.law.schema.fieldNames())
         return changed.select(*columns).unionByName(inserted_rows(new, self.law))

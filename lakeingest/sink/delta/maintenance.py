@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
+from functools import partial
 
 from pyspark.sql import functions as F
 
@@ -49,8 +50,8 @@ def ready_for_versions(table: DeltaLakeTable, settings: SinkSettings) -> None:
 
     Each batch of versions adds a file or more.
     """
-    hides, begins = (may_hide_rows(table.spark, table.path, begin=b) for b in (False, True))
-    if begins and not hides:
+    may_hide = partial(may_hide_rows, table.spark, table.path)
+    if not may_hide(begin=False) and may_hide(begin=True):
         _maintenance_of(table, settings).set_missing({HIDES_ROWS: "true"})
     if is_crowded(table):
         _maintenance_of(table, settings).join_small_files()

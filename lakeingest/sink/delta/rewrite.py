@@ -30,7 +30,14 @@ from lakeingest.sink.contract import Changeset
 from lakeingest.sink.delta.commit import FileChange
 from lakeingest.sink.delta.key_range import key_range
 from lakeingest.sink.delta.landing import Landing, number_of_files, pays, small_files
-from lakeingest.sink.merge_join import OUTCOME, UNCHANGED, decided_rows, inserted_rows, merged_rows
+from lakeingest.sink.merge_join import (
+    OUTCOME,
+    UNCHANGED,
+    decided_rows,
+    inserted_rows,
+    merged_rows,
+    unmatched,
+)
 from lakeingest.sink.merge_law import MergeLaw
 from lakeingest.sink.schema_change import in_schema
 
@@ -94,9 +101,8 @@ class Rewrite:
         if not matched.where(F.col(OUTCOME) != UNCHANGED).isEmpty():
             return self._rewrite_files(reached)
         # A row that the connector sends again is there.
-        keys = matched.select(*all_named(changeset.key))
-        new = changeset.frame.join(keys, list(changeset.key), "left_anti")
-        return self.transaction.write(inserted_rows(new, self.law).coalesce(1)), ()
+        new = inserted_rows(unmatched(changeset, matched), self.law)
+        return self.transaction.write(new.coalesce(1)), ()
 
     def change_rows(self) -> FileChange:
         """Write a table that is too large to be rewritten whole; see ``write``."""

@@ -31,7 +31,14 @@ from lakeingest.sink.contract import Changeset
 from lakeingest.sink.delta.key_range import key_range
 from lakeingest.sink.delta.maintenance import MANY_FILES
 from lakeingest.sink.delta.row_steps import RowStep, file_steps, only_insert, rows_per_transaction
-from lakeingest.sink.merge_join import OUTCOME, REMOVED, UNCHANGED, decided_inserts, decided_rows
+from lakeingest.sink.merge_join import (
+    OUTCOME,
+    REMOVED,
+    UNCHANGED,
+    decided_inserts,
+    decided_rows,
+    unmatched,
+)
 from lakeingest.sink.merge_law import MergeLaw, source, target
 
 _NUMBER, _IMAGE, _REPLACED = f"{OURS}number", f"{OURS}image", f"{OURS}replaced"
@@ -78,7 +85,8 @@ class TransactionVersions:
         rows = self._numbered
         steps_of_rows = self._row_steps(rows)
         images = rows.where(F.col(_IMAGE).isNotNull())
-        new_files = self._write(images, steps_of_rows)
+        inserts = only_insert(steps_of_rows)
+        new_files = self._write(images, rows_per_transaction(steps_of_rows), apart=inserts)
         steps = file_steps(steps_of_rows, _sizes(new_files, steps_of_rows))
         written = [note for note in notes if note.end_offset in steps]
         if len(written) < len(steps):
@@ -88,7 +96,7 @@ class TransactionVersions:
             return {}, 0
         changed = {name for files in steps.values() for name in files}
         joining = None
-        if only_insert(steps_of_rows) and len(new_files) >= MANY_FILES:
+        if inserts and len(new_files) >= MANY_FILES:
             joining = Joining(self.joining_note, self._write_rows(images, FILE_ROWS))
         # A table that is ahead keeps its progress. Behind the last version, all is applied.
         stored = [note.not_before(before) for note in written]
@@ -120,12 +128,10 @@ class TransactionVersions:
     @property
     def _decided(self) -> DataFrame:
         """The payloads merged with the rows from before the batch, with outcome and place."""
-        changeset, matched = self.changeset, self._matched
-        keys = matched.select(*all_named(changeset.key))
-        new = changeset.frame.join(keys, list(changeset.key), "left_anti")
+        new = unmatched(self.changeset, self._matched)
         path, index = F.lit(None).cast("string"), F.lit(None).cast("bigint")
         more = path.alias(FILE_PATH), index.alias(ROW_INDEX), source(END)
-        return matched.unionByName(decided_inserts(new, self.law, more))
+        return self._matched.unionByName(decided_inserts(new, self.law, more))
 
     @cached_property
     def _matched(self) -> DataFrame:
@@ -140,16 +146,22 @@ class TransactionVersions:
         matched = decided_rows(rows, payloads, self.law, "inner", every=False, more=more)
         return local_checkpoint(for_few_rows(matched, changeset.rows, changeset.size, among))
 
-    def _write(self, images: DataFrame, steps: Sequence[RowStep]) -> list[DataFile]:
+    def _write(
+        self, images: DataFrame, numbers: Mapping[int, int], *, apart: bool
+    ) -> list[DataFile]:
         """Write the new rows; return their files in the rows' order.
 
         Where all transactions only insert, each gets a file of its own: its version adds that file
         and nothing else, so that streams can read the table.
+
+        Args:
+            images: The rows.
+            numbers: Number of rows of each transaction, by its END, in the order of the ENDs.
+            apart: Whether each transaction gets files of its own.
         """
-        numbers = rows_per_transaction(steps)
         if not numbers:
             return []
-        if not only_insert(steps):
+        if not apart:
             return self._write_rows(images, FILE_ROWS)
         file_of: dict[int, DataFile] = {}
         for number in sorted({*numbers.values()}):
