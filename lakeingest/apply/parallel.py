@@ -3,6 +3,9 @@
 ``with ThreadPoolExecutor`` waits for every queued task before an exception leaves it. After Ctrl-C
 its workers would go on submitting Spark jobs. Here every task that has not begun is cancelled, and
 nobody waits.
+
+What a function reads here is no ``cached_property`` that runs a job: Python 3.10 and 3.11 hold one
+lock for all objects of its class meanwhile, so that the tables would wait for one another.
 """
 
 from __future__ import annotations

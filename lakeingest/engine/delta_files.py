@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakeingest.engine.active_session import active
-from lakeingest.engine.delta_log import has_log, newest_snapshot
+from lakeingest.engine.delta_log import has_log, newest_snapshot, snapshot_at_hand
 
 _SUPPORTED_VERSIONS = ("3.3.",)
 _DELETION_VECTORS = "deletionVectors"
@@ -137,6 +137,9 @@ def hides_rows(snapshot: Any) -> bool | None:
 def may_hide_rows(spark: SparkSession, path: str, *, begin: bool) -> bool:
     """Return whether a table is plain and its writers may use deletion vectors.
 
+    The answer is that of the version at hand, without a look at the log. A transaction on the
+    newest version looks again.
+
     Args:
         spark: Session with Delta.
         path: Path of the table.
@@ -144,7 +147,7 @@ def may_hide_rows(spark: SparkSession, path: str, *, begin: bool) -> bool:
             there is no table.
     """
     with active(spark):
-        snapshot = newest_snapshot(spark, path)
+        snapshot = snapshot_at_hand(spark, path)
         if snapshot.version() < 0:
             return begin
         decided = hides_rows(snapshot)

@@ -30,7 +30,10 @@ _HISTORY_DEPTHS = (32, None)
 _CHECKPOINT_INTERVAL = 50
 
 _MOST_COMMITS = 2 * _CHECKPOINT_INTERVAL
-"""Commits behind its checkpoint that a snapshot at hand may consist of."""
+"""Commits behind its checkpoint that a snapshot may gain from commits alone, without a listing."""
+
+_LISTED: dict[str, int] = {}
+"""The JVM's identity of the snapshot that the last listing of a log gave, by the table's path."""
 
 _CHANGES = ("add", "remove", "cdc")
 """Actions with the flag ``dataChange``: whether they change rows."""
@@ -171,12 +174,25 @@ def newest_snapshot(spark: SparkSession, path: str) -> Any:
     """
     session: Any = spark
     jvm, log = java_log(spark, path)
+    identity = jvm.java.lang.System.identityHashCode
     snapshot = log.unsafeVolatileSnapshot()
     configuration = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
-    if _is_newest(jvm, snapshot, configuration):
+    # Only a listing notices a new checkpoint, without which the commits grow with each one.
+    few = snapshot.logSegment().deltas().size() <= _MOST_COMMITS
+    if (few or _LISTED.get(path) == identity(snapshot)) and _is_newest(
+        jvm, snapshot, configuration
+    ):
         return snapshot
     no_value = jvm.scala.Option.empty()
-    return log.update(False, no_value, no_value)
+    listed = log.update(False, no_value, no_value)
+    _LISTED[path] = identity(listed)
+    return listed
+
+
+def snapshot_at_hand(spark: SparkSession, path: str) -> Any:
+    """Return the ``Snapshot`` that Delta has at hand: it may be older than the newest version."""
+    _, log = java_log(spark, path)
+    return log.unsafeVolatileSnapshot()
 
 
 def _is_newest(jvm: Any, snapshot: Any, configuration: Any) -> bool:
@@ -186,8 +202,7 @@ def _is_newest(jvm: Any, snapshot: Any, configuration: Any) -> bool:
     another modification time or length.
     """
     commits = snapshot.logSegment().deltas()
-    # Only `update` notices a new checkpoint, without which this list grows with each commit.
-    if not 0 < commits.size() <= _MOST_COMMITS:
+    if not commits.size():
         return False
     last = commits.last()
     path = last.getPath()

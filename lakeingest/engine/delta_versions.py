@@ -237,6 +237,7 @@ class VersionsTransaction(DeltaTransaction):
                 with suppress(VersionTakenError):
                     numbers.append(self._write_next(write, number + 1, last))
             sync_log(self._log)
+        self._made = len(numbers)
         return numbers
 
     def _write_next(self, write: Any, number: int, entry: list[str]) -> int:
@@ -253,6 +254,9 @@ class VersionsTransaction(DeltaTransaction):
 
     _passed = False
     """Whether a version of another writer was passed over."""
+
+    _made = 0
+    """Number of commits made."""
 
     def _is_blind_append(self, number: int) -> bool:
         text = self._log.store().read(
@@ -316,15 +320,24 @@ class VersionsTransaction(DeltaTransaction):
         Delta compares what the log says with the checksum of the version before it writes one.
         """
         with active(self._spark):
+            # To list the log takes longer than to write a few versions, where it has many.
+            if not _is_due(self._snapshot, self._made):
+                return
             no_value = self._nothing()
             snapshot = self._log.update(False, no_value, no_value)
-            commits = snapshot.logSegment().deltas()
-            if not commits.size():
-                return
-            # A version needs the commits since the checkpoint before it for as long as it is kept.
-            age = time.time() - commits.head().getModificationTime() / 1000
-            if commits.size() >= _CHECKPOINT_EVERY or age > _CHECKPOINT_SECONDS:
+            if _is_due(snapshot):
                 self._log.checkpointAndCleanUpDeltaLog(snapshot, no_value)
+
+
+def _is_due(snapshot: Any, more: int = 0) -> bool:
+    """Return whether a checkpoint is due, given a snapshot and the commits after it."""
+    commits = snapshot.logSegment().deltas()
+    if commits.size() + more >= _CHECKPOINT_EVERY:
+        return True
+    if not commits.size():
+        return False
+    # A version needs the commits since the checkpoint before it for as long as it is kept.
+    return bool(time.time() - commits.head().getModificationTime() / 1000 > _CHECKPOINT_SECONDS)
 
 
 def _joined(joining: Joining, new_files: Sequence[DataFile], files: dict[str, _File]) -> list[str]:

@@ -98,3 +98,19 @@ def test_a_snapshot_of_many_commits_begins_again_at_the_newest_checkpoint(
     for token in range(1, 12):
         DeltaTransaction(spark, str(table), "writer").commit(token, "")
         assert newest_snapshot(spark, str(table)).logSegment().deltas().size() <= 4
+
+
+def test_a_log_of_many_commits_is_listed_once_for_each_new_version(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakeingest.engine.delta_log._MOST_COMMITS", 1)
+    table = table_of(spark, tmp_path / "table", 3)
+    DeltaTransaction(spark, str(table), "writer").commit(1, "")
+    assert newest_snapshot(spark, str(table)).version() == 3
+    gap = table / "_delta_log" / f"{5:020d}.json"
+    # Delta refuses a list with a gap.
+    gap.write_text("{}", "utf-8")
+    assert newest_snapshot(spark, str(table)).version() == 3
+    gap.unlink()
+    DeltaTransaction(spark, str(table), "writer").commit(2, "")
+    assert newest_snapshot(spark, str(table)).version() == 4

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -135,7 +134,9 @@ class Landing:
     def write(self) -> FileChange:
         """Write the new rows and the deletion vectors; return files to add and to remove."""
         compacted = files_to_compact(self.files)
-        places, rows = self._changed.select(FILE_PATH, ROW_INDEX), self._new_rows()
+        matched = self._matched()
+        changed = matched.where(F.col(OUTCOME) != UNCHANGED)
+        places, rows = changed.select(FILE_PATH, ROW_INDEX), self._new_rows(matched, changed)
         if compacted:
             in_compacted = F.substring_index(FILE_PATH, "/", -1).isin(
                 [file.name for file in compacted]
@@ -157,9 +158,8 @@ class Landing:
         changeset = self.changeset
         return max(changeset.size, changeset.rows * octets // max(1, rows))
 
-    @cached_property
     def _matched(self) -> DataFrame:
-        """The rows that have a payload, as they are after the merge, with outcome and place."""
+        """Return the rows that have a payload, as the merge leaves them, with outcome and place."""
         changeset = self.changeset
         more = target(FILE_PATH), target(ROW_INDEX)
         rows, payloads = self.range.rows(self._read(self.reached)), F.broadcast(changeset.frame)
@@ -167,16 +167,12 @@ class Landing:
         among = sum(file.rows or 0 for file in self.reached)
         return local_checkpoint(for_few_rows(matched, changeset.rows, self._size, among))
 
-    @property
-    def _changed(self) -> DataFrame:
-        return self._matched.where(F.col(OUTCOME) != UNCHANGED)
-
-    def _new_rows(self) -> DataFrame:
+    def _new_rows(self, matched: DataFrame, changed: DataFrame) -> DataFrame:
         """Return the changed rows, and the rows of payloads that had none."""
-        new = unmatched(self.changeset, self._matched)
-        changed = self._changed.where(F.col(OUTCOME) != REMOVED)
+        new = unmatched(self.changeset, matched)
+        kept = changed.where(F.col(OUTCOME) != REMOVED)
         columns = all_named(self.law.schema.fieldNames())
-        return changed.select(*columns).unionByName(inserted_rows(new, self.law))
+        return kept.select(*columns).unionByName(inserted_rows(new, self.law))
 
     def _read(self, files: Sequence[DataFile]) -> DataFrame:
         rows = with_places(self.transaction.read(files))

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -82,7 +81,7 @@ class TransactionVersions:
         Raises:
             VersionTakenError: Another writer has changed the table. The versions before that stay.
         """
-        rows = self._numbered
+        rows = self._numbered()
         steps_of_rows = self._row_steps(rows)
         images = rows.where(F.col(_IMAGE).isNotNull())
         inserts = only_insert(steps_of_rows)
@@ -114,10 +113,9 @@ class TransactionVersions:
         of_notes = [*numbers[: len(stored) - 1], numbers[-1]]
         return dict(zip(of_notes, stored, strict=True)), len(numbers)
 
-    @cached_property
     def _numbered(self) -> DataFrame:
-        """The rows as each transaction leaves them, in the order in which they are written."""
-        changed = self._decided.where(F.col(OUTCOME) != UNCHANGED)
+        """Return the rows as each transaction leaves them, in the order of writing."""
+        changed = self._decided().where(F.col(OUTCOME) != UNCHANGED)
         gone = F.col(OUTCOME) == REMOVED
         in_order = changed.coalesce(1).sortWithinPartitions(
             gone, END, *all_named(self.changeset.key)
@@ -125,15 +123,14 @@ class TransactionVersions:
         numbered = in_order.withColumn(_NUMBER, F.monotonically_increasing_id())
         return local_checkpoint(numbered.withColumn(_IMAGE, F.when(~gone, F.col(_NUMBER))))
 
-    @property
     def _decided(self) -> DataFrame:
-        """The payloads merged with the rows from before the batch, with outcome and place."""
-        new = unmatched(self.changeset, self._matched)
+        """Return the payloads merged with the rows before the batch, with outcome and place."""
+        matched = self._matched()
+        new = unmatched(self.changeset, matched)
         path, index = F.lit(None).cast("string"), F.lit(None).cast("bigint")
         more = path.alias(FILE_PATH), index.alias(ROW_INDEX), source(END)
-        return self._matched.unionByName(decided_inserts(new, self.law, more))
+        return matched.unionByName(decided_inserts(new, self.law, more))
 
-    @cached_property
     def _matched(self) -> DataFrame:
         changeset = self.changeset
         range_ = key_range(changeset, self.law.schema)
