@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import partial
@@ -56,7 +56,7 @@ from lakeingest.apply.table.catalog import TableBook, Warnings
 from lakeingest.apply.table.new_tables import FirstSeen, likely_tables
 from lakeingest.apply.table.record_schemas import Schemas, open_schemas
 from lakeingest.apply.unmatched_tables import refuse_left_out, without_topic
-from lakeingest.apply.window.batch_size import BatchSize, bounds_of
+from lakeingest.apply.window.batch_size import BatchSize, bounds_of, publications_per_turn
 from lakeingest.apply.window.prefetch import WindowReader
 from lakeingest.apply.window.progress import frontier_behind, is_due, progress_alone
 from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, open_epoch
@@ -66,7 +66,6 @@ from lakeingest.engine.job_count import JobCounter
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import FencedError, LakeingestError
 from lakeingest.ledger.publication import Publication
-from lakeingest.plan.batches import SNAPSHOT_BATCH
 from lakeingest.source import open_source
 from lakeingest.source.contract import Source
 
@@ -111,7 +110,7 @@ class PipelineRun:
             JobCounter(spark),
             in_turn=config.commit_max_transactions is not None and config.commit_mode == "grouped",
         )
-        every = config.maintenance.batches
+        every = publications_per_turn(config)
         self._turns: Turns | None = None
         if every is not None:
             keeper = open_keeper(spark, config, self._sink)
@@ -138,7 +137,7 @@ class PipelineRun:
         for text in (*unmatched, *rows_since(self._source, state.head.retired)):
             self._warnings.add(text)
         refuse_another_order(state.head, self._spec)
-        attempts = Attempts(
+        self._attempts = attempts = Attempts(
             partial(classify_failure, source=self._source, roots=storage_of(self._config)),
             self._warnings.add,
             reached=state.head.batch > 0,
@@ -171,6 +170,7 @@ class PipelineRun:
                     break
                 pause = min_sync_interval_seconds - (time.monotonic() - window_began)
                 time.sleep(max(pause, IDLE_SECONDS if min_sync_interval_seconds == 0 else 0.05))
+        self._sink.finish()
         return self._tally.summary(
             state.head,
             self._config.source.ends_topic,
@@ -232,10 +232,9 @@ class PipelineRun:
             state = complete
             refuse_unknown_ends(window, self._ledger, state.adopted_at)
             self._checked_window = window
-        batches = _batches(window)
-        if not batches:
+        if not window.batches:
             return self._without_batches(window, state)
-        return self._write(window, batches, state, batches_left), True
+        return self._write(window, state, batches_left), True
 
     def _maintained(self, turns: Turns, before: LakeState, state: LakeState) -> LakeState:
         """Maintain the tables whose turn has come; a failure does not end the run.
@@ -259,11 +258,10 @@ class PipelineRun:
         self._published_state = state
         return state
 
-    def _write(
-        self, window: Window, batches: Sequence[int], state: LakeState, limit: int | None = None
-    ) -> LakeState:
+    def _write(self, window: Window, state: LakeState, limit: int | None = None) -> LakeState:
         """Apply and publish batches of a window."""
         failpoint("2.planned")
+        batches = window.batches
         if self._config.commit_mode == "per-transaction":
             state = with_unpublished(state, self._sink)
         # Take over the lake and prepare the first batch in parallel: neither needs the other.
@@ -309,6 +307,7 @@ class PipelineRun:
         return claimed
 
     def _report(self, summary: BatchSummary) -> None:
+        self._attempts.succeeded()
         self._tally.add(summary)
         self._size = self._size.after(summary.events, summary.seconds)
         self._reader.aim(self._size.events, self._size.window)
@@ -330,7 +329,7 @@ class PipelineRun:
         if state.through is None and is_due(state.head, behind, clock_ms()):
             if window.redelivered is not None:
                 redelivery = window.redelivered()
-                return self._write(redelivery, _batches(redelivery), state), True
+                return self._write(redelivery, state), True
             progress = partial(progress_alone, behind=behind, run=self._run)
             return self._publish_alone(progress, state), True
         if unfinished:
@@ -355,11 +354,6 @@ class PipelineRun:
         self._ledger.publish_alone(publication)
         self._report(BatchSummary(publication.batch, 0, 0, 0.0, {}))
         return state.published(publication, {})
-
-
-def _batches(window: Window) -> list[int]:
-    snapshot = [SNAPSHOT_BATCH] if window.snapshot else []
-    return snapshot + [index + 1 for index in range(len(window.cuts))]
 
 
 def run_pipeline(

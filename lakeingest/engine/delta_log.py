@@ -174,19 +174,27 @@ def newest_snapshot(spark: SparkSession, path: str) -> Any:
     """
     session: Any = spark
     jvm, log = java_log(spark, path)
-    identity = jvm.java.lang.System.identityHashCode
     snapshot = log.unsafeVolatileSnapshot()
     configuration = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
-    # Only a listing notices a new checkpoint, without which the commits grow with each one.
-    few = snapshot.logSegment().deltas().size() <= _MOST_COMMITS
-    if (few or _LISTED.get(path) == identity(snapshot)) and _is_newest(
-        jvm, snapshot, configuration
-    ):
+    if _knows_checkpoints(jvm, snapshot, path) and _is_newest(jvm, snapshot, configuration):
         return snapshot
     no_value = jvm.scala.Option.empty()
     listed = log.update(False, no_value, no_value)
-    _LISTED[path] = identity(listed)
+    _LISTED[path] = _identity(jvm, listed)
     return listed
+
+
+def _knows_checkpoints(jvm: Any, snapshot: Any, path: str) -> bool:
+    """Return whether a snapshot has few commits, or is that of the last listing.
+
+    Only a listing notices a new checkpoint, without which the commits grow with each one.
+    """
+    few = snapshot.logSegment().deltas().size() <= _MOST_COMMITS
+    return few or _LISTED.get(path) == _identity(jvm, snapshot)
+
+
+def _identity(jvm: Any, snapshot: Any) -> int:
+    return int(jvm.java.lang.System.identityHashCode(snapshot))
 
 
 def snapshot_at_hand(spark: SparkSession, path: str) -> Any:

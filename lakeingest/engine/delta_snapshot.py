@@ -3,7 +3,8 @@
 Adapter. The option ``versionAsOf`` lists the table's log up to three times. A log keeps 30 days of
 commits (``delta.logRetentionDuration``): for a table that changes each minute, 43,200 files. To
 list them takes half a second on a local disk, and more in an object store. After a run has read a
-table's state, and after each commit, Delta's cached log has the newest version at hand.
+table's state, and after each commit of Delta's, its cached log has the newest version at hand.
+Versions that lakeingest has committed itself (``delta_versions.py``) take one listing.
 
 Internal names, verified in 3.3.3 and used with 3.3 only (``available``): ``DeltaLog``
 (``unsafeVolatileSnapshot``, ``createRelation``). The relation is the one that ``versionAsOf``
@@ -29,7 +30,7 @@ from lakeingest.engine.delta_files import (
     scala_sequence,
     schema_of,
 )
-from lakeingest.engine.delta_log import java_log
+from lakeingest.engine.delta_log import java_log, newest_snapshot
 
 
 def cached_snapshot(spark: SparkSession, path: str, version: int) -> DataFrame | None:
@@ -68,4 +69,6 @@ def _at_hand(spark: SparkSession, path: str, version: int) -> tuple[Any, Any, An
     """Return the JVM, the table's ``DeltaLog``, and its ``Snapshot`` if it is of ``version``."""
     jvm, log = java_log(spark, path)
     snapshot = log.unsafeVolatileSnapshot()
+    if 0 <= snapshot.version() < version:
+        snapshot = newest_snapshot(spark, path)
     return jvm, log, snapshot if snapshot.version() == version else None

@@ -25,13 +25,15 @@ Internal names, verified in 3.3.3 and used with 3.3 only (``delta_files.availabl
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
 from lakeingest.engine.active_session import active
@@ -40,9 +42,17 @@ from lakeingest.engine.delta_log import commit_file
 from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.local_disk import committing_to
 from lakeingest.engine.log_entry import Action, addition, commit_info, lines, now_ms, removal
-from lakeingest.engine.log_writer import VersionTakenError, entry_writer, sync_files, sync_log
+from lakeingest.engine.log_writer import (
+    EntryWriter,
+    VersionTakenError,
+    entry_writer,
+    sync_files,
+    sync_log,
+)
 from lakeingest.engine.vector_file import HiddenRows, VectorFile
-from lakeingest.errors import InvariantError
+from lakeingest.errors import DataError, InvariantError
+
+_LOG = logging.getLogger(__name__)
 
 FILE_ROWS = 1_000
 """Most rows of a new file that several versions touch: each of them writes a vector of these."""
@@ -194,8 +204,12 @@ class VersionsTransaction(DeltaTransaction):
 
     def _known(self, file: DataFile, vectors: VectorFile) -> _File:
         if file.rows is None:
-            message = "a data file does not say how many rows it has"
-            raise InvariantError(message)
+            message = (
+                f"Data file {file.name} of {self._log.dataPath().toString()} has no statistics, so "
+                "its rows cannot be hidden one by one. Another writer has written it. Run once "
+                "with lakeingest.commit.mode=grouped, which writes it again."
+            )
+            raise DataError(message)
         descriptor = file.action.deletionVector()
         hidden = vectors.none() if descriptor is None else vectors.stored(descriptor)
         return _File(file, hidden)
@@ -224,26 +238,29 @@ class VersionsTransaction(DeltaTransaction):
 
         Where the number of ``last`` is taken, it is left out.
         """
-        write = entry_writer(self._spark, self._log)
+        writer = entry_writer(self._spark, self._log)
         number = self.version
         numbers: list[int] = []
-        with active(self._spark), committing_to(self._log):
+        with ExitStack() as stack:
+            stack.enter_context(active(self._spark))
+            stack.enter_context(committing_to(self._log))
+            stack.callback(sync_log, self._log)
             for entry in entries:
                 before_commit(len(numbers))
-                number = self._write_next(write, number + 1, entry)
+                number = self._write_next(writer, number + 1, entry)
                 numbers.append(number)
             if last is not None:
                 before_commit(len(numbers))
                 with suppress(VersionTakenError):
-                    numbers.append(self._write_next(write, number + 1, last))
-            sync_log(self._log)
+                    numbers.append(self._write_next(writer, number + 1, last))
+            writer.check()
         self._made = len(numbers)
         return numbers
 
-    def _write_next(self, write: Any, number: int, entry: list[str]) -> int:
+    def _write_next(self, writer: EntryWriter, number: int, entry: list[str]) -> int:
         while True:
             try:
-                write(number, entry)
+                writer.write(number, entry)
             except VersionTakenError:
                 if not self._is_blind_append(number):
                     raise
@@ -274,13 +291,25 @@ class VersionsTransaction(DeltaTransaction):
         before: Mapping[str, Action | None],
         files: Mapping[str, _File],
     ) -> None:
-        """Write the checksum of the newest version, if the one before the first is known.
+        """Write the checksum of the newest version, unless another writer's is among the new ones.
 
-        It is help and no condition: where it is missing, Delta reads the log.
+        Where the version before them has none, Delta reads what it has (a job). A checksum is help
+        and no condition: where it is missing, Delta reads the log.
         """
-        checksum = self._snapshot.checksumOpt()
-        if self._passed or not checksum.isDefined():
+        if self._passed:
             return
+        try:
+            self._derive_checksum(number, entry, before, files)
+        except Py4JError as error:
+            _LOG.warning("A checksum could not be written: %s", str(error).strip().split("\n")[0])
+
+    def _derive_checksum(
+        self,
+        number: int,
+        entry: Sequence[str],
+        before: Mapping[str, Action | None],
+        files: Mapping[str, _File],
+    ) -> None:
         actions: list[Action] = [
             {"remove": removal(action)} for action in before.values() if action is not None
         ]
@@ -288,19 +317,20 @@ class VersionsTransaction(DeltaTransaction):
         actions += [action for action in map(json.loads, entry) if "txn" in action]
         java_actions = getattr(self._jvm.org.apache.spark.sql.delta.actions, "Action$")
         parse = getattr(java_actions, "MODULE$").fromJson
-        right = self._jvm.scala.util.Right(checksum.get())
+        # A checksum does not say its version, and Delta begins with the snapshot right before it.
+        next_version, snapshot = self.version + 1, self._jvm.scala.util.Left(self._snapshot)
         session: Any = self._spark
         with active(self._spark):
             derived = self._transaction.incrementallyDeriveChecksum(
                 session._jsparkSession,  # noqa: SLF001
                 self._log,
-                number,
+                next_version,
                 scala_sequence(self._jvm, (parse(json.dumps(action)) for action in actions)),
                 self._snapshot.metadata(),
                 self._snapshot.protocol(),
                 "WRITE",
                 self._nothing(),
-                right,
+                snapshot,
                 True,
             )
             if derived.isLeft():

@@ -10,6 +10,10 @@ The disk has each entry, and before the first one the files that it names: after
 entry is empty, and none names a file that is lost. (That takes 0.3 ms per entry, measured.) An
 object store promises the same for each write.
 
+Delta's own writers look whether a version is free and then rename their file to it, which replaces
+one that was made meanwhile (``local_disk.py``). So each entry is looked at once more before the
+next one: then nothing is behind it yet, and the rest is planned anew.
+
 Rejected: to open the target for exclusive creation and write into it. A reader, or a crash, meets
 half an entry.
 """
@@ -18,16 +22,18 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from lakeingest.engine.delta_log import commit_file
 from lakeingest.engine.local_disk import local_folder
 from lakeingest.engine.log_store import log_store_of, renames_locally
+from lakeingest.errors import DataError
 
 _EXISTS = "FileAlreadyExistsException"
 
@@ -36,41 +42,91 @@ class VersionTakenError(Exception):
     """Another writer has made the version."""
 
 
-def entry_writer(spark: SparkSession, log: Any) -> Callable[[int, list[str]], None]:
-    """Return a function that writes an entry, given its version and its lines.
+class VersionReplacedError(Exception):
+    """Another writer has replaced the newest entry, whose version it took for free."""
 
-    It raises ``VersionTakenError`` where the version exists.
+
+class EntryWriter(Protocol):
+    """Writes entries of one log."""
+
+    def write(self, version: int, lines: list[str]) -> None:
+        """Write an entry, given its version and its lines.
+
+        Raises:
+            VersionTakenError: The version exists.
+            VersionReplacedError: The entry before it is not there any more.
+        """
+
+    def check(self) -> None:
+        """Check that the entries are there.
+
+        Raises:
+            VersionReplacedError: The last one is not.
+            DataError: One before it is not.
+        """
+
+
+def entry_writer(spark: SparkSession, log: Any) -> EntryWriter:
+    """Return the writer of a log's entries.
 
     Args:
         spark: Session with Delta.
         log: Delta's ``DeltaLog`` of the table.
     """
-    place = log.logPath().toUri()
-    store = _store_writer(spark, log)
+    store = _StoreWriter(spark, log)
     if renames_locally(*log_store_of(spark, str(log.dataPath()))):
-        return _local_writer(Path(place.getPath()), store)
+        return _LocalWriter(Path(log.logPath().toUri().getPath()), store)
     return store
 
 
-def _local_writer(
-    folder: Path, store: Callable[[int, list[str]], None]
-) -> Callable[[int, list[str]], None]:
-    def write(version: int, lines: list[str]) -> None:
-        target = folder / f"{version:020d}.json"
+class _LocalWriter:
+    """Writes entries on a local disk, where another writer's rename may replace them."""
+
+    def __init__(self, folder: Path, store: EntryWriter) -> None:
+        self._folder = folder
+        self._store = store
+        self._written: dict[Path, int] = {}
+        """Inode of each entry."""
+
+    def write(self, version: int, lines: list[str]) -> None:
+        """Write an entry; see ``EntryWriter``."""
+        for last in [*self._written][-1:]:
+            if self._is_replaced(last):
+                raise VersionReplacedError(last.name)
+        target = self._folder / f"{version:020d}.json"
         # Delta's log stores name their temporary files in the same way, and readers ignore them.
-        whole = folder / f".{target.name}.{uuid.uuid4()}.tmp"
+        whole = self._folder / f".{target.name}.{uuid.uuid4()}.tmp"
         try:
             whole.write_text("\n".join(lines) + "\n", encoding="utf-8")
             _sync(whole)
             os.link(whole, target)
+            self._written[target] = whole.stat().st_ino
         except FileExistsError as error:
             raise VersionTakenError(str(version)) from error
         except OSError:  # The file system has no links.
-            store(version, lines)
+            self._store.write(version, lines)
         finally:
             whole.unlink(missing_ok=True)
 
-    return write
+    def check(self) -> None:
+        """Check that the entries are there; see ``EntryWriter``."""
+        replaced = [path for path in self._written if self._is_replaced(path)]
+        if replaced and replaced == [*self._written][-1:]:
+            raise VersionReplacedError(replaced[0].name)
+        if replaced:
+            message = (
+                f"Another writer replaced {replaced[0].name} in {self._folder} while lakeingest "
+                "wrote the entries behind it, so rows of the table may be there twice. A local "
+                "disk lets it. Let nothing else write this table meanwhile, and load it anew: "
+                "retire it (lakeingest retire), then take a snapshot of it."
+            )
+            raise DataError(message)
+
+    def _is_replaced(self, path: Path) -> bool:
+        try:
+            return path.stat().st_ino != self._written[path]
+        except FileNotFoundError:
+            return True
 
 
 def sync_files(log: Any, paths: Iterable[str]) -> None:
@@ -103,22 +159,29 @@ def _sync(path: Path) -> None:
             os.close(descriptor)
 
 
-def _store_writer(spark: SparkSession, log: Any) -> Callable[[int, list[str]], None]:
-    session: Any = spark
-    jvm = session._jvm  # noqa: SLF001 - this is the adapter
-    configuration = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+class _StoreWriter:
+    """Writes entries through the log store of the path."""
 
-    def write(version: int, lines: list[str]) -> None:
-        path = jvm.org.apache.hadoop.fs.Path(log.logPath(), f"{version:020d}.json")
-        buffer = jvm.scala.collection.mutable.ArrayBuffer()
+    def __init__(self, spark: SparkSession, log: Any) -> None:
+        session: Any = spark
+        self._jvm = session._jvm  # noqa: SLF001 - this is the adapter
+        self._log = log
+        state = session._jsparkSession.sessionState()  # noqa: SLF001
+        self._configuration = state.newHadoopConf()
+
+    def write(self, version: int, lines: list[str]) -> None:
+        """Write an entry; see ``EntryWriter``."""
+        path = commit_file(self._jvm, self._log.logPath(), version)
+        buffer = self._jvm.scala.collection.mutable.ArrayBuffer()
         for line in lines:
             getattr(buffer, "$plus$eq")(line)
         overwrites = False
         try:
-            log.store().write(path, buffer.iterator(), overwrites, configuration)
+            self._log.store().write(path, buffer.iterator(), overwrites, self._configuration)
         except Py4JJavaError as error:
             if _EXISTS in error.java_exception.getClass().getName():
                 raise VersionTakenError(str(version)) from error
             raise
 
-    return write
+    def check(self) -> None:
+        """Do nothing: the storage refuses to replace an entry."""

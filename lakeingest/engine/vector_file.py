@@ -20,6 +20,9 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
+_MOST_OCTETS = 1 << 30
+"""Size after which a new file begins: Delta counts the octets of one as a 32-bit number."""
+
 _PLACE = re.compile(r"-?\d+")
 """Each number of a printed ``DVRangeDescriptor``: offset, length and checksum."""
 
@@ -36,6 +39,8 @@ class HiddenRows:
         self.number = number
         self.write: Any = None
         """Function of the JVM that writes the bitmap; None: it was not written yet."""
+        self.file = ""
+        """Name of the file that it writes to."""
 
     @property
     def is_miscounted(self) -> bool:
@@ -58,7 +63,7 @@ class HiddenRows:
 class VectorFile:
     """A new file of deletion vectors of one table; a context manager, which closes it.
 
-    The file is made with its first vector.
+    The file is made with its first vector. Where vectors are large, others follow it.
     """
 
     def __init__(self, jvm: Any, log: Any) -> None:
@@ -80,7 +85,7 @@ class VectorFile:
         self._write: Any = None
         self._name = ""
         self.file_names: tuple[str, ...] = ()
-        """Name of the file in the table's folder; empty before the first vector."""
+        """Names of the files in the table's folder; empty before the first vector."""
 
     def none(self) -> HiddenRows:
         """Return that no row is hidden."""
@@ -101,14 +106,17 @@ class VectorFile:
         """Write a vector of these rows, of which there is at least one."""
         if self._writer is None:
             self._open(hidden.bitmap)
-        if hidden.write is None:
-            hidden.write = self._write.bindTo(hidden.bitmap)
-        offset, length, _checksum = _PLACE.findall(hidden.write.invokeWithArguments(self._format))
+        if hidden.write is None or hidden.file != self._name:
+            hidden.write, hidden.file = self._write.bindTo(hidden.bitmap), self._name
+        text = hidden.write.invokeWithArguments(self._format)
+        offset, length, _checksum = map(int, _PLACE.findall(text))
+        if offset + length > _MOST_OCTETS:
+            self._close()
         return {
             "storageType": "u",
-            "pathOrInlineDv": self._name,
-            "offset": int(offset),
-            "sizeInBytes": int(length),
+            "pathOrInlineDv": hidden.file,
+            "offset": offset,
+            "sizeInBytes": length,
             "cardinality": hidden.number,
         }
 
@@ -123,6 +131,9 @@ class VectorFile:
         trace: TracebackType | None,
     ) -> None:
         """Close the file."""
+        self._close()
+
+    def _close(self) -> None:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -139,7 +150,7 @@ class VectorFile:
         self._name = descriptors.encodeUUID(id_, no_prefix)
         folder = self._store.pathWithFileSystem(self._folder)
         path = self._store.generateFileNameInTable(folder, id_, no_prefix)
-        self.file_names = (str(path.path().getName()),)
+        self.file_names += (str(path.path().getName()),)
         self._writer = self._store.createWriter(path)
         handles = self._jvm.java.lang.invoke.MethodHandles
         lookup = handles.publicLookup()

@@ -233,6 +233,9 @@ class Sink(Protocol):
             TransientError: Other writers kept changing the table.
         """
 
+    def finish(self) -> None:
+        """Wait for work beside the run, such as checkpoints of logs, before the run ends."""
+
     def read(self, collection: str, version: int) -> DataFrame:
         """Read the table as of ``version``, with tombstones and metadata columns."""
 

@@ -83,6 +83,9 @@ class LakeSink(ABC):
     def expire(self, collection: str, oldest: int, age: timedelta) -> None:
         """Remove the files that only older versions need; see the contract."""
 
+    def finish(self) -> None:  # noqa: B027 - most formats have no such work
+        """Do nothing: no work is beside the run."""
+
     def path(self, collection: str) -> str:
         """Return the table's folder."""
         return self.settings.folders.table(collection)

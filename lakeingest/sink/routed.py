@@ -103,6 +103,11 @@ class RoutedSink:
         """Remove the files that only older versions need; see the contract."""
         self._sink(collection).expire(collection, oldest, age)
 
+    def finish(self) -> None:
+        """Wait for work beside the run; see the contract."""
+        for sink in self._sinks.values():
+            sink.finish()
+
     def read(self, collection: str, version: int) -> DataFrame:
         """Read the table as of ``version``."""
         return self._sink(collection).read(collection, version)

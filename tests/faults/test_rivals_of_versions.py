@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,9 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.apply import attempts
 from lakeingest.apply.run import run_pipeline
+from lakeingest.engine.log_writer import VersionTakenError
 from lakeingest.errors import DataError, FencedError
 from lakeingest.reader import open_lake
 from tests.apply.written import Sent, WrittenLog, change
@@ -112,6 +115,48 @@ def test_an_append_of_another_writer_stops_the_run_where_rows_must_not_change(
         pytest.raises(DataError, match="public.a"),
     ):
         log.ingest(spark, lake, **EACH)
+
+
+def test_an_entry_that_another_writer_replaces_is_noticed_before_the_next_one(
+    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, copy = tmp_path / "lake", tmp_path / "copy"
+    table = lake / "public.a"
+
+    def replace_newest() -> None:
+        """Commit as Delta's own writers do on a local disk, where two of them meet."""
+        newest = max((table / "_delta_log").glob("*.json"))
+        shutil.copytree(table, copy)
+        (copy / "_delta_log" / newest.name).unlink()
+        append(spark, copy)
+        for file in copy.glob("*.parquet"):
+            shutil.copy(file, table)
+        (copy / "_delta_log" / newest.name).replace(newest)
+
+    with rival(monkeypatch, replace_newest):
+        summary = log.ingest(spark, lake, **EACH, foreign_changes="accept")
+    assert [text for text in summary.warnings if "Tried again" in text]
+    assert values(spark, lake) == EXPECTED
+    ids = open_lake(spark, str(lake)).table("public.a").select("id").collect()
+    assert sorted(row["id"] for row in ids) == [1, 77]
+
+
+def test_conflicts_end_no_run_whose_batches_get_on(
+    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, met = tmp_path / "lake", set[int]()
+    monkeypatch.setattr(attempts, "PAUSES_SECONDS", (0.0,))
+
+    def conflict_once(_table: str, _commits: int) -> None:
+        head = open_lake(spark, str(lake)).snapshot().batch
+        if head not in met:
+            met.add(head)
+            raise VersionTakenError
+
+    with before_each_version(monkeypatch, conflict_once):
+        log.ingest(spark, lake, **EACH, commit_max_transactions="1")
+    assert len(met) > 2
+    assert values(spark, lake) == EXPECTED
 
 
 def test_after_a_merge_of_another_writer_the_rest_is_planned_anew(

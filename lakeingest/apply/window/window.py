@@ -111,6 +111,12 @@ class Window:
     ends: tuple[End, ...] = ()
     recut: Callable[[Window, tuple[Cut, ...]], Window] | None = None
 
+    @property
+    def batches(self) -> list[int]:
+        """Indexes of the batches, in order."""
+        snapshot = [SNAPSHOT_BATCH] if self.snapshot else []
+        return snapshot + [index + 1 for index in range(len(self.cuts))]
+
     def ends_of(self, index: int) -> tuple[End, ...]:
         """Return the transactions of a batch that are to become versions of their own."""
         if index == SNAPSHOT_BATCH or not self.ends:

@@ -54,6 +54,7 @@ _CONCURRENT = (
     "DELTA_METADATA_CHANGED",
     "DELTA_PROTOCOL_CHANGED",
     "VersionTakenError",
+    "VersionReplacedError",
 )
 
 FileChange = tuple[tuple[DataFile, ...], tuple[DataFile, ...]]

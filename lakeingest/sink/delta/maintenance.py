@@ -32,7 +32,10 @@ from lakeingest.sink.settings import SinkSettings
 _MARGIN = timedelta(days=1)
 
 MANY_FILES = 32
-"""Number of files from which a table is crowded, beyond those that its bytes would fill."""
+"""Number of files from which a table is crowded, beyond those that its bytes would half fill.
+
+Delta joins two files or more, and no two that are more than half full.
+"""
 
 
 def is_crowded(table: DeltaLakeTable) -> bool:
@@ -42,19 +45,19 @@ def is_crowded(table: DeltaLakeTable) -> bool:
     files of different partitions cannot be joined; a partitioned table waits for its turn.
     """
     size = plain_size(table.spark, table.path)
-    return size is not None and size.files - size.octets // SMALL_BYTES >= MANY_FILES
+    return size is not None and size.files - size.octets // (SMALL_BYTES // 2) >= MANY_FILES
 
 
 def ready_for_versions(table: DeltaLakeTable, settings: SinkSettings) -> None:
     """Let a table have deletion vectors, and join its small files where they are many.
 
-    Each batch of versions adds a file or more.
+    Each batch of versions adds a file or more. The first look brings the newest version to hand.
     """
+    if is_crowded(table):
+        _maintenance_of(table, settings).join_small_files()
     may_hide = partial(may_hide_rows, table.spark, table.path)
     if not may_hide(begin=False) and may_hide(begin=True):
         _maintenance_of(table, settings).set_missing({HIDES_ROWS: "true"})
-    if is_crowded(table):
-        _maintenance_of(table, settings).join_small_files()
 
 
 def kept_since(table: DeltaLakeTable, settings: SinkSettings) -> datetime:

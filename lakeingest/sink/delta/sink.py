@@ -112,6 +112,10 @@ class DeltaSink(LakeSink):
         if side_table.exists():
             expire(side_table, self.settings, age)
 
+    def finish(self) -> None:
+        """Wait for checkpoints; see the contract."""
+        self._checkpoints.wait()
+
     def _commit(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
     ) -> TableState:

@@ -1,0 +1,107 @@
+"""What a batch of versions leaves beside them: vectors, a checksum, a checkpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.window.batch_size import MOST_VERSIONS, publications_per_turn
+from lakeingest.engine import delta_versions, vector_file
+from lakeingest.engine.delta_log import java_log
+from lakeingest.engine.delta_snapshot import cached_snapshot
+from lakeingest.reader import open_lake
+from tests.apply.written import WrittenLog, change
+
+EACH = {"commit_mode": "per-transaction"}
+A = "public.a"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> WrittenLog:
+    return WrittenLog(tmp_path / "log", "postgresql")
+
+
+def ingest(spark: SparkSession, log: WrittenLog, lake: Path, first: int, last: int) -> None:
+    """Write transactions that each change row 1, and run over them."""
+    for number in range(first, last + 1):
+        log.transaction(f"{number}:{number}00", change("a", 100 * number))
+    log.ingest(spark, lake, **EACH)
+
+
+def values(spark: SparkSession, lake: Path) -> list[int]:
+    """Return the value of row 1 in each publication."""
+    snapshots = open_lake(spark, str(lake)).snapshots()
+    return [row["v"] for snapshot in snapshots for row in snapshot.table(A).collect()]
+
+
+def newest_entry(lake: Path) -> Path:
+    return max((lake / A / "_delta_log").glob("*.json"))
+
+
+@pytest.mark.slow
+def test_a_file_of_vectors_is_followed_by_another_one_before_it_is_too_large(
+    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+    monkeypatch.setattr(vector_file, "_MOST_OCTETS", 50)
+    ingest(spark, log, lake, 1, 6)
+    assert len(list((lake / A).glob("*.bin"))) > 2
+    assert values(spark, lake) == [100, 200, 300, 400, 500, 600]
+
+
+@pytest.mark.slow
+def test_a_checksum_that_got_lost_is_there_again_after_the_next_batch(
+    spark: SparkSession, log: WrittenLog, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    ingest(spark, log, lake, 1, 3)
+    newest_entry(lake).with_suffix(".crc").unlink()
+    jvm, _ = java_log(spark, str(lake / A))
+    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    ingest(spark, log, lake, 4, 6)
+    checksum = json.loads(newest_entry(lake).with_suffix(".crc").read_text("utf-8"))
+    plain = spark.read.format("delta").load(str(lake / A))
+    assert checksum["numFiles"] == len(plain.inputFiles())
+    assert len(checksum["allFiles"]) == checksum["numFiles"]
+    assert values(spark, lake) == [100, 200, 300, 400, 500, 600]
+
+
+@pytest.mark.slow
+def test_the_newest_version_is_read_without_a_search_after_a_batch_of_versions(
+    spark: SparkSession, log: WrittenLog, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    ingest(spark, log, lake, 1, 4)
+    rows = cached_snapshot(spark, str(lake / A), int(newest_entry(lake).stem))
+    assert rows is not None
+    assert [row["v"] for row in rows.collect()] == [400]
+
+
+@pytest.mark.slow
+def test_a_run_ends_with_its_checkpoints(
+    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+    monkeypatch.setattr(delta_versions, "_CHECKPOINT_EVERY", 3)
+    ingest(spark, log, lake, 1, 6)
+    pointer = json.loads((lake / A / "_delta_log" / "_last_checkpoint").read_text("utf-8"))
+    assert pointer["version"] == int(newest_entry(lake).stem)
+
+
+@pytest.mark.parametrize(
+    ("settings", "publications"),
+    [
+        ({}, None),
+        ({"maintain_batches": "7"}, 7),
+        ({"maintain_batches": "7", **EACH}, 7 * MOST_VERSIONS),
+        ({"maintain_batches": "7", **EACH, "commit_max_transactions": "20"}, 140),
+    ],
+)
+def test_a_turn_of_maintenance_comes_after_batches_and_not_after_transactions(
+    log: WrittenLog, tmp_path: Path, settings: dict[str, str], publications: int | None
+) -> None:
+    log.transaction("1:100", change("a", 100))
+    assert publications_per_turn(log.configured(tmp_path / "lake", **settings)) == publications
