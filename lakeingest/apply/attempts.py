@@ -64,7 +64,7 @@ class Attempts:
         self._sleep = sleep
 
     def succeeded(self) -> None:
-        """Record that a window was read and its batches, if any, were published."""
+        """Record that a batch was published, or that a window was read and had none."""
         self.failures = 0
         self._reached = True
 

@@ -56,7 +56,7 @@ from lakeingest.apply.table.catalog import TableBook, Warnings
 from lakeingest.apply.table.new_tables import FirstSeen, likely_tables
 from lakeingest.apply.table.record_schemas import Schemas, open_schemas
 from lakeingest.apply.unmatched_tables import refuse_left_out, without_topic
-from lakeingest.apply.window.batch_size import BatchSize, bounds_of, publications_per_turn
+from lakeingest.apply.window.batch_size import BatchSize, bounds_of
 from lakeingest.apply.window.prefetch import WindowReader
 from lakeingest.apply.window.progress import frontier_behind, is_due, progress_alone
 from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, open_epoch
@@ -110,7 +110,7 @@ class PipelineRun:
             JobCounter(spark),
             in_turn=config.commit_max_transactions is not None and config.commit_mode == "grouped",
         )
-        every = publications_per_turn(config)
+        every = config.maintenance.batches
         self._turns: Turns | None = None
         if every is not None:
             keeper = open_keeper(spark, config, self._sink)
@@ -151,10 +151,12 @@ class PipelineRun:
                 try:
                     if attempts.failures:
                         state = self._read_lake(before=state)
+                    before = self._tally.written
                     window_state, progress = self._window(state, batches_left)
                     self._published_state = window_state
                     if progress and self._turns is not None:
-                        window_state = self._maintained(self._turns, state, window_state)
+                        written = self._tally.written - before
+                        window_state = self._maintained(self._turns, state, window_state, written)
                     state = window_state
                 except Exception as error:
                     failure = attempts.after(error)
@@ -236,7 +238,9 @@ class PipelineRun:
             return self._without_batches(window, state)
         return self._write(window, state, batches_left), True
 
-    def _maintained(self, turns: Turns, before: LakeState, state: LakeState) -> LakeState:
+    def _maintained(
+        self, turns: Turns, before: LakeState, state: LakeState, batches: int
+    ) -> LakeState:
         """Maintain the tables whose turn has come; a failure does not end the run.
 
         Raises:
@@ -244,7 +248,7 @@ class PipelineRun:
         """
         self._published_state = None
         try:
-            state = turns.after(before, state)
+            state = turns.after(before, state, batches)
         except FencedError:
             raise
         except Exception as error:  # noqa: BLE001 - rows are not at stake

@@ -67,17 +67,24 @@ class RunSummary:
 
 @dataclass
 class Tally:
-    """Add up what a run did."""
+    """Add up what a run did.
+
+    Attributes:
+        batches: Number of publications.
+        written: Number of batches; one may have several publications.
+    """
 
     batches: int = 0
+    written: int = 0
     transactions: int = 0
     events: int = 0
     rows: Counter[str] = field(default_factory=Counter)
     pending: int = 0
 
     def add(self, batch: BatchSummary) -> None:
-        """Add a publication."""
+        """Add a batch."""
         self.batches += batch.publications
+        self.written += 1
         self.transactions += batch.transactions
         self.events += batch.events
         self.rows.update(batch.tables)

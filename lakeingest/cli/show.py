@@ -14,7 +14,7 @@ from lakeingest.cli.options import (
     SetOption,
     row_limit,
 )
-from lakeingest.cli.output import OutputFormat
+from lakeingest.cli.output import OutputFormat, message
 from lakeingest.cli.pipeline import load_pipeline, start_spark
 from lakeingest.cli.rows import write_rows
 from lakeingest.errors import UsageError
@@ -62,8 +62,20 @@ def show(
     with storage(pipeline.target.path):
         lake = open_lake(spark, pipeline.target.path, pipeline.metadata_prefix)
         snapshot = lake.snapshot(as_of=moment)
+        if snapshot.transactions > 1 and is_transaction(moment):
+            message(
+                f"note: publication {snapshot.batch} holds {snapshot.transactions} source "
+                "transactions; the table is as after the last one"
+            )
         frame = published_rows(lake, snapshot, table, metadata=metadata)
         write_rows(frame, output, row_limit(limit, output))
+
+
+def is_transaction(moment: int | str | None) -> bool:
+    """Return whether ``--as-of`` names a source transaction."""
+    from lakeingest.reader import as_of
+
+    return moment is not None and isinstance(as_of.parse_as_of(moment), as_of.SourceTransaction)
 
 
 def parse_as_of(text: str | None) -> int | str | None:

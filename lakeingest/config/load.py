@@ -67,7 +67,7 @@ def load_properties(properties: Properties) -> PipelineConfig:
     kind = _kind(found)
     _report_missing(properties, kind, found)
     _warn_of_unused_table_type(found)
-    source: dict[str, Any] = {"kind": kind}
+    source: dict[str, Any] = {keys.SOURCE_KIND: kind}
     if kind == "kafka":
         source["kafka_options"] = kafka_options(found.kafka_keys, properties, found)
     elif found.kafka_keys:
@@ -165,7 +165,6 @@ def _fields(
         elif name in keys.BY_NAME:
             pipeline[keys.BY_NAME[name]] = value
     source = {**_inputs(SourceConfig, pipeline), **source}
-    source.pop(keys.SOURCE_KIND, None)
     topics = values.get(keys.TOPICS)
     if topics is not None and not are_topic_names(topics.text):
         source["topic_pattern"] = topics.text

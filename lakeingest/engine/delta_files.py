@@ -233,6 +233,17 @@ def plain_size(spark: SparkSession, path: str) -> TableSize | None:
         return TableSize(int(content.numFiles()), int(content.tableSizeBytes()))
 
 
+def listed_sizes(spark: SparkSession, path: str) -> list[int] | None:
+    """Return the bytes of each data file of a plain table's newest version.
+
+    Returns:
+        The sizes; None: see ``plain_files``.
+    """
+    with active(spark):
+        files = plain_files(newest_snapshot(spark, path))
+        return None if files is None else [file.size for file in files]
+
+
 def highest_value(spark: SparkSession, path: str, column: str) -> int | None:
     """Return the highest value of an integer column in a table's newest version.
 

@@ -154,7 +154,10 @@ class DeltaMaintenance:
                 self._table.update(condition & has_value, nothing)
 
     def join_small_files(self) -> None:
-        """Write small files, and files of which more than a twentieth is hidden, as larger ones."""
+        """Write small files as larger ones, with files of which more than a twentieth is hidden.
+
+        Delta leaves a file alone that fits together with no other one.
+        """
         with self._committing():
             self._table.optimize().executeCompaction()
 

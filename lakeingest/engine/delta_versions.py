@@ -33,7 +33,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import unquote
 
-from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
 from lakeingest.engine.active_session import active
@@ -263,6 +262,7 @@ class VersionsTransaction(DeltaTransaction):
                 writer.write(number, entry)
             except VersionTakenError:
                 if not self._is_blind_append(number):
+                    writer.check()
                     raise
                 self._passed = True
                 number += 1
@@ -300,8 +300,9 @@ class VersionsTransaction(DeltaTransaction):
             return
         try:
             self._derive_checksum(number, entry, before, files)
-        except Py4JError as error:
-            _LOG.warning("A checksum could not be written: %s", str(error).strip().split("\n")[0])
+        except Exception as error:  # noqa: BLE001 - all versions are made
+            reason = " ".join(str(error).split("\n")[:2])
+            _LOG.warning("A checksum failed: %s %s", type(error).__name__, reason)
 
     def _derive_checksum(
         self,
@@ -338,7 +339,7 @@ class VersionsTransaction(DeltaTransaction):
             utils = getattr(self._jvm.org.apache.spark.sql.delta.util, "JsonUtils$")
             text = getattr(utils, "MODULE$").mapper().writeValueAsString(derived.right().get())
             path = self._jvm.org.apache.hadoop.fs.Path(self._log.logPath(), f"{number:020d}.crc")
-            stream = path.getFileSystem(self._log.newDeltaHadoopConf()).create(path, True)
+            stream = path.getFileSystem(self._log.newDeltaHadoopConf()).create(path, False)
             try:
                 stream.write(bytes(f"{text}\n", "utf-8"))
             finally:

@@ -1,17 +1,21 @@
 """Do work beside a run that nobody waits for, one piece after another.
 
 A checkpoint of a Delta log reads and writes what a batch does not need, and the next batch begins
-meanwhile. What fails is logged: it is help and no condition. A run waits at its end, because the
-session may end with it.
+meanwhile. What fails is logged: it is help and no condition. A run that ends well waits for it,
+because the session may end with the run.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 _LOG = logging.getLogger(__name__)
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 class InTurn:
@@ -25,16 +29,14 @@ class InTurn:
         """
         self._name = name
         self._pool = ThreadPoolExecutor(1)
-        self._newest: Future[None] | None = None
 
     def begin(self, piece: Callable[[], None]) -> None:
         """Begin a piece of work after those before it."""
-        self._newest = self._pool.submit(self._done, piece)
+        self._pool.submit(self._done, piece)
 
     def wait(self) -> None:
-        """Wait until all pieces are done."""
-        if self._newest is not None:
-            self._newest.result()
+        """Wait until the pieces are done that were begun before."""
+        self._pool.submit(_nothing).result()
 
     def _done(self, piece: Callable[[], None]) -> None:
         try:

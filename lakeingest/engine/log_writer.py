@@ -33,7 +33,6 @@ from pyspark.sql import SparkSession
 from lakeingest.engine.delta_log import commit_file
 from lakeingest.engine.local_disk import local_folder
 from lakeingest.engine.log_store import log_store_of, renames_locally
-from lakeingest.errors import DataError
 
 _EXISTS = "FileAlreadyExistsException"
 
@@ -43,7 +42,20 @@ class VersionTakenError(Exception):
 
 
 class VersionReplacedError(Exception):
-    """Another writer has replaced the newest entry, whose version it took for free."""
+    """Another writer has replaced the newest entry, and nothing is behind it."""
+
+
+class LogBrokenError(Exception):
+    """Another writer has replaced an entry that has others behind it.
+
+    Attributes:
+        version: Version of the entry.
+    """
+
+    def __init__(self, version: int) -> None:
+        """Name the version."""
+        super().__init__(str(version))
+        self.version = version
 
 
 class EntryWriter(Protocol):
@@ -54,7 +66,7 @@ class EntryWriter(Protocol):
 
         Raises:
             VersionTakenError: The version exists.
-            VersionReplacedError: The entry before it is not there any more.
+            VersionReplacedError, LogBrokenError: See ``check``.
         """
 
     def check(self) -> None:
@@ -62,7 +74,7 @@ class EntryWriter(Protocol):
 
         Raises:
             VersionReplacedError: The last one is not.
-            DataError: One before it is not.
+            LogBrokenError: One before it is not.
         """
 
 
@@ -85,22 +97,24 @@ class _LocalWriter:
     def __init__(self, folder: Path, store: EntryWriter) -> None:
         self._folder = folder
         self._store = store
-        self._written: dict[Path, int] = {}
-        """Inode of each entry."""
+        self._written: dict[int, tuple[Path, int]] = {}
+        """File and inode of each entry, by its version."""
 
     def write(self, version: int, lines: list[str]) -> None:
         """Write an entry; see ``EntryWriter``."""
-        for last in [*self._written][-1:]:
-            if self._is_replaced(last):
-                raise VersionReplacedError(last.name)
         target = self._folder / f"{version:020d}.json"
         # Delta's log stores name their temporary files in the same way, and readers ignore them.
         whole = self._folder / f".{target.name}.{uuid.uuid4()}.tmp"
         try:
             whole.write_text("\n".join(lines) + "\n", encoding="utf-8")
             _sync(whole)
+            if any(map(self._is_replaced, [*self._written][-1:])):
+                self.check()
             os.link(whole, target)
-            self._written[target] = whole.stat().st_ino
+            inode = target.stat().st_ino
+            # Some network file systems number a file anew under each name.
+            if inode == whole.stat().st_ino:
+                self._written[version] = target, inode
         except FileExistsError as error:
             raise VersionTakenError(str(version)) from error
         except OSError:  # The file system has no links.
@@ -110,23 +124,19 @@ class _LocalWriter:
 
     def check(self) -> None:
         """Check that the entries are there; see ``EntryWriter``."""
-        replaced = [path for path in self._written if self._is_replaced(path)]
-        if replaced and replaced == [*self._written][-1:]:
-            raise VersionReplacedError(replaced[0].name)
-        if replaced:
-            message = (
-                f"Another writer replaced {replaced[0].name} in {self._folder} while lakeingest "
-                "wrote the entries behind it, so rows of the table may be there twice. A local "
-                "disk lets it. Let nothing else write this table meanwhile, and load it anew: "
-                "retire it (lakeingest retire), then take a snapshot of it."
-            )
-            raise DataError(message)
+        for version in filter(self._is_replaced, self._written):
+            if version == max(self._written):
+                raise VersionReplacedError(str(version))
+            raise LogBrokenError(version)
 
-    def _is_replaced(self, path: Path) -> bool:
+    def _is_replaced(self, version: int) -> bool:
+        path, inode = self._written[version]
         try:
-            return path.stat().st_ino != self._written[path]
+            return path.stat().st_ino != inode
         except FileNotFoundError:
             return True
+        except OSError:  # A network file system that is away.
+            return False
 
 
 def sync_files(log: Any, paths: Iterable[str]) -> None:

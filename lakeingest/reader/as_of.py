@@ -32,15 +32,25 @@ def parse_as_of(as_of: int | str | datetime) -> int | datetime | SourceTransacti
     """Parse ``as_of`` to a batch, a time or a transaction; a time without a zone is in UTC.
 
     Raises:
-        UsageError: The text begins like a date but is not an ISO time.
+        UsageError: The text begins like a date but is not an ISO time, it has no id, or the value
+            is of another type.
     """
-    if isinstance(as_of, int):
+    if isinstance(as_of, int) and not isinstance(as_of, bool):
         return as_of
     if isinstance(as_of, datetime):
         return _with_zone(as_of)
+    if not isinstance(as_of, str):
+        message = (
+            f"{as_of!r} names no publication: write a number (a batch), a time, or the id of a "
+            f"source transaction ({TRANSACTION}753)"
+        )
+        raise UsageError(message)
     text = as_of.strip()
+    if not text.removeprefix(TRANSACTION).strip():
+        message = f"'{text}' has no id: write one, such as {TRANSACTION}753"
+        raise UsageError(message)
     if text.startswith(TRANSACTION):
-        return SourceTransaction(text.removeprefix(TRANSACTION))
+        return SourceTransaction(text.removeprefix(TRANSACTION).strip())
     if not _DATE.match(text):
         return SourceTransaction(text)
     try:

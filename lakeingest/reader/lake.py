@@ -14,9 +14,12 @@ from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import ConfigError, UsageError
 from lakeingest.folders import LEDGER_FOLDER, LakeFolders, folder_name
 from lakeingest.frame_schemas import LEDGER, MetadataColumns
-from lakeingest.reader.as_of import AsOf, SourceTransaction, parse_as_of
+from lakeingest.reader.as_of import TRANSACTION, AsOf, SourceTransaction, parse_as_of
 from lakeingest.reader.diff import Diff
 from lakeingest.reader.snapshot import Snapshot
+
+_SHOWN = ("batch", "transactions", "tables", "paths")
+"""Columns of a publication that a snapshot needs."""
 
 
 class Lake:
@@ -143,7 +146,7 @@ class Lake:
             if target is not None:
                 matches = self._matching(self._rows("publication"), target)
                 newest_first = matches.orderBy(F.col("batch").desc())
-                row = newest_first.select("batch", "tables", "paths").first()
+                row = newest_first.select(*_SHOWN).first()
             if row is None:
                 raise UsageError(_no_publication(target))
             kept_from = 0 if target is None else self._kept_from()
@@ -168,14 +171,10 @@ class Lake:
             message = f"A time names no transaction; if it is an id, write tx:{transaction}"
             raise UsageError(message)
         after = self.snapshot(transaction)
-        publications = self._rows("publication")
+        if isinstance(target, SourceTransaction) and after.transactions > 1:
+            raise UsageError(_not_alone(target.id, after.batch, after.transactions))
         with storage(self._root):
-            number = publications.where(F.col("batch") == after.batch).select("transactions")
-            row = number.first()
-            together = int(row["transactions"]) if row else 0
-            if isinstance(target, SourceTransaction) and together > 1:
-                raise UsageError(_not_alone(target.id, after.batch, together))
-            before = publications.where(F.col("batch") < after.batch)
+            before = self._rows("publication").where(F.col("batch") < after.batch)
             last = before.agg(
                 F.max("batch").alias("batch"), F.max_by("end_position", "batch").alias("above")
             ).first()
@@ -196,7 +195,7 @@ class Lake:
             last = ledger.agg(F.max("batch").alias("batch")).first()
             number = last["batch"] if last else None
         publications = self._rows("publication").where(F.col("batch") == F.lit(number))
-        return publications.select("batch", "tables", "paths").first()
+        return publications.select(*_SHOWN).first()
 
     def _kept_from(self) -> int:
         """Return the number of the first publication that maintenance keeps; 0: all are kept."""
@@ -221,7 +220,7 @@ class Lake:
         table.
         """
         kept = self._rows("publication").where(F.col("batch") >= self._kept_from())
-        rows = kept.orderBy("batch").select("batch", "tables", "paths").collect()
+        rows = kept.orderBy("batch").select(*_SHOWN).collect()
         folders = self._folders(*rows)
         return [Snapshot(self._spark, folders, row, self._names) for row in rows]
 
@@ -251,7 +250,10 @@ def _no_publication(target: int | datetime | SourceTransaction | None) -> str:
     if target is None:
         return "Nothing is published yet: run the pipeline first."
     if isinstance(target, int):
-        return f"There is no publication {target}; {listing}."
+        return (
+            f"There is no publication {target}; {listing}. A source transaction is asked for by "
+            f"{TRANSACTION}{target}."
+        )
     if isinstance(target, datetime):
         return f"Nothing was published up to {target.isoformat()}; {listing}."
     return (

@@ -43,6 +43,11 @@ class Snapshot:
         return int(self._row["batch"])
 
     @property
+    def transactions(self) -> int:
+        """Number of the source transactions of the publication; it shows the last one's commit."""
+        return int(self._row["transactions"] or 0)
+
+    @property
     def versions(self) -> dict[str, int]:
         """Version of each table."""
         return dict(sorted(self._row["tables"].items()))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.window.batch_size import MOST_VERSIONS, publications_per_turn
+from lakeingest.apply.maintenance.keeper import Keeper
 from lakeingest.engine import delta_versions, vector_file
 from lakeingest.engine.delta_log import java_log
 from lakeingest.engine.delta_snapshot import cached_snapshot
 from lakeingest.reader import open_lake
+from lakeingest.sink.contract import TableState
 from tests.apply.written import WrittenLog, change
 
 EACH = {"commit_mode": "per-transaction"}
@@ -24,11 +26,13 @@ def log(tmp_path: Path) -> WrittenLog:
     return WrittenLog(tmp_path / "log", "postgresql")
 
 
-def ingest(spark: SparkSession, log: WrittenLog, lake: Path, first: int, last: int) -> None:
+def ingest(
+    spark: SparkSession, log: WrittenLog, lake: Path, first: int, last: int, **settings: str
+) -> None:
     """Write transactions that each change row 1, and run over them."""
     for number in range(first, last + 1):
         log.transaction(f"{number}:{number}00", change("a", 100 * number))
-    log.ingest(spark, lake, **EACH)
+    log.ingest(spark, lake, **EACH, **settings)
 
 
 def values(spark: SparkSession, lake: Path) -> list[int]:
@@ -91,17 +95,28 @@ def test_a_run_ends_with_its_checkpoints(
     assert pointer["version"] == int(newest_entry(lake).stem)
 
 
-@pytest.mark.parametrize(
-    ("settings", "publications"),
-    [
-        ({}, None),
-        ({"maintain_batches": "7"}, 7),
-        ({"maintain_batches": "7", **EACH}, 7 * MOST_VERSIONS),
-        ({"maintain_batches": "7", **EACH, "commit_max_transactions": "20"}, 140),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("batches", "turns"), [(2, 1), (3, 0)])
 def test_a_turn_of_maintenance_comes_after_batches_and_not_after_transactions(
-    log: WrittenLog, tmp_path: Path, settings: dict[str, str], publications: int | None
+    spark: SparkSession,
+    log: WrittenLog,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    batches: int,
+    turns: int,
 ) -> None:
-    log.transaction("1:100", change("a", 100))
-    assert publications_per_turn(log.configured(tmp_path / "lake", **settings)) == publications
+    tidied: list[str] = []
+
+    def tidy(_: Keeper, tables: Iterable[TableState]) -> dict[str, TableState]:
+        tidied.extend(table.note.collection for table in tables)
+        return {}
+
+    monkeypatch.setattr(Keeper, "tidy", tidy)
+    monkeypatch.setattr(Keeper, "expire", lambda *_: None)
+    lake = tmp_path / "lake"
+    ingest(spark, log, lake, 1, 1)
+    assert open_lake(spark, str(lake)).snapshot().batch == 1
+    ingest(spark, log, lake, 2, 6, maintain_batches=str(batches), commit_max_transactions="3")
+    assert open_lake(spark, str(lake)).snapshot().batch == 6
+    # Five transactions are two batches: of three, and of two.
+    assert len(tidied) == turns

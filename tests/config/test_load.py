@@ -463,22 +463,34 @@ def test_ordering_columns_are_the_pipelines_or_a_tables() -> None:
         ),
         (
             {"lakeingest.metadata.columns": "hudi"},
-            "lakeingest.metadata.columns=hudi, lakeingest.commit.max.transactions and "
-            "lakeingest.commit.mode=per-transaction need lakeingest.transaction.mode=metadata",
+            "lakeingest.metadata.columns=hudi needs lakeingest.transaction.mode=metadata; "
+            "set that, or remove it",
         ),
         (
             {"lakeingest.commit.max.transactions": "1"},
-            "lakeingest.commit.max.transactions and lakeingest.commit.mode=per-transaction need "
-            "lakeingest.transaction.mode=metadata",
+            "lakeingest.commit.max.transactions needs lakeingest.transaction.mode=metadata",
         ),
         (
             {"lakeingest.commit.mode": "per-transaction"},
-            "lakeingest.commit.mode=per-transaction need lakeingest.transaction.mode=metadata",
+            "lakeingest.commit.mode=per-transaction needs lakeingest.transaction.mode=metadata",
+        ),
+        (
+            {
+                "lakeingest.commit.mode": "per-transaction",
+                "lakeingest.commit.max.transactions": "1",
+            },
+            "lakeingest.commit.max.transactions, lakeingest.commit.mode=per-transaction need "
+            "lakeingest.transaction.mode=metadata; set that, or remove them",
         ),
     ],
 )
 def test_what_has_no_order_without_transactions_is_refused(more: dict[str, str], said: str) -> None:
     assert said in problem({**NO_TRANSACTIONS, **more})
+
+
+def test_a_kind_of_source_that_there_is_not_is_named_with_its_key() -> None:
+    said = problem({**RECORDED, "lakeingest.source.kind": "recordd"})
+    assert "lakeingest.source.kind=recordd: should be 'recorded' or 'kafka'" in said
 
 
 def test_settings_name_a_table_whose_name_a_topic_cannot_hold(tmp_path: Path) -> None:

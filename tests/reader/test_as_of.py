@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
+from lakeingest.cli.show import is_transaction
 from lakeingest.errors import UsageError
 from lakeingest.reader.as_of import SourceTransaction, parse_as_of
 
@@ -37,6 +39,21 @@ def test_a_number_is_a_batch_a_date_a_time_and_other_text_a_transaction(
     found = parse_as_of(as_of)
     assert found == meant
     assert type(found) is type(meant)
+
+
+@pytest.mark.parametrize("as_of", ["", " ", "tx:", "tx: ", True, 3.5, b"2"])
+def test_what_names_no_publication_is_refused_with_what_to_write(as_of: Any) -> None:
+    with pytest.raises(UsageError, match="tx:753"):
+        parse_as_of(as_of)
+
+
+@pytest.mark.parametrize(
+    ("moment", "answer"), [(None, False), (7, False), ("2026-01-02", False), ("tx:7", True)]
+)
+def test_show_knows_a_transaction_from_a_batch_and_a_time(
+    moment: int | str | None, answer: bool
+) -> None:
+    assert is_transaction(moment) is answer
 
 
 def test_text_that_begins_like_a_date_and_is_none_is_refused() -> None:

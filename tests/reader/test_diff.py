@@ -131,6 +131,7 @@ def test_a_transaction_that_shares_its_publication_is_refused(
     log.transaction("2:200", change("a", 200))
     log.ingest(spark, tmp_path / "lake")
     lake = open_lake(spark, str(tmp_path / "lake"))
+    assert lake.snapshot("tx:2").transactions == 2
     with pytest.raises(UsageError, match=r"holds 2 source transactions.*lake\.diff\(1\)"):
         lake.diff("2:200")
     assert len(lake.diff(1).table("public.a").collect()) == 1

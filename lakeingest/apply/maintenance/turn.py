@@ -41,7 +41,7 @@ class Turns:
         keeper: Maintains the tables.
         ledger: Stores the publications.
         run: Identifier of the run.
-        every: Publications from one turn to the next.
+        every: Batches from one turn to the next.
     """
 
     keeper: Keeper
@@ -49,18 +49,22 @@ class Turns:
     run: str
     every: int
 
-    def after(self, before: LakeState, state: LakeState) -> LakeState:
+    def after(self, before: LakeState, state: LakeState, batches: int) -> LakeState:
         """Maintain the tables whose turn has come with the newest publications, and crowded ones.
 
         Args:
             before: The lake before the window.
             state: The lake after it; every commit of this run is published.
+            batches: Number of the window's batches. Where each has several publications, a turn
+                comes after as many times more.
 
         Returns:
             The lake now.
         """
         head = state.head
-        in_turn = turns_of(before.head.batch, head.batch, self.every, head.tables)
+        publications = (head.batch - before.head.batch) // max(1, batches)
+        every = self.every * max(1, publications)
+        in_turn = turns_of(before.head.batch, head.batch, every, head.tables)
         if not in_turn or not state.ours or state.through is not None:
             return state
         # Of the tables that the run has read: only these get files, and idle ones cost nothing.

@@ -40,17 +40,6 @@ _BATCHES_PER_WINDOW = 4
 """The size of a window's batches is fixed when it is read, and the next window is read ahead."""
 
 
-def publications_per_turn(config: PipelineConfig) -> int | None:
-    """Return after how many publications a run maintains a table; None: never.
-
-    A full batch may have a publication for each of its transactions.
-    """
-    batches = config.maintenance.batches
-    if batches is None or config.commit_mode != "per-transaction":
-        return batches
-    return batches * min(config.commit_max_transactions or MOST_VERSIONS, MOST_VERSIONS)
-
-
 def bounds_of(spark: SparkSession, config: PipelineConfig, events: int, *, final: bool) -> Bounds:
     """Return the bounds of a run's windows and first batches.
 

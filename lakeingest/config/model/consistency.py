@@ -142,13 +142,25 @@ def _order(config: PipelineConfig) -> Iterator[str]:
             "an update of YugabyteDB's need not name a column: only fields of the source block "
             "(source.…) can order its rows; name one of these"
         )
-    counts_transactions = config.commit_max_transactions is not None
-    if config.has_event_columns or counts_transactions or config.commit_mode != "grouped":
+    if needing := [*_needing_transactions(config)]:
+        need, them = ("needs", "it") if len(needing) == 1 else ("need", "them")
         yield (
-            "lakeingest.table.*.adopt, lakeingest.metadata.columns=hudi, "
-            "lakeingest.commit.max.transactions and lakeingest.commit.mode=per-transaction need "
-            "lakeingest.transaction.mode=metadata; set it, or remove them"
+            f"{', '.join(needing)} {need} lakeingest.transaction.mode=metadata; "
+            f"set that, or remove {them}"
         )
+
+
+def _needing_transactions(config: PipelineConfig) -> Iterator[str]:
+    """Yield the settings that need whole transactions."""
+    for name, table in config.tables.items():
+        if table.adopt:
+            yield f"lakeingest.table.{name}.adopt"
+    if config.metadata_columns == "hudi":
+        yield "lakeingest.metadata.columns=hudi"
+    if config.commit_max_transactions is not None:
+        yield "lakeingest.commit.max.transactions"
+    if config.commit_mode != "grouped":
+        yield f"lakeingest.commit.mode={config.commit_mode}"
 
 
 def _new_snapshot(config: PipelineConfig) -> Iterator[str]:

@@ -14,8 +14,7 @@ class MaintenanceConfig(ConfigModel):
 
     batches: int | None = Field(default=None, ge=1, validation_alias="lakeingest.maintain.batches")
     """Batches after which a run maintains one table, each table in its turn, as `lakeingest
-    maintain` maintains all of them; and with it each table that has many small files. With a
-    version per transaction, a batch counts as the most transactions that one may have. Default:
+    maintain` maintains all of them; and with it each table that has many small files. Default:
     never, so that a run does what it was started for; for continuous runs, 100 keeps the tables
     healthy."""
     ledger_hours: int = Field(

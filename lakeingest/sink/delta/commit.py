@@ -33,8 +33,9 @@ from lakeingest.engine.delta_snapshot import cached_schema, cached_snapshot
 from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.delta_versions import VersionsTransaction
 from lakeingest.engine.local_disk import committing
+from lakeingest.engine.log_writer import LogBrokenError
 from lakeingest.engine.own_session import own_session
-from lakeingest.errors import TransientError
+from lakeingest.errors import DataError, TransientError
 from lakeingest.named import quoted
 from lakeingest.sink.contract import TableState
 from lakeingest.sink.lake_table import LakeTable
@@ -277,6 +278,7 @@ class DeltaLakeTable(LakeTable):
         Raises:
             FencedError: A later writer has claimed the table, or commits meanwhile.
             TransientError: Maintenance or another writer changed the table meanwhile.
+            DataError: Another writer replaced a version that later ones build on.
         """
         transaction = VersionsTransaction(self.spark, self.path, _application(notes[-1]))
         if not (transaction.plain and transaction.hides_rows):
@@ -286,8 +288,17 @@ class DeltaLakeTable(LakeTable):
             _, newest = self.newest_note()
             if newest is not None and newest.token >= notes[0].token:
                 raise fenced_error(notes[0])
-        with self.conflicts_explained(notes[-1]):
-            versions, commits = write(transaction)
+        try:
+            with self.conflicts_explained(notes[-1]):
+                versions, commits = write(transaction)
+        except LogBrokenError as error:
+            message = (
+                f"Another writer replaced version {error.version} of table "
+                f"'{notes[-1].collection}' when lakeingest had made later ones, which a local disk "
+                "lets it. The table has rows twice, or lacks some. Do this before anything else: "
+                f"{self.repair(error.version - 1)}"
+            )
+            raise DataError(message) from error
         return [TableState(version, note) for version, note in versions.items()], commits
 
 

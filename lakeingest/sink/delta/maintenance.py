@@ -21,7 +21,13 @@ from functools import partial
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote, maintenance_note
-from lakeingest.engine.delta_files import HIDES_ROWS, may_hide_rows, plain_size, takes_only_appends
+from lakeingest.engine.delta_files import (
+    HIDES_ROWS,
+    listed_sizes,
+    may_hide_rows,
+    plain_size,
+    takes_only_appends,
+)
 from lakeingest.engine.delta_log import commit_time
 from lakeingest.engine.delta_maintenance import SMALL_BYTES, DeltaMaintenance
 from lakeingest.errors import ConfigError
@@ -32,9 +38,9 @@ from lakeingest.sink.settings import SinkSettings
 _MARGIN = timedelta(days=1)
 
 MANY_FILES = 32
-"""Number of files from which a table is crowded, beyond those that its bytes would half fill.
+"""Number of small files from which a table is crowded.
 
-Delta joins two files or more, and no two that are more than half full.
+Delta joins two files or more, and no two that are more than half full: smaller ones are small.
 """
 
 
@@ -45,7 +51,13 @@ def is_crowded(table: DeltaLakeTable) -> bool:
     files of different partitions cannot be joined; a partitioned table waits for its turn.
     """
     size = plain_size(table.spark, table.path)
-    return size is not None and size.files - size.octets // (SMALL_BYTES // 2) >= MANY_FILES
+    if size is None or size.files - size.octets // SMALL_BYTES < MANY_FILES:
+        return False
+    half = SMALL_BYTES // 2
+    sizes = listed_sizes(table.spark, table.path)
+    # Each file that is not small fills a half or more.
+    small = size.files - size.octets // half if sizes is None else sum(n < half for n in sizes)
+    return small >= MANY_FILES
 
 
 def ready_for_versions(table: DeltaLakeTable, settings: SinkSettings) -> None:
