@@ -96,7 +96,7 @@ def test_a_run_ends_with_its_checkpoints(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("batches", "turns"), [(2, 1), (3, 0)])
+@pytest.mark.parametrize(("batches", "turns"), [(2, 1), (4, 0)])
 def test_a_turn_of_maintenance_comes_after_batches_and_not_after_transactions(
     spark: SparkSession,
     log: WrittenLog,
