@@ -42,5 +42,6 @@ class InTurn:
         try:
             piece()
         except Exception as error:  # noqa: BLE001 - nobody waits for it
-            first_line = str(error).strip().partition("\n")[0]
-            _LOG.warning("%s failed: %s %s", self._name, type(error).__name__, first_line)
+            # The second line of an error of the JVM names its cause.
+            reason = " ".join(str(error).split("\n")[:2])
+            _LOG.warning("%s failed: %s %s", self._name, type(error).__name__, reason)
