@@ -226,9 +226,14 @@ def _is_newest(jvm: Any, snapshot: Any, configuration: Any) -> bool:
     )
 
 
+def commit_name(version: int) -> str:
+    """Return the name of a version's commit file."""
+    return f"{version:020d}.json"
+
+
 def commit_file(jvm: Any, log_path: Any, version: int) -> Any:
     """Return the path of a version's commit file, given Delta's ``logPath``."""
-    return jvm.org.apache.hadoop.fs.Path(log_path, f"{version:020d}.json")
+    return jvm.org.apache.hadoop.fs.Path(log_path, commit_name(version))
 
 
 def _commit_files(spark: SparkSession, path: str) -> Callable[[int], Any | None]:

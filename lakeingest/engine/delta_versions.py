@@ -25,11 +25,11 @@ Internal names, verified in 3.3.3 and used with 3.3 only (``delta_files.availabl
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 from urllib.parse import unquote
 
@@ -39,6 +39,7 @@ from lakeingest.engine.active_session import active
 from lakeingest.engine.delta_files import DataFile, data_files, scala_sequence
 from lakeingest.engine.delta_log import commit_file
 from lakeingest.engine.delta_transaction import DeltaTransaction
+from lakeingest.engine.in_turn import as_help
 from lakeingest.engine.local_disk import committing_to
 from lakeingest.engine.log_entry import Action, addition, commit_info, lines, now_ms, removal
 from lakeingest.engine.log_writer import (
@@ -50,8 +51,6 @@ from lakeingest.engine.log_writer import (
 )
 from lakeingest.engine.vector_file import HiddenRows, VectorFile
 from lakeingest.errors import DataError, InvariantError
-
-_LOG = logging.getLogger(__name__)
 
 FILE_ROWS = 1_000
 """Most rows of a new file that several versions touch: each of them writes a vector of these."""
@@ -197,8 +196,11 @@ class VersionsTransaction(DeltaTransaction):
         paths = (unquote(str(file.action.path())) for file in written)
         sync_files(self._log, (*paths, *vectors.file_names))
         numbers = self._write(entries, last, before_commit)
-        if (last is not None) == (len(numbers) > len(versions)):
-            self._write_checksum(numbers[-1], entries[-1], before, files)
+        joined = len(numbers) > len(versions)
+        if joined == (last is not None) and not self._passed:
+            # All versions are made. Where a checksum is missing, Delta reads the log.
+            write = partial(self._write_checksum, numbers[-1], entries[-1], before, files)
+            as_help("A checksum", write)
         return numbers
 
     def _known(self, file: DataFile, vectors: VectorFile) -> _File:
@@ -291,26 +293,10 @@ class VersionsTransaction(DeltaTransaction):
         before: Mapping[str, Action | None],
         files: Mapping[str, _File],
     ) -> None:
-        """Write the checksum of the newest version, unless another writer's is among the new ones.
+        """Write the checksum of the newest version.
 
-        Where the version before them has none, Delta reads what it has (a job). A checksum is help
-        and no condition: where it is missing, Delta reads the log.
+        Where the version before the new ones has none, Delta reads what it has (a job).
         """
-        if self._passed:
-            return
-        try:
-            self._derive_checksum(number, entry, before, files)
-        except Exception as error:  # noqa: BLE001 - all versions are made
-            reason = " ".join(str(error).split("\n")[:2])
-            _LOG.warning("A checksum failed: %s %s", type(error).__name__, reason)
-
-    def _derive_checksum(
-        self,
-        number: int,
-        entry: Sequence[str],
-        before: Mapping[str, Action | None],
-        files: Mapping[str, _File],
-    ) -> None:
         actions: list[Action] = [
             {"remove": removal(action)} for action in before.values() if action is not None
         ]

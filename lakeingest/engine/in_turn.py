@@ -14,8 +14,19 @@ from concurrent.futures import ThreadPoolExecutor
 _LOG = logging.getLogger(__name__)
 
 
-def _nothing() -> None:
-    """Do nothing."""
+def as_help(name: str, piece: Callable[[], None]) -> None:
+    """Do a piece of work that is help and no condition: log what fails.
+
+    Args:
+        name: What the piece is, for the log.
+        piece: The work.
+    """
+    try:
+        piece()
+    except Exception as error:  # noqa: BLE001 - nothing depends on it
+        # The second line of an error of the JVM names its cause.
+        reason = " ".join(str(error).split("\n")[:2])
+        _LOG.warning("%s failed: %s %s", name, type(error).__name__, reason)
 
 
 class InTurn:
@@ -32,16 +43,8 @@ class InTurn:
 
     def begin(self, piece: Callable[[], None]) -> None:
         """Begin a piece of work after those before it."""
-        self._pool.submit(self._done, piece)
+        self._pool.submit(as_help, self._name, piece)
 
-    def wait(self) -> None:
-        """Wait until the pieces are done that were begun before."""
-        self._pool.submit(_nothing).result()
-
-    def _done(self, piece: Callable[[], None]) -> None:
-        try:
-            piece()
-        except Exception as error:  # noqa: BLE001 - nobody waits for it
-            # The second line of an error of the JVM names its cause.
-            reason = " ".join(str(error).split("\n")[:2])
-            _LOG.warning("%s failed: %s %s", self._name, type(error).__name__, reason)
+    def finish(self) -> None:
+        """Wait until all pieces are done; no other can begin."""
+        self._pool.shutdown()

@@ -30,7 +30,7 @@ from typing import Any, Protocol
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.delta_log import commit_file
+from lakeingest.engine.delta_log import commit_file, commit_name
 from lakeingest.engine.local_disk import local_folder
 from lakeingest.engine.log_store import log_store_of, renames_locally
 
@@ -102,13 +102,13 @@ class _LocalWriter:
 
     def write(self, version: int, lines: list[str]) -> None:
         """Write an entry; see ``EntryWriter``."""
-        target = self._folder / f"{version:020d}.json"
+        target = self._folder / commit_name(version)
         # Delta's log stores name their temporary files in the same way, and readers ignore them.
         whole = self._folder / f".{target.name}.{uuid.uuid4()}.tmp"
         try:
             whole.write_text("\n".join(lines) + "\n", encoding="utf-8")
             _sync(whole)
-            if any(map(self._is_replaced, [*self._written][-1:])):
+            if self._written and self._is_replaced(next(reversed(self._written))):
                 self.check()
             os.link(whole, target)
             inode = target.stat().st_ino
@@ -125,7 +125,7 @@ class _LocalWriter:
     def check(self) -> None:
         """Check that the entries are there; see ``EntryWriter``."""
         for version in filter(self._is_replaced, self._written):
-            if version == max(self._written):
+            if version == next(reversed(self._written)):
                 raise VersionReplacedError(str(version))
             raise LogBrokenError(version)
 

@@ -114,7 +114,7 @@ class DeltaSink(LakeSink):
 
     def finish(self) -> None:
         """Wait for checkpoints; see the contract."""
-        self._checkpoints.wait()
+        self._checkpoints.finish()
 
     def _commit(
         self, changeset: Changeset, note: CommitNote, previous: TableState | None
