@@ -61,6 +61,7 @@ class DeltaTransaction:
             rows: Whether a later commit that changes data files makes it fail, too.
         """
         self._spark = spark
+        self._path = path
         self._application = application
         with active(self._spark):
             self._jvm, self._log = java_log(spark, path)

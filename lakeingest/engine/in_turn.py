@@ -24,9 +24,9 @@ def as_help(name: str, piece: Callable[[], None]) -> None:
     try:
         piece()
     except Exception as error:  # noqa: BLE001 - nothing depends on it
-        # The second line of an error of the JVM names its cause.
+        # The second line of an error of the JVM names its cause, which may list thousands of files.
         reason = " ".join(str(error).split("\n")[:2])
-        _LOG.warning("%s failed: %s %s", name, type(error).__name__, reason)
+        _LOG.warning("%s failed: %s %.300s", name, type(error).__name__, reason)
 
 
 class InTurn:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import shutil
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.maintenance.keeper import Keeper
 from lakeingest.engine import delta_versions, vector_file
-from lakeingest.engine.delta_log import java_log
+from lakeingest.engine.delta_log import commit_name, java_log
 from lakeingest.engine.delta_snapshot import cached_snapshot
+from lakeingest.engine.in_turn import InTurn
 from lakeingest.reader import open_lake
 from lakeingest.sink.contract import TableState
 from tests.apply.written import WrittenLog, change
@@ -93,6 +95,24 @@ def test_a_run_ends_with_its_checkpoints(
     ingest(spark, log, lake, 1, 6)
     pointer = json.loads((lake / A / "_delta_log" / "_last_checkpoint").read_text("utf-8"))
     assert pointer["version"] == int(newest_entry(lake).stem)
+
+
+@pytest.mark.slow
+def test_a_checkpoint_is_written_while_a_listing_shows_an_entry_without_the_one_before_it(
+    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces: list[Callable[[], None]] = []
+    lake = tmp_path / "lake"
+    monkeypatch.setattr(delta_versions, "_CHECKPOINT_EVERY", 3)
+    monkeypatch.setattr(InTurn, "begin", lambda _, piece: pieces.append(piece))
+    ingest(spark, log, lake, 1, 6)
+    newest = newest_entry(lake)
+    version = int(newest.stem)
+    shutil.copy(newest, newest.with_name(commit_name(version + 2)))
+    for piece in pieces:
+        piece()
+    pointer = json.loads((newest.parent / "_last_checkpoint").read_text("utf-8"))
+    assert pointer["version"] == version
 
 
 @pytest.mark.slow

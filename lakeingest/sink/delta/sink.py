@@ -29,7 +29,7 @@ from lakeingest.engine.delta_files import available, may_hide_rows
 from lakeingest.engine.delta_log import TABLE_PROPERTIES
 from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.engine.delta_versions import VersionsTransaction
-from lakeingest.engine.in_turn import InTurn
+from lakeingest.engine.in_turn import InTurn, as_help
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.folders import TOMBSTONES
 from lakeingest.named import all_named, named
@@ -165,7 +165,8 @@ class DeltaSink(LakeSink):
 
         states, commits = table.commit_each(previous, notes, write)
         if states:
-            self._checkpoints.begin(due[0].checkpoint_if_due)
+            checkpoint = partial(due[0].checkpoint_if_due, self._checkpoints.begin)
+            as_help("A checkpoint", checkpoint)
         return states, commits
 
     def _create(self, table: DeltaLakeTable, changeset: Changeset, note: CommitNote) -> TableState:
