@@ -40,10 +40,23 @@ class InTurn:
         """
         self._name = name
         self._pool = ThreadPoolExecutor(1)
+        self._unfinished: set[str] = set()
 
-    def begin(self, piece: Callable[[], None]) -> None:
-        """Begin a piece of work after those before it."""
-        self._pool.submit(as_help, self._name, piece)
+    def begin(self, subject: str, piece: Callable[[], None]) -> None:
+        """Begin a piece of work after those before it.
+
+        Args:
+            subject: What it is done to. A piece is left out while another one of the same subject
+                is unfinished, so that they do not queue where they take longer than a batch.
+            piece: The work.
+        """
+        if subject not in self._unfinished:
+            self._unfinished.add(subject)
+            self._pool.submit(self._do, subject, piece)
+
+    def _do(self, subject: str, piece: Callable[[], None]) -> None:
+        as_help(self._name, piece)
+        self._unfinished.discard(subject)
 
     def finish(self) -> None:
         """Wait until all pieces are done; no other can begin."""

@@ -87,6 +87,11 @@ _AWAY = _Signs(
         }
     )
 )
+_LISTED_WITH_A_GAP = _Signs(
+    frozenset(), {"DeltaIllegalStateException": ("[DELTA_VERSIONS_NOT_CONTIGUOUS]",)}
+)
+"""A local folder to which another program adds may be listed with an entry and without the one
+before it."""
 _NO_FILE_SYSTEM = _Signs(
     frozenset({"org.apache.hadoop.fs.UnsupportedFileSystemException"}),
     {"ClassNotFoundException": ("FileSystem",)},
@@ -110,7 +115,7 @@ def storage(*roots: str) -> Iterator[None]:
     Raises:
         AccessError: The storage refuses access.
         UnavailableError: The storage does not answer.
-        TransientError: The storage throttles requests.
+        TransientError: The storage throttles requests, or lists a folder that changes.
         ConfigError: Spark has no file system for the path.
     """
     try:
@@ -149,6 +154,12 @@ def storage_error(error: BaseException, *roots: str) -> LakeingestError | None:
             return UnavailableError(
                 f"The storage of '{root}' cannot be reached ({java.name}). Check its address, and "
                 "that it answers from here. The lake stands at its last publication; run again."
+            )
+        if _LISTED_WITH_A_GAP.match(java):
+            return TransientError(
+                f"The log of a Delta table below '{root}' was listed while another program wrote "
+                "to it, and an entry was missing; run again. If it is missing for good, another "
+                "program has removed it: see guide page 'operations'."
             )
         if _NO_FILE_SYSTEM.match(java):
             return ConfigError(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,7 +13,7 @@ from lakeingest.cast import null_of
 from lakeingest.engine.known_columns import Addition, Removal, Steps, made_once
 from lakeingest.frame_schemas import END, Kind
 from lakeingest.transaction.completeness import with_end_offset
-from lakeingest.transaction.cut import Cut
+from lakeingest.transaction.cut import Cut, End
 
 SNAPSHOT_BATCH = 0
 """Index of the window's batch that holds the initial snapshot; cuts are numbered from 1."""
@@ -101,22 +102,40 @@ def of_batch(
     return window.where(in_range & _is_applied(snapshot=snapshot))
 
 
-def with_ends(changes: DataFrame, last: int, applied: Mapping[str, int]) -> DataFrame:
+def with_ends(changes: DataFrame, ends: Sequence[End], applied: Mapping[str, int]) -> DataFrame:
     """Give each change of a batch the ``END`` of the transaction whose version gets it.
 
     Rows without a transaction of the batch (incremental snapshots, redelivered rows) go with the
-    last one.
+    first one above their position whose version the table lacks, or else with the last one. A later
+    one would be wrong: a transaction between them may need the row, for a value that it leaves out.
 
     Args:
         changes: ``CHANGE`` of one batch, with ``end_offset``.
-        last: Offset of the batch's last END.
+        ends: The batch's ENDs, in commit order.
         applied: Collection to the END up to which its table has all transactions, if that is a
             later one than the frontier: their rows are left out.
     """
     for collection, end in applied.items():
         is_applied = (F.col("collection") == collection) & (F.col("end_offset") <= end)
         changes = changes.where(~F.coalesce(is_applied, F.lit(False)))
-    return changes.withColumn(END, F.coalesce("end_offset", F.lit(last)))
+    offsets = [end.offset for end in ends]
+    below = F.size(F.filter(_literal(end.position for end in ends), _is_not_above))
+    lacks = F.lit(0)
+    for collection, end in applied.items():
+        number = bisect_right(offsets, end)
+        lacks = F.when(F.col("collection") == collection, number).otherwise(lacks)
+    index = F.least(F.greatest(below, lacks), F.lit(len(ends) - 1))
+    first_above = F.get(_literal(offsets).cast("array<bigint>"), index)
+    return changes.withColumn(END, F.coalesce("end_offset", first_above))
+
+
+def _is_not_above(position: Column) -> Column:
+    return position <= F.col("position")
+
+
+def _literal(values: Iterable[object]) -> Column:
+    """Return an array of texts without commas as one literal: hundreds take long to plan."""
+    return F.split(F.lit(",".join(map(str, values))), ",")
 
 
 def _is_behind(last_offset: Column, position: Column, is_released: Column) -> Column:

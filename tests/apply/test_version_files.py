@@ -104,7 +104,7 @@ def test_a_checkpoint_is_written_while_a_listing_shows_an_entry_without_the_one_
     pieces: list[Callable[[], None]] = []
     lake = tmp_path / "lake"
     monkeypatch.setattr(delta_versions, "_CHECKPOINT_EVERY", 3)
-    monkeypatch.setattr(InTurn, "begin", lambda _, piece: pieces.append(piece))
+    monkeypatch.setattr(InTurn, "begin", lambda *arguments: pieces.append(arguments[-1]))
     ingest(spark, log, lake, 1, 6)
     newest = newest_entry(lake)
     version = int(newest.stem)

@@ -48,7 +48,7 @@ class Sent:
 
     collection: str
     id: int | str
-    v: int | None
+    v: int | str | None
     source: Mapping[str, Any]
     op: str | None = None
     before: Mapping[str, int] | None = None

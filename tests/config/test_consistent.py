@@ -243,6 +243,7 @@ def test_a_type_of_hudi_tables_where_there_are_none_is_a_warning() -> None:
     [
         ({"lakeingest.target.format": "hudi"}, "Hudi tables"),
         ({"lakeingest.delta.deletion.vectors": "false"}, "without deletion vectors"),
+        ({"lakeingest.delta.commit": "public"}, "lakeingest.delta.commit=direct"),
         ({"lakeingest.table.public.orders.partition": "region"}, "second (public.orders)"),
     ],
 )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from lakeingest.engine.delta_log import commit_name, java_log
 from lakeingest.engine.storage_errors import storage, storage_error
-from lakeingest.errors import AccessError, ConfigError, UnavailableError
+from lakeingest.errors import AccessError, ConfigError, TransientError, UnavailableError
 from tests.engine.web_storage import closed_storage, refusing_storage
 
 LAKE = "s3a://lake/shop"
@@ -51,6 +53,22 @@ def test_a_scheme_that_spark_cannot_read_says_which_jars_are_missing(
     refused = pytest.raises(ConfigError, match=f"no file system for '{path}'.*jars.packages")
     with refused, storage(path):
         spark.read.text(path).count()
+
+
+def test_a_log_whose_listing_lacks_an_entry_is_to_be_read_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = tmp_path / "table"
+    for _ in range(3):
+        spark.range(1).write.format("delta").mode("append").save(str(table))
+    (table / "_delta_log" / commit_name(1)).rename(tmp_path / "later.json")
+    jvm, _ = java_log(spark, str(table))
+    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    with (
+        pytest.raises(TransientError, match=f"below '{tmp_path}' .*; run again"),
+        storage(str(tmp_path)),
+    ):
+        spark.read.format("delta").load(str(table)).count()
 
 
 def test_the_folder_that_the_exception_names_is_named(spark: SparkSession) -> None:

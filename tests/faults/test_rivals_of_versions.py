@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.engine.log_writer import VersionTakenError
 from lakeingest.errors import DataError, FencedError
 from lakeingest.reader import open_lake
+from lakeingest.sink.delta import maintenance
+from lakeingest.sink.delta.commit import DeltaLakeTable
 from tests.apply.written import Sent, WrittenLog, change
 from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
@@ -191,3 +194,39 @@ def test_a_second_run_takes_the_rest_over_and_the_first_one_ends(
         run_pipeline(spark, config)
     assert run_pipeline(spark, config).nothing_new
     assert values(spark, lake) == EXPECTED
+
+
+def test_a_fenced_run_does_not_write_the_files_of_a_crowded_table_better(
+    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+    config = log.configured(lake, **EACH)
+    calls: list[str] = []
+
+    def is_crowded(table: DeltaLakeTable) -> bool:
+        calls.append(table.path)
+        if len(calls) == 1:
+            run_pipeline(spark, config)
+        return len(calls) == 1
+
+    monkeypatch.setattr(maintenance, "is_crowded", is_crowded)
+    with pytest.raises(FencedError):
+        run_pipeline(spark, config)
+    history = DeltaTable.forPath(spark, str(lake / "public.a")).history()
+    assert history.where("operation = 'OPTIMIZE'").isEmpty()
+    assert values(spark, lake) == EXPECTED
+
+
+def test_both_rows_of_a_key_that_another_writer_appended_again_are_deleted(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake, log = tmp_path / "lake", WrittenLog(tmp_path / "log", "postgresql")
+    log.transaction("1:100", change("a", 100), replace(change("a", 101), id=2))
+    log.ingest(spark, lake, **EACH)
+    table = str(lake / "public.a")
+    again = spark.read.format("delta").load(table).where("id = 1")
+    again.write.format("delta").mode("append").save(table)
+    log.transaction("2:200", change("a", 200))
+    log.transaction("3:300", replace(change("a", 300), v=None, op="d"))
+    log.ingest(spark, lake, **EACH, foreign_changes="accept", deletes="hard")
+    assert ids(spark, lake) == [2]

@@ -176,7 +176,7 @@ def _changes(
         window.changes, window.cuts, index, window.frontier_position, snapshot=window.snapshot
     )
     if ends:
-        changes = with_ends(changes, ends[-1].offset, applied)
+        changes = with_ends(changes, ends, applied)
     rows, size = sum(stats.rows for stats in own_stats), sum(stats.size for stats in own_stats)
     records = window.ranges.records
     few = for_few_rows(changes, rows, size, among=records)

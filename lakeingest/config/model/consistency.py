@@ -64,7 +64,8 @@ def slow_versions(config: PipelineConfig) -> Iterator[str]:
         yield (
             "lakeingest.commit.mode=per-transaction: Hudi tables, and Delta tables without "
             "deletion vectors, take about a second per transaction; a hundred transactions a "
-            "second need Delta tables alone, with lakeingest.delta.deletion.vectors=true"
+            "second need Delta tables alone, with lakeingest.delta.deletion.vectors=true and "
+            "lakeingest.delta.commit=direct"
         )
         return
     partitioned = [name for name, table in config.tables.items() if table.partition]

@@ -249,7 +249,9 @@ class PipelineConfig(ConfigModel):
     @property
     def divides_batches(self) -> bool:
         """Whether tables may get a version per transaction without a commit's work for each."""
-        return self.formats() == {"delta"} and self.target.delta_deletion_vectors
+        target = self.target
+        hides_rows = target.delta_commit == "direct" and target.delta_deletion_vectors
+        return self.formats() == {"delta"} and hides_rows
 
     def formats(self) -> set[str]:
         """Return the formats that tables may have."""

@@ -56,6 +56,8 @@ _CONCURRENT = (
     "DELTA_PROTOCOL_CHANGED",
     "VersionTakenError",
     "VersionReplacedError",
+    # A listing of a local folder that grows may have an entry without the one before it.
+    "DELTA_VERSIONS_NOT_CONTIGUOUS",
 )
 
 FileChange = tuple[tuple[DataFile, ...], tuple[DataFile, ...]]
@@ -285,9 +287,7 @@ class DeltaLakeTable(LakeTable):
             message = f"Table '{notes[-1].collection}' was altered by another writer; run again."
             raise TransientError(message)
         if previous.version != transaction.version:
-            _, newest = self.newest_note()
-            if newest is not None and newest.token >= notes[0].token:
-                raise fenced_error(notes[0])
+            self.refuse_fenced(notes[0])
         try:
             with self.conflicts_explained(notes[-1]):
                 versions, commits = write(transaction)
@@ -300,6 +300,12 @@ class DeltaLakeTable(LakeTable):
             )
             raise DataError(message) from error
         return [TableState(version, note) for version, note in versions.items()], commits
+
+    def refuse_fenced(self, note: CommitNote) -> None:
+        """Raise an error if a later writer has claimed the table, given the note of a commit."""
+        _, newest = self.newest_note()
+        if newest is not None and newest.token >= note.token:
+            raise fenced_error(note)
 
 
 def _application(note: CommitNote) -> str:

@@ -60,15 +60,25 @@ def is_crowded(table: DeltaLakeTable) -> bool:
     return small >= MANY_FILES
 
 
-def ready_for_versions(table: DeltaLakeTable, settings: SinkSettings) -> None:
+def ready_for_versions(table: DeltaLakeTable, note: CommitNote, settings: SinkSettings) -> None:
     """Let a table have deletion vectors, and join its small files where they are many.
 
     Each batch of versions adds a file or more. The first look brings the newest version to hand.
+
+    Args:
+        table: The table.
+        note: Note of the first version to be made.
+        settings: Settings of the pipeline.
+
+    Raises:
+        FencedError: A later writer has claimed the table.
     """
     if is_crowded(table):
+        table.refuse_fenced(note)
         _maintenance_of(table, settings).join_small_files()
     may_hide = partial(may_hide_rows, table.spark, table.path)
     if not may_hide(begin=False) and may_hide(begin=True):
+        table.refuse_fenced(note)
         _maintenance_of(table, settings).set_missing({HIDES_ROWS: "true"})
 
 

@@ -152,7 +152,7 @@ class DeltaSink(LakeSink):
     ) -> tuple[Sequence[TableState], int]:
         table = self.table(previous.note.collection)
         with table.conflicts_explained(notes[-1]):
-            ready_for_versions(table, self.settings)
+            ready_for_versions(table, notes[0], self.settings)
         due: list[VersionsTransaction] = []
 
         def write(transaction: VersionsTransaction) -> tuple[Mapping[int, CommitNote], int]:
@@ -165,8 +165,8 @@ class DeltaSink(LakeSink):
 
         states, commits = table.commit_each(previous, notes, write)
         if states:
-            checkpoint = partial(due[0].checkpoint_if_due, self._checkpoints.begin)
-            as_help("A checkpoint", checkpoint)
+            begin = partial(self._checkpoints.begin, table.path)
+            as_help("A checkpoint", partial(due[0].checkpoint_if_due, begin))
         return states, commits
 
     def _create(self, table: DeltaLakeTable, changeset: Changeset, note: CommitNote) -> TableState:

@@ -179,12 +179,14 @@ class TransactionVersions:
 
     def _row_steps(self, rows: DataFrame) -> list[RowStep]:
         """Bring to the driver what each transaction does to the places of rows, and no value."""
-        of_key = Window.partitionBy(*all_named(self.changeset.key)).orderBy(END)
-        is_first = F.lag(END).over(of_key).isNull()
+        # Another writer may have appended a key again (``foreign.changes=accept``).
+        key = all_named(self.changeset.key)
+        of_row = Window.partitionBy(*key, F.col(FILE_PATH), F.col(ROW_INDEX)).orderBy(END)
+        is_first = F.lag(END).over(of_row).isNull()
         steps = rows.select(
             END,
             _IMAGE,
-            F.lag(_IMAGE).over(of_key).alias(_REPLACED),
+            F.lag(_IMAGE).over(of_row).alias(_REPLACED),
             F.when(is_first, F.col(FILE_PATH)).alias(FILE_PATH),
             F.when(is_first, F.col(ROW_INDEX)).alias(ROW_INDEX),
         )

@@ -1,0 +1,64 @@
+"""Rows that no transaction has, where each transaction gets a version of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.run import run_pipeline
+from lakeingest.reader import open_lake
+from tests.apply.written import Sent, WrittenLog
+
+pytestmark = pytest.mark.slow
+
+UNAVAILABLE = "__debezium_unavailable_value"
+EACH = {"commit_mode": "per-transaction", "table.public.a.schema": "id BIGINT, v STRING"}
+
+
+def row(id_: int, v: str, lsn: int, op: str = "u", snapshot: str = "false") -> Sent:
+    """Return a change of a row with a long value."""
+    sequence = json.dumps([str(lsn - 1), str(lsn)], separators=(",", ":"))
+    place = {"schema": "public", "table": "a", "lsn": lsn, "sequence": sequence}
+    return Sent("public.a", id_, v, {**place, "snapshot": snapshot}, op)
+
+
+def rows(spark: SparkSession, lake: Path) -> list[dict[int, str]]:
+    """Return key and value of each publication's rows."""
+    return [
+        {row["id"]: row["v"] for row in snapshot.table("public.a").collect()}
+        for snapshot in open_lake(spark, str(lake)).snapshots()
+    ]
+
+
+def test_a_row_of_an_incremental_snapshot_is_there_for_the_transactions_after_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake, log = tmp_path / "lake", WrittenLog(tmp_path / "log", "postgresql")
+    log.transaction("1:100", row(1, "first", 100, "c"))
+    log.ingest(spark, lake, **EACH)
+    log.transaction("2:200", row(1, "second", 200))
+    log.put(row(9, "long", 250, "r", "incremental"))
+    log.transaction("3:300", row(1, "third", 300))
+    log.transaction("4:400", row(9, UNAVAILABLE, 400))
+    log.ingest(spark, lake, **EACH)
+    assert rows(spark, lake) == [
+        {1: "first"},
+        {1: "second"},
+        {1: "third", 9: "long"},
+        {1: "third", 9: "long"},
+    ]
+
+
+def test_rows_can_be_hidden_where_the_session_writes_no_statistics(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake, log = tmp_path / "lake", WrittenLog(tmp_path / "log", "postgresql")
+    for number, value in enumerate(("first", "second", "third"), 1):
+        log.transaction(f"{number}:{number}00", row(1, value, 100 * number))
+    without = spark.newSession()
+    without.conf.set("spark.databricks.delta.stats.collect", "false")
+    run_pipeline(without, log.configured(lake, **EACH))
+    assert rows(spark, lake) == [{1: "first"}, {1: "second"}, {1: "third"}]
