@@ -148,11 +148,14 @@ class CommitNote:
 
         Such a table stays ahead of the ledger until all that it holds is published.
         """
+        last = other if other.end_offset > self.end_offset else self
         return replace(
             self,
             batch=max(self.batch, other.batch),
-            end_offset=max(self.end_offset, other.end_offset),
+            end_offset=last.end_offset,
             end_position=max(self.end_position, other.end_position),
+            transaction=last.transaction,
+            committed_ms=last.committed_ms,
         )
 
     def fenced(self, writer: int, run: str, attempt: int) -> CommitNote:

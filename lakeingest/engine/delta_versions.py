@@ -33,6 +33,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 
 from lakeingest.engine.active_session import active
@@ -179,7 +180,8 @@ class VersionsTransaction(DeltaTransaction):
             self._writer.check()
         except (VersionReplacedError, LogBrokenError):
             path = self._checksum(newest)
-            path.getFileSystem(self._log.newDeltaHadoopConf()).delete(path, False)
+            with suppress(Py4JJavaError):
+                path.getFileSystem(self._log.newDeltaHadoopConf()).delete(path, False)
             raise
 
     def _checksum(self, number: int) -> Any:

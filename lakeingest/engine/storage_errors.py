@@ -8,9 +8,11 @@ does it search the text of that one exception. No such text goes into a message.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -157,9 +159,9 @@ def storage_error(error: BaseException, *roots: str) -> LakeingestError | None:
             )
         if _LISTED_WITH_A_GAP.match(java):
             return TransientError(
-                f"The log of a Delta table below '{root}' was listed while another program wrote "
-                "to it, and an entry was missing; run again. If it is missing for good, another "
-                "program has removed it: see guide page 'operations'."
+                f"The log of a Delta table below '{root}' was listed without entry "
+                f"{_first_gap(java.text)}, and with later ones. If a program is writing the table, "
+                "run again. If that entry is missing for good, see guide page 'operations'."
             )
         if _NO_FILE_SYSTEM.match(java):
             return ConfigError(
@@ -168,6 +170,13 @@ def storage_error(error: BaseException, *roots: str) -> LakeingestError | None:
                 "spark.jars.packages of spark-defaults.conf or of lakeingest.session(extra=…)."
             )
     return None
+
+
+def _first_gap(text: str) -> int | str:
+    """Return the first version that a list of versions lacks (``Versions (4, 5, 7) are not …``)."""
+    versions = sorted(map(int, re.findall(r"\d+", text.partition(")")[0])))
+    gaps = (version + 1 for version, later in pairwise(versions) if later > version + 1)
+    return next(gaps, "of a version")
 
 
 def _is_refusal(java: JavaError, roots: Iterable[str]) -> bool:

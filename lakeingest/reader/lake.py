@@ -158,8 +158,9 @@ class Lake:
         """Return what a source transaction changed, row by row.
 
         Args:
-            transaction: Id of the transaction; see ``snapshot``. A number: all that the publication
-                changed, also rows of an incremental snapshot.
+            transaction: Id of the transaction; see ``snapshot``. Rows that an incremental snapshot
+                sent since the transaction before it count as its own. A number: all that the
+                publication changed.
 
         Raises:
             AccessError, UnavailableError: The lake's storage refuses access or is unavailable.

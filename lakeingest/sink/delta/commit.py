@@ -56,8 +56,6 @@ _CONCURRENT = (
     "DELTA_PROTOCOL_CHANGED",
     "VersionTakenError",
     "VersionReplacedError",
-    # A listing of a local folder that grows may have an entry without the one before it.
-    "DELTA_VERSIONS_NOT_CONTIGUOUS",
 )
 
 FileChange = tuple[tuple[DataFile, ...], tuple[DataFile, ...]]
