@@ -44,6 +44,10 @@ class Diff:
         self._above = above
         self._names = names
 
+    def __repr__(self) -> str:
+        """Return what a notebook shows of it."""
+        return f"<Diff: batch {self.batch}, {len(self.tables())} tables>"
+
     @property
     def batch(self) -> int:
         """Number of the publication."""

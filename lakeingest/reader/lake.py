@@ -45,6 +45,10 @@ class Lake:
             )
             raise ConfigError(message)
 
+    def __repr__(self) -> str:
+        """Return what a notebook shows of it."""
+        return f"<Lake: {self._root}>"
+
     def _rows(self, kind: str) -> DataFrame:
         ledger = self._spark.read.format("delta").load(self._ledger)
         for name in ("paths", "schemas"):

@@ -37,6 +37,10 @@ class Snapshot:
         self._row = row
         self._names = names
 
+    def __repr__(self) -> str:
+        """Return what a notebook shows of it."""
+        return f"<Snapshot: batch {self.batch}, {len(self.versions)} tables>"
+
     @property
     def batch(self) -> int:
         """Number of the publication."""

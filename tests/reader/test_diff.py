@@ -32,6 +32,7 @@ def rows(frame: DataFrame) -> list[tuple[object, ...]]:
 def test_an_update_has_the_row_before_and_after_it(lake: Lake) -> None:
     diff = lake.diff(SECOND)
     assert (diff.batch, diff.tables()) == (2, [LINES])
+    assert repr(diff) == "<Diff: batch 2, 1 tables>"
     assert rows(diff.table(LINES)) == [("update", (10, 1, "c"), (10, 1, "d"))]
 
 

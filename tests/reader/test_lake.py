@@ -48,6 +48,11 @@ def test_a_number_is_a_batch(lake: Lake, batch: int) -> None:
     assert rows(snapshot.table(LINES)) == IN_BATCH[batch]
 
 
+def test_a_notebook_shows_what_it_has(lake: Lake, small_lake: SmallLake) -> None:
+    assert repr(lake) == f"<Lake: {small_lake.path}>"
+    assert repr(lake.snapshot(2)) == "<Snapshot: batch 2, 2 tables>"
+
+
 def test_a_time_is_the_newest_publication_up_to_then(lake: Lake) -> None:
     times = published_at(lake)
     just_before = (times[3] - timedelta(microseconds=1)).astimezone()
