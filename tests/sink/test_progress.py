@@ -42,3 +42,22 @@ def test_the_ledger_tells_what_a_tables_log_has_lost_unless_a_fence_knows_of_mor
     # Its table is ahead of the ledger: a crash before the publication.
     ahead = replace(newest, batch=8).fenced(4, "run 4", 0)
     assert note_from_ledger(ahead, notes) == ahead
+
+
+def test_a_commit_to_a_table_that_is_ahead_names_the_transaction_whose_place_it_has() -> None:
+    own = CommitNote(
+        pipeline="shop",
+        collection="a",
+        run="run 3",
+        token=token(3, 7),
+        batch=7,
+        end_offset=70,
+        end_position="p7",
+        transaction="tx 7",
+        committed_ms=7,
+    )
+    ahead = replace(
+        own, batch=8, end_offset=80, end_position="p8", transaction="tx 8", committed_ms=8
+    )
+    assert own.not_before(ahead) == ahead
+    assert ahead.not_before(own) == ahead
