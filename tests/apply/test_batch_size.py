@@ -71,6 +71,8 @@ def test_batches_of_a_run_grow_while_a_backlog_waits(
 ) -> None:
     monkeypatch.setattr("lakeingest.apply.window.batch_size.FIRST_EVENTS", 20)
     monkeypatch.setattr("lakeingest.apply.window.batch_size._LEAST_EVENTS", 1)
+    # However slow the machine is.
+    monkeypatch.setattr("lakeingest.apply.window.batch_size.SECONDS", 600.0)
     run, lake = short_run(tmp_path / "log", 120, "order_lines", "orders"), tmp_path / "lake"
     config = load_config(run.configuration(lake, batch_max_events="auto"))
     sizes: list[int] = []
