@@ -162,22 +162,23 @@ class VersionsTransaction(DeltaTransaction):
             written += joining.files
         paths = (unquote(str(file.action.path())) for file in written)
         sync_files(self._log, (*paths, *vectors.file_names))
-        numbers = self._write(entries, last, before_commit)
+        writer = entry_writer(self._spark, self._log)
+        numbers = self._write(writer, entries, last, before_commit)
         joined = len(numbers) > len(versions)
         if joined == (last is not None) and not self._passed:
             # All versions are made. Where a checksum is missing, Delta reads the log.
             write = partial(self._write_checksum, numbers[-1], entries[-1], before, files)
             as_help("A checksum", write)
-        self._check(numbers[-1])
+        self._check(writer, numbers[-1])
         return numbers
 
-    def _check(self, newest: int) -> None:
+    def _check(self, writer: EntryWriter, newest: int) -> None:
         """Check that no other writer has replaced an entry; a checksum would describe ours.
 
         The checksum takes longer than a commit of Delta's has between its look and its rename.
         """
         try:
-            self._writer.check()
+            writer.check()
         except (VersionReplacedError, LogBrokenError):
             path = self._checksum(newest)
             with suppress(Py4JJavaError):
@@ -215,6 +216,7 @@ class VersionsTransaction(DeltaTransaction):
 
     def _write(
         self,
+        writer: EntryWriter,
         entries: Sequence[list[str]],
         last: list[str] | None,
         before_commit: Callable[[int], None],
@@ -223,7 +225,6 @@ class VersionsTransaction(DeltaTransaction):
 
         Where the number of ``last`` is taken, it is left out.
         """
-        writer = self._writer = entry_writer(self._spark, self._log)
         number = self.version
         numbers: list[int] = []
         with ExitStack() as stack:
@@ -254,7 +255,6 @@ class VersionsTransaction(DeltaTransaction):
             else:
                 return number
 
-    _writer: EntryWriter
     _passed = False
     """Whether a version of another writer was passed over."""
 

@@ -115,16 +115,14 @@ def with_ends(changes: DataFrame, ends: Sequence[End], applied: Mapping[str, int
         applied: Collection to the END up to which its table has all transactions, if that is a
             later one than the frontier: their rows are left out.
     """
+    offsets, first_lacking = [end.offset for end in ends], F.lit(0)
     for collection, end in applied.items():
-        is_applied = (F.col("collection") == collection) & (F.col("end_offset") <= end)
+        is_of_table = F.col("collection") == collection
+        is_applied = is_of_table & (F.col("end_offset") <= end)
         changes = changes.where(~F.coalesce(is_applied, F.lit(False)))
-    offsets = [end.offset for end in ends]
+        first_lacking = F.when(is_of_table, bisect_right(offsets, end)).otherwise(first_lacking)
     below = F.size(F.filter(_literal(end.position for end in ends), _is_not_above))
-    lacks = F.lit(0)
-    for collection, end in applied.items():
-        number = bisect_right(offsets, end)
-        lacks = F.when(F.col("collection") == collection, number).otherwise(lacks)
-    index = F.least(F.greatest(below, lacks), F.lit(len(ends) - 1))
+    index = F.least(F.greatest(below, first_lacking), F.lit(len(ends) - 1))
     first_above = F.get(_literal(offsets).cast("array<bigint>"), index)
     return changes.withColumn(END, F.coalesce("end_offset", first_above))
 

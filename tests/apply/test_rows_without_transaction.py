@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,19 +10,12 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.reader import open_lake
-from tests.apply.written import Sent, WrittenLog
+from tests.apply.written import WrittenLog, change, snapshot_row
 
 pytestmark = pytest.mark.slow
 
 UNAVAILABLE = "__debezium_unavailable_value"
 EACH = {"commit_mode": "per-transaction", "table.public.a.schema": "id BIGINT, v STRING"}
-
-
-def row(id_: int, v: str, lsn: int, op: str = "u", snapshot: str = "false") -> Sent:
-    """Return a change of a row with a long value."""
-    sequence = json.dumps([str(lsn - 1), str(lsn)], separators=(",", ":"))
-    place = {"schema": "public", "table": "a", "lsn": lsn, "sequence": sequence}
-    return Sent("public.a", id_, v, {**place, "snapshot": snapshot}, op)
 
 
 def rows(spark: SparkSession, lake: Path) -> list[dict[int, str]]:
@@ -37,12 +30,12 @@ def test_a_row_of_an_incremental_snapshot_is_there_for_the_transactions_after_it
     spark: SparkSession, tmp_path: Path
 ) -> None:
     lake, log = tmp_path / "lake", WrittenLog(tmp_path / "log", "postgresql")
-    log.transaction("1:100", row(1, "first", 100, "c"))
+    log.transaction("1:100", replace(change("a", 100), v="first"))
     log.ingest(spark, lake, **EACH)
-    log.transaction("2:200", row(1, "second", 200))
-    log.put(row(9, "long", 250, "r", "incremental"))
-    log.transaction("3:300", row(1, "third", 300))
-    log.transaction("4:400", row(9, UNAVAILABLE, 400))
+    log.transaction("2:200", replace(change("a", 200), v="second"))
+    log.put(snapshot_row("a", 9, "long", 200))
+    log.transaction("3:300", replace(change("a", 300), v="third"))
+    log.transaction("4:400", replace(change("a", 400), id=9, v=UNAVAILABLE))
     log.ingest(spark, lake, **EACH)
     assert rows(spark, lake) == [
         {1: "first"},
@@ -57,7 +50,7 @@ def test_rows_can_be_hidden_where_the_session_writes_no_statistics(
 ) -> None:
     lake, log = tmp_path / "lake", WrittenLog(tmp_path / "log", "postgresql")
     for number, value in enumerate(("first", "second", "third"), 1):
-        log.transaction(f"{number}:{number}00", row(1, value, 100 * number))
+        log.transaction(f"{number}:{number}00", replace(change("a", 100 * number), v=value))
     without = spark.newSession()
     without.conf.set("spark.databricks.delta.stats.collect", "false")
     run_pipeline(without, log.configured(lake, **EACH))

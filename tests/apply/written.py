@@ -199,3 +199,11 @@ def change(name: str, lsn: int) -> Sent:
     sequence = json.dumps([str(lsn - 100) if lsn > 100 else None, str(lsn)], separators=(",", ":"))
     place = {"schema": "public", "table": name, "lsn": lsn, "sequence": sequence}
     return Sent(f"public.{name}", 1, lsn, place, "c" if lsn == 100 else "u")
+
+
+def snapshot_row(name: str, id_: int, v: int | str, commit: int) -> Sent:
+    """Return a row that an incremental snapshot sends, 50 behind the commit at LSN ``commit``."""
+    lsn = commit + 50
+    sequence = json.dumps([str(commit), str(lsn)])
+    place = {"schema": "public", "table": name, "lsn": lsn, "sequence": sequence}
+    return Sent(f"public.{name}", id_, v, {**place, "snapshot": "incremental"}, "r")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from lakeingest.errors import DataError, FencedError
 from lakeingest.reader import open_lake
 from lakeingest.sink.delta import maintenance
 from lakeingest.sink.delta.commit import DeltaLakeTable
-from tests.apply.written import Sent, WrittenLog, change
+from tests.apply.written import WrittenLog, change, snapshot_row
 from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
 
@@ -82,10 +81,7 @@ def test_rows_of_an_incremental_snapshot_are_not_lost_where_their_table_is_ahead
         log.transaction(f"{number}:{number}00", change("a", 100 * number))
         if number in (2, 5):
             # The table has the file of row 1 and more rows, so that a whole file could be lost.
-            sequence = json.dumps([str(100 * number), str(100 * number + 50)])
-            place = {"schema": "public", "table": "a", "lsn": 100 * number + 50}
-            mark = {**place, "sequence": sequence, "snapshot": "incremental"}
-            log.put(Sent("public.a", 70 + number, number, mark, "r"))
+            log.put(snapshot_row("a", 70 + number, number, 100 * number))
 
     def die() -> None:
         raise CrashError

@@ -10,6 +10,16 @@ from lakeingest.commit_note import CommitNote, token
 from lakeingest.errors import ConfigError
 from lakeingest.sink.progress import note_from_ledger, require_ownership
 
+NOTE = CommitNote(
+    pipeline="shop",
+    collection="a",
+    run="run 3",
+    token=token(3, 7),
+    batch=7,
+    end_offset=70,
+    end_position="p7",
+)
+
 
 @pytest.mark.parametrize(("kind", "told"), [("Hudi", True), ("Delta", False)])
 def test_who_meets_a_table_of_hudi_streamers_is_told_how_to_go_on_with_it(
@@ -21,16 +31,7 @@ def test_who_meets_a_table_of_hudi_streamers_is_told_how_to_go_on_with_it(
 
 
 def test_the_ledger_tells_what_a_tables_log_has_lost_unless_a_fence_knows_of_more() -> None:
-    newest = CommitNote(
-        pipeline="shop",
-        collection="a",
-        run="run 3",
-        token=token(3, 7),
-        batch=7,
-        end_offset=70,
-        end_position="p7",
-        key=("id",),
-    )
+    newest = replace(NOTE, key=("id",))
     shown = replace(newest, batch=4, token=token(2, 4), schema="columns")
     notes = [newest.to_json(), shown.to_json()]
     assert note_from_ledger(None, notes) == replace(newest, schema="columns")
@@ -45,17 +46,7 @@ def test_the_ledger_tells_what_a_tables_log_has_lost_unless_a_fence_knows_of_mor
 
 
 def test_a_commit_to_a_table_that_is_ahead_names_the_transaction_whose_place_it_has() -> None:
-    own = CommitNote(
-        pipeline="shop",
-        collection="a",
-        run="run 3",
-        token=token(3, 7),
-        batch=7,
-        end_offset=70,
-        end_position="p7",
-        transaction="tx 7",
-        committed_ms=7,
-    )
+    own = replace(NOTE, transaction="tx 7", committed_ms=7)
     ahead = replace(
         own, batch=8, end_offset=80, end_position="p8", transaction="tx 8", committed_ms=8
     )
