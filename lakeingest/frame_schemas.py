@@ -122,7 +122,7 @@ CHANGE = StructType(
 )
 """envelope/ -> transaction/ -> payload/: one change, with its place in the source's log.
 
-``kind`` is one of ``KINDS``. ``collection`` has the name of Debezium's transaction metadata.
+``kind`` is one of ``Kind``. ``collection`` has the name of Debezium's transaction metadata.
 ``identity`` is a 64-bit hash of the row's place in the source log; for a row without a key it
 identifies the row only within one ``incarnation``, the connector's ``runId``. ``nth`` is
 ``transaction.total_order``. ``source_ms`` is ``source.ts_ms`` (milliseconds). ``moved_from`` is the
@@ -204,19 +204,6 @@ class Kind:
     FOREIGN = "foreign"
     UNKNOWN = "unknown"
     MALFORMED = "malformed"
-
-
-KINDS = (
-    Kind.ROW,
-    Kind.SNAPSHOT,
-    Kind.SUPERSEDED,
-    Kind.TRUNCATE,
-    Kind.NULL_RECORD,
-    Kind.MESSAGE,
-    Kind.FOREIGN,
-    Kind.UNKNOWN,
-    Kind.MALFORMED,
-)
 
 
 class MetadataColumns:

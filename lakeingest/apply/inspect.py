@@ -89,8 +89,7 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
     if spark is None:
         return Findings(config.warnings)
     warnings = Warnings()
-    for text in (*config.warnings, *refuse_unfenced(spark, config)):
-        warnings.add(text)
+    warnings.add(*config.warnings, *refuse_unfenced(spark, config))
     with ExitStack() as resources:
         resources.enter_context(storage(*storage_of(config)))
         ledger, sink = open_ledger(spark, config, ""), open_sink(spark, config)
@@ -115,10 +114,8 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
         rules = log_rules(config.source)
         ranges = plan_window_ranges(source, config.source.ends_topic, frontier, 2**62, rules=rules)
         left_out = topics_left_out(config, _topics_of_prefix(spark, config, topics))
-        for text in (*ranges.accepted, *rows_since(source, head.retired), *left_out):
-            warnings.add(text)
-    for text in without_topic(config, topics, state.head.tables):
-        warnings.add(text)
+        warnings.add(*ranges.accepted, *rows_since(source, head.retired), *left_out)
+    warnings.add(*without_topic(config, topics, state.head.tables))
     summary = f"{len(topics)} topics, {len(state.tables)} tables, batch {state.head.batch}"
     if begin:
         summary += f", {len(collections)} tables to be adopted"

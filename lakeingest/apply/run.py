@@ -58,7 +58,12 @@ from lakeingest.apply.table.record_schemas import Schemas, open_schemas
 from lakeingest.apply.unmatched_tables import refuse_left_out, without_topic
 from lakeingest.apply.window.batch_size import BatchSize, bounds_of
 from lakeingest.apply.window.prefetch import WindowReader
-from lakeingest.apply.window.progress import frontier_behind, is_due, progress_alone
+from lakeingest.apply.window.progress import (
+    fills_new_table,
+    frontier_behind,
+    is_due,
+    progress_alone,
+)
 from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, open_epoch
 from lakeingest.apply.window.window import Window
 from lakeingest.config.model import PipelineConfig
@@ -93,8 +98,7 @@ class PipelineRun:
         self._log = pipeline_log(config, source, schemas)
         self._spec = self._log.spec
         self._warnings = Warnings()
-        for text in config.warnings:
-            self._warnings.add(text)
+        self._warnings.add(*config.warnings)
         refuse_unfenced(spark, config)
         self._sink = open_sink(spark, config)
         self._ledger = open_ledger(spark, config, self._run)
@@ -134,8 +138,7 @@ class PipelineRun:
         self._adopt()
         state = self._read_lake()
         unmatched = without_topic(config, self._source.topics(), state.head.tables)
-        for text in (*unmatched, *rows_since(self._source, state.head.retired)):
-            self._warnings.add(text)
+        self._warnings.add(*unmatched, *rows_since(self._source, state.head.retired))
         refuse_another_order(state.head, self._spec)
         self._attempts = attempts = Attempts(
             partial(classify_failure, source=self._source, roots=storage_of(self._config)),
@@ -224,8 +227,7 @@ class PipelineRun:
             refuse_if_lost(state.through)
             return state, False
         self._tally.pending = window.waiting
-        for text in window.ranges.accepted:
-            self._warnings.add(text)
+        self._warnings.add(*window.ranges.accepted)
         if window is not self._checked_window:
             complete = self._first_seen.states(window, state)
             if complete.through != state.through:
@@ -330,10 +332,10 @@ class PipelineRun:
             if not window.waiting:
                 refuse_if_lost(state.through)
         behind = frontier_behind(window, state.head.frontier)
-        if state.through is None and is_due(state.head, behind, clock_ms()):
+        is_part = unfinished and fills_new_table(window, state.head)
+        if not is_part and state.through is None and is_due(state.head, behind, clock_ms()):
             if window.redelivered is not None:
-                redelivery = window.redelivered()
-                return self._write(redelivery, state), True
+                return self._write(window.redelivered(), state), True
             progress = partial(progress_alone, behind=behind, run=self._run)
             return self._publish_alone(progress, state), True
         if unfinished:

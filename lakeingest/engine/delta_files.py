@@ -125,13 +125,13 @@ def hides_rows(snapshot: Any) -> bool | None:
     """Return whether a table's writers may use deletion vectors.
 
     Returns:
-        The answer; None: neither a feature nor a property of the table decides it.
+        The answer; None: no property of the table decides it. A RESTORE takes the property away,
+        and leaves the feature.
     """
     setting = snapshot.metadata().configuration().get(HIDES_ROWS)
-    has_feature = _DELETION_VECTORS in _features(snapshot)
     if not setting.isDefined():
-        return False if has_feature else None
-    return has_feature and str(setting.get()).lower() == "true"
+        return None
+    return _DELETION_VECTORS in _features(snapshot) and str(setting.get()).lower() == "true"
 
 
 def may_hide_rows(spark: SparkSession, path: str, *, begin: bool) -> bool:
@@ -143,8 +143,7 @@ def may_hide_rows(spark: SparkSession, path: str, *, begin: bool) -> bool:
     Args:
         spark: Session with Delta.
         path: Path of the table.
-        begin: The answer where neither a feature nor a property of the table decides it, and where
-            there is no table.
+        begin: The answer where no property of the table decides it, and where there is no table.
     """
     with active(spark):
         snapshot = snapshot_at_hand(spark, path)

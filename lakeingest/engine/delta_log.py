@@ -128,6 +128,23 @@ def checkpoint_before(spark: SparkSession, path: str, version: int) -> int | Non
     return int(found.get().version()) if found.isDefined() else 0
 
 
+def oldest_file_time(spark: SparkSession, path: str) -> datetime | None:
+    """Return when the oldest file of the log was written that the version at hand needs.
+
+    It is that of the checkpoint before it, or of a commit since.
+
+    Returns:
+        The storage's time (UTC); None: the engine does not say.
+    """
+    try:
+        segment = snapshot_at_hand(spark, path).logSegment()
+        checkpoint, commits = segment.checkpointProvider().topLevelFiles(), segment.deltas()
+        files = [listed.head() for listed in (checkpoint, commits) if listed.size()]
+        return min((_time(file.getModificationTime()) for file in files), default=None)
+    except Py4JError:
+        return None
+
+
 def _time(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 

@@ -102,6 +102,19 @@ class DeltaMaintenance:
         if changes:
             self._set({**changes, _KEPT_SINCE: self._kept_since(present).isoformat()})
 
+    def keep_log(self, age: timedelta) -> None:
+        """Have the log keep files of an age for as long as the table keeps removed files.
+
+        Delta cleans the log after a checkpoint. It then removes what is older than log retention,
+        even if a younger version needs it. Whoever has chosen another log retention has decided.
+        """
+        present = properties(self._spark, self._path)
+        lengths = self._kept_for(present)
+        is_decided = _LOG_KEPT in present and _KEPT_SINCE not in present
+        if not is_decided and lengths[_LOG_KEPT] < lengths[_FILES_KEPT] + age:
+            length = _interval(2 * (lengths[_FILES_KEPT] + age))
+            self._set({_LOG_KEPT: length, _KEPT_SINCE: self._kept_since(present).isoformat()})
+
     def kept_since(self) -> datetime:
         """Return the time (UTC) since when the table remembers the files that it has removed.
 

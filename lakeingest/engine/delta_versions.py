@@ -53,7 +53,7 @@ from lakeingest.engine.log_writer import (
     sync_log,
 )
 from lakeingest.engine.vector_file import VectorFile
-from lakeingest.engine.versioned_file import Step, VersionedFile
+from lakeingest.engine.versioned_file import FileStep, VersionedFile
 from lakeingest.errors import DataError, InvariantError
 
 FILE_ROWS = 1_000
@@ -95,7 +95,7 @@ class NewVersion:
 
     token: int
     metadata: str
-    steps: Mapping[str, Step]
+    steps: Mapping[str, FileStep]
 
 
 class VersionsTransaction(DeltaTransaction):

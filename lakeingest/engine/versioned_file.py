@@ -7,24 +7,19 @@ another deletion vector. What it has to remove is what the version before it add
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 from lakeingest.engine.delta_files import DataFile
 from lakeingest.engine.log_entry import Action, addition, removal
 from lakeingest.engine.vector_file import HiddenRows, VectorFile
 
 
-class Step(Protocol):
+@dataclass(frozen=True)
+class FileStep:
     """Indexes of rows of one file that a version hides, and of rows that it shows."""
 
-    @property
-    def hides(self) -> Sequence[int]:
-        """Rows to hide."""
-
-    @property
-    def shows(self) -> Sequence[int]:
-        """Rows to show."""
+    hides: tuple[int, ...] = ()
+    shows: tuple[int, ...] = ()
 
 
 class VersionedFile:
@@ -48,7 +43,7 @@ class VersionedFile:
         self.hidden = hidden
         self.added: Action | None = None if hidden is None else self.template
 
-    def after(self, step: Step, vectors: VectorFile) -> list[Action]:
+    def after(self, step: FileStep, vectors: VectorFile) -> list[Action]:
         """Take a step; return the actions of the log that say so."""
         actions = [] if self.added is None else [{"remove": removal(self.added)}]
         if self.hidden is None and len(step.shows) == self._rows:

@@ -67,28 +67,21 @@ def merged_rows(
 
 
 def decided_rows(
-    table: DataFrame,
-    payloads: DataFrame,
-    law: MergeLaw,
-    how: str,
-    *,
-    every: bool = True,
-    more: tuple[Column, ...] = (),
+    table: DataFrame, payloads: DataFrame, law: MergeLaw, *, more: tuple[Column, ...] = ()
 ) -> DataFrame:
-    """Return joined rows as they are after the merge, each with its ``OUTCOME``.
+    """Return the rows that have a payload as they are after the merge, each with its ``OUTCOME``.
+
+    Rows with the outcome ``UNCHANGED`` or ``REMOVED`` have only the values of the key: so columns
+    that the law does not ask for are not read.
 
     Args:
         table: See ``merged_rows``.
         payloads: See ``merged_rows``.
         law: See ``merged_rows``.
-        how: See ``merged_rows``; or ``inner``: only rows that have a payload.
-        every: Whether rows with the outcome ``UNCHANGED`` or ``REMOVED`` have the values that they
-            had. Otherwise only those of the key; so columns that the law does not ask for are not
-            read.
         more: See ``merged_rows``.
     """
-    steps = _decision(law, how, every=every, more=more)
-    joined = _joined(table, payloads, law, how)
+    steps = _decision(law, "inner", every=False, more=more)
+    joined = _joined(table, payloads, law, "inner")
     return Steps(steps.outcome, steps.rows_with_outcome).of(joined)
 
 

@@ -211,6 +211,19 @@ def test_rows_of_one_that_is_taken_up_again_are_not_passed_over_while_the_source
     assert shop.tables()[GONE] == {1: 11, 2: 21, 3: 31, 4: 41}
 
 
+def test_one_that_is_taken_up_again_is_not_shown_before_all_of_its_rows_are_read(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PROGRESS_RECORDS", 1)
+    shop.retire()
+    for v in (31, 41, 51, 61):
+        shop.commit(a=v - 1, b=v)
+    shop.run()
+    shop.retire(undo=True)
+    assert shop.run(batch_max_events="2", window_max_records="2").batches == 1
+    assert shop.tables()[GONE] == {1: 11, 2: 21, 3: 31, 4: 41, 5: 51, 6: 61}
+
+
 def test_a_run_killed_before_it_publishes_redelivered_rows_is_recovered(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,8 @@ from lakeingest.apply.summary import RunSummary
 from lakeingest.engine.delta_log import commits
 from lakeingest.errors import DataError
 from tests.apply.changing import ID, TABLE, Log, column
+from tests.faults.before_commit import before_each_version
+from tests.faults.lost_publication import CrashError
 from tests.forms import further
 
 # Whole runs of the pipeline, some seconds each.
@@ -136,6 +138,31 @@ def test_a_dropped_column_keeps_its_values_and_is_null_in_later_rows(
     # What comes and goes in the batch that makes the table is no change of it.
     gone = ["no longer sends column 'note'" in text for text in summary.warnings]
     assert gone.count(True) == (1 if apart else 0)
+
+
+@pytest.mark.parametrize("form", ["json-schema", further("json")])
+def test_a_run_that_dies_between_versions_has_a_columns_values_until_the_column_goes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    log, each = Log(tmp_path, form), {"commit.mode": "per-transaction"}
+    n = column("n", "int64")
+    rows = ({"id": 1, "n": 0, "channel": "0"}, {"id": 2, "n": 0, "channel": None})
+    log.commit((ID, n, WEB), *(("c", row) for row in rows))
+    log.run(spark, each)
+    for number in (1, 2, 3):
+        log.commit((ID, n, WEB), ("u", {"id": 1, "n": number, "channel": str(number)}))
+    log.commit((ID, n), ("u", {"id": 1, "n": 4}))
+
+    def die(_: str, versions: int) -> None:
+        if versions == 1:
+            raise CrashError
+
+    with before_each_version(monkeypatch, die), pytest.raises(CrashError):
+        log.run(spark, each)
+    log.run(spark, each)
+    tables = [snapshot.table(TABLE) for snapshot in log.lake(spark).snapshots()]
+    values = [{row["id"]: row["channel"] for row in frame.collect()} for frame in tables]
+    assert values == [{1: channel, 2: None} for channel in ("0", "1", "2", "3", "3")]
 
 
 @FORMATS

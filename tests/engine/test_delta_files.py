@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.delta_files import highest_value
+from lakeingest.engine.delta_files import highest_value, may_hide_rows
 
 
 def test_the_highest_value_of_a_column_is_in_the_statistics_of_the_files(
@@ -27,6 +27,18 @@ def test_statistics_that_count_deleted_rows_are_not_trusted(
     rows.option("delta.enableDeletionVectors", "true").save(path)
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 2")
     assert highest_value(spark, path, "id") is None
+
+
+def test_a_table_that_a_restore_left_with_the_feature_alone_may_hide_rows_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "table")
+    spark.range(0, 3).write.format("delta").save(path)
+    setting = "'delta.enableDeletionVectors' = 'true'"
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({setting})")
+    spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 0")
+    assert may_hide_rows(spark, path, begin=True)
+    assert not may_hide_rows(spark, path, begin=False)
 
 
 def test_a_folder_without_a_table_has_no_highest_value(spark: SparkSession, tmp_path: Path) -> None:

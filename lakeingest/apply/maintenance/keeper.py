@@ -12,7 +12,7 @@ its first maintenance on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
@@ -75,7 +75,7 @@ class Keeper:
         failpoint("5.tidied")
         return tidied
 
-    def expire(self, names: Iterable[str]) -> int:
+    def expire(self, names: Iterable[str], is_free: Callable[[str], bool] = lambda _: True) -> int:
         """Remove what only publications need that are not kept.
 
         The ledger must have an entry that is younger than a day: its log forgets older commits, and
@@ -83,6 +83,8 @@ class Keeper:
 
         Args:
             names: Tables whose files may be removed.
+            is_free: Whether a table may be maintained now; asked right before its files are
+                removed.
 
         Returns:
             Number of the first publication that is kept.
@@ -94,7 +96,7 @@ class Keeper:
         failpoint("5.announced")
         oldest = self.ledger.oldest_versions(first)
         # A table that was retired meanwhile may be in no kept publication.
-        for name in [name for name in kept_since if name in oldest]:
+        for name in filter(is_free, [name for name in kept_since if name in oldest]):
             self.sink.expire(name, oldest[name], self.retention)
             failpoint("5.first-table-expired")
         batch, _ = self._horizon()

@@ -76,18 +76,19 @@ def maintain_lake(spark: SparkSession, config: PipelineConfig) -> Maintenance:
         if not state.head.batch:
             return Maintenance(tables={}, batch=0, kept_from=0)
         state = with_every_table(state, sink)
-        # Hudi's table services and a write of another process need a lock that both see.
-        free = (
-            state.tables[name]
-            for name in sorted(state.head.tables)
-            if config.format_of(name) == "delta" or ledger.head().released
+
+        def is_free(name: str) -> bool:
+            # Hudi's table services and a write of another process need a lock that both see.
+            return config.format_of(name) == "delta" or ledger.head().released
+
+        tidied = keeper.tidy(
+            state.tables[name] for name in sorted(state.head.tables) if is_free(name)
         )
-        tidied = keeper.tidy(free)
         busy = state.head.tables.keys() - tidied.keys()
         head = _publish(ledger, sink, run)
         kept_from = 0
         if head.released or clock_ms() - head.at_ms < _FRESH_MS:
-            kept_from = keeper.expire(sorted(head.tables.keys() - busy))
+            kept_from = keeper.expire(sorted(head.tables.keys() - busy), is_free)
         return Maintenance(
             tables=dict(sorted(head.tables.items())),
             batch=head.batch,

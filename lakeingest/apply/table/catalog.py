@@ -36,10 +36,11 @@ class Warnings:
         self._lock = Lock()
         self._texts: dict[str, None] = {}
 
-    def add(self, text: str) -> None:
-        """Add a warning unless it is there already."""
+    def add(self, *texts: str) -> None:
+        """Add the warnings that are not there already."""
         with self._lock:
-            self._texts.setdefault(text)
+            for text in texts:
+                self._texts.setdefault(text)
 
     def all(self) -> tuple[str, ...]:
         """Return the warnings so far."""

@@ -18,7 +18,8 @@ once, even the newest one.
 Rows of released transactions come again in the log when a connector was killed. Rows that no batch
 has applied look the same: a retired table that was taken up again has them, and so has a topic that
 was not read for a while. So they are never skipped. Where progress is due, a batch applies them
-(``Window.redelivered``); a table that already has them does not change.
+(``Window.redelivered``); a table that already has them does not change. A table that no publication
+has yet needs all of them at once, or it would stand at an older commit than the others.
 """
 
 from __future__ import annotations
@@ -62,6 +63,17 @@ def frontier_behind(window: Window, old: Frontier) -> Frontier:
     return replace(
         old, offsets=offsets, read_offset=old.read_offset if read_to is None else read_to
     )
+
+
+def fills_new_table(window: Window, head: Publication) -> bool:
+    """Return whether a batch of a window's redelivered rows would be the first of a table.
+
+    Args:
+        window: A window that gave no batch.
+        head: The newest publication.
+    """
+    names = {portion.collection for portion in window.contents.of(*_WAITING)}
+    return window.redelivered is not None and not names <= head.tables.keys()
 
 
 def is_due(head: Publication, behind: Frontier, now_ms: int) -> bool:

@@ -33,6 +33,7 @@ class MaintenanceConfig(ConfigModel):
         default="keep", validation_alias="lakeingest.deletes.values"
     )
     """What maintenance does with the values of deleted rows (`lakeingest.deletes=soft`, Delta
-    tables): `null` removes all but key and metadata, in the table with the next publication and
-    from its files once no publication needs them (`lakeingest.ledger.retention.hours`). Default:
-    `keep`, because marked rows are of use as history."""
+    tables): `null` removes all but key, partition columns and metadata, in the table with the
+    next publication and from its files once no publication needs them
+    (`lakeingest.ledger.retention.hours`). Default: `keep`, because marked rows are of use as
+    history."""

@@ -163,7 +163,7 @@ class Landing:
         changeset = self.changeset
         more = target(FILE_PATH), target(ROW_INDEX)
         rows, payloads = self.range.rows(self._read(self.reached)), F.broadcast(changeset.frame)
-        matched = decided_rows(rows, payloads, self.law, "inner", every=False, more=more)
+        matched = decided_rows(rows, payloads, self.law, more=more)
         among = sum(file.rows or 0 for file in self.reached)
         return local_checkpoint(for_few_rows(matched, changeset.rows, self._size, among))
 

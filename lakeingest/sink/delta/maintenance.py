@@ -28,7 +28,7 @@ from lakeingest.engine.delta_files import (
     plain_size,
     takes_only_appends,
 )
-from lakeingest.engine.delta_log import commit_time
+from lakeingest.engine.delta_log import commit_time, oldest_file_time
 from lakeingest.engine.delta_maintenance import SMALL_BYTES, DeltaMaintenance
 from lakeingest.errors import ConfigError
 from lakeingest.sink.contract import Upkeep
@@ -36,6 +36,9 @@ from lakeingest.sink.delta.commit import DeltaLakeTable
 from lakeingest.sink.settings import SinkSettings
 
 _MARGIN = timedelta(days=1)
+
+_OLD_LOG = timedelta(days=7)
+"""Age of the oldest file in a log up to which no log retention needs a look."""
 
 MANY_FILES = 32
 """Number of small files from which a table is crowded.
@@ -80,6 +83,25 @@ def ready_for_versions(table: DeltaLakeTable, note: CommitNote, settings: SinkSe
     if not may_hide(begin=False) and may_hide(begin=True):
         table.refuse_fenced(note)
         _maintenance_of(table, settings).set_missing({HIDES_ROWS: "true"})
+
+
+def keep_newest(table: DeltaLakeTable, note: CommitNote, settings: SinkSettings) -> None:
+    """Have a table that seldom changes keep its newest version, which publications name.
+
+    Args:
+        table: The table.
+        note: Note of the next version.
+        settings: Settings of the pipeline.
+
+    Raises:
+        FencedError: A later writer has claimed the table.
+    """
+    made = oldest_file_time(table.spark, table.path)
+    age = datetime.now(timezone.utc) - made if made else timedelta(0)
+    if age > _OLD_LOG:
+        table.refuse_fenced(note)
+        with table.conflicts_explained(note):
+            _maintenance_of(table, settings).keep_log(age)
 
 
 def kept_since(table: DeltaLakeTable, settings: SinkSettings) -> datetime:

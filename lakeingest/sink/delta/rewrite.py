@@ -97,7 +97,7 @@ class Rewrite:
         changeset, schema = self.changeset, self.law.schema
         reached = key_range(changeset, schema).files(self.files)
         rows, payloads = self._read(reached), F.broadcast(changeset.frame)
-        matched = local_checkpoint(decided_rows(rows, payloads, self.law, "inner", every=False))
+        matched = local_checkpoint(decided_rows(rows, payloads, self.law))
         if not matched.where(F.col(OUTCOME) != UNCHANGED).isEmpty():
             return self._rewrite_files(reached)
         # A row that the connector sends again is there.

@@ -10,9 +10,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
+
+from lakeingest.engine.versioned_file import FileStep
 
 
 class RowStep(NamedTuple):
@@ -45,14 +46,6 @@ def rows_per_transaction(steps: Iterable[RowStep]) -> Mapping[int, int]:
     """Return how many rows each transaction writes, by its END, in the order of the ENDs."""
     numbers = Counter(step.end for step in steps if step.image is not None)
     return dict(sorted(numbers.items()))
-
-
-@dataclass(frozen=True)
-class FileStep:
-    """Indexes of rows of one file that a version hides, and of rows that it shows."""
-
-    hides: tuple[int, ...] = ()
-    shows: tuple[int, ...] = ()
 
 
 def file_steps(

@@ -39,6 +39,7 @@ from lakeingest.sink.delta.evolution import SchemaAlteration, rewrites
 from lakeingest.sink.delta.maintenance import (
     expire,
     is_crowded,
+    keep_newest,
     kept_since,
     ready_for_versions,
     tidy,
@@ -122,6 +123,7 @@ class DeltaSink(LakeSink):
         table = self.table(note.collection)
         if previous is None:
             return self._create(table, changeset, note)
+        keep_newest(table, note, self.settings)
         present = table.schema(previous.version)
         change = schema_change(note.collection, present, changeset.schema)
         alteration = SchemaAlteration(table, note, previous)
@@ -151,6 +153,7 @@ class DeltaSink(LakeSink):
         before_commit: Callable[[int], None],
     ) -> tuple[Sequence[TableState], int]:
         table = self.table(previous.note.collection)
+        keep_newest(table, notes[0], self.settings)
         with table.conflicts_explained(notes[-1]):
             ready_for_versions(table, notes[0], self.settings)
         due: list[VersionsTransaction] = []

@@ -97,9 +97,11 @@ class TransactionVersions:
         joining = None
         if inserts and len(new_files) >= MANY_FILES:
             joining = Joining(self.joining_note, self._write_rows(images, FILE_ROWS))
-        # A table that is ahead keeps its progress. Behind the last version, all is applied.
-        stored = [note.not_before(before) for note in written]
-        stored[-1] = replace(stored[-1], high=max(stored[-1].high, self.changeset.high))
+        # A table that is ahead keeps its progress. Only behind the last version all is applied: for
+        # a run that goes on before it, the batch's new schema is still to come.
+        stored = [replace(note.not_before(before), schema=before.schema) for note in written]
+        high = max(stored[-1].high, self.changeset.high)
+        stored[-1] = replace(stored[-1], high=high, schema=written[-1].schema)
         numbers = self.transaction.commit_each(
             [
                 NewVersion(note.token, note.to_json(), steps[own.end_offset])
@@ -140,7 +142,7 @@ class TransactionVersions:
         rows = range_.rows(with_places(self.transaction.read(reached)))
         rows = for_few_rows(rows, among, sum(file.size for file in reached))
         payloads = to_join(changeset.frame, rows)
-        matched = decided_rows(rows, payloads, self.law, "inner", every=False, more=more)
+        matched = decided_rows(rows, payloads, self.law, more=more)
         return local_checkpoint(for_few_rows(matched, changeset.rows, changeset.size, among))
 
     def _write(
