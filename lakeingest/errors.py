@@ -74,3 +74,13 @@ class AccessError(LakeingestError):
 
     exit_code = 77
     advice = "check credentials and permissions"
+
+
+def was_interrupted(error: BaseException) -> bool:
+    """Return whether Ctrl-C caused an error: stopping a run cancels its Spark jobs."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, KeyboardInterrupt):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False

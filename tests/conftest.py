@@ -14,6 +14,7 @@ from lakeingest.engine.few_rows import FOR_FEW_ROWS
 from lakeingest.session import session
 from tests.harness import is_harness_test
 from tests.patches import reach_kept_columns
+from tests.pickled_rows import take_rows_as_they_are
 from tests.reader.small_lake import small_lake
 from tests.young_jvm import compile_quickly, generate_code, long_lived
 
@@ -27,6 +28,7 @@ __all__ = ["small_lake"]
 
 compile_quickly()
 reach_kept_columns()
+take_rows_as_they_are()
 
 MANY_TESTS = 100
 """With more of them a session lives for many minutes."""

@@ -21,7 +21,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from lakeingest.errors import FencedError, TransientError, UnavailableError
+from lakeingest.errors import FencedError, TransientError, UnavailableError, was_interrupted
 
 _LOG = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Attempts:
         Args:
             error: Exception that a window raised.
         """
-        if _was_stopped(error):
+        if was_interrupted(error):
             return error
         failure = self._understand(error)
         if not self._may_pass(failure) or self.failures >= len(PAUSES_SECONDS):
@@ -90,13 +90,3 @@ class Attempts:
         if isinstance(failure, UnavailableError):
             return self._reached
         return isinstance(failure, TransientError) and not isinstance(failure, FencedError)
-
-
-def _was_stopped(error: BaseException) -> bool:
-    """Return whether Ctrl-C caused an error: stopping a run kills Spark's jobs."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, KeyboardInterrupt):
-            return True
-        cause = cause.__cause__ or cause.__context__
-    return False

@@ -44,7 +44,6 @@ def pipeline_spec(config: PipelineConfig, wire: WireFormat) -> PipelineSpec:
         encodings,
         config.metadata(),
         format=wire,
-        uncounted=config.uncounted_collections,
         whole=config.source.ends_topic is not None,
         skipped=frozenset(config.source.skip_records),
         ordering=Ordering(

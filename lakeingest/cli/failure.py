@@ -15,7 +15,7 @@ import traceback
 from lakeingest.cli.output import message
 from lakeingest.cli.stopping import say_stopped, stop_requested
 from lakeingest.config.redaction import scrub
-from lakeingest.errors import LakeingestError
+from lakeingest.errors import LakeingestError, was_interrupted
 
 INTERNAL_EXIT_CODE = LakeingestError.exit_code
 
@@ -47,14 +47,7 @@ def was_stopped(error: BaseException) -> bool:
     Stopping a run cancels its Spark jobs. Their errors may replace the interrupt, during the
     cleanup or before it reaches the main thread.
     """
-    if stop_requested():
-        return True
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, KeyboardInterrupt):
-            return True
-        cause = cause.__cause__ or cause.__context__
-    return False
+    return stop_requested() or was_interrupted(error)
 
 
 def _kind(error: BaseException) -> str:

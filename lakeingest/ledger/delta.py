@@ -29,6 +29,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.cast import no_rows
 from lakeingest.commit_note import claim_token, release_token
 from lakeingest.engine.delta_files import available
 from lakeingest.engine.delta_log import TABLE_PROPERTIES, commits, is_delta_table
@@ -46,7 +47,7 @@ from lakeingest.ledger.publication import (
     Entry,
     Publication,
 )
-from lakeingest.ledger.rows import no_rows, publication_rows, transaction_rows
+from lakeingest.ledger.rows import publication_rows, transaction_rows
 
 _APP = "lakeingest-ledger:"
 _ABOVE = "~"
@@ -275,7 +276,7 @@ class DeltaLedger:
         return True
 
     def _append_publicly(self, rows: DataFrame | None, token: int, metadata: str) -> None:
-        frame = no_rows(self._spark) if rows is None else rows
+        frame = no_rows(self._spark, LEDGER) if rows is None else rows
         # The first append makes the table with these properties; later ones ignore them.
         writer = (
             frame.write.format("delta")

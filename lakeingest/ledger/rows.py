@@ -20,11 +20,6 @@ from lakeingest.ledger.publication import EPOCH, PUBLICATION, TRANSACTION, Front
 from lakeingest.position import after
 
 
-def no_rows(spark: SparkSession) -> DataFrame:
-    """Return no rows, in the ledger's schema."""
-    return spark.createDataFrame([], LEDGER).coalesce(1)
-
-
 def publication_rows(
     spark: SparkSession, publications: Sequence[Publication], transaction_topic: str
 ) -> DataFrame:

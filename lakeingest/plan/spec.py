@@ -53,7 +53,6 @@ class PipelineSpec:
         names: Names of the metadata columns.
         epoch: Epoch of the initial snapshot, and of all transactions that no later epoch holds.
         epochs: Epochs that the transaction topic shows, by number.
-        uncounted: Collections whose rows a transform drops after Debezium counted them.
         format: Wire format of the records.
         whole: Whether transactions are applied whole; else each event is applied alone.
         ordering: Columns that order the changes of a row, where the source's log does not.
@@ -65,7 +64,6 @@ class PipelineSpec:
     names: MetadataColumns = field(default_factory=MetadataColumns)
     epoch: int = 0
     epochs: tuple[Epoch, ...] = ()
-    uncounted: tuple[str, ...] = ()
     format: WireFormat = JsonFormat()
     whole: bool = True
     ordering: Ordering = Ordering()

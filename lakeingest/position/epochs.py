@@ -51,14 +51,6 @@ class Epoch:
         """
         return self.domain.endswith(IN_FILE_ORDER)
 
-    def holds(self, domain: str, number: int) -> bool:
-        """Return whether the epoch contains a transaction."""
-        return (
-            self.domain == domain
-            and self.lowest <= number
-            and (self.highest is None or number <= self.highest)
-        )
-
 
 def epoch_number(position: str) -> int:
     """Return the epoch of a position."""

@@ -58,7 +58,7 @@ def checked_ranges(ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
             raise InvariantError(message)
         if span.start == span.end:
             continue
-        partition = TopicPartition(span.topic, span.partition)
+        partition = span.place
         if partition in by_partition:
             message = f"{by_partition[partition]} and {span} are of one partition."
             raise InvariantError(message)
@@ -77,7 +77,7 @@ def check_retained(
             the existing one, and the remedy.
     """
     for span in ranges:
-        bounds = marks.get(TopicPartition(span.topic, span.partition))
+        bounds = marks.get(span.place)
         if bounds is None:
             message = (
                 f"Topic {span.topic!r} has no partition {span.partition} any more, but offset "

@@ -50,6 +50,11 @@ class OffsetRange:
     start: int
     end: int
 
+    @property
+    def place(self) -> TopicPartition:
+        """The partition."""
+        return TopicPartition(self.topic, self.partition)
+
 
 class Source(Protocol):
     """Access to the records of a log."""

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from lakeingest import frame_schemas
+from lakeingest.cast import no_rows
 from lakeingest.errors import UnavailableError
+from lakeingest.frame_schemas import RECORD
 from lakeingest.source.bounds import check_retained, checked_ranges
 from lakeingest.source.client_options import ClientOptions, client_options
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
@@ -88,7 +89,7 @@ class KafkaSource:
         """
         spans = checked_ranges(ranges)
         if not spans:
-            return self._spark.createDataFrame([], frame_schemas.RECORD)
+            return as_record(no_rows(self._spark, RECORD))
         check_retained(spans, self.watermarks(sorted({span.topic for span in spans})))
         settings = {f"kafka.{key}": value for key, value in self._options.reader.items()}
         settings |= {

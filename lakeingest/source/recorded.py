@@ -28,9 +28,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest import frame_schemas
+from lakeingest.cast import no_rows
 from lakeingest.engine.known_columns import Selection, made_once
 from lakeingest.errors import ConfigError, DataError, UnavailableError
+from lakeingest.frame_schemas import RECORD
 from lakeingest.source.bounds import check_retained, checked_ranges
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from lakeingest.source.record import as_record
@@ -106,7 +107,7 @@ class RecordedSource:
         """
         spans = checked_ranges(ranges)
         if not spans:
-            return self._spark.createDataFrame([], frame_schemas.RECORD)
+            return as_record(no_rows(self._spark, RECORD))
         topics = sorted({span.topic for span in spans})
         check_retained(spans, self.watermarks(topics))
         return as_record(_records().of(self._lines(topics).where(_in_spans(spans))))

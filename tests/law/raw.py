@@ -31,7 +31,6 @@ from tests.envelope.records import Record, frame
 from tests.law.history import COLLECTION, Case, Change, Item, change
 from tests.law.ingest import DDL, Ingest
 from tests.law.oracle import VALUES, Event, SourceTable, Update
-from tests.position.hybrid_time import HybridTime
 
 Source = Callable[[int, int, bool], Mapping[str, Any]]
 """(cut, statement, whether of the initial snapshot) to the fields of ``source`` that say where.
@@ -191,7 +190,8 @@ def _without_a_log(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any
 
 def _time(step: int) -> int:
     # Passes 2^63, where Java's numbers turn negative, after the first cut.
-    return HybridTime(2**63 - 4096 + 4096 * step).signed()
+    number = 2**63 - 4096 + 4096 * step
+    return number - 2**64 if number >= 2**63 else number
 
 
 def _grpc(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any]:

@@ -179,7 +179,7 @@ def _refuse_vanished(
     for topic, parts in frontier.offsets.items():
         if topic in topics:
             spans = [OffsetRange(topic, number, offset, offset) for number, offset in parts.items()]
-            check_retained([span for span in spans if _place(span) not in marks], marks)
+            check_retained([span for span in spans if span.place not in marks], marks)
         elif rules.names.reads_topic(topic):
             table = rules.names.plain(topic)
             message = (
@@ -234,7 +234,3 @@ def _few(texts: Sequence[str], comma: str) -> str:
 
 def _table(topic: str, names: TopicNames) -> str:
     return f"table '{names.plain(topic)}'"
-
-
-def _place(span: OffsetRange) -> TopicPartition:
-    return TopicPartition(span.topic, span.partition)

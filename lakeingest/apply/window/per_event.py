@@ -91,7 +91,7 @@ def cut_events(
         new_unreadable = unreadable_records(
             changes, summaries, "", spec, initial=not frontier.streaming
         )
-        starts = {TopicPartition(part.topic, part.partition): part.start for part in ranges.data}
+        starts = {part.place: part.start for part in ranges.data}
         if ranges.whole and any(
             bad.offset == starts[where] for where, bad in new_unreadable.items()
         ):
@@ -212,7 +212,7 @@ def _before(ranges: WindowRanges, *ends: Mapping[TopicPartition, int]) -> Window
     """Cut the ranges of a window off before these offsets."""
     parts = []
     for part in ranges.data:
-        where = TopicPartition(part.topic, part.partition)
+        where = part.place
         end = min([part.end, *(offsets[where] for offsets in ends if where in offsets)])
         if end > part.start:
             parts.append(replace(part, end=end))

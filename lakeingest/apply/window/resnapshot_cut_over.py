@@ -50,10 +50,7 @@ class SnapshotCutOver:
 
     def before(self, ranges: WindowRanges) -> WindowRanges:
         """Return the part of ``ranges`` before the cut-over; it counts as read to its end."""
-        data = (
-            replace(part, end=min(part.end, self.offsets[_place(part.topic, part.partition)]))
-            for part in ranges.data
-        )
+        data = (replace(part, end=min(part.end, self.offsets[part.place])) for part in ranges.data)
         ends = ranges.transactions
         if ends is not None:
             ends = replace(ends, end=min(ends.end, self.end_offset))
@@ -110,7 +107,7 @@ def stretches(changes: DataFrame, snapshot_runs: Collection[str | None]) -> list
     )
     return [
         Stretch(
-            _place(row["topic"], row["partition"]),
+            TopicPartition(row["topic"], row["partition"]),
             row["incarnation"],
             row["first"],
             row["last"],
@@ -148,7 +145,7 @@ def cut_over(spans: Sequence[Stretch], ranges: WindowRanges, frontier: Frontier)
     torn = any(item.first < cuts.get(item.where, item.last + 1) <= item.last for item in spans)
     if new & old or torn:
         raise _uncertain(_ON_DEMAND)
-    ends = {_place(part.topic, part.partition): part.end for part in ranges.data}
+    ends = {part.place: part.end for part in ranges.data}
     return SnapshotCutOver({**ends, **cuts}, _first_end(spans, cuts, frontier))
 
 
@@ -203,10 +200,6 @@ def _first_end(
     behind = max(old, default=frontier.end_offset) + 1
     # A restored server may use a number again: never count an END as old that is surely new.
     return min([behind, *new])
-
-
-def _place(topic: str, partition: int) -> TopicPartition:
-    return TopicPartition(topic, partition)
 
 
 def _uncertain(why: str) -> DataError:

@@ -137,7 +137,7 @@ def behind_the_first(window: Window) -> dict[TopicPartition, int]:
     positions = window.contents.streaming()
     records = {}
     for part in window.ranges.data:
-        place = TopicPartition(part.topic, part.partition)
+        place = part.place
         if place in window.ranges.cut_short and positions.get(place, "") < end.position:
             read = part.end - part.start
             # At least twice as many: redelivered rows lie between.

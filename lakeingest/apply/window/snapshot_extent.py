@@ -72,7 +72,7 @@ def records_of_snapshot(
         Numbers of records, up to a streamed row or to the partition's high watermark; empty: no
         partition was cut short, or too many.
     """
-    parts = {TopicPartition(part.topic, part.partition): part for part in ranges.data}
+    parts = {part.place: part for part in ranges.data}
     short = sorted(parts.keys() & ranges.cut_short)
     if not 0 < len(short) <= _MOST_PARTITIONS:
         return {}
