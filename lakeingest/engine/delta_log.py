@@ -136,6 +136,8 @@ def oldest_file_time(spark: SparkSession, path: str) -> datetime | None:
     Returns:
         The storage's time (UTC); None: the engine does not say.
     """
+    if not has_log(spark):
+        return None
     try:
         segment = snapshot_at_hand(spark, path).logSegment()
         checkpoint, commits = segment.checkpointProvider().topLevelFiles(), segment.deltas()
