@@ -41,6 +41,7 @@ from lakeingest.apply.maintenance.keeper import open_keeper
 from lakeingest.apply.maintenance.turn import Turns
 from lakeingest.apply.next_publication import clock_ms
 from lakeingest.apply.order_guard import refuse_another_order
+from lakeingest.apply.pace import Pace
 from lakeingest.apply.parallel import in_background
 from lakeingest.apply.pipeline_spec import pipeline_log
 from lakeingest.apply.retirement import refuse_other_tables, rows_since, without_retired
@@ -73,9 +74,6 @@ from lakeingest.errors import FencedError, LakeingestError
 from lakeingest.ledger.publication import Publication
 from lakeingest.source import open_source
 from lakeingest.source.contract import Source
-
-IDLE_SECONDS = 1.0
-"""Pause of a continuous run after a window without progress."""
 
 
 class PipelineRun:
@@ -128,6 +126,7 @@ class PipelineRun:
     ) -> RunSummary:
         """Run until nothing more is available (or for ever, or for ``max_batches``)."""
         began, jobs = time.monotonic(), JobCounter(self._spark)
+        pace = Pace(min_sync_interval_seconds)
         config = self._config
         static = config.source.kind == "recorded"
         timeout = config.transaction_timeout_seconds
@@ -169,12 +168,11 @@ class PipelineRun:
                         raise
                     raise failure from error
                 attempts.succeeded()
-                if progress:
-                    continue
-                if not continuous:
+                if not (progress or continuous):
                     break
-                pause = min_sync_interval_seconds - (time.monotonic() - window_began)
-                time.sleep(max(pause, IDLE_SECONDS if min_sync_interval_seconds == 0 else 0.05))
+                has_batches = self._tally.written > before
+                if not progress or (continuous and has_batches):
+                    pace.wait(window_began, is_idle=not progress)
         self._sink.finish()
         return self._tally.summary(
             state.head,
