@@ -156,8 +156,8 @@ class PipelineRun:
                     before = self._tally.written
                     window_state, progress = self._window(state, batches_left)
                     self._published_state = window_state
+                    written = self._tally.written - before
                     if progress and self._turns is not None:
-                        written = self._tally.written - before
                         window_state = self._maintained(self._turns, state, window_state, written)
                     state = window_state
                 except Exception as error:
@@ -170,8 +170,7 @@ class PipelineRun:
                 attempts.succeeded()
                 if not (progress or continuous):
                     break
-                has_batches = self._tally.written > before
-                if not progress or (continuous and has_batches):
+                if not progress or (continuous and written):
                     pace.wait(window_began, is_idle=not progress)
         self._sink.finish()
         return self._tally.summary(

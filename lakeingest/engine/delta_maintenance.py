@@ -85,7 +85,6 @@ class DeltaMaintenance:
             oldest: Oldest version that must stay readable.
         """
         present = properties(self._spark, self._path)
-        lengths = self._kept_for(present)
         base = checkpoint_before(self._spark, self._path, oldest)
         if base is None:
             base = oldest - oldest % int(present.get(_CHECKPOINTS, _DEFAULT_CHECKPOINTS))
@@ -93,14 +92,7 @@ class DeltaMaintenance:
         times = (commit_time(self._spark, self._path, version) for version in bases)
         made = min((time for time in times if time is not None), default=datetime.now(timezone.utc))
         age = datetime.now(timezone.utc) - made
-        changes = {}
-        if lengths[_FILES_KEPT] < least:
-            changes[_FILES_KEPT] = _interval(least)
-        if lengths[_LOG_KEPT] < least + age:
-            # Twice as long: an idle table must not be changed at each maintenance.
-            changes[_LOG_KEPT] = _interval(2 * (least + age))
-        if changes:
-            self._set({**changes, _KEPT_SINCE: self._kept_since(present).isoformat()})
+        self._lengthen(present, self._kept_for(present), least, age)
 
     def keep_log(self, age: timedelta) -> None:
         """Have the log keep files of an age for as long as the table keeps removed files.
@@ -109,11 +101,34 @@ class DeltaMaintenance:
         even if a younger version needs it. Whoever has chosen another log retention has decided.
         """
         present = properties(self._spark, self._path)
-        lengths = self._kept_for(present)
         is_decided = _LOG_KEPT in present and _KEPT_SINCE not in present
-        if not is_decided and lengths[_LOG_KEPT] < lengths[_FILES_KEPT] + age:
-            length = _interval(2 * (lengths[_FILES_KEPT] + age))
-            self._set({_LOG_KEPT: length, _KEPT_SINCE: self._kept_since(present).isoformat()})
+        if not is_decided:
+            lengths = self._kept_for(present)
+            self._lengthen(present, lengths, lengths[_FILES_KEPT], age)
+
+    def _lengthen(
+        self,
+        present: Mapping[str, str],
+        lengths: Mapping[str, timedelta],
+        least: timedelta,
+        age: timedelta,
+    ) -> None:
+        """Have the table keep removed files for so long, and a part of its log of an age as long.
+
+        Args:
+            present: Properties of the table.
+            lengths: What they promise (``_kept_for``).
+            least: For how long both are to be kept from now on.
+            age: Age of the oldest file of the log that is to be kept.
+        """
+        changes = {}
+        if lengths[_FILES_KEPT] < least:
+            changes[_FILES_KEPT] = _interval(least)
+        if lengths[_LOG_KEPT] < least + age:
+            # Twice as long: an idle table must not be changed each time.
+            changes[_LOG_KEPT] = _interval(2 * (least + age))
+        if changes:
+            self._set({**changes, _KEPT_SINCE: self._kept_since(present).isoformat()})
 
     def kept_since(self) -> datetime:
         """Return the time (UTC) since when the table remembers the files that it has removed.

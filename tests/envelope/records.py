@@ -124,6 +124,11 @@ def commit_lsn_event(
     return {"before": None, "after": {"id": 1}, "source": placed, "transaction": block, "op": op}
 
 
+def as_signed(number: int) -> int:
+    """Return an unsigned number as Java's long has it."""
+    return number - 2**64 if number >= 2**63 else number
+
+
 def grpc_event(
     commit_time: int | None, record_time: int = 0, *, op: str = "c", **source: Any
 ) -> dict[str, Any]:

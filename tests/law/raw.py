@@ -27,7 +27,7 @@ from lakeingest.envelope.change import FAMILIES
 from lakeingest.plan.ordering import ordering_values, with_ordering_fields
 from lakeingest.plan.spec import Ordering
 from lakeingest.sink.contract import Sink
-from tests.envelope.records import Record, frame
+from tests.envelope.records import Record, as_signed, frame
 from tests.law.history import COLLECTION, Case, Change, Item, change
 from tests.law.ingest import DDL, Ingest
 from tests.law.oracle import VALUES, Event, SourceTable, Update
@@ -190,8 +190,7 @@ def _without_a_log(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any
 
 def _time(step: int) -> int:
     # Passes 2^63, where Java's numbers turn negative, after the first cut.
-    number = 2**63 - 4096 + 4096 * step
-    return number - 2**64 if number >= 2**63 else number
+    return as_signed(2**63 - 4096 + 4096 * step)
 
 
 def _grpc(cut: int, statement: int, snapshot: bool) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
 from tests.envelope.records import (
     Record,
+    as_signed,
     binlog_event,
     commit_lsn_event,
     frame,
@@ -115,11 +116,6 @@ def hybrid_slot(draw: random.Random) -> Drawn:
 def grpc(draw: random.Random) -> Drawn:
     commit, written = number(draw, 2**64), number(draw, 2**64)
     return (commit, written), grpc_event(as_signed(commit), as_signed(written))
-
-
-def as_signed(number: int) -> int:
-    """Return an unsigned number as Java's long has it."""
-    return number - 2**64 if number >= 2**63 else number
 
 
 DRAWN = {
