@@ -16,12 +16,15 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
 _MOST_OCTETS = 1 << 30
 """Size after which a new file begins: Delta counts the octets of one as a 32-bit number."""
+
+_MANY = 3
+"""Rows in succession for which one loop of the JVM takes less time than a call for each."""
 
 _PLACE = re.compile(r"-?\d+")
 """Each number of a printed ``DVRangeDescriptor``: offset, length and checksum."""
@@ -33,10 +36,12 @@ Vector = dict[str, object]
 class HiddenRows:
     """The rows of one data file that are hidden, as a bitmap of the JVM that changes in place."""
 
-    def __init__(self, bitmap: Any, number: int) -> None:
+    def __init__(self, bitmap: Any, number: int, loops: _Loops) -> None:
         """Bind to a bitmap of so many rows."""
         self.bitmap = bitmap
         self.number = number
+        self._loops = loops
+        self._steps: dict[str, Any] = {}
         self.write: Any = None
         """Function of the JVM that writes the bitmap; None: it was not written yet."""
         self.file = ""
@@ -49,15 +54,42 @@ class HiddenRows:
 
     def hide(self, rows: Iterable[int]) -> None:
         """Hide rows that are not hidden."""
-        for row in rows:
-            self.bitmap.add(row)
-            self.number += 1
+        self.number += self._each("add", rows)
 
     def show(self, rows: Iterable[int]) -> None:
         """Show hidden rows."""
-        for row in rows:
-            self.bitmap.remove(row)
-            self.number -= 1
+        self.number -= self._each("remove", rows)
+
+    def _each(self, name: str, rows: Iterable[int]) -> int:
+        """Call a function of the bitmap with each row; return how many these are."""
+        count = 0
+        for first, end in _ranges(rows):
+            count += end - first
+            if end - first < _MANY:
+                for row in range(first, end):
+                    getattr(self.bitmap, name)(row)
+                continue
+            if name not in self._steps:
+                self._steps[name] = self._loops.step(self.bitmap, name)
+            self._loops.range(first, end).forEach(self._steps[name])
+        return count
+
+
+class _Loops:
+    """Loops of the JVM over rows in succession."""
+
+    def __init__(self, jvm: Any) -> None:
+        """Bind to a JVM."""
+        self._kind = jvm.java.lang.Class.forName("java.util.function.LongConsumer")
+        self._proxies = jvm.java.lang.invoke.MethodHandleProxies
+        self._lookup = jvm.java.lang.invoke.MethodHandles.publicLookup()
+        self.range = jvm.java.util.stream.LongStream.range
+        """Returns the rows from one to before another."""
+
+    def step(self, bitmap: Any, name: str) -> Any:
+        """Return a function of a bitmap as a step of a loop."""
+        function = self._lookup.unreflect(_method(bitmap.getClass(), name)).bindTo(bitmap)
+        return self._proxies.asInterfaceInstance(self._kind, function)
 
 
 class VectorFile:
@@ -77,6 +109,7 @@ class VectorFile:
         stores = getattr(delta.storage.dv, "DeletionVectorStore$")
         formats = getattr(delta.deletionvectors, "RoaringBitmapArrayFormat$")
         self._jvm = jvm
+        self._loops = _Loops(jvm)
         self._folder = log.dataPath()
         self._store = getattr(stores, "MODULE$").createInstance(log.newDeltaHadoopConf())
         self._format = jvm.java.util.ArrayList()
@@ -89,18 +122,18 @@ class VectorFile:
 
     def none(self) -> HiddenRows:
         """Return that no row is hidden."""
-        return HiddenRows(self._bitmap(), 0)
+        return self._hidden(self._bitmap(), 0)
 
     def all(self, rows: int) -> HiddenRows:
         """Return that all of so many rows are hidden."""
         bitmap = self._bitmap()
         bitmap.addRange(self._jvm.scala.collection.immutable.Range(0, rows, 1))
-        return HiddenRows(bitmap, rows)
+        return self._hidden(bitmap, rows)
 
     def stored(self, descriptor: Any) -> HiddenRows:
         """Return the rows that a vector hides, given Delta's ``DeletionVectorDescriptor``."""
         bitmap = self._store.read(descriptor, self._folder)
-        return HiddenRows(bitmap, int(descriptor.cardinality()))
+        return self._hidden(bitmap, int(descriptor.cardinality()))
 
     def write(self, hidden: HiddenRows) -> Vector:
         """Write a vector of these rows, of which there is at least one."""
@@ -160,8 +193,24 @@ class VectorFile:
         place = lookup.unreflect(_method(write.type().returnType(), "toString"))
         self._write = handles.filterReturnValue(handles.filterReturnValue(serialise, write), place)
 
+    def _hidden(self, bitmap: Any, number: int) -> HiddenRows:
+        return HiddenRows(bitmap, number, self._loops)
+
     def _bitmap(self) -> Any:
         return self._jvm.org.apache.spark.sql.delta.deletionvectors.RoaringBitmapArray()
+
+
+def _ranges(rows: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Return the ranges of rows in succession: the first row, and the one after the last."""
+    first = end = -1
+    for row in rows:
+        if row != end:
+            if end > first:
+                yield first, end
+            first = row
+        end = row + 1
+    if end > first:
+        yield first, end
 
 
 def _method(class_: Any, name: str) -> Any:

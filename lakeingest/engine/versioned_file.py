@@ -16,7 +16,7 @@ from lakeingest.engine.vector_file import HiddenRows, VectorFile
 
 @dataclass(frozen=True)
 class FileStep:
-    """Indexes of rows of one file that a version hides, and of rows that it shows."""
+    """Indexes of rows of one file that a version hides, and of rows that it shows, ascending."""
 
     hides: tuple[int, ...] = ()
     shows: tuple[int, ...] = ()

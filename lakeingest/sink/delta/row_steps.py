@@ -80,7 +80,7 @@ def file_steps(
     for end in sorted(hides.keys() | shows.keys()):
         hidden, shown = hides.get(end, {}), shows.get(end, {})
         steps[end] = {
-            name: FileStep(tuple(hidden.get(name, ())), tuple(shown.get(name, ())))
+            name: FileStep(tuple(sorted(hidden.get(name, ()))), tuple(sorted(shown.get(name, ()))))
             for name in sorted(hidden.keys() | shown.keys())
         }
     return steps
