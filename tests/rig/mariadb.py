@@ -85,30 +85,6 @@ class MariadbServer(Server):
         command = [str(_programs().path("mariadb-binlog")), "--no-defaults", *arguments]
         return _run([*command, *map(str, self.binlogs())])
 
-    def sysbench(self, database: str, script: str, *arguments: str) -> subprocess.Popen[str]:
-        """Start sysbench on a database.
-
-        Args:
-            database: An existing database.
-            script: For instance ``"oltp_read_write"``.
-            *arguments: Options, and at the end ``"prepare"`` or ``"run"``.
-
-        Raises:
-            DebianPackageError: It is not installed and cannot be had.
-        """
-        found = programs(("sysbench",), ("sysbench",))
-        command = [str(found.path("sysbench")), script, "--db-driver=mysql"]
-        command += ["--mysql-host=127.0.0.1", f"--mysql-port={self.port}", f"--mysql-user={USER}"]
-        command += [f"--mysql-password={PASSWORD}", f"--mysql-db={database}", *arguments]
-        scripts = found.root / "usr" / "share" / "sysbench"
-        return subprocess.Popen(
-            command,
-            env={**found.environment(), "LUA_PATH": f"{scripts}/?.lua"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
     def open_binlog(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         """Start ``mariadb-binlog`` on one file of the binary log, to be read as it prints."""
         command = [str(_programs().path("mariadb-binlog")), "--no-defaults", *arguments]

@@ -76,15 +76,6 @@ def test_mariadb_that_is_killed_comes_back_on_its_port_with_every_commit(
     assert "kept" in mariadb.read_binlog("--base64-output=decode-rows", "-v")
 
 
-def test_sysbench_runs_against_the_server(mariadb: MariadbServer) -> None:
-    mariadb.create_database("sysbench")
-    with skips_without_packages():
-        for step in (["--table-size=100", "prepare"], ["--table-size=100", "--events=20", "run"]):
-            running = mariadb.sysbench("sysbench", "oltp_read_write", *step)
-            said = running.communicate()[0]
-            assert running.returncode == 0, said
-
-
 def test_program_that_no_package_can_bring_is_named_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,8 +5,8 @@ it inserts again under the same key. So the number of rows and the sum of their 
 every commit; a lake that shows a delete without its insert, or the insert twice, has another.
 
 The clients here are Python, for both databases, and keep a witness of what they committed, which
-the real sysbench does not: that one is in ``sysbench_program``. Text columns are ``varchar`` where
-sysbench has ``char``, whose trailing blanks MariaDB keeps to itself.
+the real sysbench does not. Text columns are ``varchar`` where sysbench has ``char``, whose trailing
+blanks MariaDB keeps to itself.
 """
 
 from __future__ import annotations
