@@ -2,13 +2,14 @@
 
 A plain program and not a Makefile, tox or nox: it needs nothing that the ``test`` extra does not
 bring. The jars are resolved first, so that no test waits for a network or depends on one. Later
-steps run even when an earlier one failed: one run shows all there is to mend. The slow half comes
-last, and its summary closes the output.
+steps run even when an earlier one failed: one run shows all there is to mend. The tests come last,
+in one run of pytest, whose start, collection and Spark sessions are paid for once; its summary
+closes the output.
 
-``--fast`` leaves the slow half out. ``--all`` adds what takes many minutes, the further forms of a
-case that CI runs in one (``soak``), and the tests of the harness itself, which run otherwise only
-where the harness has changed (``harness.py``). ``--harness`` runs the latter alone. Both note which
-harness they found good.
+``--fast`` leaves the slow tests out. ``--all`` adds what takes many minutes, the further forms of a
+case that CI runs in one (``soak``), and the slow tests of the harness itself, which run otherwise
+only where the harness has changed (``harness.py``). ``--harness`` runs the tests of the harness
+alone. Both note which harness they found good.
 """
 
 from __future__ import annotations
@@ -27,11 +28,6 @@ from tests import harness
 
 ROOT = Path(__file__).resolve().parents[1]
 
-_NO_TESTS_COLLECTED = 5
-
-WORKERS = ["-n", "2", "--no-loadscope-reorder"]
-"""See ``conftest.py``; twice the memory of one, three quarters of its time."""
-
 CHECKS = (
     ("ruff check", ["-m", "ruff", "check", "--quiet"]),
     ("ruff format", ["-m", "ruff", "format", "--check", "--quiet"]),
@@ -40,16 +36,19 @@ CHECKS = (
         "lint-imports",
         ["-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-logo"],
     ),
-    ("pytest, fast half", ["-m", "pytest", "--no-header", *WORKERS, "-m", "not slow"]),
 )
-SLOW = ["-m", "pytest", "--no-header", *WORKERS, "--durations=40", "-m"]
+
+WORKERS = ["-n", "2", "--no-loadscope-reorder"]
+"""See ``conftest.py``; twice the memory of one, three quarters of its time."""
+
+PYTEST = ["-m", "pytest", "--no-header", *WORKERS, "--durations=40"]
 
 
 def main() -> int:
     """Run all steps; return 0 when every one passed."""
     parser = argparse.ArgumentParser(prog="python -m tests")
     extent = parser.add_mutually_exclusive_group()
-    extent.add_argument("--fast", action="store_true", help="leave out the slow half")
+    extent.add_argument("--fast", action="store_true", help="leave out the slow tests")
     extent.add_argument("--all", action="store_true", help="add what takes many minutes")
     extent.add_argument("--harness", action="store_true", help="only the tests of the harness")
     options = parser.parse_args()
@@ -61,34 +60,29 @@ def main() -> int:
     except LakeingestError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    if options.harness:
-        passed = run([*SLOW, "harness"]) == 0
-        if passed:
-            harness.take_note()
-        return 0 if passed else 1
     failed = []
-    checks = CHECKS[:-1] if options.fast else CHECKS
-    for name, arguments in checks:
+    for name, arguments in () if options.harness else CHECKS:
         started = time.monotonic()
         passed = run(arguments) == 0
         report(name, started, passed=passed)
         if not passed:
             failed.append(name)
     print(f"failed so far: {', '.join(failed) or 'nothing'}", flush=True)
-    last = run(CHECKS[-1][1] if options.fast else [*SLOW, slow_half(everything=options.all)])
-    # A slow half without a test is no failure; a fast half without one is.
-    if last == _NO_TESTS_COLLECTED and not options.fast:
-        last = 0
-    if options.all and not (failed or last):
+    passed = run([*PYTEST, *chosen(options)]) == 0 and not failed
+    if passed and (options.all or options.harness):
         harness.take_note()
-    return 1 if failed or last else 0
+    return 0 if passed else 1
 
 
-def slow_half(*, everything: bool) -> str:
-    """Return which tests are the slow half, as an expression over markers."""
-    if everything:
-        return "slow"
-    return "slow and not soak" if harness.has_changed() else "slow and not soak and not harness"
+def chosen(options: argparse.Namespace) -> list[str]:
+    """Return which tests run, as pytest's option; nothing: all."""
+    if options.all:
+        return []
+    if options.harness:
+        return ["-m", "harness"]
+    if options.fast:
+        return ["-m", "not slow and not soak"]
+    return ["-m", "not soak" if harness.has_changed() else "not soak and not (slow and harness)"]
 
 
 def run(arguments: list[str]) -> int:
