@@ -37,8 +37,8 @@ GENERATED_CODE = {
 A run generates Java code for plans over many rows. A test has few rows and runs most of its plans
 once: without the code, the same tests took 77 % of the processor time, and with one partition and
 the session's other settings 68 % (measured). So tests have the settings that a run has for few
-rows. The law, the live databases and a recorded run have the other ones, so that a defect of
-generated code or of partitions alone is found.
+rows. Some tests of the law, the live databases and a recorded run have the other ones, so that a
+defect of generated code or of partitions alone is found.
 """
 
 

@@ -11,14 +11,15 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from lakeingest.sink.delta import rewrite
-from tests.forms import HARD, SOFT, SOFT_AND_HARD
+from tests.forms import HARD, SOFT
 from tests.law.conftest import Tables
 from tests.law.history import Case, any_order, in_order
 from tests.law.judge import check
 from tests.law.oracle import Insert, Move
 from tests.sink.conftest import treat_as_large
 
-pytestmark = [pytest.mark.slow, pytest.mark.generated]
+# Real Delta commits, some seconds each.
+pytestmark = pytest.mark.slow
 
 HISTORIES = 200
 ROUNDS = 3
@@ -30,6 +31,7 @@ TRUNCATED = 2
 # CI takes each way of a change with one kind of delete, in turns.
 
 
+@pytest.mark.generated
 @SOFT
 def test_every_batch_leaves_the_rows_of_the_source_whatever_is_repeated(
     tables: Tables, hard: bool
@@ -38,7 +40,8 @@ def test_every_batch_leaves_the_rows_of_the_source_whatever_is_repeated(
     check(tables(hard=hard, whole=True), cases)
 
 
-@SOFT_AND_HARD
+@pytest.mark.generated
+@HARD
 def test_each_transaction_of_a_batch_leaves_a_version_with_the_rows_of_the_source(
     tables: Tables, hard: bool
 ) -> None:
@@ -70,6 +73,7 @@ def test_the_versions_of_transactions_go_on_after_an_optimize_between_two_of_the
     check(tables(hard=hard, whole=True, each=True, interrupt=optimizes), cases)
 
 
+@pytest.mark.generated
 @HARD
 def test_events_in_any_order_leave_the_rows_of_the_source(tables: Tables, hard: bool) -> None:
     cases = [any_order(seed, ROUNDS) for seed in range(HISTORIES)]
@@ -85,6 +89,7 @@ def test_the_law_holds_where_only_touched_files_are_written_again(
     check(tables(hard=hard, null_missing=True, hides=False), cases)
 
 
+@pytest.mark.generated
 @HARD
 def test_the_law_holds_where_rows_are_hidden_and_small_files_are_many(
     tables: Tables, hard: bool, monkeypatch: pytest.MonkeyPatch
@@ -94,6 +99,7 @@ def test_the_law_holds_where_rows_are_hidden_and_small_files_are_many(
     check(tables(hard=hard, null_missing=True), cases)
 
 
+@pytest.mark.generated
 @HARD
 def test_the_law_holds_through_the_public_api(tables: Tables, hard: bool) -> None:
     cases = [any_order(seed, ROUNDS) for seed in range(HISTORIES)]
