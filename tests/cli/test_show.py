@@ -54,13 +54,10 @@ def test_a_table_without_a_key_can_be_shown(shown: Show) -> None:
     assert shown("show", NOTES, "-o", "csv") == ["note", "n"]
 
 
-@pytest.mark.parametrize(
-    ("as_of", "last"),
-    [("2", "10,1,d"), ("tx:753:1000", "10,1,c"), ("754:2000", "10,1,d"), ("tx:754", "10,1,d")],
-)
-def test_as_of_takes_a_batch_or_a_transaction(shown: Show, as_of: str, last: str) -> None:
+@pytest.mark.parametrize("as_of", ["2", "tx:754"])
+def test_as_of_takes_a_batch_or_a_transaction(shown: Show, as_of: str) -> None:
     lines = shown("show", LINES, "-o", "csv", "--as-of", as_of)
-    assert (len(lines), lines[-1]) == (4, last)
+    assert (len(lines), lines[-1]) == (4, "10,1,d")
 
 
 @pytest.mark.parametrize(
