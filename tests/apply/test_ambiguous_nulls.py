@@ -75,6 +75,7 @@ def test_kept_values_are_those_of_the_source_across_changed_keys(
     }
 
 
+@pytest.mark.soak
 def test_the_run_stops_at_such_a_null_where_the_user_says_so(
     spark: SparkSession, tmp_path: Path
 ) -> None:

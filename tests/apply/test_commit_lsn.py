@@ -59,6 +59,7 @@ def test_sql_server_ends_as_its_transactions_say(
     assert table(spark, lake, "shop.dbo.a") == {**WHOLE, 4: 40}
 
 
+@pytest.mark.soak
 def test_a_transaction_of_sql_server_waits_for_its_rows(
     spark: SparkSession, log: WrittenLog, tmp_path: Path
 ) -> None:

@@ -75,6 +75,7 @@ def test_a_debezium_that_does_not_tell_the_order_for_certain_stops_the_run(
         log.ingest(spark, tmp_path / "lake")
 
 
+@pytest.mark.soak
 def test_a_key_change_without_headers_and_many_rows_are_no_sign_of_compression(
     spark: SparkSession, tmp_path: Path
 ) -> None:

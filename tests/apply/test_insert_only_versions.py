@@ -20,6 +20,7 @@ from lakeingest.sink.delta.maintenance import MANY_FILES
 from tests.apply.written import Sent, WrittenLog, change, table
 from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
+from tests.forms import further
 from tests.recordings.log_lake import vector_path
 
 pytestmark = pytest.mark.slow
@@ -163,7 +164,7 @@ def crash(*_: object) -> None:
     raise CrashError
 
 
-@pytest.mark.parametrize("place", ["joining", "publication"])
+@pytest.mark.parametrize("place", [further("joining"), "publication"])
 def test_a_run_that_dies_behind_the_last_version_is_continued(
     spark: SparkSession,
     events: Events,

@@ -41,6 +41,7 @@ def test_a_topic_without_its_head_is_read_once_that_is_accepted(
     assert (table(spark, lake, "public.a"), table(spark, lake, "public.b")) == ({1: 200}, {1: 100})
 
 
+@pytest.mark.soak
 def test_a_topic_that_joins_later_without_its_head_stops_before_anything_of_it_is_published(
     spark: SparkSession, tmp_path: Path
 ) -> None:

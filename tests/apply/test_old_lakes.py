@@ -11,14 +11,16 @@ from pyspark.sql import SparkSession
 from lakeingest.reader import open_lake
 from tests.apply.old_lakes import AFTER, BEFORE, LAKES, source_after, write
 from tests.apply.written import WrittenLog, table
+from tests.forms import further
 
 pytestmark = pytest.mark.slow
 
 RELEASES = sorted(path.name for path in (Path(__file__).parent / "data" / "old_lakes").iterdir())
+KINDS = [kind if kind in ("delta-soft", "hudi-hard") else further(kind) for kind in LAKES]
 
 
 @pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("kind", LAKES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_lake_of_an_older_release_is_read_and_continued(
     spark: SparkSession, tmp_path: Path, release: str, kind: str
 ) -> None:

@@ -384,6 +384,7 @@ def test_rows_of_a_retired_table_on_another_topic_stop_the_run(shop: Shop) -> No
         shop.run()
 
 
+@pytest.mark.soak
 def test_a_name_that_is_not_published_is_refused_with_the_nearest_one(shop: Shop) -> None:
     with pytest.raises(UsageError, match=r"no table 'public\.bb' is published; did you mean"):
         shop.retire(table="public.bb")

@@ -48,6 +48,7 @@ def test_tables_with_rewritten_names_are_published_whole(
     assert {name: table(spark, lake, name) for name in TABLES} == dict.fromkeys(TABLES, {1: 10})
 
 
+@pytest.mark.soak
 def test_a_crash_before_their_first_publication_is_recovered(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

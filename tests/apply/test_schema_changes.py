@@ -237,6 +237,7 @@ def test_wider_and_narrower_types_order_nullability_and_defaults_evolve_and_are_
     assert len(list(commits(spark, str(tmp_path / "lake" / TABLE)))) == 3
 
 
+@pytest.mark.soak
 def test_each_kind_of_change_can_be_made_to_stop(spark: SparkSession, tmp_path: Path) -> None:
     n = column("n", "int32")
     stopping: dict[str, tuple[dict[str, object], ...]] = {

@@ -18,6 +18,7 @@ from lakeingest.engine.in_turn import InTurn
 from lakeingest.reader import open_lake
 from lakeingest.sink.contract import TableState
 from tests.apply.written import WrittenLog, change
+from tests.forms import further
 
 EACH = {"commit_mode": "per-transaction"}
 A = "public.a"
@@ -116,7 +117,7 @@ def test_a_checkpoint_is_written_while_a_listing_shows_an_entry_without_the_one_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("batches", "turns"), [(2, 1), (4, 0)])
+@pytest.mark.parametrize(("batches", "turns"), [(2, 1), further(4, 0)])
 def test_a_turn_of_maintenance_comes_after_batches_and_not_after_transactions(
     spark: SparkSession,
     log: WrittenLog,

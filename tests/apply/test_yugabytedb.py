@@ -243,6 +243,7 @@ def test_changes_of_a_row_at_one_hybrid_time_come_in_their_order(
     assert log.ingest(spark, lake) == {1: (5, None)}
 
 
+@pytest.mark.soak
 def test_an_update_of_a_row_that_nobody_has_seen_stops_the_run(
     spark: SparkSession, tmp_path: Path
 ) -> None:

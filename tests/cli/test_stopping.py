@@ -8,6 +8,7 @@ import time
 import pytest
 
 from lakeingest.cli.stopping import STOPPED
+from tests.forms import further
 
 # A run whose worker thread does not end when the main thread is interrupted.
 STUBBORN = """
@@ -104,10 +105,7 @@ def stopped(program: str, number: signal.Signals) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-EITHER = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-
-
-@EITHER
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_is_130_whatever_pysparks_handler_and_the_cancelled_jobs_raise(
     number: signal.Signals,
 ) -> None:
@@ -115,6 +113,6 @@ def test_a_stop_is_130_whatever_pysparks_handler_and_the_cancelled_jobs_raise(
 
 
 @pytest.mark.slow
-@EITHER
+@pytest.mark.parametrize("number", [signal.SIGINT, further(signal.SIGTERM)])
 def test_a_stop_within_a_job_of_spark_is_130(number: signal.Signals) -> None:
     assert stopped(WITH_SPARK, number) == (130, "", f"{STOPPED}\n")

@@ -14,6 +14,7 @@ from lakeingest.config import load_config
 from lakeingest.config.model import PipelineConfig
 from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
+from tests.forms import further
 from tests.recordings.altered import short_run
 from tests.recordings.check import check_history
 from tests.recordings.configure import RecordedRun, write_properties
@@ -57,7 +58,7 @@ def configured(run: RecordedRun, folder: Path, **settings: str) -> PipelineConfi
     return load_config(write_properties(folder / "pipeline.properties", properties))
 
 
-@pytest.mark.parametrize("deletes", ["soft", "hard"])
+@pytest.mark.parametrize("deletes", [further("soft"), "hard"])
 def test_each_transaction_gets_its_publication_though_tables_are_ahead_by_different_amounts(
     spark: SparkSession,
     run: RecordedRun,

@@ -35,6 +35,7 @@ def marks(table: Ingest) -> dict[str, str]:
     return dict(row[0] or {})
 
 
+@pytest.mark.soak
 @HARD
 def test_the_same_batch_again_changes_no_row(tables: Tables, hard: bool) -> None:
     steps = Steps(
@@ -55,6 +56,7 @@ def test_the_same_batch_again_changes_no_row(tables: Tables, hard: bool) -> None
     assert rows(table) == steps.source.rows
 
 
+@pytest.mark.soak
 @HARD
 def test_a_late_older_event_does_not_bring_a_deleted_row_back(tables: Tables, hard: bool) -> None:
     steps = Steps(Insert(1, FULL), Update(1, {"n": 2}), Delete(1))
@@ -65,6 +67,7 @@ def test_a_late_older_event_does_not_bring_a_deleted_row_back(tables: Tables, ha
     assert rows(table) == {}
 
 
+@pytest.mark.soak
 def test_a_late_event_in_the_middle_supplies_what_a_newer_update_left_out(
     tables: Tables,
 ) -> None:
@@ -78,6 +81,7 @@ def test_a_late_event_in_the_middle_supplies_what_a_newer_update_left_out(
     assert rows(table) == steps.source.rows == {1: {**later, "n": 3}}
 
 
+@pytest.mark.soak
 def test_values_that_an_update_leaves_out_are_filled_within_its_batch(tables: Tables) -> None:
     steps = Steps(Insert(1, FULL), Update(1, {"body": "second"}), Update(1, {"n": 3}))
     table = tables()()
@@ -95,6 +99,7 @@ def test_values_from_before_a_delete_do_not_fill_a_key_that_is_used_again(tables
     assert rows(table) == steps.source.rows
 
 
+@pytest.mark.soak
 def test_an_update_with_nothing_before_it_is_refused_and_nothing_is_committed(
     tables: Tables,
 ) -> None:
@@ -107,6 +112,7 @@ def test_an_update_with_nothing_before_it_is_refused_and_nothing_is_committed(
     assert table.sink.state(COLLECTION) == before
 
 
+@pytest.mark.soak
 def test_a_missing_value_is_null_and_marked_until_a_late_older_event_brings_it(
     tables: Tables,
 ) -> None:
@@ -120,6 +126,7 @@ def test_a_missing_value_is_null_and_marked_until_a_late_older_event_brings_it(
     assert marks(table) == dict.fromkeys(("body", "blob", "tags"), position(1))
 
 
+@pytest.mark.soak
 def test_a_missing_value_is_filled_when_the_older_event_comes_with_a_repeated_newer_one(
     tables: Tables,
 ) -> None:
@@ -130,6 +137,7 @@ def test_a_missing_value_is_filled_when_the_older_event_comes_with_a_repeated_ne
     assert rows(table) == steps.source.rows
 
 
+@pytest.mark.soak
 @HARD
 def test_a_swap_of_keys_carries_the_values_that_its_events_leave_out(
     tables: Tables, hard: bool

@@ -17,6 +17,7 @@ from lakeingest.sink.delta import landing
 from lakeingest.sink.delta.sink import DeltaSink
 from lakeingest.sink.hudi.options import HudiSettings, TableType
 from lakeingest.sink.hudi.sink import HudiSink
+from tests.forms import further
 from tests.sink.lake import Lake, sink_settings
 
 Lakes = Callable[..., Lake]
@@ -55,14 +56,13 @@ SINKS: Mapping[str, Callable[..., Sink]] = {
 
 def _in_ci(*names: str, of: Iterable[str] = SINKS) -> list[ParameterSet]:
     """Return sinks as parameters; the others of them run with ``--all``."""
-    return [
-        pytest.param(name, marks=() if name in names else pytest.mark.soak) for name in sorted(of)
-    ]
+    return [(pytest.param if name in names else further)(name) for name in sorted(of)]
 
 
-# In CI, a test of what the merge law decides runs on one sink (``lakes``), one of what a sink does
-# itself on one sink of each format (``each_lakes``). What differs between the siblings of a format
-# is in ``test_hudi.py`` (table types) and ``test_delta.py`` (ways to commit).
+# In CI, a test of what the merge law decides, or what all sinks have in common, runs on one sink
+# (``lakes``), one of what a sink does itself on one sink of each format (``each_lakes``). What
+# differs between the siblings of a format is in ``test_hudi.py`` (table types) and
+# ``test_delta.py`` (ways to commit).
 def _lake(spark: SparkSession, tmp_path: Path, name: str, **options: object) -> Lake:
     root, make = str(tmp_path / name / "lake"), SINKS[name]
     return Lake(spark, lambda **chosen: make(spark, root, **chosen), options)

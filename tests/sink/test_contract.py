@@ -12,8 +12,8 @@ from pyspark.sql.types import DecimalType, DoubleType, LongType
 
 from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.errors import ConfigError, DataError, FencedError
-from tests.forms import HARD, SOFT_AND_HARD, further
-from tests.sink.conftest import Lakes
+from tests.forms import HARD, further, sinks_and_deletes
+from tests.sink.conftest import SINKS, Lakes
 from tests.sink.lake import (
     COLLECTION,
     DDL,
@@ -31,8 +31,8 @@ from tests.sink.lake import (
 pytestmark = pytest.mark.slow
 
 
-def test_the_first_commit_creates_the_table_and_carries_its_note(each_lakes: Lakes) -> None:
-    lake = each_lakes()
+def test_the_first_commit_creates_the_table_and_carries_its_note(lakes: Lakes) -> None:
+    lake = lakes()
     assert lake.sink.state(COLLECTION) is None
     state = lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
     assert lake.live() == {1: (1,), 2: (2,)}
@@ -75,7 +75,7 @@ def test_an_older_change_that_comes_later_changes_nothing(lakes: Lakes) -> None:
     assert lake.live() == {1: (5,)}
 
 
-@SOFT_AND_HARD
+@sinks_and_deletes("each_lakes", SINKS, "delta-soft", "delta-hard", "hudi-mor-soft")
 def test_a_deleted_row_is_gone_for_readers_and_stays_gone(each_lakes: Lakes, hard: bool) -> None:
     lake = each_lakes(hard=hard)
     lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
@@ -159,10 +159,8 @@ def test_a_value_that_is_nowhere_is_null_and_marked_where_the_user_wants_it(lake
 
 
 @HARD
-def test_a_changed_key_moves_its_row_with_values_from_the_old_key(
-    each_lakes: Lakes, hard: bool
-) -> None:
-    lake = each_lakes(hard=hard)
+def test_a_changed_key_moves_its_row_with_values_from_the_old_key(lakes: Lakes, hard: bool) -> None:
+    lake = lakes(hard=hard)
     lake.apply(insert(1, 1, n=1, body="b", blob=b"b", tags=["t"]))
     carried = dict.fromkeys(("blob", "tags"), at(2) + at(1))
     moved = Payload(7, 2, {"n": 1, "body": "new", "blob": b"b", "tags": ["t"]}, carried, "c")
@@ -173,10 +171,8 @@ def test_a_changed_key_moves_its_row_with_values_from_the_old_key(
 
 
 @HARD
-def test_a_truncate_sweeps_everything_below_it_and_nothing_above(
-    each_lakes: Lakes, hard: bool
-) -> None:
-    lake = each_lakes(hard=hard)
+def test_a_truncate_sweeps_everything_below_it_and_nothing_above(lakes: Lakes, hard: bool) -> None:
+    lake = lakes(hard=hard)
     lake.apply(insert(1, 1, n=1), insert(2, 2, n=2), insert(3, 9, n=9))
     state = lake.apply(insert(2, 6, n=6), floor=at(5))
     assert lake.live() == {2: (6,), 3: (9,)}
@@ -198,6 +194,7 @@ def test_an_empty_changeset_is_a_commit_that_carries_progress(each_lakes: Lakes)
     assert lake.sink.state(COLLECTION) == last
 
 
+@pytest.mark.soak
 def test_the_same_changeset_again_changes_no_row(each_lakes: Lakes) -> None:
     lake = each_lakes(null_missing=True)
     lake.apply(insert(1, 1, n=1, body="a"), insert(2, 2, n=2, body="b"))
@@ -222,9 +219,9 @@ def test_a_repeated_token_of_the_same_run_is_not_applied_twice(lakes: Lakes) -> 
     ],
 )
 def test_a_repeated_token_of_another_run_is_fenced(
-    each_lakes: Lakes, change: Callable[..., Payload]
+    lakes: Lakes, change: Callable[..., Payload]
 ) -> None:
-    lake = each_lakes(null_missing=True)
+    lake = lakes(null_missing=True)
     before = lake.apply(insert(1, 1, n=1))
     with pytest.raises(FencedError):
         lake.sink.apply(changeset(lake.spark, [change(2, 2, n=2)]), lake.note(1, run="x"), before)
@@ -257,8 +254,8 @@ def test_an_older_writer_cannot_change_the_schema_either(lakes: Lakes) -> None:
     assert lake.sink.state(COLLECTION) == fenced
 
 
-def test_a_fence_takes_up_what_the_older_writer_committed_meanwhile(each_lakes: Lakes) -> None:
-    lake = each_lakes()
+def test_a_fence_takes_up_what_the_older_writer_committed_meanwhile(lakes: Lakes) -> None:
+    lake = lakes()
     known = lake.apply(insert(1, 1, n=1))
     last = lake.apply(insert(2, 2, n=2))
     fenced = lake.sink.fence(known, 2, "run 2")
@@ -293,9 +290,9 @@ def test_a_batch_that_was_committed_but_not_published_is_applied_again_harmlessl
 
 
 def test_a_crash_between_the_tombstones_and_the_table_is_made_good_by_the_same_batch(
-    each_lakes: Lakes, monkeypatch: pytest.MonkeyPatch
+    lakes: Lakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = each_lakes(hard=True)
+    lake = lakes(hard=True)
     lake.apply(insert(1, 1, n=1), insert(2, 2, n=2), insert(3, 3, n=3))
     before = lake.apply(delete(3, 4))
     batch = (delete(1, 5), insert(2, 2, n=2))
@@ -360,8 +357,8 @@ def test_a_column_that_the_changeset_does_not_have_is_null_in_new_rows(lakes: La
     assert lake.live("n", "body") == {1: (3, "a"), 2: (2, None), 3: (4, None)}
 
 
-def test_a_table_of_another_pipeline_is_not_touched(each_lakes: Lakes) -> None:
-    lake = each_lakes()
+def test_a_table_of_another_pipeline_is_not_touched(lakes: Lakes) -> None:
+    lake = lakes()
     lake.apply(insert(1, 1, n=1))
     with pytest.raises(ConfigError, match="belongs to pipeline 'contract', not to 'other'"):
         lake.restart(pipeline="other")

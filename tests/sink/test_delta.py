@@ -18,7 +18,7 @@ from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.errors import ConfigError, FencedError, TransientError
 from lakeingest.sink.delta import rewrite, sink
 from lakeingest.sink.merge_law import MISSING_VALUE
-from tests.forms import SOFT_AND_HARD
+from tests.forms import further, sinks_and_deletes
 from tests.sink.lake import COLLECTION, DDL, NAMES, Lake, Payload, delete, insert, update
 
 
@@ -60,7 +60,16 @@ def test_a_new_column_comes_in_the_one_commit_of_a_small_batch(delta_lake: Lake)
     assert delta_lake.head().columns[-4:] == ["more", *NAMES.names]
 
 
-@pytest.mark.parametrize("dead", [False, True], ids=["live", "deleted"])
+@pytest.mark.parametrize(
+    ("either_lake", "dead"),
+    [
+        pytest.param("delta", False, id="delta-live"),
+        pytest.param("delta", True, id="delta-deleted"),
+        further("delta-public", False, id="delta-public-live"),
+        pytest.param("delta-public", True, id="delta-public-deleted"),
+    ],
+    indirect=["either_lake"],
+)
 def test_an_insert_of_a_key_that_exists_is_not_appended(either_lake: Lake, dead: bool) -> None:
     lake = either_lake
     lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
@@ -71,7 +80,7 @@ def test_an_insert_of_a_key_that_exists_is_not_appended(either_lake: Lake, dead:
     assert lake.live() == {1: (4,), 2: (2,), 3: (5,)}
 
 
-@SOFT_AND_HARD
+@sinks_and_deletes("either_lake", ("delta", "delta-public"), "delta-hard", "delta-public-soft")
 def test_a_dot_in_a_columns_name_is_part_of_the_name(either_lake: Lake, hard: bool) -> None:
     ddl = "`i.d` BIGINT, `n.n` INT, `bo.dy` STRING"
     lake = either_lake
@@ -169,6 +178,7 @@ def test_a_rival_that_commits_between_our_reading_and_our_commit_wins(
     assert fenced.note.run == "run 2"
 
 
+@pytest.mark.parametrize("either_lake", ["delta", further("delta-public")], indirect=True)
 def test_a_fence_that_knew_too_little_hides_no_progress(
     either_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

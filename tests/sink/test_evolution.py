@@ -54,8 +54,8 @@ def test_a_truncate_in_the_batch_that_brings_a_column_sweeps_what_lies_below_it(
     assert lake.live("n", "more") == {2: (2, "old"), 3: (3, "new")}
 
 
-def test_an_older_writer_cannot_fill_a_column(each_lakes: Lakes) -> None:
-    lake = each_lakes()
+def test_an_older_writer_cannot_fill_a_column(lakes: Lakes) -> None:
+    lake = lakes()
     old = lake.apply(insert(1, 1, n=1))
     lake.state = lake.sink.fence(old, 2, "run 2")
     with pytest.raises(FencedError):

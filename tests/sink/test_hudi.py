@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine import hudi_table
@@ -137,19 +137,19 @@ def test_values_of_every_type_come_back_as_they_were(each_hudi_lake: Lake) -> No
 
 
 def test_a_commit_of_a_stopped_writer_is_found_before_anything_is_published(
-    each_hudi_lake: Lake, monkeypatch: pytest.MonkeyPatch
+    hudi_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The old writer looked at the token, was stopped, and goes on after the new one's fence."""
-    known = each_hudi_lake.apply(insert(1, 1, n=1))
-    fenced = each_hudi_lake.sink.fence(known, 2, "run 2")
+    known = hudi_lake.apply(insert(1, 1, n=1))
+    fenced = hudi_lake.sink.fence(known, 2, "run 2")
     with monkeypatch.context() as stopped:
         stopped.setattr(HudiTable, "newest_note", lambda _: (-1, None))
         with pytest.raises(FencedError):
-            each_hudi_lake.apply(insert(2, 2, n=2))
-    later = changeset(each_hudi_lake.spark, [insert(3, 3, n=3)])
-    note = each_hudi_lake.note(3, writer=2, run="run 2")
+            hudi_lake.apply(insert(2, 2, n=2))
+    later = changeset(hudi_lake.spark, [insert(3, 3, n=3)])
+    note = hudi_lake.note(3, writer=2, run="run 2")
     with pytest.raises(FencedError, match="Another writer committed"):
-        each_hudi_lake.sink.apply(later, note, fenced)
+        hudi_lake.sink.apply(later, note, fenced)
 
 
 CLEANED = {"hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
@@ -181,55 +181,56 @@ def table_type_of(lake: Lake) -> str:
     return "MERGE_ON_READ" if "hudi-mor" in lake.sink.path(COLLECTION) else "COPY_ON_WRITE"
 
 
-def by_hudis_own_payload(spark: SparkSession, path: Path, table_type: str) -> list[Row]:
-    """Do as Hudi Streamer does: insert at 1, delete at 3, an update of 2 that is late."""
+@pytest.mark.soak
+@pytest.mark.parametrize("table_type", SERVICES)
+def test_hudis_own_payload_brings_a_deleted_row_back(
+    spark: SparkSession, tmp_path: Path, table_type: str
+) -> None:
+    """Else the next test shows nothing any more. Written as Hudi Streamer does."""
+    options = {
+        **OWN_PAYLOAD,
+        **SERVICES[table_type],
+        "hoodie.datasource.write.table.type": table_type,
+    }
     for lsn, operation in ((1, "c"), (3, "d"), (2, "u")):
         rows = [(1, lsn, lsn, operation), (9, lsn, lsn, "u")]
         frame = spark.createDataFrame(
             rows, "id BIGINT, n INT, _event_lsn BIGINT, _change_operation_type STRING"
         )
-        options = {
-            **OWN_PAYLOAD,
-            **SERVICES[table_type],
-            "hoodie.datasource.write.table.type": table_type,
-        }
-        frame.write.format("hudi").options(**options).mode("append").save(str(path))
-    found = spark.read.format("hudi").options(**READ_OPTIONS).load(str(path))
-    return found.where("id = 1").select("id", "n").collect()
+        frame.write.format("hudi").options(**options).mode("append").save(str(tmp_path / "own"))
+    found = spark.read.format("hudi").options(**READ_OPTIONS).load(str(tmp_path / "own"))
+    assert found.where("id = 1").select("id", "n").collect() == [(1, 2)]
 
 
 @HARD
 def test_a_deleted_row_stays_gone_where_hudis_own_payload_brings_it_back(
-    each_hudi_lake: Lake, tmp_path: Path, hard: bool
+    hudi_lake: Lake, hard: bool
 ) -> None:
     """RFC-39, "Current Limitations": insert at 1, delete at 3, and an update of 2 that is late.
 
     Compacted, cleaned and started again in between.
     """
-    table_type = table_type_of(each_hudi_lake)
+    table_type = table_type_of(hudi_lake)
     services = SERVICES[table_type]
-    own = by_hudis_own_payload(each_hudi_lake.spark, tmp_path / "own", table_type)
-    assert own == [(1, 2)], "Hudi has mended it: the test shows nothing any more"
-
-    each_hudi_lake.options["hard"] = hard
-    each_hudi_lake.restart(given=services)
-    each_hudi_lake.apply(insert(1, 1, n=1), insert(9, 1, n=1))
-    compacted = each_hudi_lake.apply(delete(1, 3), Payload(9, 3, {"n": 3}))
-    assert each_hudi_lake.live(version=compacted.version) == {9: (3,)}
-    each_hudi_lake.restart(given=services)
-    assert each_hudi_lake.state == compacted
+    hudi_lake.options["hard"] = hard
+    hudi_lake.restart(given=services)
+    hudi_lake.apply(insert(1, 1, n=1), insert(9, 1, n=1))
+    compacted = hudi_lake.apply(delete(1, 3), Payload(9, 3, {"n": 3}))
+    assert hudi_lake.live(version=compacted.version) == {9: (3,)}
+    hudi_lake.restart(given=services)
+    assert hudi_lake.state == compacted
     for n in range(4, 4 + LEAST_RETAINED):
-        each_hudi_lake.apply(Payload(9, n, {"n": n}))
-    each_hudi_lake.apply(Payload(1, 2, {"n": 2}), Payload(9, 8, {"n": 8}))
-    assert each_hudi_lake.live() == {9: (8,)}
-    each_hudi_lake.restart(given=services)
-    assert each_hudi_lake.live() == {9: (8,)}
-    path = Path(each_hudi_lake.sink.path(COLLECTION))
+        hudi_lake.apply(Payload(9, n, {"n": n}))
+    hudi_lake.apply(Payload(1, 2, {"n": 2}), Payload(9, 8, {"n": 8}))
+    assert hudi_lake.live() == {9: (8,)}
+    hudi_lake.restart(given=services)
+    assert hudi_lake.live() == {9: (8,)}
+    path = Path(hudi_lake.sink.path(COLLECTION))
     assert instants(path, "clean") > 0
     if table_type == "MERGE_ON_READ":
         assert instants(path, "commit") >= 2, "it was not compacted"
     else:
-        assert instants(path, "commit") == each_hudi_lake.batch, "a commit is not a batch"
+        assert instants(path, "commit") == hudi_lake.batch, "a commit is not a batch"
 
 
 def test_cleaning_leaves_what_a_publication_points_to_however_often_a_run_was_started(

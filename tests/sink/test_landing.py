@@ -19,7 +19,7 @@ from lakeingest.engine.delta_log import newest_snapshot
 from lakeingest.sink.delta import landing, rewrite
 from lakeingest.sink.delta.key_range import KeyRange
 from lakeingest.sink.delta.landing import files_to_compact
-from tests.forms import SOFT_AND_HARD, further
+from tests.forms import SOFT, further
 from tests.sink.conftest import SINKS, treat_as_large
 from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, delete, insert, update
 
@@ -54,7 +54,7 @@ def test_a_changed_row_is_hidden_and_its_file_is_not_written_again(large_lake: L
 
 
 @pytest.mark.slow
-@SOFT_AND_HARD
+@SOFT
 @pytest.mark.parametrize("seed", [0, further(1)])
 def test_every_version_has_the_rows_of_a_plain_replica(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hard: bool, seed: int

@@ -52,8 +52,8 @@ def test_a_row_that_moves_is_found_where_it_is_and_nowhere_else(
 
 
 @HARD
-def test_a_batch_with_moves_again_changes_nothing(each_partitioned: Lakes, hard: bool) -> None:
-    lake = each_partitioned("n", hard=hard)
+def test_a_batch_with_moves_again_changes_nothing(partitioned: Lakes, hard: bool) -> None:
+    lake = partitioned("n", hard=hard)
     lake.apply(insert(1, 1, n=1), insert(2, 2, n=1), insert(3, 3, n=2))
     batch = (Payload(1, 5, {"n": 2}), delete(2, 6), Payload(3, 7, {"n": 1}))
     unpublished = lake.apply(*batch)

@@ -122,6 +122,7 @@ def test_a_placeholder_with_no_value_before_it_stops_the_run_and_is_never_stored
     assert (row["x"], row["doc"]) == (5, A)
 
 
+@pytest.mark.soak
 def test_a_truncate_takes_what_is_below_it_whatever_comes_later(table: Tables) -> None:
     """Case 26: it reaches every key, so it has a table of its own."""
     case = Vector(
