@@ -17,6 +17,7 @@ from lakeingest.session import session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakeingest.apply.explain import Explanation
     from lakeingest.apply.maintenance.maintain import Maintenance
     from lakeingest.apply.retire import Retirement
     from lakeingest.apply.summary import RunSummary
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from lakeingest.reader import Lake
 
 __version__ = "0.1.0"
-__all__ = ["load_config", "maintain", "open", "retire", "run", "session"]
+__all__ = ["explain", "load_config", "maintain", "open", "retire", "run", "session"]
 
 
 def run(spark: SparkSession, config: PipelineConfig, **options: Any) -> RunSummary:
@@ -32,6 +33,13 @@ def run(spark: SparkSession, config: PipelineConfig, **options: Any) -> RunSumma
     from lakeingest.apply.run import run_pipeline
 
     return run_pipeline(spark, config, **options)
+
+
+def explain(spark: SparkSession, config: PipelineConfig) -> Explanation:
+    """Say where a pipeline stands and why; see ``lakeingest.apply.explain.explain_pipeline``."""
+    from lakeingest.apply.explain import explain_pipeline
+
+    return explain_pipeline(spark, config)
 
 
 def maintain(spark: SparkSession, config: PipelineConfig) -> Maintenance:

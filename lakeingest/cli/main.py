@@ -16,6 +16,7 @@ import typer
 
 from lakeingest.cli.config_reference import config_reference
 from lakeingest.cli.demo import demo
+from lakeingest.cli.explain import explain
 from lakeingest.cli.failure import report
 from lakeingest.cli.guide import guide
 from lakeingest.cli.history import history
@@ -53,6 +54,7 @@ app = typer.Typer(
 for _command in (
     run,
     status,
+    explain,
     history,
     show,
     validate,

@@ -4,11 +4,16 @@ Spark reads each column as several types at once. The column gets the narrowest 
 every value; text if no type does (text keeps any JSON as it is). Rejected: a sample on the driver.
 A column that is null or whole in the sample, and text or a fraction elsewhere, would get a type
 that loses values.
+
+Such a type is a guess where the values can also be those of another type: JSON writes dates, times
+and timestamps as whole numbers, and decimals and bytes as text in base64. Rejected: to take a whole
+number for one if it lies beyond the years around today. A birthday does, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -32,6 +37,29 @@ _CANDIDATES: dict[str, DataType] = {
 }
 """Spark types of JSON values by Connect name, the narrowest first."""
 
+_OTHER_TEXTS = (
+    r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?",  # bytes, a decimal
+    r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?",  # decimal.handling.mode=string
+    r"[+-]?\d{4,}-\d\d-\d\d.*",  # io.debezium.time.ZonedTimestamp
+    r"\d\d:\d\d.*",  # io.debezium.time.ZonedTime
+    r"\s*[\[{].*",  # a struct, an array, io.debezium.data.Json
+)
+_OTHER_TEXT = f"^(?s:{'|'.join(_OTHER_TEXTS)})$"
+"""Matches a text that a column of another type than text may have."""
+
+
+@dataclass(frozen=True)
+class InferredType:
+    """The type of a column as its values show it.
+
+    Attributes:
+        kind: Connect name of the narrowest type that reads every value; text if none does.
+        certain: Whether no other type of Debezium writes such values.
+    """
+
+    kind: str
+    certain: bool
+
 
 def readable_counts(rows: DataFrame, names: Sequence[str], *, cells: bool = False) -> DataFrame:
     """Count, per column and candidate type, the values that this type reads.
@@ -42,7 +70,8 @@ def readable_counts(rows: DataFrame, names: Sequence[str], *, cells: bool = Fals
         cells: See ``RowLayout``.
 
     Returns:
-        One row; columns ``<index>_all`` and ``<index>_<type>`` (bigint) in the order of ``names``.
+        One row; columns ``<index>_all``, ``<index>_<type>`` and ``<index>_text`` (values that only
+        a text can be; bigint), in the order of ``names``.
     """
     layout = RowLayout(cells=cells)
 
@@ -70,14 +99,23 @@ def readable_counts(rows: DataFrame, names: Sequence[str], *, cells: bool = Fals
             F.count(reads(label, name)).alias(f"{index}_{label}")
             for index, name in enumerate(names)
             for label in readings
-        )
+        ),
+        *(
+            F.count_if(~value_of("all", name).rlike(_OTHER_TEXT)).alias(f"{index}_text")
+            for index, name in enumerate(names)
+        ),
     )
 
 
-def narrowest(counts: dict[str, int], index: int) -> str:
-    """Return the Connect name of the narrowest type that reads every value of a column."""
+def narrowest(counts: Mapping[str, int], index: int) -> InferredType:
+    """Return the narrowest type that reads every value of a column.
+
+    Args:
+        counts: The row of ``readable_counts``.
+        index: Index of the column.
+    """
     total = counts[f"{index}_all"]
-    if total == 0:
-        return "string"
-    candidates = (label for label in _CANDIDATES if counts[f"{index}_{label}"] == total)
-    return next(candidates, "string")
+    candidates = (label for label in _CANDIDATES if total and counts[f"{index}_{label}"] == total)
+    kind = next(candidates, "string")
+    certain = counts[f"{index}_text"] > 0 if kind == "string" else kind != "int64"
+    return InferredType(kind, certain)

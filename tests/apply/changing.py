@@ -111,6 +111,7 @@ class Log:
             "source.topic.prefix": _PREFIX,
             "source.format": "avro" if self.form == "avro" else "json",
             "target.path": str(self.folder / "lake"),
+            "types.guess": "accept",
             **({"commit.max.transactions": "1"} if apart else {}),
             **settings,
         }

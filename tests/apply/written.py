@@ -178,6 +178,7 @@ class WrittenLog:
             "lakeingest.source.connector": self.connector,
             "lakeingest.source.topic.prefix": PREFIX,
             "lakeingest.target.path": str(lake),
+            "lakeingest.types.guess": "accept",
             **{f"lakeingest.table.{name}.schema": COLUMNS for name in declared},
             **{f"lakeingest.{_dotted(key)}": value for key, value in settings.items()},
         }

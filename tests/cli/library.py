@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from types import ModuleType
 from typing import Any
 
@@ -62,6 +63,22 @@ class Maintenance:
     waiting: tuple[str, ...] = ()
 
 
+class State(Enum):
+    """As ``lakeingest.apply.explain`` has it."""
+
+    STOPPED = "stopped"
+
+
+@dataclass
+class Explanation:
+    """As ``lakeingest.apply.explain`` has it."""
+
+    state: State = State.STOPPED
+    reasons: tuple[str, ...] = ("A run would stop with exit code 65: it lacks rows",)
+    facts: Mapping[str, object] = field(default_factory=lambda: {"batch": 3})
+    exit_code: int = 65
+
+
 @dataclass
 class Library:
     """The calls that were made, and what is returned for them."""
@@ -95,6 +112,10 @@ class Library:
         self.calls.append(("validate_pipeline", {"spark": spark, "config": config}))
         return self.findings
 
+    def _explain(self, spark: object, config: object) -> Explanation:
+        self.calls.append(("explain_pipeline", {"spark": spark, "config": config}))
+        return Explanation()
+
     def _retire(self, spark: object, config: object, table: str, *, undo: bool) -> Retirement:
         self.calls.append(("retire_table", {"config": config, "table": table, "undo": undo}))
         return self.retirement
@@ -113,6 +134,7 @@ class Library:
             "lakeingest.session": {"session": self._session},
             "lakeingest.apply": {},
             "lakeingest.apply.run": {"run_pipeline": self._run},
+            "lakeingest.apply.explain": {"explain_pipeline": self._explain},
             "lakeingest.apply.retire": {"retire_table": self._retire},
             "lakeingest.apply.maintenance": {},
             "lakeingest.apply.maintenance.maintain": {"maintain_lake": self._maintain},

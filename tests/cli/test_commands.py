@@ -35,6 +35,22 @@ def test_a_command_that_only_looks_gets_a_brief_session(
     assert library.called("session")["brief"] is True
 
 
+def test_explain_says_the_reasons_and_shows_the_facts(
+    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["explain", configuration, "--output", "csv"]) == 0
+    shown = capsys.readouterr()
+    assert "A run would stop with exit code 65: it lacks rows" in shown.err
+    assert shown.out.splitlines() == ["name,value", "state,stopped", "batch,3", "stops_with,65"]
+    assert execute(["explain", configuration, "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "state": "stopped",
+        "batch": 3,
+        "stops_with": 65,
+        "reasons": ["A run would stop with exit code 65: it lacks rows"],
+    }
+
+
 def test_a_pipeline_with_a_hudi_table_gets_a_session_with_hudi(
     configuration: str, library: Library
 ) -> None:

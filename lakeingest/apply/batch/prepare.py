@@ -146,6 +146,7 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
             return _with_cut_out(made, state, book) if ends else made
 
     parts = tuple(in_parallel(part, collections))
+    book.refuse_guesses()
     batch = PreparedBatch(index, own_stats, parts, None, ends)
     if batch.must_be_cut:
         return batch

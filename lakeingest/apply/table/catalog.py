@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from lakeingest.apply.batch_stats import BatchStats
+from lakeingest.apply.table.guesses import Guesses
 from lakeingest.apply.table.partition import resolve_partition
 from lakeingest.apply.table.resolve import table_spec
 from lakeingest.apply.table.settings import TableBefore, TableSettings
@@ -69,6 +70,7 @@ class TableBook:
         self._sink = sink
         self._warn = warn
         self._lake: dict[str, tuple[int, StructType]] = {}
+        self._guesses = Guesses(config)
         self._ddl = {
             name: self._parse_ddl(spark, name, table.ddl)
             for name, table in config.tables.items()
@@ -135,7 +137,7 @@ class TableBook:
             before,
             batch_stats,
             self._spec,
-            lambda names, cells: _infer_types(changes, names, cells),
+            lambda names, cells: self._infer(collection, changes, names, cells),
             self._warn,
         )
         if state and state.note.key and tuple(sorted(table.key)) != tuple(sorted(state.note.key)):
@@ -153,6 +155,23 @@ class TableBook:
             partition=resolve_partition(table, settings.partition, state),
             encodings=self.encodings(collection),
         )
+
+    def refuse_guesses(self) -> None:
+        """Refuse columns of the tables that ``spec`` has resolved whose types are only guesses.
+
+        Raises:
+            ConfigError: There are such columns; it has the lines to declare them all.
+        """
+        self._guesses.refuse()
+
+    def _infer(
+        self, collection: str, changes: DataFrame, names: Sequence[str], cells: bool
+    ) -> Mapping[str, str]:
+        row = readable_counts(changes, names, cells=cells).first()
+        counts = row.asDict() if row else {}
+        types = {name: narrowest(counts, index) for index, name in enumerate(names)}
+        self._guesses.add(collection, types)
+        return {name: inferred.kind for name, inferred in types.items()}
 
     def _policies(self, collection: str) -> Policies:
         policies = self._config.schema_policies(collection)
@@ -218,9 +237,3 @@ def _event_columns_turned_off(collection: str) -> ConfigError:
         "configuration does not keep them. Set lakeingest.metadata.columns=hudi; to be rid of "
         "them, load the table anew. Nothing of this batch was published."
     )
-
-
-def _infer_types(changes: DataFrame, names: Sequence[str], cells: bool) -> Mapping[str, str]:
-    row = readable_counts(changes, names, cells=cells).first()
-    counts = row.asDict() if row else {}
-    return {name: narrowest(counts, index) for index, name in enumerate(names)}

@@ -196,9 +196,8 @@ def _infer_columns(
     columns = columns_of_kinds(infer(names, cells))
     types = ", ".join(f"{c.name} {c.type.spark.simpleString()}" for c in columns)
     warn(
-        f"Table '{collection}': types taken from the JSON for {types}. Decimals, dates, times and "
-        "bytes cannot be told from numbers and text there; declare them with "
-        f"lakeingest.table.{collection}.schema."
+        f"Table '{collection}': types taken from the JSON for {types}. To have others, declare "
+        f"them with lakeingest.table.{collection}.schema."
     )
     return columns
 

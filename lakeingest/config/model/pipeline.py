@@ -158,6 +158,13 @@ class PipelineConfig(ConfigModel):
     """What to do with a value that the event left out (unchanged TOAST) and that no earlier event
     had: stop, or NULL until an event brings it. Default: `fail`, because NULL would be
     indistinguishable from a real one."""
+    guessed_types: Literal["stop", "accept"] = Field(
+        default="stop", validation_alias="lakeingest.types.guess"
+    )
+    """What to do with a column of records without schemas whose type is not declared and not
+    certain from its values: a whole number may be a date, a time or a timestamp, a text a decimal
+    or bytes in base64. `accept`: publish it as the number or text that it seems to be. Default:
+    `stop`, because a type cannot be corrected in a table that has it."""
     foreign_changes: Literal["stop", "accept"] = Field(
         default="stop", validation_alias="lakeingest.foreign.changes"
     )

@@ -1,0 +1,272 @@
+"""Explain where a pipeline stands: what waits, for what, since when, and what the next run does.
+
+The log is read from the newest publication on, as a run reads it, and the first batch is prepared;
+nothing is written. So what a run would stop at, it stops at here, with the same words. Rejected: to
+let a run note in the lake why it stopped. The note is old as soon as a record arrives, and a run
+that cannot write cannot note it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from enum import Enum
+
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.batch.prepare import prepare
+from lakeingest.apply.factory import open_ledger, open_sink, storage_of
+from lakeingest.apply.failure import classify_failure
+from lakeingest.apply.lake import LakeState, read_lake, with_unpublished
+from lakeingest.apply.order_guard import refuse_another_order
+from lakeingest.apply.pipeline_spec import pipeline_log
+from lakeingest.apply.retirement import without_retired
+from lakeingest.apply.run_session import run_session
+from lakeingest.apply.stall_detection import (
+    Patience,
+    refuse_if_lost,
+    refuse_stall,
+    refuse_unknown_ends,
+)
+from lakeingest.apply.table.catalog import TableBook
+from lakeingest.apply.table.new_tables import FirstSeen, likely_tables
+from lakeingest.apply.table.record_schemas import open_schemas
+from lakeingest.apply.window.batch_size import BatchSize, bounds_of
+from lakeingest.apply.window.incomplete_transaction import IncompleteTransaction
+from lakeingest.apply.window.prefetch import WindowReader
+from lakeingest.apply.window.window import PipelineLog, Window
+from lakeingest.config.model import PipelineConfig
+from lakeingest.engine.storage_errors import storage
+from lakeingest.errors import LakeingestError
+from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.ledger.publication import Publication
+from lakeingest.sink.contract import Sink
+from lakeingest.source import open_source
+
+
+class State(Enum):
+    """Where a pipeline stands, by what its next run would do first."""
+
+    IDLE = "idle"
+    BEHIND = "behind"
+    WAITING = "waiting"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a pipeline stands where it stands.
+
+    Attributes:
+        state: In one word.
+        reasons: In sentences.
+        facts: Printable values, see ``_lake_facts`` and ``_window_facts``.
+        exit_code: Exit code of the run that would stop; 0: none would.
+    """
+
+    state: State
+    reasons: tuple[str, ...]
+    facts: Mapping[str, object] = field(default_factory=dict)
+    exit_code: int = 0
+
+
+@dataclass(frozen=True)
+class _Pipeline:
+    """A pipeline that is looked at, and its lake as the look began."""
+
+    spark: SparkSession
+    config: PipelineConfig
+    log: PipelineLog
+    sink: Sink
+    ledger: DeltaLedger
+    state: LakeState
+
+
+def explain_pipeline(spark: SparkSession, config: PipelineConfig) -> Explanation:
+    """Read what the next run would read, prepare its first batch, and say what it would do.
+
+    Args:
+        spark: Session with Delta, and with Hudi if there are Hudi tables.
+        config: The pipeline.
+
+    Raises:
+        LakeingestError: The lake or the source cannot be opened. What a run would stop at behind
+            that is part of the explanation.
+    """
+    own = run_session(spark)
+    with ExitStack() as resources:
+        resources.enter_context(storage(*storage_of(config)))
+        ledger, sink = open_ledger(own, config, ""), open_sink(own, config)
+        config = without_retired(config, ledger.head())
+        source = resources.enter_context(closing(open_source(own, config.source)))
+        schemas = resources.enter_context(closing(open_schemas(own, config.source)))
+        log = pipeline_log(config, source, schemas)
+        state = read_lake(ledger, sink, likely_tables(config, source.topics()))
+        return _explanation(_Pipeline(own, config, log, sink, ledger, state))
+
+
+def _explanation(pipeline: _Pipeline) -> Explanation:
+    head = pipeline.state.head
+    facts: dict[str, object] = dict(_lake_facts(head))
+    try:
+        refuse_another_order(head, pipeline.log.spec)
+        window = _read(pipeline)
+        if window is None:
+            refuse_if_lost(pipeline.state.through)
+            return Explanation(State.IDLE, ("Everything is applied.", *_holder(head)), facts)
+        facts |= _window_facts(window, head)
+        _refuse(pipeline, window)
+    except Exception as error:
+        failure = classify_failure(error, pipeline.log.source, storage_of(pipeline.config))
+        if not isinstance(failure, LakeingestError):
+            raise
+        reason = f"A run would stop with exit code {failure.exit_code}: {failure}"
+        return Explanation(State.STOPPED, (reason, *_holder(head)), facts, failure.exit_code)
+    waits = tuple(_waits(window, pipeline.config.transaction_timeout_seconds))
+    if window.batches:
+        state, reasons = State.BEHIND, (_next(facts), *waits)
+    elif waits:
+        state, reasons = State.WAITING, waits
+    else:
+        state, reasons = State.IDLE, ("What is left in the topics changes no table.",)
+    return Explanation(state, (*reasons, *_holder(head)), facts)
+
+
+def _read(pipeline: _Pipeline) -> Window | None:
+    """Read the window of the next run; None: there is no new record."""
+    config, state = pipeline.config, pipeline.state
+    size = BatchSize.of(config.batch_max_events, config.window_max_records)
+    static = config.source.kind == "recorded"
+    bounds = bounds_of(pipeline.spark, config, size.events, final=static)
+    reader = WindowReader(pipeline.log, bounds, size.window, config.window_max_bytes)
+    while True:
+        window = reader.read(state.head.frontier, state.through)
+        if window is None or window.batches or not window.is_unfinished(state.through):
+            return window
+        reader.enlarge(window, state.through)
+
+
+def _refuse(pipeline: _Pipeline, window: Window) -> None:
+    """Stop at what a run would stop at before it writes its first batch of the window.
+
+    Raises:
+        LakeingestError: There is such a thing.
+    """
+    config, sink = pipeline.config, pipeline.sink
+    state = FirstSeen(config, sink).states(window, pipeline.state)
+    refuse_unknown_ends(window, pipeline.ledger, state.adopted_at)
+    if not window.batches:
+        if window.cut_over is None:
+            static = config.source.kind == "recorded"
+            patience = Patience(config.transaction_timeout_seconds, static=static, continuous=False)
+            refuse_stall(window, patience, config.source.names, config.uncounted_collections)
+        return
+    if config.commit_mode == "per-transaction":
+        state = with_unpublished(state, sink)
+    book = TableBook(pipeline.spark, config, pipeline.log.spec, sink, _ignore)
+    prepare(window, window.batches[0], state, book)
+
+
+def _ignore(_: str) -> None:
+    """Take a warning that the run itself will give."""
+
+
+def _lake_facts(head: Publication) -> Iterator[tuple[str, object]]:
+    """Return ``batch``, ``applied_to`` (commit time of the newest transaction in the lake)."""
+    yield "batch", head.batch
+    yield "applied_to", _moment(head.frontier.committed_ms)
+
+
+def _window_facts(window: Window, head: Publication) -> Mapping[str, object]:
+    """Return what waits in the topics.
+
+    ``seconds_behind`` (age of ``applied_to``), ``records_waiting`` (by topic); of the window that
+    the next run reads first: ``transactions_ready`` and ``events_ready`` (by table),
+    ``transactions_waiting``; of the oldest incomplete transaction ``waits_for``.
+    """
+    records: Counter[str] = Counter()
+    for part in window.ranges.data:
+        records[part.topic] += part.end - part.start
+    ready: Counter[str] = Counter()
+    for stats in window.batch_stats:
+        ready[stats.collection] += stats.rows
+    committed = head.frontier.committed_ms
+    return {
+        "seconds_behind": max(0, int(time.time() - committed / 1000)) if committed else None,
+        "records_waiting": {topic: count for topic, count in sorted(records.items()) if count},
+        "batches_ready": len(window.batches),
+        "transactions_ready": sum(cut.transactions for cut in window.cuts),
+        "events_ready": {name: count for name, count in sorted(ready.items()) if count},
+        "transactions_waiting": window.waiting,
+        "waits_for": _incomplete_facts(window.incomplete),
+    }
+
+
+def _incomplete_facts(first: IncompleteTransaction | None) -> Mapping[str, object]:
+    if first is None:
+        return {}
+    return {
+        "transaction": first.transaction,
+        "reason": first.reason,
+        "table": first.collection,
+        "rows_counted": first.expected,
+        "rows_there": first.found,
+        "since": _moment(first.written_ms),
+    }
+
+
+def _next(facts: Mapping[str, object]) -> str:
+    return (
+        f"The next run publishes {facts['transactions_ready']} transactions in "
+        f"{facts['batches_ready']} batches, and reads on from there."
+    )
+
+
+def _waits(window: Window, timeout_seconds: int) -> Iterator[str]:
+    """Return what the window waits for, in sentences."""
+    if window.awaited:
+        yield window.awaited
+    first, without_end = window.incomplete, window.contents.first_unended()
+    if first is not None:
+        counts = (
+            f": its END counts {first.expected} rows of '{first.collection}', {first.found} are "
+            "there"
+            if first.found is not None
+            else ""
+        )
+        yield (
+            f"Transaction {first.transaction} is not complete ({first.reason}){counts}. "
+            f"{window.waiting} transactions wait for it or with it. A run stops when its END, "
+            f"written {_moment(first.written_ms) or 'at an unknown time'}, is older than "
+            f"{timeout_seconds} s (lakeingest.transaction.timeout.seconds)."
+        )
+    elif window.waiting:
+        yield (
+            f"{window.waiting} transactions wait until every topic is read past them: their rows "
+            "may still be under way."
+        )
+    if without_end is not None:
+        yield (
+            f"Transaction {without_end.transaction} is open: rows of it are there, and its END is "
+            "not. It waits until the source commits it."
+        )
+
+
+def _holder(head: Publication) -> Sequence[str]:
+    """Return who holds the lake."""
+    if head.released or not head.batch:
+        return ()
+    return (
+        f"Run {head.run} holds the lake: it is at work, or it was killed. The next run takes over, "
+        "and the other one stops before it publishes anything more.",
+    )
+
+
+def _moment(ms: int) -> str | None:
+    if not ms:
+        return None
+    return datetime.fromtimestamp(ms / 1000, timezone.utc).isoformat(timespec="seconds")

@@ -1,0 +1,71 @@
+"""Types that JSON alone does not tell: refused before anything is published, all tables at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import lakeingest
+from lakeingest.apply.table.guesses import Guesses
+from lakeingest.config import load_config
+from lakeingest.errors import ConfigError, LakeingestError
+from lakeingest.plan.inference import InferredType
+from tests.apply.written import Sent, WrittenLog
+from tests.config.settings import RECORDED
+
+A, B = "public.a", "public.b"
+
+
+def a_log(folder: Path) -> WrittenLog:
+    log = WrittenLog(folder, "postgresql", declared=False)
+    place = {"schema": "public", "txId": 1, "lsn": 150, "sequence": '["100","150"]'}
+    rows = (Sent(name, 1, 10, {**place, "table": name[-1]}, "c") for name in (A, B))
+    log.transaction("1:200", *rows)
+    return log
+
+
+def test_nothing_is_published_on_a_guess(spark: SparkSession, tmp_path: Path) -> None:
+    log, lake = a_log(tmp_path / "log"), tmp_path / "lake"
+    with pytest.raises(ConfigError) as stopped:
+        log.ingest(spark, lake, types_guess="stop")
+    lines = [line for line in str(stopped.value).splitlines() if ".schema=" in line]
+    assert [line.partition("=")[0] for line in lines] == [
+        f"lakeingest.table.{name}.schema" for name in (A, B)
+    ]
+    with pytest.raises(LakeingestError):
+        lakeingest.open(spark, str(lake)).snapshot()
+
+    declared = dict(line.removeprefix("lakeingest.").split("=", 1) for line in lines)
+    summary = log.ingest(spark, lake, types_guess="stop", **declared)
+    assert (summary.batches, summary.warnings) == (1, ())
+
+
+def test_a_guess_is_published_on_request(spark: SparkSession, tmp_path: Path) -> None:
+    summary = a_log(tmp_path / "log").ingest(spark, tmp_path / "lake", types_guess="accept")
+    assert summary.batches == 1
+    assert any("types taken from the JSON" in warning for warning in summary.warnings)
+
+
+def guesses(**settings: str) -> Guesses:
+    return Guesses(load_config({**RECORDED, **settings}))
+
+
+def test_a_line_keeps_what_is_declared_and_quotes_strange_names() -> None:
+    refused = guesses(**{"lakeingest.table.public.t.schema": "id BIGINT, day DATE"})
+    columns = {"a.b": InferredType("string", False), "n": InferredType("int64", False)}
+    refused.add("public.t", {**columns, "sure": InferredType("boolean", True)})
+    with pytest.raises(ConfigError, match=r"schema=id BIGINT, day DATE, `a\.b` STRING, n BIGINT\n"):
+        refused.refuse()
+
+
+def test_a_fraction_may_be_a_decimal_only_where_decimals_are_numbers() -> None:
+    fraction = {"price": InferredType("float64", True)}
+    refused = guesses()
+    refused.add("public.t", fraction)
+    refused.refuse()
+    refused = guesses(**{"lakeingest.source.decimal.format": "NUMERIC"})
+    refused.add("public.t", fraction)
+    with pytest.raises(ConfigError, match="price DOUBLE"):
+        refused.refuse()
