@@ -1,9 +1,8 @@
 """Explain where a pipeline stands: what waits, for what, since when, and what the next run does.
 
-The log is read from the newest publication on, as a run reads it, and the first batch is prepared;
-nothing is written. So what a run would stop at, it stops at here, with the same words. Rejected: to
-let a run note in the lake why it stopped. The note is old as soon as a record arrives, and a run
-that cannot write cannot note it.
+The next batch is read and prepared as a run does it (``next_batch.py``), so what a run would stop
+at is reported with the same words. Rejected: to let a run note in the lake why it stopped. The note
+is old as soon as a record arrives, and a run that cannot write cannot note it.
 """
 
 from __future__ import annotations
@@ -18,33 +17,20 @@ from enum import Enum
 
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.batch.prepare import prepare
 from lakeingest.apply.factory import open_ledger, open_sink, storage_of
-from lakeingest.apply.failure import classify_failure
-from lakeingest.apply.lake import LakeState, read_lake, with_unpublished
-from lakeingest.apply.order_guard import refuse_another_order
+from lakeingest.apply.lake import read_lake
+from lakeingest.apply.next_batch import NextBatch
 from lakeingest.apply.pipeline_spec import pipeline_log
 from lakeingest.apply.retirement import without_retired
 from lakeingest.apply.run_session import run_session
-from lakeingest.apply.stall_detection import (
-    Patience,
-    refuse_if_lost,
-    refuse_stall,
-    refuse_unknown_ends,
-)
-from lakeingest.apply.table.catalog import TableBook
-from lakeingest.apply.table.new_tables import FirstSeen, likely_tables
+from lakeingest.apply.table.new_tables import likely_tables
 from lakeingest.apply.table.record_schemas import open_schemas
-from lakeingest.apply.window.batch_size import BatchSize, bounds_of
 from lakeingest.apply.window.incomplete_transaction import IncompleteTransaction
-from lakeingest.apply.window.prefetch import WindowReader
-from lakeingest.apply.window.window import PipelineLog, Window
+from lakeingest.apply.window.window import Window
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import LakeingestError
-from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
-from lakeingest.sink.contract import Sink
 from lakeingest.source import open_source
 
 
@@ -74,18 +60,6 @@ class Explanation:
     exit_code: int = 0
 
 
-@dataclass(frozen=True)
-class _Pipeline:
-    """A pipeline that is looked at, and its lake as the look began."""
-
-    spark: SparkSession
-    config: PipelineConfig
-    log: PipelineLog
-    sink: Sink
-    ledger: DeltaLedger
-    state: LakeState
-
-
 def explain_pipeline(spark: SparkSession, config: PipelineConfig) -> Explanation:
     """Read what the next run would read, prepare its first batch, and say what it would do.
 
@@ -106,27 +80,22 @@ def explain_pipeline(spark: SparkSession, config: PipelineConfig) -> Explanation
         schemas = resources.enter_context(closing(open_schemas(own, config.source)))
         log = pipeline_log(config, source, schemas)
         state = read_lake(ledger, sink, likely_tables(config, source.topics()))
-        return _explanation(_Pipeline(own, config, log, sink, ledger, state))
+        return _explanation(NextBatch(own, config, log, sink, ledger, state))
 
 
-def _explanation(pipeline: _Pipeline) -> Explanation:
-    head = pipeline.state.head
+def _explanation(following: NextBatch) -> Explanation:
+    head = following.state.head
     facts: dict[str, object] = dict(_lake_facts(head))
     try:
-        refuse_another_order(head, pipeline.log.spec)
-        window = _read(pipeline)
+        window = following.read()
         if window is None:
-            refuse_if_lost(pipeline.state.through)
             return Explanation(State.IDLE, ("Everything is applied.", *_holder(head)), facts)
         facts |= _window_facts(window, head)
-        _refuse(pipeline, window)
-    except Exception as error:
-        failure = classify_failure(error, pipeline.log.source, storage_of(pipeline.config))
-        if not isinstance(failure, LakeingestError):
-            raise
+        following.refuse(window)
+    except LakeingestError as failure:
         reason = f"A run would stop with exit code {failure.exit_code}: {failure}"
         return Explanation(State.STOPPED, (reason, *_holder(head)), facts, failure.exit_code)
-    waits = tuple(_waits(window, pipeline.config.transaction_timeout_seconds))
+    waits = tuple(_waits(window, following.config.transaction_timeout_seconds))
     if window.batches:
         state, reasons = State.BEHIND, (_next(facts), *waits)
     elif waits:
@@ -134,45 +103,6 @@ def _explanation(pipeline: _Pipeline) -> Explanation:
     else:
         state, reasons = State.IDLE, ("What is left in the topics changes no table.",)
     return Explanation(state, (*reasons, *_holder(head)), facts)
-
-
-def _read(pipeline: _Pipeline) -> Window | None:
-    """Read the window of the next run; None: there is no new record."""
-    config, state = pipeline.config, pipeline.state
-    size = BatchSize.of(config.batch_max_events, config.window_max_records)
-    static = config.source.kind == "recorded"
-    bounds = bounds_of(pipeline.spark, config, size.events, final=static)
-    reader = WindowReader(pipeline.log, bounds, size.window, config.window_max_bytes)
-    while True:
-        window = reader.read(state.head.frontier, state.through)
-        if window is None or window.batches or not window.is_unfinished(state.through):
-            return window
-        reader.enlarge(window, state.through)
-
-
-def _refuse(pipeline: _Pipeline, window: Window) -> None:
-    """Stop at what a run would stop at before it writes its first batch of the window.
-
-    Raises:
-        LakeingestError: There is such a thing.
-    """
-    config, sink = pipeline.config, pipeline.sink
-    state = FirstSeen(config, sink).states(window, pipeline.state)
-    refuse_unknown_ends(window, pipeline.ledger, state.adopted_at)
-    if not window.batches:
-        if window.cut_over is None:
-            static = config.source.kind == "recorded"
-            patience = Patience(config.transaction_timeout_seconds, static=static, continuous=False)
-            refuse_stall(window, patience, config.source.names, config.uncounted_collections)
-        return
-    if config.commit_mode == "per-transaction":
-        state = with_unpublished(state, sink)
-    book = TableBook(pipeline.spark, config, pipeline.log.spec, sink, _ignore)
-    prepare(window, window.batches[0], state, book)
-
-
-def _ignore(_: str) -> None:
-    """Take a warning that the run itself will give."""
 
 
 def _lake_facts(head: Publication) -> Iterator[tuple[str, object]]:

@@ -17,9 +17,11 @@ from lakeingest.apply.factory import (
     storage_of,
 )
 from lakeingest.apply.lake import LakeState, with_every_table
+from lakeingest.apply.next_batch import NextBatch
 from lakeingest.apply.order_guard import refuse_another_order
 from lakeingest.apply.pipeline_spec import pipeline_log
 from lakeingest.apply.retirement import rows_since, without_retired
+from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table.catalog import TableBook, Warnings
 from lakeingest.apply.table.new_tables import likely_tables
 from lakeingest.apply.table.record_schemas import open_schemas
@@ -29,6 +31,12 @@ from lakeingest.apply.window.offset_ranges import plan_window_ranges
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
 from lakeingest.source import open_source
+
+_TRIED_RECORDS = 10_000
+"""Records of which ``validate`` prepares a batch: enough to see each busy table, soon read."""
+
+
+_NOT_TRIED: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,7 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
     """
     if spark is None:
         return Findings(config.warnings)
+    spark = run_session(spark)
     warnings = Warnings()
     warnings.add(*config.warnings, *refuse_unfenced(spark, config))
     with ExitStack() as resources:
@@ -103,7 +112,7 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
         schemas.check()
         topics = source.topics()
         collections = likely_tables(config, topics)
-        begin = None
+        begin, trial = None, _NOT_TRIED
         if adopted_collections(config):
             tables = open_adoption(spark, config)
             begin = Adoption(config, log, tables, ledger, "").begin(topics)
@@ -115,11 +124,28 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
         ranges = plan_window_ranges(source, config.source.ends_topic, frontier, 2**62, rules=rules)
         left_out = topics_left_out(config, _topics_of_prefix(spark, config, topics))
         warnings.add(*ranges.accepted, *rows_since(source, head.retired), *left_out)
+        if begin is None:
+            trial = _tried(NextBatch(spark, config, log, sink, ledger, state))
     warnings.add(*without_topic(config, topics, state.head.tables))
     summary = f"{len(topics)} topics, {len(state.tables)} tables, batch {state.head.batch}"
     if begin:
         summary += f", {len(collections)} tables to be adopted"
-    return Findings(warnings.all(), (summary, *_needed_of_readers(config)))
+    return Findings(warnings.all(), (summary, *trial, *_needed_of_readers(config)))
+
+
+def _tried(following: NextBatch) -> tuple[str, ...]:
+    """Prepare a batch of the first records that wait, and say which.
+
+    Raises:
+        LakeingestError: A run would stop at them.
+    """
+    window = following.read(_TRIED_RECORDS)
+    if window is None:
+        return ("nothing waits",)
+    following.refuse(window)
+    if not window.batches:
+        return ("records wait; the first of them complete no transaction",)
+    return ("the first records that wait can be applied",)
 
 
 def _needed_of_readers(config: PipelineConfig) -> Iterator[str]:

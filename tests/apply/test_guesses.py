@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakeingest
+from lakeingest.apply.inspect import validate_pipeline
 from lakeingest.apply.table.guesses import Guesses
 from lakeingest.config import load_config
 from lakeingest.errors import ConfigError, LakeingestError
@@ -28,6 +29,8 @@ def a_log(folder: Path) -> WrittenLog:
 
 def test_nothing_is_published_on_a_guess(spark: SparkSession, tmp_path: Path) -> None:
     log, lake = a_log(tmp_path / "log"), tmp_path / "lake"
+    with pytest.raises(ConfigError, match="tell these types"):
+        validate_pipeline(spark, log.configured(lake, types_guess="stop"))
     with pytest.raises(ConfigError) as stopped:
         log.ingest(spark, lake, types_guess="stop")
     lines = [line for line in str(stopped.value).splitlines() if ".schema=" in line]

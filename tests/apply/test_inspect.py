@@ -21,6 +21,7 @@ READERS = (
     "large Delta tables get deletion vectors, which their readers must support "
     "(lakeingest.delta.deletion.vectors=false: none; guide page 'reading')"
 )
+APPLICABLE = "the first records that wait can be applied"
 MISSPELT = "lakeingest.table.public.note.infinite.times"
 
 
@@ -41,7 +42,7 @@ def without_settings_of_notes(lake: SmallLake) -> dict[str, str]:
 def test_before_the_first_run_everything_waits(spark: SparkSession, demo: PipelineConfig) -> None:
     found = validate_pipeline(spark, demo)
     assert found.warnings == ()
-    assert found.seen == ("9 topics, 0 tables, batch 0", READERS)
+    assert found.seen == ("9 topics, 0 tables, batch 0", APPLICABLE, READERS)
     status = pipeline_status(spark, demo)
     assert status["batch"] == 0
     assert status["tables"] == {}
@@ -54,7 +55,10 @@ def test_before_the_first_run_everything_waits(spark: SparkSession, demo: Pipeli
 def test_after_a_run_nothing_waits(spark: SparkSession, small_lake: SmallLake) -> None:
     config = load_config(small_lake.settings)
     found = validate_pipeline(spark, config)
-    assert (found.warnings, found.seen) == ((), ("2 topics, 2 tables, batch 3", READERS))
+    assert (found.warnings, found.seen) == (
+        (),
+        ("2 topics, 2 tables, batch 3", "nothing waits", READERS),
+    )
     status = pipeline_status(spark, config)
     assert (status["pipeline"], status["batch"], status["end_offset"]) == ("small", 3, 5)
     assert list(status["tables"]) == [LINES, NOTES]  # type: ignore[call-overload]
@@ -80,7 +84,7 @@ def test_validate_says_the_warning_before_it_says_that_the_pipeline_can_run(
     path.write_text("".join(f"{key}={text}\n" for key, text in settings.items()), "utf-8")
     assert execute(["validate", str(path)]) == 0
     said = capsys.readouterr()
-    assert said.out == f"2 topics, 2 tables, batch 3\n{READERS}\n"
+    assert said.out == f"2 topics, 2 tables, batch 3\nnothing waits\n{READERS}\n"
     assert f"Was {NOTES} meant?" in said.err
     assert said.err.endswith("small can run, but there is a warning\n")
 
@@ -95,7 +99,10 @@ def test_a_table_of_the_lake_whose_topic_is_gone_is_no_misspelling(
         shutil.copy(Path(small_lake.settings["lakeingest.source.path"]) / "topics" / name, log)
     one = {**small_lake.settings, "lakeingest.source.path": str(tmp_path)}
     found = validate_pipeline(spark, load_config(one))
-    assert (found.warnings, found.seen) == ((), ("1 topics, 2 tables, batch 3", READERS))
+    assert (found.warnings, found.seen) == (
+        (),
+        ("1 topics, 2 tables, batch 3", "nothing waits", READERS),
+    )
 
 
 def test_a_table_that_is_not_among_the_listed_topics_is_told_of_once(

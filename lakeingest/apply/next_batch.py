@@ -1,0 +1,125 @@
+"""Read and prepare the next batch of a pipeline without writing it: for commands that only look.
+
+What a run would stop at before it writes, these commands stop at, by the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.batch.prepare import prepare
+from lakeingest.apply.factory import storage_of
+from lakeingest.apply.failure import classify_failure
+from lakeingest.apply.lake import LakeState, with_unpublished
+from lakeingest.apply.order_guard import refuse_another_order
+from lakeingest.apply.stall_detection import (
+    Patience,
+    refuse_if_lost,
+    refuse_stall,
+    refuse_unknown_ends,
+)
+from lakeingest.apply.table.catalog import TableBook
+from lakeingest.apply.table.new_tables import FirstSeen
+from lakeingest.apply.window.batch_size import BatchSize, bounds_of
+from lakeingest.apply.window.prefetch import WindowReader
+from lakeingest.apply.window.window import PipelineLog, Window
+from lakeingest.config.model import PipelineConfig
+from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.sink.contract import Sink
+
+
+@dataclass(frozen=True)
+class NextBatch:
+    """The next batch of a pipeline, as its next run would find it.
+
+    Attributes:
+        spark: Session of the command.
+        config: The pipeline, without retired tables.
+        log: Its log.
+        sink: Its tables.
+        ledger: Its publications.
+        state: Its lake.
+    """
+
+    spark: SparkSession
+    config: PipelineConfig
+    log: PipelineLog
+    sink: Sink
+    ledger: DeltaLedger
+    state: LakeState
+
+    def read(self, most_records: int | None = None) -> Window | None:
+        """Read the first window; None: there is no new record.
+
+        Args:
+            most_records: Records to read at most, also if no transaction is complete in them; None:
+                as many as a run.
+
+        Raises:
+            LakeingestError: A run would stop at what the window holds.
+        """
+        config, state = self.config, self.state
+        size = BatchSize.of(config.batch_max_events, config.window_max_records)
+        bounds = bounds_of(self.spark, config, size.events, final=self._is_static)
+        records = size.window if most_records is None else min(most_records, size.window)
+        reader = WindowReader(self.log, bounds, records, config.window_max_bytes)
+        with self._failures():
+            refuse_another_order(state.head, self.log.spec)
+            while True:
+                window = reader.read(state.head.frontier, state.through)
+                if window is None:
+                    refuse_if_lost(state.through)
+                    return None
+                unfinished = not window.batches and window.is_unfinished(state.through)
+                if not unfinished or most_records is not None:
+                    return window
+                reader.enlarge(window, state.through)
+
+    def refuse(self, window: Window) -> None:
+        """Stop at what a run would stop at before it writes the first batch of a window.
+
+        Args:
+            window: Result of ``read``.
+
+        Raises:
+            LakeingestError: There is such a thing.
+        """
+        config, unfinished = self.config, window.is_unfinished(self.state.through)
+        with self._failures():
+            state = FirstSeen(config, self.sink).states(window, self.state)
+            refuse_unknown_ends(window, self.ledger, state.adopted_at)
+            if window.batches:
+                if config.commit_mode == "per-transaction":
+                    state = with_unpublished(state, self.sink)
+                book = TableBook(self.spark, config, self.log.spec, self.sink, _ignore)
+                prepare(window, window.batches[0], state, book)
+            elif window.cut_over is None and not unfinished:
+                names, uncounted = config.source.names, config.uncounted_collections
+                refuse_stall(window, self._patience, names, uncounted)
+
+    @property
+    def _is_static(self) -> bool:
+        return self.config.source.kind == "recorded"
+
+    @property
+    def _patience(self) -> Patience:
+        timeout = self.config.transaction_timeout_seconds
+        return Patience(timeout, static=self._is_static, continuous=False)
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            failure = classify_failure(error, self.log.source, storage_of(self.config))
+            if failure is error:
+                raise
+            raise failure from error
+
+
+def _ignore(_: str) -> None:
+    """Take a warning, which the run itself will give."""
