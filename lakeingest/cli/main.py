@@ -25,6 +25,7 @@ from lakeingest.cli.hoodie_streamer import (
     hoodie_multi_table_streamer,
     hoodie_streamer,
 )
+from lakeingest.cli.init import init
 from lakeingest.cli.maintain import maintain
 from lakeingest.cli.output import message, write_lines
 from lakeingest.cli.pipeline import stop_spark
@@ -52,6 +53,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _command in (
+    init,
     run,
     status,
     explain,

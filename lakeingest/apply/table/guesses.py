@@ -61,11 +61,14 @@ class Guesses:
         return found.certain and not (self._numeric and found.kind == _NUMERIC_DECIMAL)
 
     def _line(self, collection: str) -> str:
-        columns = columns_of_kinds(self._columns[collection])
-        guessed = (f"{_in_ddl(c.name)} {c.type.spark.simpleString().upper()}" for c in columns)
-        declared = self._declared.get(collection)
-        entries = ", ".join([*([declared] if declared else []), *guessed])
-        return f"{table_key('schema', collection)}={entries}"
+        declared, guessed = self._declared.get(collection), column_list(self._columns[collection])
+        return f"{table_key('schema', collection)}={f'{declared}, ' if declared else ''}{guessed}"
+
+
+def column_list(kinds: Mapping[str, str]) -> str:
+    """Return columns as a declaration has them, given the Connect names of their types."""
+    columns = columns_of_kinds(kinds)
+    return ", ".join(f"{_in_ddl(c.name)} {c.type.spark.simpleString().upper()}" for c in columns)
 
 
 def _in_ddl(name: str) -> str:

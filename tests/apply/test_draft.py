@@ -1,0 +1,90 @@
+"""A configuration that is drafted from what the topics hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.draft import TopicSample, draft, draft_text
+from lakeingest.apply.run import run_pipeline
+from lakeingest.cli.main import execute
+from lakeingest.config import load_config
+from lakeingest.demo import demo_folder
+from lakeingest.errors import ConfigError
+from lakeingest.plan.inference import InferredType
+
+SETTINGS = {
+    "lakeingest.pipeline.name": "shop",
+    "lakeingest.source.kind": "recorded",
+    "lakeingest.source.path": "events",
+    "lakeingest.source.topic.prefix": "shop",
+    "lakeingest.target.path": "lake",
+}
+
+
+def test_types_of_records_without_schemas_are_comments_until_somebody_looked() -> None:
+    columns = {"id": InferredType("int64", False), "paid": InferredType("boolean", True)}
+    sample = TopicSample("public.orders", "postgresql", key=("id",), types=columns)
+    text = draft_text(SETTINGS, [sample], whole=True)
+    assert text.splitlines()[-4:] == [
+        "# public.orders: key (id). Its records have no schema, so these types are a guess:",
+        "#   id: or DATE, TIME, TIMESTAMP, written as a number",
+        "# Correct them as the source has them, then take the # away:",
+        "#lakeingest.table.public.orders.schema=id BIGINT, paid BOOLEAN",
+    ]
+    assert "lakeingest.source.connector=postgresql\n" in text
+    assert "transaction.mode" not in text
+
+
+def test_records_in_avro_ask_for_their_registry_and_their_connector() -> None:
+    sample = TopicSample("public.orders", avro=True)
+    with pytest.raises(ConfigError, match="do not name their connector. Name it: --set"):
+        draft_text(SETTINGS, [sample], whole=True)
+    text = draft_text({**SETTINGS, "lakeingest.source.connector": "mysql"}, [sample], whole=True)
+    assert "lakeingest.source.format=avro\n" in text
+    assert "#schema.registry.url=\n" in text
+
+
+def test_topics_of_two_connectors_are_refused() -> None:
+    samples = [TopicSample("a.b", "mysql"), TopicSample("a.c", "mariadb")]
+    with pytest.raises(ConfigError, match="name mariadb, mysql"):
+        draft_text(SETTINGS, samples, whole=True)
+
+
+def test_without_a_transaction_topic_the_draft_says_what_is_missing() -> None:
+    text = draft_text(SETTINGS, [TopicSample("a.b", "mysql", has_schema=True)], whole=False)
+    assert "# provide.transaction.metadata=true in the connector" in text
+    assert "#lakeingest.transaction.mode=none\n" in text
+
+
+def test_a_draft_with_its_comments_taken_away_runs(spark: SparkSession, tmp_path: Path) -> None:
+    settings = {
+        **SETTINGS,
+        "lakeingest.source.topic.prefix": "t1",
+        "lakeingest.source.path": str(demo_folder()),
+        "lakeingest.target.path": str(tmp_path / "lake"),
+    }
+    file = tmp_path / "shop.properties"
+    file.write_text(draft(spark, settings), "utf-8")
+    config = load_config(file)
+    assert (config.source.connector, config.tables) == ("postgresql", {})
+    with pytest.raises(ConfigError, match=r"tell these types[\s\S]*public\.customers\.schema="):
+        run_pipeline(spark, config)
+    uncommented = file.read_text("utf-8").replace("#lakeingest.table", "lakeingest.table")
+    file.write_text(uncommented, "utf-8")
+    summary = run_pipeline(spark, load_config(file), max_batches=1)
+    assert summary.batches == 1
+
+
+def test_init_overwrites_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "shop.properties"
+    file.write_text("mine", "utf-8")
+    arguments = ["init", str(file), "--prefix", "shop", "--target", "lake"]
+    assert execute([*arguments, "--path", "events"]) == 2
+    assert "overwrites no file" in capsys.readouterr().err
+    assert file.read_text("utf-8") == "mine"
+    other = str(tmp_path / "other.properties")
+    assert execute(["init", other, *arguments[2:]]) == 2
+    assert "name the source: --broker or --path" in capsys.readouterr().err
