@@ -38,6 +38,7 @@ class Lake:
             "lakeingest.source.topic.prefix": PREFIX,
             "lakeingest.target.path": str(self._folder / "lake"),
             "lakeingest.commit.max.transactions": "1",
+            "lakeingest.types.guess": "accept",
             **settings,
         }
         run_pipeline(self._spark, load_config(configured))
