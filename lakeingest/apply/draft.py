@@ -9,6 +9,7 @@ terminal. A file can be read, kept and compared.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -34,10 +35,10 @@ _SAMPLED = 1_000
 _ANY_CONNECTOR = "postgresql"
 """Stands for the connector until a record names it; topics are named alike for all."""
 
-_OTHER_TYPES = {
-    "int64": "or DATE, TIME, TIMESTAMP, written as a number",
-    "string": "or DECIMAL, BINARY in base64; or a date or time, written as text",
-}
+_MILLIS, _MICROS, _NANOS = range(10**11, 10**14), range(10**14, 10**17), range(10**17, 10**20)
+"""Numbers of the moments between 1973 and 5138, in each unit of time."""
+
+_MOMENT = re.compile(r"[+-]?\d{4,}-\d\d-\d\dT\d\d:\d\d")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class TopicSample:
         has_schema: Whether they have schemas, in them or in a registry.
         key: Fields of the record key; empty: there is none, or only a registry knows.
         types: Types that the values suggest, by column; empty where records have schemas.
+        hints: What else the columns' values may be, as text.
     """
 
     collection: str
@@ -59,6 +61,7 @@ class TopicSample:
     has_schema: bool = False
     key: tuple[str, ...] = ()
     types: Mapping[str, InferredType] = field(default_factory=dict)
+    hints: Mapping[str, str] = field(default_factory=dict)
 
 
 def draft(spark: SparkSession, settings: Mapping[str, str]) -> str:
@@ -138,7 +141,7 @@ def _table_lines(sample: TopicSample) -> Iterator[str]:
     yield f"# {sample.collection}: {key}. Its records have no schema, so these types are a guess:"
     for name, inferred in sample.types.items():
         if not inferred.certain:
-            yield f"#   {name}: {_OTHER_TYPES.get(inferred.kind, '')}"
+            yield f"#   {name}: {sample.hints.get(name, hint(None))}"
     yield "# Correct them as the source has them, then take the # away:"
     kinds = {name: inferred.kind for name, inferred in sample.types.items()}
     yield f"#{keys.table_key('schema', sample.collection)}={column_list(kinds)}"
@@ -199,14 +202,36 @@ def _sample(collection: str, newest: Any, records: DataFrame) -> TopicSample:
     key, _ = _payload(bytes(newest["key"] or b"{}"))
     source = event.get("source") or {}
     row = event.get("after") or event.get("before") or {}
-    types: Mapping[str, InferredType] = {}
+    types: dict[str, InferredType] = {}
     if not has_schema and row:
         counts = readable_counts(records, list(row)).first()
         types = {
             name: narrowest(counts.asDict() if counts else {}, index)
             for index, name in enumerate(row)
         }
-    return TopicSample(collection, source.get("connector"), False, has_schema, tuple(key), types)
+    hints = {name: hint(value) for name, value in row.items()}
+    connector = source.get("connector")
+    return TopicSample(collection, connector, False, has_schema, tuple(key), types, hints)
+
+
+def hint(value: object) -> str:
+    """Return what a value may be besides the number or text that it is.
+
+    Args:
+        value: As JSON has it.
+    """
+    if isinstance(value, int):
+        for unit, span in (("milli", _MILLIS), ("micro", _MICROS), ("nano", _NANOS)):
+            if value in span:
+                return f"most likely TIMESTAMP_NTZ, in {unit}seconds"
+        return "a number, or DATE in days, or TIME"
+    if isinstance(value, (dict, list)):
+        return "a struct, an array, or a decimal of variable scale"
+    if isinstance(value, str) and _MOMENT.match(value):
+        return "most likely TIMESTAMP, with its zone"
+    if isinstance(value, str) and value:
+        return "a text, or DECIMAL or BINARY in base64, or JSON"
+    return "no value seen"
 
 
 def _payload(octets: bytes) -> tuple[Mapping[str, Any], bool]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.draft import TopicSample, draft, draft_text
+from lakeingest.apply.draft import TopicSample, draft, draft_text, hint
 from lakeingest.apply.run import run_pipeline
 from lakeingest.cli.main import execute
 from lakeingest.config import load_config
@@ -26,16 +26,34 @@ SETTINGS = {
 
 def test_types_of_records_without_schemas_are_comments_until_somebody_looked() -> None:
     columns = {"id": InferredType("int64", False), "paid": InferredType("boolean", True)}
-    sample = TopicSample("public.orders", "postgresql", key=("id",), types=columns)
+    hints = {"id": hint(7), "paid": hint(True)}
+    sample = TopicSample("public.orders", "postgresql", key=("id",), types=columns, hints=hints)
     text = draft_text(SETTINGS, [sample], whole=True)
     assert text.splitlines()[-4:] == [
         "# public.orders: key (id). Its records have no schema, so these types are a guess:",
-        "#   id: or DATE, TIME, TIMESTAMP, written as a number",
+        "#   id: a number, or DATE in days, or TIME",
         "# Correct them as the source has them, then take the # away:",
         "#lakeingest.table.public.orders.schema=id BIGINT, paid BOOLEAN",
     ]
     assert "lakeingest.source.connector=postgresql\n" in text
     assert "transaction.mode" not in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1_700_000_000_000, "most likely TIMESTAMP_NTZ, in milliseconds"),
+        (1_700_000_000_000_000, "most likely TIMESTAMP_NTZ, in microseconds"),
+        (1_700_000_000_000_000_000, "most likely TIMESTAMP_NTZ, in nanoseconds"),
+        (19_000, "a number, or DATE in days, or TIME"),
+        ("2024-02-29T12:00:00.000001Z", "most likely TIMESTAMP, with its zone"),
+        ("C4vo", "a text, or DECIMAL or BINARY in base64, or JSON"),
+        ({"scale": 2, "value": "C4vo"}, "a struct, an array, or a decimal of variable scale"),
+        (None, "no value seen"),
+    ],
+)
+def test_a_hint_says_what_else_a_value_may_be(value: object, text: str) -> None:
+    assert hint(value) == text
 
 
 def test_records_in_avro_ask_for_their_registry_and_their_connector() -> None:
