@@ -44,6 +44,8 @@ class JobBook:
 
     def ended(self) -> Counter[str]:
         """Return who asked for the jobs since the last call."""
+        # The store hears of a job a moment after it began.
+        self._context._jsc.sc().listenerBus().waitUntilEmpty()
         jobs = self._store.jobsList(None)
         askers: Counter[str] = Counter()
         of_queries = self._of_queries()
