@@ -139,6 +139,8 @@ class LiveRun:
             "lakeingest.source.topic.prefix": self.read_prefix,
             "lakeingest.source.topics": topics,
             "lakeingest.target.path": str(target),
+            # ALTER TABLE adds a column that nobody declares.
+            "lakeingest.types.guess": "accept",
         }
         if self.written is Format.AVRO:
             properties["schema.registry.url"] = chain.registry.url
