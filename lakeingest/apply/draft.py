@@ -26,7 +26,7 @@ from lakeingest.config.model import PipelineConfig
 from lakeingest.connectors import CONNECTORS
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import ConfigError, DataError
-from lakeingest.plan.inference import InferredType, narrowest, readable_counts
+from lakeingest.plan.inference import InferredType, inferred_types, readable_counts
 from lakeingest.source import MissingTopicError, OffsetRange, Source, open_source
 
 _SAMPLED = 1_000
@@ -204,11 +204,7 @@ def _sample(collection: str, newest: Any, records: DataFrame) -> TopicSample:
     row = event.get("after") or event.get("before") or {}
     types: dict[str, InferredType] = {}
     if not has_schema and row:
-        counts = readable_counts(records, list(row)).first()
-        types = {
-            name: narrowest(counts.asDict() if counts else {}, index)
-            for index, name in enumerate(row)
-        }
+        types = inferred_types(readable_counts(records, list(row)).first(), list(row))
     hints = {name: hint(value) for name, value in row.items()}
     connector = source.get("connector")
     return TopicSample(collection, connector, False, has_schema, tuple(key), types, hints)

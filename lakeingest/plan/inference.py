@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
@@ -105,6 +105,17 @@ def readable_counts(rows: DataFrame, names: Sequence[str], *, cells: bool = Fals
             for index, name in enumerate(names)
         ),
     )
+
+
+def inferred_types(counts: Row | None, names: Sequence[str]) -> dict[str, InferredType]:
+    """Return the narrowest type of each column.
+
+    Args:
+        counts: The row of ``readable_counts``.
+        names: The names that it was asked with.
+    """
+    by_name = counts.asDict() if counts else {}
+    return {name: narrowest(by_name, index) for index, name in enumerate(names)}
 
 
 def narrowest(counts: Mapping[str, int], index: int) -> InferredType:

@@ -20,7 +20,7 @@ from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.replaced_nulls import replaced_nulls_warning
 from lakeingest.errors import ConfigError
 from lakeingest.plan.evolution import Kind, Policies, Policy, SourceSchema
-from lakeingest.plan.inference import narrowest, readable_counts
+from lakeingest.plan.inference import inferred_types, readable_counts
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.sink.contract import Sink, TableState
 from lakeingest.widening import widens
@@ -167,9 +167,7 @@ class TableBook:
     def _infer(
         self, collection: str, changes: DataFrame, names: Sequence[str], cells: bool
     ) -> Mapping[str, str]:
-        row = readable_counts(changes, names, cells=cells).first()
-        counts = row.asDict() if row else {}
-        types = {name: narrowest(counts, index) for index, name in enumerate(names)}
+        types = inferred_types(readable_counts(changes, names, cells=cells).first(), names)
         self._guesses.add(collection, types)
         return {name: inferred.kind for name, inferred in types.items()}
 
