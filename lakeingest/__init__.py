@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
     from lakeingest.apply.explain import Explanation
     from lakeingest.apply.maintenance.maintain import Maintenance
+    from lakeingest.apply.reload import Reloading
     from lakeingest.apply.retire import Retirement
     from lakeingest.apply.summary import RunSummary
     from lakeingest.config.model import PipelineConfig
     from lakeingest.reader import Lake
 
 __version__ = "0.1.0"
-__all__ = ["explain", "load_config", "maintain", "open", "retire", "run", "session"]
+__all__ = ["explain", "load_config", "maintain", "open", "reload", "retire", "run", "session"]
 
 
 def run(spark: SparkSession, config: PipelineConfig, **options: Any) -> RunSummary:
@@ -56,6 +57,15 @@ def retire(
     from lakeingest.apply.retire import retire_table
 
     return retire_table(spark, config, table, undo=undo)
+
+
+def reload(
+    spark: SparkSession, config: PipelineConfig, *tables: str, undo: bool = False
+) -> Reloading:
+    """Let the next run load tables anew; see ``lakeingest.apply.reload.reload_tables``."""
+    from lakeingest.apply.reload import reload_tables
+
+    return reload_tables(spark, config, tables, undo=undo)
 
 
 def open(spark: SparkSession, path: str, metadata_prefix: str = "_") -> Lake:

@@ -8,7 +8,7 @@ where a fact matters; a new connector then has to be added in ten places, and on
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 
@@ -17,6 +17,7 @@ class Connector:
     """Facts about one connector; the defaults are what most connectors do.
 
     Attributes:
+        records_name: What its records call it, in ``source.connector``.
         name_parts: Number of parts, with dots between them, in the name of a table.
         counts_rows: Whether END names tables and counts their rows.
         epochs_by_ends: Whether positions start over when another server takes over, which only the
@@ -31,6 +32,7 @@ class Connector:
             the log. MySQL's are ordered by ``_event_seq``, or by binlog names as text.
     """
 
+    records_name: tuple[str, ...] = ()
     name_parts: int = 2
     counts_rows: bool = True
     epochs_by_ends: bool = False
@@ -41,22 +43,34 @@ class Connector:
     adoptable: bool = False
 
 
-_BINLOG = Connector(
-    epochs_by_ends=True, implicit_values=True, streamer_source="MysqlDebeziumSource"
+_MYSQL = Connector(
+    records_name=("mysql",),
+    epochs_by_ends=True,
+    implicit_values=True,
+    streamer_source="MysqlDebeziumSource",
 )
 
 CONNECTORS: Mapping[str, Connector] = MappingProxyType(
     {
         "postgresql": Connector(
-            ambiguous_nulls=True, streamer_source="PostgresDebeziumSource", adoptable=True
+            records_name=("postgresql",),
+            ambiguous_nulls=True,
+            streamer_source="PostgresDebeziumSource",
+            adoptable=True,
         ),
-        "mysql": _BINLOG,
-        "mariadb": _BINLOG,
-        "sqlserver": Connector(name_parts=3),
-        "oracle": Connector(),
-        "db2": Connector(),
-        "yugabytedb": Connector(partial_rows=True, streamer_source="PostgresDebeziumSource"),
-        "yugabytedb-grpc": Connector(partial_rows=True, counts_rows=False),
+        "mysql": _MYSQL,
+        "mariadb": replace(_MYSQL, records_name=("mariadb", "mysql")),
+        "sqlserver": Connector(records_name=("sqlserver",), name_parts=3),
+        "oracle": Connector(records_name=("oracle",)),
+        "db2": Connector(records_name=("db2",)),
+        "yugabytedb": Connector(
+            records_name=("postgresql", "yugabytedb"),
+            partial_rows=True,
+            streamer_source="PostgresDebeziumSource",
+        ),
+        "yugabytedb-grpc": Connector(
+            records_name=("yugabytedb",), partial_rows=True, counts_rows=False
+        ),
     }
 )
 """By the value of ``lakeingest.source.connector``."""

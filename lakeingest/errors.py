@@ -84,3 +84,8 @@ def was_interrupted(error: BaseException) -> bool:
             return True
         cause = cause.__cause__ or cause.__context__
     return False
+
+
+def load_anew(collection: str) -> str:
+    """Return the next step where a table cannot change in place, as the end of a sentence."""
+    return f"load the table anew (lakeingest reload CONFIG '{collection}')"

@@ -13,6 +13,10 @@ The writer and the readers use the same class, so they cannot disagree. A path s
 configuration gives it, relative to the lake if possible: a copy of the lake elsewhere stays
 readable. Rejected: to publish only resolved paths; every publication would name the old place.
 
+A table that is loaded anew (``lakeingest reload``) gets a folder beside its earlier one, named by
+the number of the publication that began it: ``orders__load_12``. Older publications name the
+earlier folder, whose versions they mean.
+
 A folder inside another table's folder is refused. Each format treats everything below its folder as
 its own: Delta's VACUUM removes it, Hudi may list it. The ledger alone may lie inside a table, below
 ``_lakeingest``: both formats skip such a folder name unless it is one of their partitions.
@@ -36,6 +40,9 @@ LEDGER_FOLDER = f"{_OWN}/ledger"
 TOMBSTONES = "__tombstones"
 """Suffix of a table's folder name: the side table of tombstones always lies beside the table."""
 
+_LOAD = re.compile(r"__load_([1-9][0-9]*)$")
+"""End of the name of a folder into which a table was loaded anew."""
+
 _PLAIN = re.compile(r"(?!\.)[A-Za-z0-9._-]+")
 _ENCODED = re.compile(r"[^A-Za-z0-9._-]|^\.|_(?=x[0-9A-F]{4}[^A-Za-z0-9.-])")
 _LONGEST = 240
@@ -51,10 +58,12 @@ class LakeFolders:
         root: The lake's folder (path or URI), without a slash at its end.
         paths: Map from collection to folder, for each folder that is not the collection's name:
             relative to ``root`` (``.`` is ``root`` itself), absolute, or a URI.
+        loads: Map from collection to the publication that began to load it anew, if one did.
     """
 
     root: str
     paths: Mapping[str, str] = field(default_factory=dict)
+    loads: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def ledger(self) -> str:
@@ -69,7 +78,7 @@ class LakeFolders:
                 is the same, contains this folder or lies in it.
         """
         if collection in self.paths:
-            return self._resolved(self.paths[collection])
+            return self._resolved(self.paths[collection]) + self._ending(collection)
         own_name = folder_name(collection)
         if len(own_name) > _LONGEST:
             message = (
@@ -77,7 +86,7 @@ class LakeFolders:
                 f"lakeingest.table.{collection}.path to a folder for it."
             )
             raise ConfigError(message)
-        folder = f"{self.root}/{own_name}"
+        folder = f"{self.root}/{own_name}{self._ending(collection)}"
         for other, path in self.paths.items():
             if overlap(folder, self._resolved(path)):
                 raise ConfigError(_clash(collection, other))
@@ -85,7 +94,10 @@ class LakeFolders:
 
     def named(self, collections: Iterable[str]) -> dict[str, str]:
         """Return the folders that differ from their table's name, as a publication stores them."""
-        folders = {name: self.paths.get(name, folder_name(name)) for name in collections}
+        folders = {
+            name: self.paths.get(name, folder_name(name)) + self._ending(name)
+            for name in collections
+        }
         return {name: path for name, path in folders.items() if path != name}
 
     def problems(self) -> list[str]:
@@ -99,12 +111,21 @@ class LakeFolders:
                     f"lakeingest.table.{name}.path lies in {_OWN}, where the lake's ledger is: "
                     "choose another folder"
                 )
+            if load_of(folders[name]):
+                messages.append(
+                    f"lakeingest.table.{name}.path ends like the folder of a table that was loaded "
+                    "anew: give the path without that ending"
+                )
             messages.extend(
                 _clash(name, other)
                 for other in names[index + 1 :]
                 if overlap(folders[name], folders[other])
             )
         return messages
+
+    def _ending(self, collection: str) -> str:
+        load = self.loads.get(collection)
+        return f"__load_{load}" if load else ""
 
     def _resolved(self, path: str) -> str:
         if path.startswith("/") or _SCHEME.match(path):
@@ -118,11 +139,17 @@ def folder_name(collection: str) -> str:
     name = collection
     if not _PLAIN.fullmatch(name):
         name = _ENCODED.sub(lambda match: _code(match[0]), name)
-    if name == _OWN or name.endswith(TOMBSTONES):
-        # These names are taken: by the ledger's folder, and by the folder of tombstones of the
-        # table whose name lacks the ending.
+    if name == _OWN or name.endswith(TOMBSTONES) or load_of(name):
+        # These names are taken: by the ledger's folder, and by the folders of tombstones and of
+        # later loads of the table whose name lacks the ending.
         name = name[:-1] + _code(name[-1])
     return name
+
+
+def load_of(path: str) -> int:
+    """Return the publication that began to load a table into this folder; 0: the first load."""
+    ending = _LOAD.search(path)
+    return int(ending[1]) if ending else 0
 
 
 def _code(character: str) -> str:

@@ -17,11 +17,11 @@ from enum import Enum
 
 from pyspark.sql import SparkSession
 
+from lakeingest.apply.as_published import as_published
 from lakeingest.apply.factory import open_ledger, open_sink, storage_of
 from lakeingest.apply.lake import read_lake
 from lakeingest.apply.next_batch import NextBatch
 from lakeingest.apply.pipeline_spec import pipeline_log
-from lakeingest.apply.retirement import without_retired
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table.new_tables import likely_tables
 from lakeingest.apply.table.record_schemas import open_schemas
@@ -74,8 +74,9 @@ def explain_pipeline(spark: SparkSession, config: PipelineConfig) -> Explanation
     own = run_session(spark)
     with ExitStack() as resources:
         resources.enter_context(storage(*storage_of(config)))
-        ledger, sink = open_ledger(own, config, ""), open_sink(own, config)
-        config = without_retired(config, ledger.head())
+        ledger = open_ledger(own, config, "")
+        config = as_published(config, ledger.head())
+        sink = open_sink(own, config)
         source = resources.enter_context(closing(open_source(own, config.source)))
         schemas = resources.enter_context(closing(open_schemas(own, config.source)))
         log = pipeline_log(config, source, schemas)
@@ -85,16 +86,17 @@ def explain_pipeline(spark: SparkSession, config: PipelineConfig) -> Explanation
 
 def _explanation(following: NextBatch) -> Explanation:
     head = following.state.head
+    beside = (*_reloads(head), *_holder(head))
     facts: dict[str, object] = dict(_lake_facts(head))
     try:
         window = following.read()
         if window is None:
-            return Explanation(State.IDLE, ("Everything is applied.", *_holder(head)), facts)
+            return Explanation(State.IDLE, ("Everything is applied.", *beside), facts)
         facts |= _window_facts(window, head)
         following.refuse(window)
     except LakeingestError as failure:
         reason = f"A run would stop with exit code {failure.exit_code}: {failure}"
-        return Explanation(State.STOPPED, (reason, *_holder(head)), facts, failure.exit_code)
+        return Explanation(State.STOPPED, (reason, *beside), facts, failure.exit_code)
     waits = tuple(_waits(window, following.config.transaction_timeout_seconds))
     if window.batches:
         state, reasons = State.BEHIND, (_next(facts), *waits)
@@ -102,7 +104,7 @@ def _explanation(following: NextBatch) -> Explanation:
         state, reasons = State.WAITING, waits
     else:
         state, reasons = State.IDLE, ("What is left in the topics changes no table.",)
-    return Explanation(state, (*reasons, *_holder(head)), facts)
+    return Explanation(state, (*reasons, *beside), facts)
 
 
 def _lake_facts(head: Publication) -> Iterator[tuple[str, object]]:
@@ -183,6 +185,16 @@ def _waits(window: Window, timeout_seconds: int) -> Iterator[str]:
         yield (
             f"Transaction {without_end.transaction} is open: rows of it are there, and its END is "
             "not. It waits until the source commits it."
+        )
+
+
+def _reloads(head: Publication) -> Iterator[str]:
+    """Return what readers see of the tables that are loaded anew."""
+    if head.reloads:
+        names = ", ".join(sorted(head.reloads))
+        yield (
+            f"To be loaded anew: {names}. Readers see what was loaded before, until a batch has "
+            "every row of the topics again."
         )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.adoption.adopt import Adoption, adopted_collections
+from lakeingest.apply.as_published import as_published
 from lakeingest.apply.factory import (
     open_adoption,
     open_ledger,
@@ -20,7 +21,7 @@ from lakeingest.apply.lake import LakeState, with_every_table
 from lakeingest.apply.next_batch import NextBatch
 from lakeingest.apply.order_guard import refuse_another_order
 from lakeingest.apply.pipeline_spec import pipeline_log
-from lakeingest.apply.retirement import rows_since, without_retired
+from lakeingest.apply.retirement import rows_since
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table.catalog import TableBook, Warnings
 from lakeingest.apply.table.new_tables import likely_tables
@@ -30,6 +31,7 @@ from lakeingest.apply.window.continuity import log_rules
 from lakeingest.apply.window.offset_ranges import plan_window_ranges
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
+from lakeingest.engine.target_probe import try_to_write
 from lakeingest.source import open_source
 
 _TRIED_RECORDS = 10_000
@@ -61,7 +63,7 @@ def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str,
     with storage(*storage_of(config)):
         head = open_ledger(spark, config, "").head()
         frontier = head.frontier
-        config = without_retired(config, head)
+        config = as_published(config, head)
         source = open_source(spark, config.source)
     with storage(*storage_of(config)), closing(source):
         rules = log_rules(config.source)
@@ -71,8 +73,9 @@ def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str,
     return {
         "pipeline": config.name,
         "batch": head.batch,
-        "tables": dict(sorted(head.tables.items())),
+        "tables": dict(sorted(head.shown.items())),
         "retired_tables": sorted(head.retired),
+        "reloading_tables": sorted(head.reloads),
         "snapshot_applied": frontier.streaming,
         "epoch": frontier.newest_epoch,
         "end_offset": frontier.end_offset,
@@ -84,7 +87,7 @@ def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str,
 
 
 def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Findings:
-    """Check configuration, source and lake without writing.
+    """Check configuration, source and lake; what is written for it is removed again.
 
     Args:
         spark: Session with Delta, and with Hudi if there are Hudi tables; None: check the
@@ -101,9 +104,11 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
     warnings.add(*config.warnings, *refuse_unfenced(spark, config))
     with ExitStack() as resources:
         resources.enter_context(storage(*storage_of(config)))
-        ledger, sink = open_ledger(spark, config, ""), open_sink(spark, config)
+        try_to_write(spark, config.target.path)
+        ledger = open_ledger(spark, config, "")
         head = ledger.head()
-        config = without_retired(config, head)
+        config = as_published(config, head)
+        sink = open_sink(spark, config)
         source = resources.enter_context(closing(open_source(spark, config.source)))
         schemas = resources.enter_context(closing(open_schemas(spark, config.source)))
         log = pipeline_log(config, source, schemas)

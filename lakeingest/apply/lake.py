@@ -58,7 +58,7 @@ class LakeState:
         return {
             name: table.note.end_offset
             for name, table in self.tables.items()
-            if self._is_ahead(name, table)
+            if self.is_ahead(name)
         }
 
     def ends_to_divide(self, ends: Sequence[End]) -> tuple[End, ...]:
@@ -75,20 +75,19 @@ class LakeState:
     @property
     def through(self) -> int | None:
         """END at which the next batch must end; None when no table is ahead."""
-        ahead = [t.note.end_offset for name, t in self.tables.items() if self._is_ahead(name, t)]
+        ahead = [t.note.end_offset for name, t in self.tables.items() if self.is_ahead(name)]
         # A batch of redelivered rows has no END of its own; the next run reads its rows again.
         furthest = max(ahead, default=-1)
         return furthest if furthest > self.head.frontier.end_offset else None
 
-    def _is_ahead(self, name: str, table: TableState) -> bool:
+    def is_ahead(self, name: str) -> bool:
         """Return whether a table holds more than what is published.
 
-        If a killed run made a table and published it nowhere, later publications may have higher
-        batch numbers than the table. So compare the END of an unpublished table, too.
+        A killed run may have left it so, and later publications, for instance of a table that is
+        loaded anew, may have the numbers of its batches. So the END counts, too.
         """
-        unpublished = name not in self.head.tables
-        further = table.note.end_offset > self.head.frontier.end_offset
-        return table.note.batch > self.head.batch or (unpublished and further)
+        note, head = self.tables[name].note, self.head
+        return note.batch > head.batch or note.end_offset > head.frontier.end_offset
 
     @property
     def adopted_at(self) -> str:
@@ -203,8 +202,8 @@ def _refuse_missing(names: Iterable[str]) -> None:
         message = (
             f"These tables are published, but at their path is no table of the configured format: "
             f"{', '.join(missing)}. Put them back, or set lakeingest.target.format (or format and "
-            "path of the table) as they were; to load them anew, choose another "
-            f"lakeingest.target.path.{_rename_hint(missing)}"
+            "path of the table) as they were, or load the tables anew (lakeingest reload CONFIG "
+            f"{' '.join(missing)}).{_rename_hint(missing)}"
         )
         raise ConfigError(message)
 

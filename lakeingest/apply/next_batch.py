@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.batch.prepare import prepare
+from lakeingest.apply.connector_guard import refuse_other_connector
 from lakeingest.apply.factory import storage_of
 from lakeingest.apply.failure import classify_failure
 from lakeingest.apply.lake import LakeState, with_unpublished
@@ -26,10 +27,13 @@ from lakeingest.apply.table.catalog import TableBook
 from lakeingest.apply.table.new_tables import FirstSeen
 from lakeingest.apply.window.batch_size import BatchSize, bounds_of
 from lakeingest.apply.window.prefetch import WindowReader
+from lakeingest.apply.window.progress import fills_new_table
 from lakeingest.apply.window.window import PipelineLog, Window
 from lakeingest.config.model import PipelineConfig
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.sink.contract import Sink
+
+_TRIED_BATCHES = 3
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class NextBatch:
         records = size.window if most_records is None else min(most_records, size.window)
         reader = WindowReader(self.log, bounds, records, config.window_max_bytes)
         with self._failures():
+            refuse_other_connector(state.head, self.log)
             refuse_another_order(state.head, self.log.spec)
             while True:
                 window = reader.read(state.head.frontier, state.through)
@@ -76,11 +81,14 @@ class NextBatch:
                     return None
                 unfinished = not window.batches and window.is_unfinished(state.through)
                 if not unfinished or most_records is not None:
-                    return window
+                    fills = not unfinished and fills_new_table(window, state.head)
+                    return window.redelivered() if fills and window.redelivered else window
                 reader.enlarge(window, state.through)
 
     def refuse(self, window: Window) -> None:
-        """Stop at what a run would stop at before it writes the first batch of a window.
+        """Stop at what a run would stop at before it writes the first batches of a window.
+
+        A lake's first batch is a snapshot, in which only some of the tables may have rows.
 
         Args:
             window: Result of ``read``.
@@ -96,7 +104,11 @@ class NextBatch:
                 if config.commit_mode == "per-transaction":
                     state = with_unpublished(state, self.sink)
                 book = TableBook(self.spark, config, self.log.spec, self.sink, _ignore)
-                prepare(window, window.batches[0], state, book)
+                for index in window.batches[:_TRIED_BATCHES]:
+                    batch = prepare(window, index, state, book)
+                    if not batch.foreseen:
+                        break
+                    state = batch.expected(state)
             elif window.cut_over is None and not unfinished:
                 names, uncounted = config.source.names, config.uncounted_collections
                 refuse_stall(window, self._patience, names, uncounted)

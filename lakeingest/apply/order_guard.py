@@ -33,10 +33,12 @@ def refuse_another_order(head: Publication, spec: PipelineSpec) -> None:
             changed.
     """
     frontier = head.frontier
-    if frontier.end_offset < 0:
+    if not head.batch:
         return
-    if bool(frontier.end_position) != spec.whole:
-        mode = "metadata" if frontier.end_position else "none"
+    # With an initial snapshot alone there is no END yet; events on their own always have one.
+    was_whole = bool(frontier.end_position) or frontier.end_offset < 0
+    if was_whole != spec.whole:
+        mode = "metadata" if was_whole else "none"
         message = (
             f"The lake was begun with lakeingest.transaction.mode={mode}; where it stands cannot "
             "be told in the other mode. Set it as it was, or load the lake anew (another "

@@ -2,8 +2,8 @@
 
 The lake says which tables are retired, not the configuration. The other tables continue from the
 frontier, which holds only if every run leaves out the same topics. So each publication repeats the
-list. A run takes it from the newest publication before it opens its source, and stops if it finds
-another list later. (A run that is under way is fenced: to retire a table claims the ledger.)
+list, and a run takes it from there (``as_published.py``). A run that is under way is fenced: to
+retire a table claims the ledger.
 
 A retired table counts like one whose topic was never selected. No transaction waits for its rows,
 so transactions that wait with rows of it become complete without them.
@@ -21,45 +21,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lakeingest.apply.next_publication import next_publication
-from lakeingest.config.model import PipelineConfig
 from lakeingest.config.spelling import nearest
-from lakeingest.errors import AccessError, FencedError, UnavailableError, UsageError
+from lakeingest.errors import AccessError, UnavailableError, UsageError
 from lakeingest.ledger.publication import Publication, Retired
 from lakeingest.source.contract import Source, TopicPartition, Watermarks
 from lakeingest.topic_names import TopicNames
-
-
-def without_retired(config: PipelineConfig, head: Publication) -> PipelineConfig:
-    """Return the configuration for a lake: the topics of retired tables are not read.
-
-    Args:
-        config: The configuration as loaded.
-        head: The newest publication.
-    """
-    if not head.retired:
-        return config
-    topics = tuple(sorted(table.topic for table in head.retired.values()))
-    source = config.source.model_copy(update={"retired_topics": topics})
-    return config.model_copy(update={"source": source})
-
-
-def refuse_other_tables(head: Publication, config: PipelineConfig) -> None:
-    """Stop where a table was retired or taken up after the run took its configuration.
-
-    Args:
-        head: The newest publication.
-        config: Result of ``without_retired``.
-
-    Raises:
-        FencedError: A table was.
-    """
-    topics = {table.topic for table in head.retired.values()}
-    if topics != {*config.source.retired_topics}:
-        message = (
-            "A table was retired, or taken up again, since this run began; it stopped and "
-            "published nothing more. Nothing is lost; run again."
-        )
-        raise FencedError(message)
 
 
 def rows_since(source: Source, retired: Mapping[str, Retired]) -> list[str]:
@@ -124,6 +90,7 @@ def without_table(
         offsets=dict(next_offsets),
         epoch=head.frontier.newest_epoch,
         adopted_at=adopted_at,
+        path=head.paths.get(name, ""),
     )
     tables = {other: version for other, version in head.tables.items() if other != name}
     return replace(
@@ -175,8 +142,11 @@ def refuse_retiring(head: Publication, name: str, names: TopicNames) -> None:
     if name in head.retired:
         problem = f"table '{name}' is retired already, since batch {head.retired[name].batch}"
         raise UsageError(problem)
+    if name in head.reloads:
+        problem = f"table '{name}' is loaded anew; lakeingest reload CONFIG '{name}' --undo first"
+        raise UsageError(problem)
     if name not in head.tables:
-        raise UsageError(_unknown(name, head.tables, "published"))
+        raise UsageError(unknown_table(name, head.tables, "published"))
     others = sorted({*head.tables} - {name})
     if not others:
         problem = f"'{name}' is the lake's only table: stop the pipeline instead of retiring it"
@@ -197,7 +167,7 @@ def refuse_undoing(head: Publication, name: str) -> None:
         UsageError: It is not retired, or the source's log started over since.
     """
     if name not in head.retired:
-        raise UsageError(_unknown(name, head.retired, "retired"))
+        raise UsageError(unknown_table(name, head.retired, "retired"))
     if head.retired[name].epoch != head.frontier.newest_epoch:
         problem = (
             f"the source's log started over since table '{name}' was retired (epoch "
@@ -208,7 +178,8 @@ def refuse_undoing(head: Publication, name: str) -> None:
         raise UsageError(problem)
 
 
-def _unknown(name: str, tables: Mapping[str, object], what: str) -> str:
+def unknown_table(name: str, tables: Mapping[str, object], what: str) -> str:
+    """Return that no table of this name is ``what``, with the nearest name, or all of them."""
     near = nearest(name, list(tables))
     hint = f"did you mean {near}?" if near else f"there are: {', '.join(sorted(tables)) or 'none'}"
     return f"no table '{name}' is {what}; {hint}"

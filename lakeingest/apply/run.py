@@ -17,9 +17,11 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.adoption.adopt import Adoption, adopted_collections
+from lakeingest.apply.as_published import as_published, refuse_other_tables
 from lakeingest.apply.attempts import Attempts
 from lakeingest.apply.batch.prepare import prepare
 from lakeingest.apply.batch.writer import BatchWriter
+from lakeingest.apply.connector_guard import refuse_other_connector
 from lakeingest.apply.factory import (
     open_adoption,
     open_ledger,
@@ -44,7 +46,7 @@ from lakeingest.apply.order_guard import refuse_another_order
 from lakeingest.apply.pace import Pace
 from lakeingest.apply.parallel import in_background
 from lakeingest.apply.pipeline_spec import pipeline_log
-from lakeingest.apply.retirement import refuse_other_tables, rows_since, without_retired
+from lakeingest.apply.retirement import rows_since
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.stall_detection import (
     Patience,
@@ -138,6 +140,7 @@ class PipelineRun:
         state = self._read_lake()
         unmatched = without_topic(config, self._source.topics(), state.head.tables)
         self._warnings.add(*unmatched, *rows_since(self._source, state.head.retired))
+        refuse_other_connector(state.head, self._log)
         refuse_another_order(state.head, self._spec)
         self._attempts = attempts = Attempts(
             partial(classify_failure, source=self._source, roots=storage_of(self._config)),
@@ -288,13 +291,12 @@ class PipelineRun:
     def _claim(self, state: LakeState) -> LakeState:
         """Claim the lake, if this run has not done so yet.
 
-        After the claim this run has written nothing of its own. So if it fails before it writes,
-        for example while it prepares a batch, it releases the lake. Otherwise a run that fails
-        every minute would have all tables fenced every time.
+        After the claim this run has written nothing of its own. So if it fails before it writes, it
+        releases the lake. Else a run that fails each minute would have all tables fenced each time.
 
         Raises:
-            FencedError: Another run claimed it, or its list of retired tables has changed since
-                this run began.
+            FencedError: Another run claimed it, or a command chose other tables since this run
+                began.
         """
         if state.ours:
             return state
@@ -329,8 +331,9 @@ class PipelineRun:
             if not window.waiting:
                 refuse_if_lost(state.through)
         behind = frontier_behind(window, state.head.frontier)
-        is_part = unfinished and fills_new_table(window, state.head)
-        if not is_part and state.through is None and is_due(state.head, behind, clock_ms()):
+        fills = fills_new_table(window, state.head)
+        is_due_now = fills or is_due(state.head, behind, clock_ms())
+        if not (unfinished and fills) and state.through is None and is_due_now:
             if window.redelivered is not None:
                 return self._write(window.redelivered(), state), True
             progress = partial(progress_alone, behind=behind, run=self._run)
@@ -386,7 +389,7 @@ def run_pipeline(
     own = run_session(spark)
     with ExitStack() as resources:
         resources.enter_context(storage(*storage_of(config)))
-        config = without_retired(config, open_ledger(own, config, "").head())
+        config = as_published(config, open_ledger(own, config, "").head())
         records = resources.enter_context(closing(source or open_source(own, config.source)))
         schemas = resources.enter_context(closing(open_schemas(own, config.source)))
         run = PipelineRun(own, config, records, schemas, on_batch)

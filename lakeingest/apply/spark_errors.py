@@ -47,8 +47,8 @@ def spark_errors_of(collection: str) -> Iterator[None]:
             message = (
                 f"Table '{collection}' has no key, and an update or a delete of it does not say "
                 "what the row was. Nothing of this batch was published. Set REPLICA IDENTITY FULL "
-                "(PostgreSQL) or binlog_row_image=FULL (MySQL, MariaDB) and load the table anew, "
-                "or give it a primary key."
+                "(PostgreSQL) or binlog_row_image=FULL (MySQL, MariaDB), or give it a primary "
+                "key, and let the connector take a new snapshot of it."
             )
             raise DataError(message) from None
         if NOT_AN_INSERT in text:

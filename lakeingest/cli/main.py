@@ -29,6 +29,7 @@ from lakeingest.cli.init import init
 from lakeingest.cli.maintain import maintain
 from lakeingest.cli.output import message, write_lines
 from lakeingest.cli.pipeline import stop_spark
+from lakeingest.cli.reload import reload
 from lakeingest.cli.retire import retire
 from lakeingest.cli.run import run
 from lakeingest.cli.show import show
@@ -61,6 +62,7 @@ for _command in (
     show,
     validate,
     retire,
+    reload,
     maintain,
     demo,
     types,

@@ -57,6 +57,7 @@ _REFUSED = _Signs(
     {
         # The folder is not writable or lies below a file; Java does not say which.
         "DeltaIOException": ("[DELTA_CANNOT_CREATE_LOG_PATH]",),
+        "IOException": ("Mkdirs failed to create",),
         "AmazonS3Exception": ("Status Code: 403", "Error Code: AccessDenied"),
         "S3Exception": ("Status Code: 403",),
     },
@@ -94,6 +95,7 @@ _LISTED_WITH_A_GAP = _Signs(
 )
 """A local folder to which another program adds may be listed with an entry and without the one
 before it."""
+_BELOW_A_FILE = _Signs(frozenset({"org.apache.hadoop.fs.ParentNotDirectoryException"}))
 _NO_FILE_SYSTEM = _Signs(
     frozenset({"org.apache.hadoop.fs.UnsupportedFileSystemException"}),
     {"ClassNotFoundException": ("FileSystem",)},
@@ -118,7 +120,7 @@ def storage(*roots: str) -> Iterator[None]:
         AccessError: The storage refuses access.
         UnavailableError: The storage does not answer.
         TransientError: The storage throttles requests, or lists a folder that changes.
-        ConfigError: Spark has no file system for the path.
+        ConfigError: Spark has no file system for the path, or a part of the path is a file.
     """
     try:
         yield
@@ -162,6 +164,11 @@ def storage_error(error: BaseException, *roots: str) -> LakeingestError | None:
                 f"The log of a Delta table below '{root}' was listed without entry "
                 f"{_first_gap(java.text)}, and with later ones. If a program is writing the table, "
                 "run again. If that entry is missing for good, see guide page 'operations'."
+            )
+        if _BELOW_A_FILE.match(java):
+            return ConfigError(
+                f"A part of the path '{root}' is a file, so no folder can be made there. Correct "
+                "the path."
             )
         if _NO_FILE_SYSTEM.match(java):
             return ConfigError(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from lakeingest.folders import load_of
 from lakeingest.position.epochs import Epoch
 
 PUBLICATION, CLAIM, RELEASE = "publication", "writer", "release"
@@ -81,6 +82,8 @@ class Retired:
         offsets: Partition of the topic to the lowest offset that was still to be read.
         epoch: Number of the newest epoch at that time.
         adopted_at: See ``LakeState.adopted_at``; empty: the table was not adopted.
+        path: Its folder, if the folder's name is not the collection's; empty: it is, or an older
+            version did not store it.
     """
 
     batch: int
@@ -89,6 +92,26 @@ class Retired:
     offsets: Mapping[int, int] = field(default_factory=dict)
     epoch: int = 0
     adopted_at: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reload:
+    """A table that is loaded anew; until that is published, readers see its earlier load.
+
+    Attributes:
+        batch: Publication that began it; the new load's folder has its number.
+        version: Version of the table in its earlier load.
+        path: Folder of the earlier load, as a publication names it.
+        topic: Topic of the table, which is read again from its beginning.
+        offsets: Partition of the topic to the lowest offset that was still to be read.
+    """
+
+    batch: int
+    version: int
+    path: str
+    topic: str
+    offsets: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +140,8 @@ class Publication:
         released: Whether every earlier driver has ended properly: none of them writes any more, and
             no published table is ahead of the ledger.
         retired: Tables that were published once and are not read any more.
+        reloads: Tables that are loaded anew. For the writer they do not exist yet, so ``tables``
+            lacks them.
         read_at: Version of the ledger's table at which this publication was read as the newest;
             -1: it was not read from the ledger.
     """
@@ -137,7 +162,27 @@ class Publication:
     notes: Mapping[str, str] = field(default_factory=dict)
     released: bool = False
     retired: Mapping[str, Retired] = field(default_factory=dict)
+    reloads: Mapping[str, Reload] = field(default_factory=dict)
     read_at: int = field(default=-1, compare=False)
+
+    @property
+    def shown(self) -> dict[str, int]:
+        """Version of each table that readers see."""
+        return {**{name: table.version for name, table in self.reloads.items()}, **self.tables}
+
+    @property
+    def shown_paths(self) -> dict[str, str]:
+        """Folders of the tables that readers see, as ``paths``."""
+        earlier = {name: table.path for name, table in self.reloads.items() if table.path != name}
+        return {**earlier, **self.paths}
+
+    @property
+    def loads(self) -> dict[str, int]:
+        """Collection to the publication that began its load, of tables that were loaded anew."""
+        retired_paths = {name: table.path for name, table in self.retired.items()}
+        by_path = {name: load_of(path) for name, path in {**retired_paths, **self.paths}.items()}
+        begun = {name: table.batch for name, table in self.reloads.items()}
+        return {name: load for name, load in {**by_path, **begun}.items() if load}
 
     def to_json(self, pipeline: str, kind: str) -> str:
         """Serialise for the metadata of the ledger's commit, from which ``Entry`` is read."""
@@ -182,7 +227,7 @@ class Entry:
             return None
         raw = body["frontier"]
         offsets = {topic: _by_number(parts) for topic, parts in raw["offsets"].items()}
-        # An older version wrote no epochs, no paths and no retired tables.
+        # An older version wrote no epochs, no paths and no retired or reloaded tables.
         epochs = tuple(Epoch(**epoch) for epoch in raw.get("epochs", ()))
         frontier = Frontier(**{**raw, "offsets": offsets, "epochs": epochs})
         fields = {name: body[name] for name in Publication.__dataclass_fields__ if name in body}
@@ -192,7 +237,17 @@ class Entry:
             for name, item in body.get("retired", {}).items()
         }
         released = body["kind"] == RELEASE
-        objects = {"frontier": frontier, "opened": opened, "released": released, "retired": retired}
+        reloads = {
+            name: Reload(**{**item, "offsets": _by_number(item["offsets"])})
+            for name, item in body.get("reloads", {}).items()
+        }
+        objects = {
+            "frontier": frontier,
+            "opened": opened,
+            "released": released,
+            "retired": retired,
+            "reloads": reloads,
+        }
         return cls(
             pipeline=body["pipeline"],
             kind=body["kind"],

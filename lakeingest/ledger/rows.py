@@ -40,7 +40,9 @@ def publication_rows(
                 end_position=after(epoch.number),
                 offsets={**data, transaction_topic: {0: epoch.end_offset}},
             )
-            bare = replace(publication, tables={}, paths={}, notes={}, transactions=0, events=0)
+            bare = replace(
+                publication, tables={}, paths={}, reloads={}, notes={}, transactions=0, events=0
+            )
             contents.append(_content(replace(bare, frontier=begin), EPOCH, epoch.domain))
     # Literals over a local row stay a local row. Over ``range``, Spark would compile new code for
     # the few rows of each append.
@@ -98,12 +100,12 @@ def _content(
         "run": publication.run,
         "transactions": publication.transactions,
         "events": publication.events,
-        "tables": dict(publication.tables),
+        "tables": publication.shown,
         "end_offset": frontier.end_offset,
         "end_position": frontier.end_position,
         "offsets": {topic: dict(parts) for topic, parts in frontier.offsets.items()},
         "transaction_id": domain,
-        "paths": dict(publication.paths) or None,
+        "paths": publication.shown_paths or None,
         "schemas": dict(publication.schemas) or None,
         "notes": dict(publication.notes) or None,
     }

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.cast import EXACT_JSON
+from lakeingest.errors import UsageError
 from lakeingest.frame_schemas import OURS, MetadataColumns
 from lakeingest.named import all_named, named
 from lakeingest.reader.snapshot import Snapshot
@@ -55,9 +56,8 @@ class Diff:
 
     def tables(self) -> list[str]:
         """Names of the tables of which the publication has a new version, sorted."""
-        earlier = self._before.versions if self._before else {}
-        versions = self._after.versions
-        return [name for name in versions if versions[name] != earlier.get(name)]
+        earlier = _versions(self._before) if self._before else {}
+        return [name for name, v in _versions(self._after).items() if v != earlier.get(name)]
 
     def table(self, name: str) -> DataFrame:
         """Return the rows of a table that the publication changed.
@@ -68,7 +68,7 @@ class Diff:
         (structs of the table's columns as each publication has them; NULL where there is no row).
 
         Raises:
-            UsageError: The publication has no such table.
+            UsageError: The publication has no such table, or the table got another key.
         """
         key = list(self._after.key(name))
         after = self._after.table(name, metadata=True)
@@ -76,6 +76,12 @@ class Diff:
         changed = new.select(*all_named(key), *self._state(new, _AFTER))
         if self._before is None or name not in self._before.versions:
             return _shown(changed.withColumns({_BEFORE: _no_row(changed), _BEFORE_AT: _no_text()}))
+        if {*key} != {*self._before.key(name)}:
+            message = (
+                f"Table '{name}' was loaded anew with another key, so its rows before and after "
+                f"publication {self.batch} cannot be compared."
+            )
+            raise UsageError(message)
         earlier = self._before.table(name, metadata=True)
         old = earlier.select(*all_named(key), *self._state(earlier, _BEFORE))
         own = old
@@ -100,6 +106,11 @@ class Diff:
         ours = {*self._names.names, *self._names.keyless}
         columns = (named(name) for name in rows.columns if name not in ours)
         return F.when(~F.col(self._names.deleted), F.struct(*columns))
+
+
+def _versions(snapshot: Snapshot) -> dict[str, tuple[str, int]]:
+    """Return folder and version of each table: a load has versions of its own."""
+    return {name: (snapshot.folder(name), v) for name, v in snapshot.versions.items()}
 
 
 def _no_text() -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
@@ -12,7 +13,7 @@ from lakeingest.engine.delta_files import highest_value
 from lakeingest.engine.delta_log import is_delta_table
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import ConfigError, UsageError
-from lakeingest.folders import LEDGER_FOLDER, LakeFolders, folder_name
+from lakeingest.folders import LEDGER_FOLDER, LakeFolders, folder_name, load_of
 from lakeingest.frame_schemas import LEDGER, MetadataColumns
 from lakeingest.reader.as_of import TRANSACTION, AsOf, SourceTransaction, parse_as_of
 from lakeingest.reader.diff import Diff
@@ -56,20 +57,29 @@ class Lake:
                 ledger = ledger.withColumn(name, F.lit(None).cast(LEDGER[name].dataType))
         return ledger.where(F.col("kind") == kind)
 
-    def _folders(self, *publications: Row | None) -> LakeFolders:
-        """Return the current folders of the tables, from the newest publication that names each.
-
-        An older publication names the folder of its time. A table that was moved took its versions
-        along. A publication without a folder means the folder of the table's name, whatever is in
-        it.
+    def _snapshots(self, rows: Sequence[Row], *newest: Row | None) -> list[Snapshot]:
+        """Return the snapshots of publications, whose tables may have been moved since.
 
         Args:
-            publications: Rows of publications, older ones first.
+            rows: The publications, oldest first.
+            newest: A later one.
         """
-        paths: dict[str, str] = {}
-        for row in publications:
-            if row is not None:
-                paths |= {name: name for name in row["tables"]} | (row["paths"] or {})
+        paths = _newest_paths(row for row in (*rows, *newest) if row is not None)
+        names = self._names
+        return [Snapshot(self._spark, self._folders(row, paths), row, names) for row in rows]
+
+    def _folders(self, row: Row, newest: Mapping[tuple[str, int], str]) -> LakeFolders:
+        """Return the current folders of a publication's tables.
+
+        An older publication names the folder of its time. A table that was moved took its versions
+        along, so the newest publication that names a folder of the same load counts. A publication
+        without a folder means the folder of the table's name, whatever is in it.
+
+        Args:
+            row: The publication.
+            newest: The result of ``_newest_paths``.
+        """
+        paths = {name: newest[name, load_of(path)] for name, path in _paths(row).items()}
         return LakeFolders(self._root, {n: p for n, p in paths.items() if folder_name(n) != p})
 
     def history(self) -> DataFrame:
@@ -156,7 +166,7 @@ class Lake:
             kept_from = 0 if target is None else self._kept_from()
             if row["batch"] < kept_from:
                 raise UsageError(_not_kept(row["batch"], kept_from))
-        return Snapshot(self._spark, self._folders(row, newest), row, self._names)
+        return self._snapshots([row], newest)[0]
 
     def diff(self, transaction: int | str) -> Diff:
         """Return what a source transaction changed, row by row.
@@ -226,8 +236,7 @@ class Lake:
         """
         kept = self._rows("publication").where(F.col("batch") >= self._kept_from())
         rows = kept.orderBy("batch").select(*_SHOWN).collect()
-        folders = self._folders(*rows)
-        return [Snapshot(self._spark, folders, row, self._names) for row in rows]
+        return self._snapshots(rows)
 
     def tables(self) -> list[str]:
         """Return the tables of the newest snapshot."""
@@ -240,6 +249,24 @@ class Lake:
     def key(self, name: str) -> tuple[str, ...]:
         """Return the key columns of a table."""
         return self.snapshot().key(name)
+
+
+def _paths(publication: Row) -> dict[str, str]:
+    """Return the folder of each table of a publication, as the publication names it."""
+    return {name: name for name in publication["tables"]} | (publication["paths"] or {})
+
+
+def _newest_paths(publications: Iterable[Row]) -> dict[tuple[str, int], str]:
+    """Return the newest folder of each table's load, by table and number of the load.
+
+    Args:
+        publications: Their rows, oldest first.
+    """
+    return {
+        (name, load_of(path)): path
+        for publication in publications
+        for name, path in _paths(publication).items()
+    }
 
 
 def _is_transaction(id_: str) -> Column:

@@ -60,6 +60,10 @@ class Snapshot:
         """Names of the tables, sorted."""
         return list(self.versions)
 
+    def folder(self, name: str) -> str:
+        """Return the folder of a table, which is another one after the table was loaded anew."""
+        return self._folders.table(name)
+
     def key(self, name: str) -> tuple[str, ...]:
         """Return the key columns of a table, from its newest commit."""
         note = self._note(name)
@@ -93,7 +97,7 @@ class Snapshot:
         return live.drop(*self._names.names, *self._names.keyless)
 
     def _at(self, name: str, version: int) -> DataFrame:
-        path = self._folders.table(name)
+        path = self.folder(name)
         if not self._is_hudi(name):
             return self._spark.read.format("delta").option("versionAsOf", version).load(path)
         names = self._names
@@ -109,13 +113,13 @@ class Snapshot:
         return next((note for note in notes if note is not None), None)
 
     def _commits(self, name: str) -> Iterator[Commit]:
-        path = self._folders.table(name)
+        path = self.folder(name)
         if self._is_hudi(name):
             return hudi_table.commits(self._spark, path)
         return commits(self._spark, path)
 
     def _is_hudi(self, name: str) -> bool:
-        is_hudi = hudi_table.is_hudi_table(self._spark, self._folders.table(name))
+        is_hudi = hudi_table.is_hudi_table(self._spark, self.folder(name))
         if is_hudi:
             require_hudi(self._spark, write=False)
         return is_hudi

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pyspark.sql import DataFrame
 
 from lakeingest.commit_note import CommitNote
-from lakeingest.errors import ConfigError
+from lakeingest.errors import ConfigError, load_anew
 from lakeingest.sink.contract import Changeset, Sink, TableState, Upkeep, nothing
 
 
@@ -48,8 +48,9 @@ class RoutedSink:
             if name != wanted and sink.state(collection) is not None:
                 message = (
                     f"Table '{collection}' is a {name.title()} table in the lake, but the "
-                    f"configuration says {wanted}. A format cannot change in place: load the table "
-                    f"anew, or set lakeingest.table.{collection}.format={name}."
+                    f"configuration says {wanted}. A format cannot change in place: "
+                    f"{load_anew(collection)}, or set "
+                    f"lakeingest.table.{collection}.format={name}."
                 )
                 raise ConfigError(message)
         return None

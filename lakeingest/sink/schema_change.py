@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from lakeingest.cast import cast_to
-from lakeingest.errors import DataError
+from lakeingest.errors import DataError, load_anew
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.named import named
 from lakeingest.sink.contract import Changeset
@@ -65,7 +65,7 @@ def schema_change(collection: str, table: StructType, batch: StructType) -> Sche
                 f"Column '{item.name}' of '{collection}' is {old.dataType.simpleString()} in the "
                 f"lake and {item.dataType.simpleString()} at the source; that is not a widening. "
                 "Nothing of this batch was published. Declare a type that holds both with "
-                f"lakeingest.table.{collection}.schema, or move the table away and load it anew."
+                f"lakeingest.table.{collection}.schema, or {load_anew(collection)}."
             )
             raise DataError(message)
     return SchemaChange(tuple(added), tuple(widened))

@@ -130,7 +130,8 @@ class RecordedSource:
         except AnalysisException as error:
             message = (
                 f"{self._path}/topics cannot be listed ({error.getErrorClass()}). A recorded "
-                "source is a folder with topics/<topic>.jsonl.gz inside: check its path."
+                "source is a folder with topics/<topic>.jsonl.gz inside: check its path "
+                "(lakeingest.source.path)."
             )
             raise UnavailableError(message) from error
         files: dict[str, tuple[str, int]] = {}

@@ -33,6 +33,8 @@ _SHOWN = 3
 class MissingTopicError(UnavailableError):
     """A topic does not exist, though its source answers."""
 
+    advice = "check the names, and that the connector runs"
+
 
 def nearest(name: str, existing: Iterable[str]) -> str:
     """Return a clause that names the existing topics nearest to ``name``, or says none exists."""
@@ -90,7 +92,7 @@ def select_topics(
             f"No data topic of {where} {criterion}; {nearest(names.prefix, existing)}. Check the "
             "topic prefix, list or pattern, and that the connector has written its first event."
         )
-        raise UnavailableError(message)
+        raise MissingTopicError(message)
     outside = sorted(topic for topic in selected if not names.has_prefix(topic))
     if names.prefix and outside:
         more = f" and {len(outside) - _SHOWN} more" if len(outside) > _SHOWN else ""

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakeingest
-from lakeingest.apply import lake, retire, run
+from lakeingest.apply import lake, run, table_choice
 from lakeingest.apply.batch import writer
 from lakeingest.apply.inspect import pipeline_status, validate_pipeline
 from lakeingest.apply.retire import Retirement
@@ -288,7 +288,7 @@ def test_a_command_that_is_killed_is_done_or_not_and_runs_go_on(
             raise RuntimeError(name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(retire, "failpoint", crash)
+        patch.setattr(table_choice, "failpoint", crash)
         with pytest.raises(RuntimeError):
             shop.retire()
     done = place == "4.after-publication"
@@ -360,7 +360,7 @@ def test_a_run_that_read_the_lake_while_the_command_published_stops_before_it_wr
 
         monkeypatch.undo()
         with monkeypatch.context() as patch:
-            patch.setattr(retire, "failpoint", failpoint)
+            patch.setattr(table_choice, "failpoint", failpoint)
             shop.retire(undo=undo)
         return read[0]
 

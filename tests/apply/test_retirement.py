@@ -11,13 +11,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.apply.adoption.adopt import adopted_collections
+from lakeingest.apply.as_published import as_published, refuse_other_tables
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.retirement import (
-    refuse_other_tables,
     rows_since,
     waiting,
     with_table,
-    without_retired,
     without_table,
 )
 from lakeingest.commit_note import token
@@ -53,7 +52,7 @@ HEAD = Publication(
     frontier=Frontier(end_offset=8, offsets={TOPIC: {0: 5, 1: 6}, **OTHERS}, streaming=True),
     schemas={"public.orders": "id BIGINT"},
 )
-GONE = Retired(batch=5, version=3, topic=TOPIC, offsets={0: 5, 1: 6})
+GONE = Retired(batch=5, version=3, topic=TOPIC, offsets={0: 5, 1: 6}, path="o")
 
 
 def retired(head: Publication = HEAD) -> Publication:
@@ -126,14 +125,14 @@ def test_what_cannot_be_taken_up_again_is_refused() -> None:
 
 def test_a_run_does_not_select_its_topic_nor_count_its_rows(spark: SparkSession) -> None:
     config = load_config({**RECORDED, "lakeingest.source.topic.prefix": "shop"})
-    names = without_retired(config, retired()).source.names
+    names = as_published(config, retired()).source.names
     assert not names.reads("public.orders")
     assert names.reads("public.lines")
     tables = spark.createDataFrame([("public.orders",), ("public.lines",)], "name STRING")
     counted = names.reads_column(F.col("name"))
     assert counted is not None
     assert [row["name"] for row in tables.where(counted).collect()] == ["public.lines"]
-    assert without_retired(config, HEAD) is config
+    assert as_published(config, HEAD) is config
 
 
 @pytest.mark.parametrize(
@@ -152,11 +151,11 @@ def test_its_topic_may_stay_among_those_that_are_chosen_and_may_be_gone(names: T
 def test_a_run_whose_tables_are_not_those_it_began_with_stops() -> None:
     config = load_config({**RECORDED, "lakeingest.source.topic.prefix": "shop"})
     refuse_other_tables(HEAD, config)
-    refuse_other_tables(retired(), without_retired(config, retired()))
+    refuse_other_tables(retired(), as_published(config, retired()))
     with pytest.raises(FencedError, match="run again"):
         refuse_other_tables(retired(), config)
     with pytest.raises(FencedError, match="run again"):
-        refuse_other_tables(HEAD, without_retired(config, retired()))
+        refuse_other_tables(HEAD, as_published(config, retired()))
 
 
 def test_a_retired_table_that_was_adopted_still_tells_up_to_where_its_writer_was() -> None:
@@ -173,7 +172,7 @@ def test_a_retired_table_is_not_looked_at_to_be_adopted() -> None:
     }
     config = load_config(settings)
     assert adopted_collections(config) == ["public.orders"]
-    assert adopted_collections(without_retired(config, retired())) == []
+    assert adopted_collections(as_published(config, retired())) == []
 
 
 @dataclass

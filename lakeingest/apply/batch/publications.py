@@ -120,6 +120,7 @@ def publications(
             notes=_notes(state, changed) if is_last else {},
             at_ms=clock_ms(),
             retired=head.retired,
+            reloads={name: load for name, load in head.reloads.items() if name not in tables},
         )
         result.append(publication)
         before = frontier
@@ -134,7 +135,7 @@ def _new_schemas(state: LakeState, changed: Mapping[str, TableState]) -> dict[st
     schemas = {}
     for name, table in changed.items():
         previous = state.tables.get(name)
-        published = previous is not None and previous.note.batch <= state.head.batch
+        published = previous is not None and not state.is_ahead(name)
         if not published or (previous is not None and previous.note.schema != table.note.schema):
             schema = SourceSchema.from_json(table.note.schema)
             if schema is not None:
@@ -147,7 +148,7 @@ def _notes(state: LakeState, changed: Mapping[str, TableState]) -> dict[str, str
     result = {}
     for name, table in changed.items():
         previous = state.tables.get(name)
-        published = previous is not None and previous.note.batch <= state.head.batch
+        published = previous is not None and not state.is_ahead(name)
         unchanged = published and previous is not None and previous.note.schema == table.note.schema
         result[name] = replace(table.note, schema="" if unchanged else table.note.schema).to_json()
     return result

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from lakeingest.apply.as_published import as_published
 from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, storage_of
 from lakeingest.apply.lake import LakeState, release_on_exit, take_over, with_every_table
 from lakeingest.apply.maintenance.keeper import open_keeper, publish_versions
@@ -70,9 +71,11 @@ def maintain_lake(spark: SparkSession, config: PipelineConfig) -> Maintenance:
     with storage(*storage_of(config)):
         refuse_unfenced(own, config)
         run = uuid.uuid4().hex
-        ledger, sink = open_ledger(own, config, run), open_sink(own, config)
-        keeper = open_keeper(own, config, sink)
+        ledger = open_ledger(own, config, run)
         state = LakeState(ledger.head(), {})
+        config = as_published(config, state.head)
+        sink = open_sink(own, config)
+        keeper = open_keeper(own, config, sink)
         if not state.head.batch:
             return Maintenance(tables={}, batch=0, kept_from=0)
         state = with_every_table(state, sink)
@@ -124,6 +127,5 @@ def _new_versions(state: LakeState) -> dict[str, int]:
     return {
         name: table.version
         for name, table in state.tables.items()
-        if table.version > state.head.tables.get(name, table.version)
-        and table.note.batch <= state.head.batch
+        if table.version > state.head.tables.get(name, table.version) and not state.is_ahead(name)
     }

@@ -18,7 +18,7 @@ from lakeingest.config.model import PipelineConfig
 from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.replaced_nulls import replaced_nulls_warning
-from lakeingest.errors import ConfigError
+from lakeingest.errors import ConfigError, load_anew
 from lakeingest.plan.evolution import Kind, Policies, Policy, SourceSchema
 from lakeingest.plan.inference import inferred_types, readable_counts
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
@@ -144,7 +144,7 @@ class TableBook:
             message = (
                 f"Table '{collection}' is kept by key ({', '.join(state.note.key)}) in the lake, "
                 f"but now by ({', '.join(table.key)}), as the configuration or its records say. A "
-                "key cannot change in place: load the table anew."
+                f"key cannot change in place: {load_anew(collection)}."
             )
             raise ConfigError(message)
         if state and state.note.key:
@@ -233,5 +233,5 @@ def _event_columns_turned_off(collection: str) -> ConfigError:
     return ConfigError(
         f"Table '{collection}' has RFC-39's columns (_change_operation_type and others), but the "
         "configuration does not keep them. Set lakeingest.metadata.columns=hudi; to be rid of "
-        "them, load the table anew. Nothing of this batch was published."
+        f"them, {load_anew(collection)}. Nothing of this batch was published."
     )

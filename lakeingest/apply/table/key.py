@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.settings import TableSettings
 from lakeingest.decode.wire import TableShape
-from lakeingest.errors import ConfigError, DataError
+from lakeingest.errors import ConfigError, DataError, load_anew
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.plan.spec import Keyless
 
@@ -85,6 +85,6 @@ def _refuse_changed_key(
 def _keyless_setting_removed(collection: str) -> ConfigError:
     return ConfigError(
         f"Table '{collection}' is kept by a row key of ours in the lake, because its source had no "
-        f"key. Set lakeingest.table.{collection}.keyless as it was, or load the table anew. "
+        f"key. Set lakeingest.table.{collection}.keyless as it was, or {load_anew(collection)}. "
         "Nothing of this batch was published."
     )

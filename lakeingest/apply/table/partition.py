@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakeingest.errors import ConfigError
+from lakeingest.errors import ConfigError, load_anew
 from lakeingest.plan.spec import TableSpec
 from lakeingest.sink.contract import TableState
 
@@ -20,8 +20,8 @@ def resolve_partition(
     if stored is not None and declared and declared != stored:
         message = (
             f"Table '{collection}' is partitioned by ({', '.join(stored)}) in the lake, but "
-            f"{setting} says ({', '.join(declared)}). Partitions cannot change in place: load the "
-            "table anew."
+            f"{setting} says ({', '.join(declared)}). Partitions cannot change in place: "
+            f"{load_anew(collection)}."
         )
         raise ConfigError(message)
     absent = [name for name in declared if name not in table.names()]

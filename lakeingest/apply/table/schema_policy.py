@@ -16,7 +16,7 @@ from pyspark.sql.types import DataType
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
 from lakeingest.decode.types.logical_type import as_narrower_type
-from lakeingest.errors import DataError
+from lakeingest.errors import DataError, load_anew
 from lakeingest.plan.evolution import Change, Kind, Policies, Policy, SourceSchema, changes
 from lakeingest.plan.presence import Presence
 from lakeingest.widening import widens
@@ -113,7 +113,7 @@ class SchemaPolicy:
         if change.kind is Kind.RETYPED:
             message += (
                 f" Or declare a type that holds both with lakeingest.table.{self.collection}."
-                "schema, or move the table away and load it anew."
+                f"schema, or {load_anew(self.collection)}."
             )
         return DataError(message)
 

@@ -166,7 +166,16 @@ def _local_path(path: str | Path) -> Path:
     return Path(text)
 
 
-def _find(path: Path) -> Path:
+def _find(path: Path, by: str = "") -> Path:
+    """Return the file that a path means.
+
+    Args:
+        path: See ``read_properties``.
+        by: What names the path, as the beginning of a message.
+
+    Raises:
+        ConfigError: There is no such file.
+    """
     places = [path]
     if path.suffix != ".properties":
         places += [path.with_name(f"{path.name}.properties"), path / "pipeline.properties"]
@@ -174,7 +183,7 @@ def _find(path: Path) -> Path:
         if place.is_file():
             return place
     paths = "".join(f"\n  {place.absolute()}" for place in places)
-    message = f"no configuration file {path}; looked at:{paths}"
+    message = f"{by}no configuration file {path}; looked at:{paths}"
     raise ConfigError(message)
 
 
@@ -198,7 +207,8 @@ def _read(file: Path, origin: str, including: tuple[Path, ...], dialect: Dialect
         key = line.key
         if key == "include":
             path = file.parent / _local_path(line.text.strip())
-            included = _read(_find(path), str(path), (*including, file.absolute()), dialect)
+            place = _find(path, f"{origin}, line {line.number}: include: ")
+            included = _read(place, str(path), (*including, file.absolute()), dialect)
             entries |= included.entries
             warnings += included.warnings
             problems += included.problems

@@ -186,6 +186,8 @@ class PipelineConfig(ConfigModel):
     begin with; a clash is refused."""
     warnings: tuple[str, ...] = Field(default=())
     """What the configuration says without effect."""
+    loads: Mapping[str, int] = Field(default_factory=dict)
+    """Tables that were loaded anew, by the newest publication (``LakeFolders.loads``)."""
 
     def table(self, collection: str) -> TableConfig:
         """Return the settings of a collection's table, or the defaults if there are none."""
@@ -211,7 +213,7 @@ class PipelineConfig(ConfigModel):
     def folders(self) -> LakeFolders:
         """The folders of the tables."""
         paths = {name: table.path for name, table in self.tables.items() if table.path}
-        return LakeFolders(self.target.path, paths)
+        return LakeFolders(self.target.path, paths, self.loads)
 
     @model_validator(mode="after")
     def _parts_agree(self) -> PipelineConfig:

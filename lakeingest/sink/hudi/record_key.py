@@ -32,7 +32,7 @@ from pyspark.sql.types import (
 )
 
 from lakeingest.engine.hudi_table import DELETE_MARKER, HUDI_COLUMNS
-from lakeingest.errors import ConfigError, DataError
+from lakeingest.errors import ConfigError, DataError, load_anew
 from lakeingest.named import named
 from lakeingest.sink.schema_change import SchemaChange
 
@@ -114,8 +114,8 @@ def refuse_other_texts(
                 f"Column '{item.name}' of '{collection}' is of its key and becomes "
                 f"{item.dataType.simpleString()}: Hudi finds rows by the text of their key, which "
                 "is another one then, so each would be there twice. Nothing of this batch was "
-                "published. Declare a type that holds both before the table is made "
-                f"(lakeingest.table.{collection}.schema) and load it anew."
+                f"published. Declare a type that holds both (lakeingest.table.{collection}.schema) "
+                f"and {load_anew(collection)}."
             )
             raise DataError(message)
 

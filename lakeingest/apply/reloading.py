@@ -1,0 +1,136 @@
+"""Define what loading a table anew means for publications: its topic from the beginning, once more.
+
+The publication that begins it takes the table out of the writer's view and gives it another folder.
+Its topic has no offset any more, so the next window reads all of it, and the rows go through the
+same stages as those of a table whose first records just arrived: other tables wait, and the first
+publication with the new load has all tables at one commit. Until then every publication shows the
+earlier load, as of its last version. Older publications name the earlier folder for good.
+
+Rejected: to write the new rows into the table as it is. Columns, key, partitioning or format may be
+what is to change, and a reader of an older publication would find other files. Rejected: a lake of
+its own for the table, because the two lakes would show different commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from lakeingest.apply.next_publication import next_publication
+from lakeingest.apply.retirement import unknown_table
+from lakeingest.errors import UsageError
+from lakeingest.ledger.publication import Publication, Reload
+from lakeingest.topic_names import TopicNames
+
+_Value = TypeVar("_Value")
+
+
+def with_reloads(
+    head: Publication, names: Collection[str], topics: TopicNames, run: str
+) -> Publication:
+    """Return the publication that begins to load tables anew.
+
+    A table whose reload is not over begins once more, in another folder.
+
+    Args:
+        head: The newest publication, whose writer is this run.
+        names: The tables.
+        topics: The connector's topics.
+        run: Identifier of the run.
+
+    Raises:
+        UsageError: See ``refuse_reloading``.
+    """
+    refuse_reloading(head, names)
+    following = next_publication(head, run)
+    offsets = dict(head.frontier.offsets)
+    reloads = dict(head.reloads)
+    for name in names:
+        topic = topics.topic(name)
+        left = offsets.pop(topic, {})
+        reloads[name] = (
+            replace(reloads[name], batch=following.batch)
+            if name in reloads
+            else Reload(
+                batch=following.batch,
+                version=head.tables[name],
+                path=head.paths.get(name, name),
+                topic=topic,
+                offsets=dict(left),
+            )
+        )
+    return replace(
+        following,
+        tables=_without(head.tables, names),
+        paths=_without(head.paths, names),
+        frontier=replace(head.frontier, offsets=offsets),
+        reloads=reloads,
+    )
+
+
+def with_reloads_undone(head: Publication, names: Collection[str], run: str) -> Publication:
+    """Return the publication that goes on with the earlier loads of tables.
+
+    Args:
+        head: The newest publication, whose writer is this run.
+        names: The tables.
+        run: Identifier of the run.
+
+    Raises:
+        UsageError: One of them is not being loaded anew.
+    """
+    for name in names:
+        if name not in head.reloads:
+            raise UsageError(unknown_table(name, head.reloads, "being loaded anew"))
+    undone = {name: head.reloads[name] for name in names}
+    offsets = {**head.frontier.offsets, **{r.topic: dict(r.offsets) for r in undone.values()}}
+    paths = {name: reload.path for name, reload in undone.items() if reload.path != name}
+    return replace(
+        next_publication(head, run),
+        tables={**head.tables, **{name: reload.version for name, reload in undone.items()}},
+        paths={**head.paths, **paths},
+        frontier=replace(head.frontier, offsets=offsets),
+        reloads=_without(head.reloads, names),
+    )
+
+
+def refuse_reloading(head: Publication, names: Collection[str]) -> None:
+    """Stop where tables cannot be loaded anew.
+
+    Raises:
+        UsageError: A table is not published or is retired, or the lake has no whole transactions or
+            more than one epoch.
+    """
+    for name in names:
+        if name in head.retired:
+            problem = (
+                f"table '{name}' is retired; take it up first (lakeingest retire CONFIG '{name}' "
+                "--undo)"
+            )
+            raise UsageError(problem)
+        if name not in head.shown:
+            raise UsageError(unknown_table(name, head.shown, "published"))
+        if head.shown_paths.get(name, name) == ".":
+            problem = (
+                f"the folder of table '{name}' is the lake's own (path=.), and a second load would "
+                "lie inside the first: load the lake anew (another lakeingest.target.path)"
+            )
+            raise UsageError(problem)
+    if not head.frontier.end_position:
+        problem = (
+            "with lakeingest.transaction.mode=none nothing says when a table has all rows again: "
+            "load the lake anew (another lakeingest.target.path)"
+        )
+        raise UsageError(problem)
+    if head.frontier.newest_epoch:
+        problem = (
+            f"the source's log started over (epoch {head.frontier.newest_epoch}), so the places of "
+            "older rows cannot be told: let the connector take a new snapshot "
+            "(lakeingest.source.snapshot.again=replace), which loads every table anew"
+        )
+        raise UsageError(problem)
+
+
+def _without(tables: Mapping[str, _Value], names: Collection[str]) -> dict[str, _Value]:
+    return {name: value for name, value in tables.items() if name not in names}

@@ -1,0 +1,57 @@
+"""Records of another connector than the configured one are refused before anything is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply.explain import State, explain_pipeline
+from lakeingest.apply.inspect import validate_pipeline
+from lakeingest.apply.run import run_pipeline
+from lakeingest.config import load_config
+from lakeingest.config.model import PipelineConfig
+from lakeingest.demo import demo_folder
+from lakeingest.errors import ConfigError
+from tests.apply.written import WrittenLog, change
+
+pytestmark = pytest.mark.slow
+
+
+def shop(lake: Path, connector: str) -> PipelineConfig:
+    folder = demo_folder()
+    return load_config(
+        folder / "pipeline.properties",
+        [
+            f"lakeingest.source.path={folder}",
+            f"lakeingest.target.path={lake}",
+            f"lakeingest.source.connector={connector}",
+        ],
+    )
+
+
+@pytest.mark.parametrize("connector", ["mysql", "oracle"])
+def test_a_wrong_connector_is_named_and_nothing_is_written(
+    spark: SparkSession, tmp_path: Path, connector: str
+) -> None:
+    config = shop(tmp_path / "lake", connector)
+    told = rf"connector for postgresql, and lakeingest\.source\.connector says {connector}"
+    with pytest.raises(ConfigError, match=told):
+        run_pipeline(spark, config)
+    with pytest.raises(ConfigError, match=told):
+        validate_pipeline(spark, config)
+    explained = explain_pipeline(spark, config)
+    assert (explained.state, explained.exit_code) == (State.STOPPED, 78)
+    assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize("name", ["postgresql", "a-fork-of-it", None])
+def test_the_right_connector_and_unknown_names_are_read(
+    spark: SparkSession, tmp_path: Path, name: str | None
+) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    sent = change("a", 100)
+    named = {**sent.source, **({"connector": name} if name else {})}
+    log.transaction("1:100", type(sent)(sent.collection, sent.id, sent.v, named, sent.op))
+    assert log.ingest(spark, tmp_path / "lake").transactions == 1

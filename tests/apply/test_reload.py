@@ -1,0 +1,358 @@
+"""A table is loaded anew from its topic, as a user does it who corrects what the table is."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import lakeingest
+from lakeingest.apply import lake as lake_steps
+from lakeingest.apply import run, table_choice
+from lakeingest.apply.batch import publish, writer
+from lakeingest.apply.explain import State, explain_pipeline
+from lakeingest.apply.inspect import pipeline_status, validate_pipeline
+from lakeingest.apply.reload import Reloading
+from lakeingest.apply.run import run_pipeline
+from lakeingest.config import load_config
+from lakeingest.demo import demo_folder
+from lakeingest.errors import DataError, FencedError, UsageError
+from lakeingest.reader import open_lake
+from tests.apply.test_retire import Shop, begun_shop
+from tests.apply.written import WrittenLog, topic_of
+from tests.forms import further
+
+pytestmark = pytest.mark.slow
+
+A, B = "public.a", "public.b"
+
+
+@pytest.fixture(scope="module")
+def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    return begun_shop(spark, tmp_path_factory.mktemp("begun"), "delta")
+
+
+@pytest.fixture
+def shop(begun: Shop, tmp_path: Path) -> Shop:
+    """Two transactions of two tables are published."""
+    return begun.copied(tmp_path)
+
+
+def reload(shop: Shop, *tables: str, undo: bool = False) -> Reloading:
+    config = shop.log.configured(shop.lake, **shop.settings)
+    return lakeingest.reload(shop.spark, config, *(tables or (B,)), undo=undo)
+
+
+def values(shop: Shop, name: str, as_of: int | None = None) -> dict[object, object]:
+    frame = open_lake(shop.spark, str(shop.lake)).snapshot(as_of).table(name)
+    return {row["id"]: row["v"] for row in frame.collect()}
+
+
+def folders(shop: Shop) -> list[str]:
+    return sorted(path.name for path in shop.lake.iterdir() if path.name.startswith("public."))
+
+
+def test_a_corrected_type_is_that_of_the_new_load_and_older_snapshots_keep_theirs(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql", declared=False)
+    shop = Shop(spark, log, tmp_path / "lake", {})
+    prices = (b64encode(number.to_bytes(2, "big")).decode() for number in (1234, 1999, 250))
+    shop.commit(a=1, b=next(prices))  # type: ignore[arg-type]
+    shop.commit(a=2, b=next(prices))  # type: ignore[arg-type]
+    shop.run()
+    shop.commit(a=3, b=next(prices))  # type: ignore[arg-type]
+    declared = {f"table.{B}.schema": "id BIGINT, v DECIMAL(6, 2)"}
+    with pytest.raises(DataError, match=f"lakeingest reload CONFIG '{B}'"):
+        shop.run(**declared)
+    shop.settings.update(declared)
+    reload(shop)
+    shop.run()
+    assert {key: str(value) for key, value in values(shop, B).items()} == {
+        1: "12.34",
+        2: "19.99",
+        3: "2.50",
+    }
+    assert values(shop, B, as_of=1) == {1: "BNI=", 2: "B88="}
+    assert values(shop, A) == {1: 1, 2: 2, 3: 3}
+
+
+def test_a_source_at_rest_gets_the_new_load_at_once_and_nothing_else_changes(shop: Shop) -> None:
+    assert reload(shop) == Reloading(2, (B,), 2)
+    config = shop.log.configured(shop.lake, **shop.settings)
+    assert values(shop, B) == {1: 11, 2: 21}
+    status = pipeline_status(shop.spark, config)
+    assert (status["reloading_tables"], status["tables"]) == ([B], {A: 0, B: 0})
+    explained = explain_pipeline(shop.spark, config)
+    assert f"To be loaded anew: {B}." in " ".join(explained.reasons)
+    validate_pipeline(shop.spark, config)
+    assert shop.run().batches == 1
+    published = open_lake(shop.spark, str(shop.lake))
+    assert [s.versions for s in published.snapshots()] == [{A: 0, B: 0}] * 3
+    assert folders(shop) == [A, B, f"{B}__load_2"]
+    assert values(shop, B) == {1: 11, 2: 21}
+    assert explain_pipeline(shop.spark, config).state is State.IDLE
+    assert shop.run().nothing_new
+    shop.commit(a=30, b=31)
+    shop.run()
+    assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
+    assert values(shop, B, as_of=2) == {1: 11, 2: 21}
+
+
+def test_the_first_publication_with_the_new_load_has_every_row_of_it(shop: Shop) -> None:
+    for v in (31, 41, 51):
+        shop.commit(a=v - 1, b=v)
+    shop.run()
+    reload(shop)
+    for v in (61, 71, 81):
+        shop.commit(a=v - 1, b=v)
+    shop.run(batch_max_events="2", window_max_records="2")
+    published = open_lake(shop.spark, str(shop.lake))
+    seen = [
+        [{row["v"] for row in snapshot.table(name).collect()} for name in (A, B)]
+        for snapshot in published.snapshots()
+    ]
+    assert len(seen) > 5
+    assert all({v + 1 for v in a} == b for a, b in seen)
+    assert max(seen[-1][1]) == 81
+
+
+@pytest.mark.parametrize("mode", ["grouped", "per-transaction"])
+def test_each_publication_is_one_commit_with_either_kind_of_versions(shop: Shop, mode: str) -> None:
+    shop.settings["commit_mode"] = mode
+    reload(shop, A, B)
+    for v in (31, 41):
+        shop.commit(a=v - 1, b=v)
+    shop.run()
+    published = open_lake(shop.spark, str(shop.lake)).snapshots()
+    for snapshot in published:
+        a, b = ({row["v"] for row in snapshot.table(name).collect()} for name in (A, B))
+        assert {v + 1 for v in a} == b
+    assert shop.tables()[B] == {1: 11, 2: 21, 3: 31, 4: 41}
+    assert folders(shop) == [A, f"{A}__load_2", B, f"{B}__load_2"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"target_format": "hudi"},
+        {f"table.{B}.partition": "v"},
+        further({f"table.{B}.path": "elsewhere/b"}),
+        further({"deletes": "hard"}),
+    ],
+    ids=["format", "partition", "path", "deletes"],
+)
+def test_what_a_table_cannot_change_in_place_the_new_load_has(
+    shop: Shop, changed: dict[str, str]
+) -> None:
+    shop.settings |= {f"table.{A}.format": "delta", **changed}
+    reload(shop)
+    shop.commit(a=30, b=31)
+    shop.run()
+    shop.commit(b=41)
+    shop.run()
+    assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31, 4: 41}}
+    assert values(shop, B, as_of=1) == {1: 11, 2: 21}
+
+
+@pytest.mark.parametrize("place", ["4.before-publication", "4.after-publication"])
+def test_a_command_that_is_killed_has_begun_it_or_not(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(table_choice, "failpoint", crash_at(place))
+        with pytest.raises(RuntimeError):
+            reload(shop)
+    shop.commit(a=30, b=31)
+    shop.run()
+    assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
+    begun = place == "4.after-publication"
+    assert folders(shop) == [A, B, *([f"{B}__load_2"] if begun else [])]
+
+
+@pytest.mark.parametrize(
+    ("module", "place", "at_rest"),
+    [
+        further(run, "2.planned", False),
+        further(run, "2.planned", True),
+        further(lake_steps, "2.fenced", False),
+        further(lake_steps, "2.fenced", True),
+        (writer, "3.after-first-commit", False),
+        further(writer, "3.after-first-commit", True),
+        further(writer, "3.after-last-commit", False),
+        (writer, "3.after-last-commit", True),
+        (publish, "4.before-publication", False),
+        further(publish, "4.before-publication", True),
+        further(publish, "4.after-publication", False),
+        (publish, "4.after-publication", True),
+    ],
+)
+def test_a_killed_run_is_gone_on_with_and_readers_see_one_load_or_the_other(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, module: object, place: str, at_rest: bool
+) -> None:
+    reload(shop)
+    if not at_rest:
+        shop.commit(a=30, b=31)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "failpoint", crash_at(place))
+        with pytest.raises(RuntimeError):
+            shop.run()
+    new = {3: 30} if place == "4.after-publication" and not at_rest else {}
+    assert shop.tables()[A] == {1: 10, 2: 20, **new}
+    assert shop.tables()[B] == {1: 11, 2: 21, **{key: v + 1 for key, v in new.items()}}
+    shop.commit(b=41)
+    shop.run()
+    extra = {} if at_rest else {3: 31}
+    assert shop.tables()[B] == {1: 11, 2: 21, **extra, shop.number: 41}
+
+
+def crash_at(place: str) -> object:
+    def crash(name: str) -> None:
+        if name == place:
+            raise RuntimeError(name)
+
+    return crash
+
+
+def test_it_is_undone_while_it_is_not_published(shop: Shop) -> None:
+    reload(shop)
+    shop.commit(a=30, b=31)
+    assert reload(shop, undo=True) == Reloading(3, (B,), None)
+    shop.run()
+    assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
+    assert folders(shop) == [A, B]
+    with pytest.raises(UsageError, match="is being loaded anew; there are: none"):
+        reload(shop, undo=True)
+
+
+def test_one_that_is_not_over_begins_once_more_and_a_later_one_has_its_own_folder(
+    shop: Shop,
+) -> None:
+    reload(shop)
+    assert reload(shop).batch == 3
+    shop.commit(b=31)
+    shop.run()
+    assert folders(shop) == [A, B, f"{B}__load_3"]
+    reload(shop)
+    shop.run()
+    assert folders(shop) == [A, B, f"{B}__load_3", f"{B}__load_5"]
+    batches = [s.batch for s in open_lake(shop.spark, str(shop.lake)).snapshots()]
+    assert [len(values(shop, B, as_of=batch)) for batch in batches] == [2, 2, 2, 3, 3, 3]
+
+
+def test_a_table_that_was_loaded_anew_is_retired_and_taken_up_again(shop: Shop) -> None:
+    reload(shop)
+    shop.run()
+    reload(shop)
+    with pytest.raises(UsageError, match="is loaded anew"):
+        shop.retire()
+    reload(shop, undo=True)
+    shop.retire()
+    with pytest.raises(UsageError, match="is retired; take it up first"):
+        reload(shop)
+    shop.commit(a=30, b=31)
+    shop.run()
+    shop.retire(undo=True)
+    shop.commit(b=41)
+    shop.run()
+    assert shop.tables()[B] == {1: 11, 2: 21, 3: 31, 4: 41}
+    assert folders(shop) == [A, B, f"{B}__load_2"]
+
+
+def test_maintenance_keeps_what_older_snapshots_show(shop: Shop) -> None:
+    reload(shop)
+    shop.commit(b=31)
+    shop.run()
+    config = shop.log.configured(shop.lake, **shop.settings)
+    lakeingest.maintain(shop.spark, config)
+    assert values(shop, B, as_of=1) == {1: 11, 2: 21}
+    shop.commit(b=41)
+    shop.run()
+    assert values(shop, B) == {1: 11, 2: 21, 3: 31, 4: 41}
+
+
+def test_what_its_publication_changed_is_shown_by_rows(shop: Shop) -> None:
+    reload(shop)
+    shop.commit(a=30, b=31)
+    shop.run()
+    diff = open_lake(shop.spark, str(shop.lake)).diff(3)
+    assert diff.tables() == [A, B]
+    assert [(row["op"], row["after"]["v"]) for row in diff.table(B).collect()] == [("insert", 31)]
+
+
+def test_a_run_that_was_under_way_writes_nothing_more(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = lake_steps.take_over
+
+    def overtaken(*arguments: object) -> object:
+        monkeypatch.undo()
+        reload(shop)
+        return step(*arguments)  # type: ignore[arg-type]
+
+    shop.commit(a=30, b=31)
+    monkeypatch.setattr(run, "take_over", overtaken)
+    with pytest.raises(FencedError, match="or is to be loaded anew"):
+        shop.run()
+    shop.run()
+    assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
+
+
+def test_it_may_come_between_a_killed_run_and_the_one_that_finishes_its_batch(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The types of the table may be what stops each run after other tables are written."""
+    shop.commit(a=30, b=31)
+    with monkeypatch.context() as patch:
+        patch.setattr(writer, "failpoint", crash_at("3.after-last-commit"))
+        with pytest.raises(RuntimeError):
+            shop.run()
+    reload(shop)
+    assert shop.tables() == {A: {1: 10, 2: 20}, B: {1: 11, 2: 21}}
+    shop.commit(a=40, b=41)
+    # Table a is ahead: no publication may end before what it holds, or behind it without b.
+    shop.run(commit_max_transactions="1")
+    for snapshot in open_lake(shop.spark, str(shop.lake)).snapshots():
+        a, b = ({row["v"] for row in snapshot.table(name).collect()} for name in (A, B))
+        assert {v + 1 for v in a} == b
+    assert shop.tables()[B] == {1: 11, 2: 21, 3: 31, 4: 41}
+
+
+def test_what_cannot_be_loaded_anew_is_refused_and_nothing_is_published(shop: Shop) -> None:
+    with pytest.raises(UsageError, match=r"no table 'public\.bb' is published; did you mean"):
+        reload(shop, "public.bb")
+    path = shop.log.folder / "topics" / f"{topic_of(B)}.jsonl.gz"
+    records = shop.log._topics[topic_of(B)]
+    shop.log._topics[topic_of(B)] = [None, *records[1:]]
+    with pytest.raises(DataError, match=r"'w\.public\.b' .* at offset 1"):
+        reload(shop)
+    assert path.exists()
+    assert open_lake(shop.spark, str(shop.lake)).snapshot().batch == 1
+
+
+def test_events_on_their_own_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    shop = Shop(spark, log, tmp_path / "lake", {"transaction_mode": "none"})
+    shop.commit(a=1, b=2)
+    shop.run()
+    with pytest.raises(UsageError, match=r"transaction\.mode=none"):
+        reload(shop)
+
+
+def test_a_table_with_a_snapshot_key_changes_and_toast_is_loaded_anew_from_its_topic(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = demo_folder()
+    settings = [f"lakeingest.source.path={folder}", f"lakeingest.target.path={tmp_path / 'lake'}"]
+    config = load_config(folder / "pipeline.properties", settings)
+    run_pipeline(spark, config)
+    names = ("public.customers", "public.documents", "public.orders", "public.stock_log")
+    lakeingest.reload(spark, config, *names)
+    assert run_pipeline(spark, config).batches == 1
+    lake = open_lake(spark, str(tmp_path / "lake"))
+    for name in names:
+        before, now = lake.snapshot(2).table(name), lake.snapshot().table(name)
+        assert sorted(map(str, now.collect())) == sorted(map(str, before.collect()))
+        assert lake.snapshot().folder(name).endswith("__load_3")

@@ -1,0 +1,299 @@
+"""Ways to get a pipeline wrong: each time it is said what to do, and nothing is published.
+
+``python -m tests.cli.test_wrong_ways`` prints the table of them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import lakeingest
+from lakeingest.cli.main import execute
+from lakeingest.config.file.properties import read_properties
+from lakeingest.demo import demo_folder
+from tests.source.folder import line, write_topic
+
+pytestmark = pytest.mark.slow
+
+ORDERS = "lakeingest.table.public.orders"
+SCHEMA = f"{ORDERS}.schema"
+COLUMNS = read_properties(demo_folder() / "pipeline.properties").value(SCHEMA).text
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """One way to get it wrong.
+
+    Attributes:
+        how: In words.
+        code: Exit code.
+        says: Texts of the message: what is wrong, and what to do.
+        settings: Properties that are wrong; None: it is left out.
+        command: What is called; a run, if nothing else can notice.
+        begun: Whether a right run of one batch comes before.
+        published: How many batches are right and published, besides.
+        arguments: Further ones.
+        make: Makes the folder of the case wrong; returns further properties.
+    """
+
+    how: str
+    code: int
+    says: tuple[str, ...]
+    settings: Mapping[str, str | None] = field(default_factory=dict)
+    command: str = "validate"
+    begun: bool = False
+    published: int = 0
+    arguments: tuple[str, ...] = ()
+    make: Callable[[Path], Mapping[str, str]] | None = None
+
+
+def below_a_file(folder: Path) -> Mapping[str, str]:
+    (folder / "file").write_text("x", "utf-8")
+    return {"lakeingest.target.path": str(folder / "file" / "lake")}
+
+
+def a_file(folder: Path) -> Mapping[str, str]:
+    (folder / "file").write_text("x", "utf-8")
+    return {"lakeingest.target.path": str(folder / "file")}
+
+
+def without_transactions(folder: Path) -> Mapping[str, str]:
+    shutil.copytree(demo_folder(), folder / "recorded")
+    (folder / "recorded" / "topics" / "t1.transaction.jsonl.gz").unlink()
+    return {"lakeingest.source.path": str(folder / "recorded")}
+
+
+def no_json(folder: Path) -> Mapping[str, str]:
+    shutil.copytree(demo_folder(), folder / "recorded")
+    write_topic(folder / "recorded", "t1.public.carts", [line(0, 0, "no JSON", '{"id":1}')])
+    return {"lakeingest.source.path": str(folder / "recorded")}
+
+
+WRONG = (
+    Wrong(
+        "no columns declared for JSON without schemas",
+        78,
+        (f"{SCHEMA}=", "types.guess"),
+        {SCHEMA: None},
+    ),
+    Wrong(
+        "another connector",
+        78,
+        ("connector for postgresql", "says mysql. Correct it"),
+        {"lakeingest.source.connector": "mysql"},
+    ),
+    Wrong("the target is a file", 78, ("is a file; name the folder",), make=a_file),
+    Wrong("the target is below a file", 78, ("A part of the path",), make=below_a_file),
+    Wrong(
+        "the target cannot be written",
+        77,
+        ("refused access", "Check that the path is right"),
+        {"lakeingest.target.path": "/proc/lake"},
+    ),
+    Wrong(
+        "another topic prefix",
+        69,
+        ("starts with 'shop.'", "Check the topic prefix"),
+        {"lakeingest.source.topic.prefix": "shop"},
+    ),
+    Wrong(
+        "a recorded folder that is not there",
+        69,
+        ("/nowhere/topics cannot be listed", "check its path (lakeingest.source.path)"),
+        {"lakeingest.source.path": "/nowhere"},
+    ),
+    Wrong(
+        "no transaction topic in a recorded folder",
+        69,
+        ("t1.transaction", "provide.transaction.metadata=true"),
+        command="run",
+        make=without_transactions,
+    ),
+    Wrong(
+        "a listed topic that does not exist",
+        69,
+        ("'t1.public.order' does not exist", "t1.public.orders"),
+        {"lakeingest.source.topics": "t1.public.order"},
+    ),
+    Wrong(
+        "an include that is not there",
+        78,
+        ("include: no configuration file", "more.properties"),
+        {"include": "more.properties"},
+    ),
+    Wrong(
+        "a misspelt key",
+        78,
+        ("lakeingest.target.pth", "lakeingest.target.path"),
+        {"lakeingest.target.pth": "x"},
+    ),
+    Wrong(
+        "a misspelt table",
+        78,
+        (f"{SCHEMA}=",),
+        {SCHEMA: None, "lakeingest.table.public.order.schema": COLUMNS},
+    ),
+    Wrong(
+        "a number that is none",
+        78,
+        ("lakeingest.batch.max.events",),
+        {"lakeingest.batch.max.events": "many"},
+    ),
+    Wrong(
+        "an environment variable that is not set",
+        78,
+        ("the environment variable LAKE_OF_NOBODY is not set",),
+        {"lakeingest.target.path": "${env:LAKE_OF_NOBODY}"},
+    ),
+    Wrong(
+        "a key column that is not there",
+        78,
+        ("order_no", f"{ORDERS}.key"),
+        {f"{ORDERS}.key": "order_no"},
+    ),
+    Wrong(
+        "a partition column that is not there",
+        78,
+        ("Partition column region", f"Correct {ORDERS}.partition"),
+        {f"{ORDERS}.partition": "region"},
+    ),
+    Wrong(
+        "a declared type that does not hold the values",
+        65,
+        ("'public.orders'", SCHEMA),
+        {SCHEMA: COLUMNS.replace("status STRING", "status INT")},
+        command="run",
+        published=1,
+    ),
+    Wrong(
+        "two tables in one folder",
+        78,
+        ("public.carts", "public.orders", "path"),
+        {"lakeingest.table.public.carts.path": "x", f"{ORDERS}.path": "x"},
+    ),
+    Wrong(
+        "Avro where the records are JSON",
+        69,
+        ("registry.json cannot be read", "or lakeingest.source.format"),
+        {"lakeingest.source.format": "avro"},
+    ),
+    Wrong("a record that is no JSON", 65, ("t1.public.carts", "offset 0"), make=no_json),
+    Wrong("a setting without a value", 2, ("form key=value",), arguments=("--set", "name")),
+    Wrong(
+        "a broker that is away",
+        69,
+        ("127.0.0.1:9",),
+        {
+            "lakeingest.source.kind": "kafka",
+            "lakeingest.source.path": None,
+            "bootstrap.servers": "127.0.0.1:9",
+        },
+    ),
+    Wrong(
+        "another pipeline's lake",
+        78,
+        ("holds the lake of pipeline 'shop', not of 'other'",),
+        {"lakeingest.pipeline.name": "other"},
+        begun=True,
+    ),
+    Wrong(
+        "another format for a table that exists",
+        78,
+        ("A format cannot change in place", "lakeingest reload CONFIG 'public.customers'"),
+        {"lakeingest.table.public.customers.format": "hudi"},
+        begun=True,
+    ),
+    Wrong(
+        "another order for a lake that exists",
+        78,
+        ("begun with lakeingest.transaction.mode=metadata",),
+        {"lakeingest.transaction.mode": "none"},
+        begun=True,
+    ),
+    Wrong(
+        "a table that is not there to be loaded anew",
+        2,
+        ("no table 'public.customer' is published; did you mean public.customers?",),
+        command="reload",
+        arguments=("public.customer",),
+        begun=True,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of it."""
+
+    code: int
+    said: str
+    publications: int
+
+
+def outcome(wrong: Wrong, folder: Path) -> Outcome:
+    """Do it wrong, below an empty folder."""
+    lake = folder / "lake"
+    right = {"lakeingest.source.path": str(demo_folder()), "lakeingest.target.path": str(lake)}
+    if wrong.begun:
+        begin = configured(folder / "right.properties", right)
+        assert _called("run", begin, "--max-batches", "1").code == 0
+    made = wrong.make(folder) if wrong.make else {}
+    file = configured(folder / "wrong.properties", {**right, **wrong.settings, **made})
+    called = _called(wrong.command, file, *wrong.arguments)
+    is_lake = (lake / "_lakeingest" / "ledger" / "_delta_log").exists()
+    spark = SparkSession.active()
+    published = lakeingest.open(spark, str(lake)).history().count() if is_lake else 0
+    return Outcome(called.code, called.said, published)
+
+
+def configured(file: Path, settings: Mapping[str, str | None]) -> Path:
+    """Write the demo's configuration with other settings."""
+    demo = read_properties(demo_folder() / "pipeline.properties")
+    texts = {key: entry.text for key, entry in demo.entries.items()}
+    entries = {key: text for key, text in {**texts, **settings}.items() if text is not None}
+    file.write_text("".join(f"{key}={text}\n" for key, text in entries.items()), "utf-8")
+    return file
+
+
+def _called(command: str, file: Path, *arguments: str) -> Outcome:
+    said = StringIO()
+    with redirect_stderr(said), redirect_stdout(StringIO()):
+        code = execute([command, str(file), *arguments])
+    return Outcome(code, said.getvalue(), 0)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.how)
+def test_it_is_said_what_is_wrong_and_what_to_do(
+    spark: SparkSession, tmp_path: Path, wrong: Wrong
+) -> None:
+    done = outcome(wrong, tmp_path)
+    assert done.code == wrong.code, done.said
+    for text in wrong.says:
+        assert text in done.said, done.said
+    assert "Traceback" not in done.said
+    assert done.publications == int(wrong.begun) + wrong.published
+
+
+def main() -> None:
+    """Print a row of each."""
+    for wrong in WRONG:
+        folder = Path(tempfile.mkdtemp())
+        done = outcome(wrong, folder)
+        error = next((x for x in done.said.splitlines() if x.startswith(("error", "Error"))), "")
+        row = f"| {wrong.how} | {wrong.command} | {done.code} | {error.replace(str(folder), '…')} |"
+        sys.stdout.write(f"{row}\n")
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
