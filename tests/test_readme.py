@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -237,15 +234,6 @@ def test_the_demo_shows_its_tables_and_finds_nothing_new_the_second_time(
     assert re.search(r"^batches +0$", captured.out, re.MULTILINE)
     again = lakeingest.open(spark, str(demo.lake)).snapshot()
     assert (again.batch, again.versions) == (before.batch, before.versions)
-
-
-@pytest.mark.slow
-@pytest.mark.soak
-def test_the_demo_runs_in_the_folder_of_the_person_who_starts_it(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "lakeingest.cli.main", "demo"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=300)
-    assert (tmp_path / "lakeingest-demo" / "public.orders" / "_delta_log").is_dir()
 
 
 def test_the_guides_code_runs_a_pipeline(

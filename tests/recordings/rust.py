@@ -142,7 +142,7 @@ def _wanted(measures: Iterable[str], present: set[str]) -> tuple[list[str], list
 
 def _queried(name: str, table: DeltaTable, query: str) -> Mapping[str, Column]:
     found = QueryBuilder().register(name, table).execute(query).read_all()
-    return {column: found.column(column).to_pylist() for column in found.schema.names}
+    return {name: list(found.column(name).to_pylist()) for name in found.schema.names}
 
 
 def columns_of(measure: str) -> set[str]:
