@@ -37,8 +37,7 @@ def refuse_other_tables(head: Publication, config: PipelineConfig) -> None:
     Raises:
         FencedError: They did.
     """
-    topics = {table.topic for table in head.retired.values()}
-    if topics != {*config.source.retired_topics} or head.loads != config.loads:
+    if as_published(config, head) is not config:
         message = (
             "A table was retired, or taken up again, since this run began, or is to be loaded "
             "anew; it stopped and published nothing more. Nothing is lost; run again."

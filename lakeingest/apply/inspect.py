@@ -27,8 +27,7 @@ from lakeingest.apply.table.catalog import TableBook, Warnings
 from lakeingest.apply.table.new_tables import likely_tables
 from lakeingest.apply.table.record_schemas import open_schemas
 from lakeingest.apply.unmatched_tables import topics_left_out, without_topic
-from lakeingest.apply.window.continuity import log_rules
-from lakeingest.apply.window.offset_ranges import plan_window_ranges
+from lakeingest.apply.window.offset_ranges import plan_all_ranges
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
 from lakeingest.engine.target_probe import try_to_write
@@ -66,8 +65,7 @@ def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str,
         config = as_published(config, head)
         source = open_source(spark, config.source)
     with storage(*storage_of(config)), closing(source):
-        rules = log_rules(config.source)
-        ranges = plan_window_ranges(source, config.source.ends_topic, frontier, 2**62, rules=rules)
+        ranges = plan_all_ranges(source, config.source, frontier)
     not_applied = sum(part.end - part.start for part in ranges.data)
     ends = ranges.transactions
     return {
@@ -125,8 +123,7 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
         state = with_every_table(LakeState(head, {}), sink, () if begin else collections)
         refuse_another_order(state.head, spec)
         frontier = begin.found.frontier if begin else state.head.frontier
-        rules = log_rules(config.source)
-        ranges = plan_window_ranges(source, config.source.ends_topic, frontier, 2**62, rules=rules)
+        ranges = plan_all_ranges(source, config.source, frontier)
         left_out = topics_left_out(config, _topics_of_prefix(spark, config, topics))
         warnings.add(*ranges.accepted, *rows_since(source, head.retired), *left_out)
         if begin is None:

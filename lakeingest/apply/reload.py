@@ -8,9 +8,10 @@ the command itself, beside the pipeline. It would have to end at a commit that m
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -20,8 +21,7 @@ from lakeingest.apply.lake import LakeState
 from lakeingest.apply.reloading import with_reloads, with_reloads_undone
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table_choice import TableChoice
-from lakeingest.apply.window.continuity import log_rules
-from lakeingest.apply.window.offset_ranges import plan_window_ranges
+from lakeingest.apply.window.offset_ranges import plan_all_ranges
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.hudi_table import is_hudi_table
 from lakeingest.engine.storage_errors import storage
@@ -75,22 +75,18 @@ def reload_tables(
         refuse_unfenced(own, config)
         ledger = open_ledger(own, config, run)
         head = ledger.head()
-        records = None
-        if undo:
-            with_reloads_undone(head, names, run)
-        else:
-            following = with_reloads(head, names, config.source.names, run)
-            records = _records(own, config, following, names)
+        following: Callable[[Publication], Publication] = (
+            partial(with_reloads_undone, names=names, run=run)
+            if undo
+            else partial(with_reloads, names=names, topics=config.source.names, run=run)
+        )
+        # Refuse what cannot be done before the lake is claimed.
+        publication = following(head)
+        records = None if undo else _records(own, config, publication, names)
         sink = open_sink(own, _of_earlier_loads(own, as_published(config, head), head, names))
         choice = TableChoice(ledger, sink, names, interrupts=True)
         state = LakeState(head, _earlier_loads(sink, names))
-
-        def publication_after(claimed: Publication) -> Publication:
-            if undo:
-                return with_reloads_undone(claimed, names, run)
-            return with_reloads(claimed, names, config.source.names, run)
-
-        return Reloading(choice.publish(state, publication_after), names, records)
+        return Reloading(choice.publish(state, following), names, records)
 
 
 def _records(
@@ -100,12 +96,11 @@ def _records(
 
     Raises:
         UsageError: A topic has no record.
-        LakeingestError: See ``plan_window_ranges``.
+        LakeingestError: See ``plan_all_ranges``.
     """
     source_config = as_published(config, following).source
-    frontier, rules = following.frontier, log_rules(source_config)
     with closing(open_source(spark, source_config)) as source:
-        ranges = plan_window_ranges(source, source_config.ends_topic, frontier, 2**62, rules=rules)
+        ranges = plan_all_ranges(source, source_config, following.frontier)
     counts = dict.fromkeys((source_config.names.topic(name) for name in names), 0)
     for part in ranges.data:
         if part.topic in counts:

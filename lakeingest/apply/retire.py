@@ -24,8 +24,7 @@ from lakeingest.apply.retirement import (
 )
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table_choice import TableChoice
-from lakeingest.apply.window.continuity import log_rules
-from lakeingest.apply.window.offset_ranges import plan_window_ranges
+from lakeingest.apply.window.offset_ranges import plan_all_ranges
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
 from lakeingest.ledger.publication import Publication
@@ -104,10 +103,7 @@ def _take_up(
     with closing(open_source(spark, source_config)) as source:
         count = waiting(retired, source.watermarks([retired.topic]))
         # Check that the next run can read on from there, before the publication says so.
-        rules = log_rules(source_config)
-        plan_window_ranges(
-            source, source_config.ends_topic, publication.frontier, 2**62, rules=rules
-        )
+        plan_all_ranges(source, source_config, publication.frontier)
 
     def with_it(claimed: Publication) -> Publication:
         return with_table(claimed, name, run, shown=not count, path=path)

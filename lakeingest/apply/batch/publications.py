@@ -134,9 +134,7 @@ def _new_schemas(state: LakeState, changed: Mapping[str, TableState]) -> dict[st
     """
     schemas = {}
     for name, table in changed.items():
-        previous = state.tables.get(name)
-        published = previous is not None and not state.is_ahead(name)
-        if not published or (previous is not None and previous.note.schema != table.note.schema):
+        if table.note.schema != _shown_schema(state, name):
             schema = SourceSchema.from_json(table.note.schema)
             if schema is not None:
                 schemas[name] = schema.ddl()
@@ -147,11 +145,15 @@ def _notes(state: LakeState, changed: Mapping[str, TableState]) -> dict[str, str
     """Return the notes of the tables' commits; keep a schema if no publication has shown it."""
     result = {}
     for name, table in changed.items():
-        previous = state.tables.get(name)
-        published = previous is not None and not state.is_ahead(name)
-        unchanged = published and previous is not None and previous.note.schema == table.note.schema
+        unchanged = table.note.schema == _shown_schema(state, name)
         result[name] = replace(table.note, schema="" if unchanged else table.note.schema).to_json()
     return result
+
+
+def _shown_schema(state: LakeState, name: str) -> str | None:
+    """Return the source schema that publications have shown of a table; None: it is not certain."""
+    table = state.tables.get(name)
+    return None if table is None or state.is_ahead(name) else table.note.schema
 
 
 def _new_epochs(before: Frontier, after: Frontier) -> tuple[Epoch, ...]:

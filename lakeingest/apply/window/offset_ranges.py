@@ -17,13 +17,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import ceil
 
-from lakeingest.apply.window.continuity import LogRules, continuation
+from lakeingest.apply.window.continuity import LogRules, continuation, log_rules
+from lakeingest.config.model import SourceConfig
 from lakeingest.errors import DataError, UnavailableError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.source.contract import OffsetRange, Source, TopicPartition, Watermarks
 from lakeingest.source.topics import MissingTopicError
 
 GROWTH = 4
+
+EVERYTHING = 2**62
+"""As the target number of records: whatever there is."""
 
 _LITTLE = 8
 """A partition is read whole up to ``max_records / (_LITTLE * partitions)`` records."""
@@ -195,6 +199,19 @@ def plan_window_ranges(
     stop = ends.start + _ends(ends.end - ends.start, target, sum(waiting.values()), limits.ends)
     transactions = replace(ends, end=stop) if stop > ends.start else None
     return replace(ranges, transactions=transactions, more_ends=stop < ends.end)
+
+
+def plan_all_ranges(source: Source, config: SourceConfig, frontier: Frontier) -> WindowRanges:
+    """Fix the ranges of everything that is available; see ``plan_window_ranges``.
+
+    Args:
+        source: The source to read.
+        config: Its configuration.
+        frontier: Up to where everything is applied.
+    """
+    return plan_window_ranges(
+        source, config.ends_topic, frontier, EVERYTHING, rules=log_rules(config)
+    )
 
 
 def _unlisted(

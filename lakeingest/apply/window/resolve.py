@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from lakeingest.apply.table.record_schemas import Schemas
 from lakeingest.apply.window.decide import Replan, Resnapshot
-from lakeingest.apply.window.offset_ranges import WindowRanges, plan_window_ranges
+from lakeingest.apply.window.offset_ranges import EVERYTHING, WindowRanges, plan_window_ranges
 from lakeingest.apply.window.per_event import cut_events
 from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver, cut_over
 from lakeingest.apply.window.whole_transactions import cut_whole_transactions
@@ -22,8 +22,6 @@ from lakeingest.apply.window.window import Bounds, PipelineLog, Window
 from lakeingest.errors import DataError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.source.contract import Source
-
-_EVERYTHING = 2**62
 
 
 def read_window(
@@ -60,7 +58,7 @@ def read_window(
             log = replace(log, spec=replace(log.spec, epochs=reading.epochs))
         elif isinstance(reading, Resnapshot) and not ranges.whole:
             ranges = plan_window_ranges(
-                log.source, log.transaction_topic, frontier, _EVERYTHING, rules=bounds.log
+                log.source, log.transaction_topic, frontier, EVERYTHING, rules=bounds.log
             )
         elif isinstance(reading, Resnapshot):
             cut_at = cut_over(reading.stretches, ranges, frontier)
