@@ -105,7 +105,9 @@ def spark(
     """The session that the library itself would start, small."""
     warehouse = tmp_path_factory.mktemp("warehouse")
     with long_lived() if request.session.testscollected > MANY_TESTS else nullcontext():
-        started = session("lakeingest tests", cores=2, hudi=True, extra=_settings(warehouse))
+        started = session(
+            "lakeingest tests", cores=2, hudi=True, jdbc=True, extra=_settings(warehouse)
+        )
     assert started.sparkContext.master == "local[2]"
     assert str(started.conf.get("spark.sql.warehouse.dir")).endswith(str(warehouse))
     yield started

@@ -4,7 +4,7 @@ Connectors order their events by different fields. With a wrong one a run would 
 transaction, with a message about its id, or would find an order in fields that mean something else.
 The first record of each topic says which connector wrote it. Only the first run of a lake looks:
 what it published is proof for those after it. Rejected: to look where a run fails, because not
-every wrong connector makes one fail. Avro's records need a registry before they name a connector.
+every wrong connector makes one fail.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ from __future__ import annotations
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
+from lakeingest.apply.record_origin import AVRO_BEGINS, JSON_BEGINS, first_byte, with_connector
 from lakeingest.apply.window.window import PipelineLog
 from lakeingest.connectors import CONNECTORS
 from lakeingest.errors import ConfigError
 from lakeingest.ledger.publication import Publication
 from lakeingest.source.contract import OffsetRange
-
-_JSON_BEGINS, _AVRO_BEGINS = "7B", "00"
-"""First byte of a JSON object, and of a record in a registry's Avro."""
 
 _LOOKED_AT = 20
 """Topics of which the first record is read."""
@@ -57,7 +55,7 @@ def _refuse_other_format(first_bytes: set[str], *, avro: bool) -> None:
     Raises:
         ConfigError: They do.
     """
-    if first_bytes == ({_JSON_BEGINS} if avro else {_AVRO_BEGINS}):
+    if first_bytes == ({JSON_BEGINS} if avro else {AVRO_BEGINS}):
         formats = ("JSON", "avro", "json") if avro else ("Avro", "json", "avro")
         message = (
             "The records are {}, and lakeingest.source.format says {}. Set it to {}; nothing was "
@@ -69,8 +67,7 @@ def _refuse_other_format(first_bytes: set[str], *, avro: bool) -> None:
 def _first_records(log: PipelineLog) -> list[Row]:
     """Return what the first records of the topics say: a row for each different answer.
 
-    Columns: ``name`` (string: of the connector; a schema may be in the record), ``byte`` (string:
-    the value's first one, in hexadecimal digits).
+    Columns: ``name`` (string: of the connector), ``byte`` (string: see ``first_byte``).
     """
     marks = log.source.watermarks(log.source.topics()[:_LOOKED_AT])
     first = [
@@ -80,11 +77,6 @@ def _first_records(log: PipelineLog) -> list[Row]:
     ]
     if not first:
         return []
-    value = F.col("value").cast("string")
-    paths = ("$.source.connector", "$.payload.source.connector")
-    name = F.coalesce(*(F.get_json_object(value, path) for path in paths))
-    byte = F.hex(F.substring("value", 1, 1))
+    read = with_connector(log.source.read(first), log.schemas)
     # Two short texts of each topic.
-    return (
-        log.source.read(first).select(name.alias("name"), byte.alias("byte")).distinct().collect()
-    )
+    return read.select(F.col("connector").alias("name"), first_byte()).distinct().collect()

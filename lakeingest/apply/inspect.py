@@ -32,6 +32,7 @@ from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
 from lakeingest.engine.target_probe import try_to_write
 from lakeingest.source import open_source
+from lakeingest.source.contract import Retaining
 
 _TRIED_RECORDS = 10_000
 """Records of which ``validate`` prepares a batch: enough to see each busy table, soon read."""
@@ -125,7 +126,9 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
         frontier = begin.found.frontier if begin else state.head.frontier
         ranges = plan_all_ranges(source, config.source, frontier)
         left_out = topics_left_out(config, _topics_of_prefix(spark, config, topics))
-        warnings.add(*ranges.accepted, *rows_since(source, head.retired), *left_out)
+        ends = [config.source.ends_topic] if config.source.ends_topic else []
+        risks = source.risks([*topics, *ends]) if isinstance(source, Retaining) else ()
+        warnings.add(*ranges.accepted, *risks, *rows_since(source, head.retired), *left_out)
         if begin is None:
             trial = _tried(NextBatch(spark, config, log, sink, ledger, state))
     warnings.add(*without_topic(config, topics, state.head.tables))

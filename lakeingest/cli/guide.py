@@ -24,6 +24,7 @@ PAGES = (
     "guarantees",
     "per-transaction",
     "operations",
+    "messages",
     "connectors",
     "schema-changes",
     "hudi-tables",

@@ -37,6 +37,19 @@ def init(
         str | None,
         typer.Option(help="Or the folder of a recording.", show_default=False),
     ] = None,
+    registry: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="The schema registry, for Avro.", show_default=False),
+    ] = None,
+    jdbc: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="The source database, for types: jdbc:postgresql://db-1/shop?user=reader. "
+            "LAKEINGEST_JDBC_PASSWORD has the password.",
+            show_default=False,
+        ),
+    ] = None,
     settings: SetOption = None,
 ) -> None:
     """Write a configuration from the records of a connector's topics; overwrites no file."""
@@ -56,6 +69,7 @@ def init(
         keys.SOURCE_KIND: "recorded" if path else "kafka",
         **({keys.SOURCE_PATH: path} if path else {}),
         **({"bootstrap.servers": broker} if broker else {}),
+        **({keys.REGISTRY_URL: registry} if registry else {}),
     }
     entries = from_mapping(named).overridden(settings or ()).entries
     given = {key: entry.text for key, entry in entries.items()}
@@ -64,8 +78,8 @@ def init(
 
         config = provisional(given)
         kafka = config.source.kind == "kafka"
-        spark = start_spark(f"lakeingest init {prefix}", config, kafka=kafka)
-        text = draft(spark, given)
+        spark = start_spark(f"lakeingest init {prefix}", config, kafka=kafka, jdbc=bool(jdbc))
+        text = draft(spark, given, jdbc)
     with file.open("x", encoding="utf-8") as written:
         written.write(text)
     message(f"{file} is written. Read it, then: lakeingest validate {file}")

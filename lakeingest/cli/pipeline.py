@@ -42,6 +42,7 @@ def start_spark(
     config: PipelineConfig,
     *,
     kafka: bool = False,
+    jdbc: bool = False,
     brief: bool = True,
     master: str | None = None,
 ) -> SparkSession:
@@ -51,6 +52,7 @@ def start_spark(
         app_name: Name of a new session.
         config: The pipeline; a new session can read the formats of its tables.
         kafka: Whether a new session can read Kafka.
+        jdbc: Whether a new session can query databases.
         brief: Whether the command ends within a minute or so, whatever the amount of data.
         master: Spark master of a new session; ``None``: this machine.
 
@@ -60,7 +62,9 @@ def start_spark(
     """
     from lakeingest.session import session
 
-    open_session = session if master is None else partial(session, master=master)
+    open_session = partial(session, jdbc=True) if jdbc else session
+    if master is not None:
+        open_session = partial(open_session, master=master)
     hudi = "hudi" in config.formats()
     spark = open_session(app_name=app_name, kafka=kafka, hudi=hudi, brief=brief)
     keep_signals(spark)

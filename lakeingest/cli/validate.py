@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Annotated
+
+import typer
 
 from lakeingest.cli.options import ConfigArgument, OutputOption, SetOption
 from lakeingest.cli.output import OutputFormat, message, warn, write_csv, write_lines
@@ -13,10 +16,16 @@ from lakeingest.cli.progress import progress
 def validate(
     config: ConfigArgument,
     settings: SetOption = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Check the file alone: no source, no target.")
+    ] = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Check the configuration, the source and the target; changes nothing."""
     pipeline = load_pipeline(config, settings)
+    if offline:
+        message(f"the configuration of {pipeline.name} is complete")
+        return
     with progress("starting Spark"):
         from lakeingest.apply.inspect import validate_pipeline
 

@@ -13,6 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JNetworkError
 
 _DEEPEST = 32
+_SQL = "java.sql.SQLException"
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,12 @@ class JavaError:
     Attributes:
         classes: Names of its class and of its superclasses, in this order.
         text: Its own message, without those of its causes.
+        sql_state: SQLSTATE of a ``java.sql.SQLException``; empty: it is none, or has none.
     """
 
     classes: tuple[str, ...]
     text: str
+    sql_state: str = ""
 
     @property
     def name(self) -> str:
@@ -57,7 +60,9 @@ def _with_causes(java: Any) -> Iterator[JavaError]:
         for _ in range(_DEEPEST):
             if java is None:
                 return
-            yield JavaError(tuple(_classes(java)), str(java.getMessage() or ""))
+            classes = tuple(_classes(java))
+            state = java.getSQLState() if _SQL in classes else None
+            yield JavaError(classes, str(java.getMessage() or ""), str(state or ""))
             java = java.getCause()
     except (Py4JError, ConnectionError):
         # The JVM is gone, so its exceptions cannot be read.

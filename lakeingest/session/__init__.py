@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ def session(
     *,
     kafka: bool = True,
     hudi: bool = False,
+    jdbc: bool = False,
     brief: bool = False,
 ) -> SparkSession:
     """Return the Spark session to work with.
@@ -48,6 +49,7 @@ def session(
         extra: Settings of the new session that override lakeingest's own.
         kafka: Whether the new session can read Kafka.
         hudi: Whether the new session can read and write Hudi tables.
+        jdbc: Whether the new session can query PostgreSQL, MySQL and MariaDB.
         brief: Whether the new session lives only for seconds; Java then compiles its code quickly.
 
     Returns:
@@ -71,7 +73,9 @@ def session(
         return _with_delta(active)
     core_count = cores or max(2, os.cpu_count() or 2)
     master = master or f"local[{core_count}]"
-    configuration = _configuration(master, core_count, kafka=kafka, hudi=hudi, brief=brief)
+    groups = {"delta": True, "avro": True, "kafka": kafka, "hudi": hudi, "jdbc": jdbc}
+    needed = [group for group, is_needed in groups.items() if is_needed]
+    configuration = _configuration(master, core_count, needed, brief=brief)
     builder = SparkSession.builder.appName(app_name).master(master)
     for key, value in {**configuration, **(extra or {})}.items():
         builder = builder.config(key, value)
@@ -137,16 +141,16 @@ def _has_class(spark: SparkSession, name: str) -> bool:
 
 
 def _configuration(
-    master: str, cores: int, *, kafka: bool, hudi: bool, brief: bool
+    master: str, cores: int, groups: Sequence[str], *, brief: bool
 ) -> dict[str, str]:
-    """Return the settings of a new session; find Java and the jars for it."""
+    """Return the settings of a new session; find Java and the jars of some groups for it."""
     # Not at the top: `python -m lakeingest.session.jars` must find its module not yet loaded.
     from lakeingest.session.jars import ensure_jars
     from lakeingest.session.java import ensure_java
     from lakeingest.session.settings import settings
 
-    jar_groups = {"delta": True, "avro": True, "kafka": kafka, "hudi": hudi}
-    jars = ensure_jars([group for group, is_needed in jar_groups.items() if is_needed])
+    jars = ensure_jars(groups)
+    hudi = "hudi" in groups
     ensure_java()
     if master.startswith("local"):
         # Spark's Python workers run on this machine and must be of the driver's version.

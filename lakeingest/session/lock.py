@@ -16,8 +16,9 @@ from pathlib import Path
 
 from lakeingest.errors import InvariantError, UnavailableError
 
-GROUPS = ("delta", "kafka", "avro", "hudi")
-"""The groups of jars that a session can need: a table format, a source or a record format each."""
+GROUPS = ("delta", "kafka", "avro", "hudi", "jdbc")
+"""The groups of jars that a session can need: a table format, a source, a record format or
+databases, each."""
 
 
 @dataclass(frozen=True)

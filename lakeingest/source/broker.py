@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import TimeoutError as NoAnswerInTime
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -30,6 +30,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from lakeingest.errors import AccessError, ConfigError, LakeingestError, UnavailableError
 from lakeingest.source.client_options import ClientOptions
 from lakeingest.source.contract import TopicPartition, Watermarks
+from lakeingest.source.retention import Retention
 from lakeingest.source.topics import missing_topic
 
 _LOG = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ _ASK_SECONDS = 5.0
 _CRITICAL = 2
 _PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
+_MILLISECONDS_OF_AN_HOUR = 3_600_000
 
 _UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PART"
 _HIDDEN_TOPIC = "TOPIC_AUTHORIZATION_FAILED"
@@ -76,8 +78,9 @@ _NO_ID = str(Uuid(0, 0))
 """The topic id that a broker before 2.8 returns. It is compared as text, because two ``Uuid``
 objects are never equal."""
 _NO_LEADER = KafkaError(KafkaError.LEADER_NOT_AVAILABLE)
-# confluent_kafka exports this class, but its type hints do not declare it.
+# confluent_kafka exports these classes, but its type hints do not declare them.
 _OFFSET_SPEC: Any = vars(admin)["OffsetSpec"]
+_CONFIG_RESOURCE: Any = vars(admin)["ConfigResource"]
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,36 @@ class Broker:
             )
             for partition in partitions
         }
+
+    def retention(self, topics: Sequence[str]) -> dict[str, Retention]:
+        """Return how long each topic keeps its records.
+
+        Topics whose settings the user may not describe are left out: a run needs no right to.
+
+        Raises:
+            UnavailableError: No broker answers.
+            AccessError: The broker refuses the login.
+        """
+        if not topics:
+            return {}
+
+        def ask() -> dict[str, Retention]:
+            kind = _CONFIG_RESOURCE.Type.TOPIC
+            resources = [_CONFIG_RESOURCE(kind, topic) for topic in topics]
+            futures = self._client().describe_configs(resources, request_timeout=self._ask_seconds)
+            retention: dict[str, Retention] = {}
+            for resource, future in futures.items():
+                try:
+                    entries = future.result(2 * self._ask_seconds)
+                except KafkaException as error:
+                    if error.args[0].name() != _HIDDEN_TOPIC:
+                        raise
+                else:
+                    values = {name: entry.value for name, entry in entries.items()}
+                    retention[resource.name] = _retention_of(values)
+            return retention
+
+        return self._retry("describe the settings of topics", ask)
 
     def close(self) -> None:
         """Release the client. Safe to call twice."""
@@ -278,3 +311,11 @@ class Broker:
             f"{reason} Check that the broker runs, that this address is right and reachable from "
             "here, and that security.protocol is the listener's."
         )
+
+
+def _retention_of(settings: Mapping[str, str | None]) -> Retention:
+    """Return a topic's retention; ``retention.ms`` of -1 means for ever."""
+    milliseconds = int(settings.get("retention.ms") or -1)
+    hours = milliseconds / _MILLISECONDS_OF_AN_HOUR if milliseconds >= 0 else None
+    policies = (settings.get("cleanup.policy") or "delete").split(",")
+    return Retention(hours if "delete" in policies else None, "compact" in policies)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pyspark.sql import DataFrame
 
@@ -81,3 +81,15 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Release clients. Safe to call twice."""
+
+
+@runtime_checkable
+class Retaining(Protocol):
+    """A source that keeps records for a time only; a recorded folder keeps them for ever."""
+
+    def risks(self, topics: Sequence[str]) -> tuple[str, ...]:
+        """Return what may remove records of ``topics`` before a run reads them, as text.
+
+        Raises:
+            UnavailableError: The broker does not answer.
+        """

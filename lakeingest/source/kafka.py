@@ -22,6 +22,7 @@ from lakeingest.source.bounds import check_retained, checked_ranges
 from lakeingest.source.client_options import ClientOptions, client_options
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from lakeingest.source.record import as_record
+from lakeingest.source.retention import retention_risks
 from lakeingest.source.topics import select_topics
 from lakeingest.topic_names import TopicNames
 
@@ -75,6 +76,10 @@ class KafkaSource:
             AccessError: The broker refuses the login or the request.
         """
         return self._broker.watermarks(topics)
+
+    def risks(self, topics: Sequence[str]) -> tuple[str, ...]:
+        """Return what the topics' settings may remove; see ``Retaining``."""
+        return tuple(retention_risks(self._broker.retention(topics)))
 
     def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
         """Return the records of ``ranges`` as ``RECORD``, lazily.

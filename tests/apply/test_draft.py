@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.draft import TopicSample, draft, draft_text, hint
+from lakeingest.apply.draft import draft
+from lakeingest.apply.draft.samples import TopicSample, hint
+from lakeingest.apply.draft.text import draft_text
 from lakeingest.apply.run import run_pipeline
 from lakeingest.cli.main import execute
 from lakeingest.config import load_config
@@ -29,8 +31,9 @@ def test_types_of_records_without_schemas_are_comments_until_somebody_looked() -
     hints = {"id": hint(7), "paid": hint(True)}
     sample = TopicSample("public.orders", "postgresql", key=("id",), types=columns, hints=hints)
     text = draft_text(SETTINGS, [sample], whole=True)
-    assert text.splitlines()[-4:] == [
-        "# public.orders: key (id). Its records have no schema, so these types are a guess:",
+    assert text.splitlines()[-5:] == [
+        "# public.orders: key (id). Its records have no schema, so these types are a guess",
+        "# (with --jdbc, init reads them from the database's catalogue):",
         "#   id: a number, or DATE in days, or TIME",
         "# Correct them as the source has them, then take the # away:",
         "#lakeingest.table.public.orders.schema=id BIGINT, paid BOOLEAN",
@@ -56,13 +59,29 @@ def test_a_hint_says_what_else_a_value_may_be(value: object, text: str) -> None:
     assert hint(value) == text
 
 
-def test_records_in_avro_ask_for_their_registry_and_their_connector() -> None:
-    sample = TopicSample("public.orders", avro=True)
+def test_types_of_the_catalogue_are_declared_and_the_others_named() -> None:
+    columns = {"id": InferredType("int64", False), "place": InferredType("string", False)}
+    sample = TopicSample(
+        "public.orders",
+        "postgresql",
+        key=("id",),
+        types=columns,
+        hints={"place": hint({"wkb": "AQEA"})},
+        catalogue={"id": "bigint", "place": "geometry(Point,4326)"},
+        declared={"id": "BIGINT"},
+    )
+    assert draft_text(SETTINGS, [sample], whole=True).splitlines()[-4:] == [
+        "# public.orders: key (id). Its records have no schema; the catalogue has:",
+        "lakeingest.table.public.orders.schema=id BIGINT",
+        "# Declare these, too, as lakeingest types shows:",
+        "#   place (geometry(Point,4326)): a struct, an array, or a decimal of variable scale",
+    ]
+
+
+def test_records_that_do_not_name_their_connector_ask_for_it() -> None:
+    sample = TopicSample("public.orders", has_schema=True)
     with pytest.raises(ConfigError, match="do not name their connector. Name it: --set"):
         draft_text(SETTINGS, [sample], whole=True)
-    text = draft_text({**SETTINGS, "lakeingest.source.connector": "mysql"}, [sample], whole=True)
-    assert "lakeingest.source.format=avro\n" in text
-    assert "#schema.registry.url=\n" in text
 
 
 def test_topics_of_two_connectors_are_refused() -> None:

@@ -1,6 +1,7 @@
 """Ways to get a pipeline wrong: each time it is said what to do, and nothing is published.
 
-``python -m tests.cli.test_wrong_ways`` prints the table of them.
+``python -m tests.cli.test_wrong_ways`` prints the table of them, with the whole messages; with
+``--guide`` it prints the rows of the guide's page ``messages``.
 """
 
 from __future__ import annotations
@@ -284,8 +285,19 @@ def test_it_is_said_what_is_wrong_and_what_to_do(
     assert done.publications == int(wrong.begun) + wrong.published
 
 
+def row_of(wrong: Wrong) -> str:
+    """Return the row of the guide's page: what is always said of it."""
+    # A misspelt key does not belong into a guide.
+    texts = [text for text in wrong.says if text not in wrong.settings] or wrong.says
+    said = " … ".join(texts).replace("|", "\\|")
+    return f"| {wrong.how} | `{wrong.command}` | {wrong.code} | {said} |"
+
+
 def main() -> None:
-    """Print a row of each."""
+    """Print a row of each, or with ``--guide`` the rows of the guide's page."""
+    if "--guide" in sys.argv:
+        sys.stdout.writelines(f"{row_of(wrong)}\n" for wrong in WRONG)
+        return
     for wrong in WRONG:
         folder = Path(tempfile.mkdtemp())
         done = outcome(wrong, folder)

@@ -165,6 +165,7 @@ class Ordeal:
         folder: Empty folder to work in.
         settings: Properties beyond the run's own; small batches give many moments to kill.
         say: Where progress goes.
+        begin: Begins a lake, given its configuration; None: the first run does.
     """
 
     spark: SparkSession
@@ -172,6 +173,7 @@ class Ordeal:
     folder: Path
     settings: Mapping[str, str]
     say: Callable[[str], object] = print
+    begin: Callable[[Path], object] | None = None
 
     def __post_init__(self) -> None:
         self.outcome = Outcome()
@@ -190,6 +192,8 @@ class Ordeal:
             watcher = reader_of(self.run, target, hudi=FORMAT_HUDI in self.settings.items())
             watcher.start()
             try:
+                if self.begin is not None:
+                    self.begin(configuration)
                 self._attempts(configuration, waiting, again)
             finally:
                 watcher.stop()

@@ -10,6 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.failpoints import FAILPOINTS, MAINTENANCE_FAILPOINTS, VERSIONS_FAILPOINT
+from lakeingest.apply.reload import reload_tables
+from lakeingest.apply.run import run_pipeline
+from lakeingest.config import load_config
 from lakeingest.errors import FencedError, LakeingestError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake
@@ -130,6 +133,26 @@ def test_a_run_killed_while_it_maintains_a_table_ends_with_the_same_tables(
     assert set(MAINTENANCE_FAILPOINTS) <= set(outcome.kills)
     assert outcome.reader_checks > len(MAINTENANCE_FAILPOINTS)
     assert len(outcome.tables) == 9
+
+
+@pytest.mark.soak
+@FORMATS
+def test_tables_are_loaded_anew_by_runs_that_are_killed_at_every_failpoint(
+    spark: SparkSession, tmp_path: Path, tables: dict[str, str]
+) -> None:
+    run = short_run(tmp_path / "log", 150, *TABLES)
+
+    def begin(configuration: Path) -> None:
+        config = load_config(configuration)
+        run_pipeline(spark, config, max_batches=2)
+        reload_tables(spark, config, ["public.orders", "public.txlog"])
+
+    kills = failpoint_kills(FAILPOINTS)
+    ordeal = Ordeal(spark, run, tmp_path, {**FEW_EVENTS, **tables}, begin=begin)
+    outcome = ordeal.suffer(kills)
+    assert outcome.violations == []
+    assert set(FAILPOINTS) <= set(outcome.kills)
+    assert outcome.reader_checks > len(FAILPOINTS)
 
 
 @contextmanager

@@ -4,13 +4,14 @@ import builtins
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, admin
 from pyspark.sql import Row, SparkSession
 
 from lakeingest import frame_schemas
@@ -31,6 +32,9 @@ from tests.rig.replay import Order, replay
 from tests.source.folder import line, write_topic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+# confluent_kafka exports this class, but does not say so to a type checker.
+NEW_TOPIC: Any = vars(admin)["NewTopic"]
 
 
 @pytest.fixture
@@ -294,6 +298,26 @@ def test_broker_that_is_down_is_named(spark: SparkSession) -> None:
     with pytest.raises(UnavailableError, match=r"bootstrap\.servers=127\.0\.0\.1:1") as down:
         KafkaSource(spark, settings, TopicNames("shop")).topics()
     assert "hush-hush" not in str(down.value)
+
+
+def test_settings_by_which_topics_lose_records_are_a_risk(
+    spark: SparkSession, broker: KafkaBroker, prefix: str
+) -> None:
+    settings = {
+        f"{prefix}.kept": {"retention.ms": "-1"},
+        f"{prefix}.short": {"retention.ms": "3600000"},
+        f"{prefix}.compact": {"cleanup.policy": "compact", "retention.ms": "1000"},
+    }
+    client = admin.AdminClient({"bootstrap.servers": broker.bootstrap})
+    new = [NEW_TOPIC(topic, num_partitions=1, config=config) for topic, config in settings.items()]
+    for created in client.create_topics(new).values():
+        created.result()
+    with closing(source(spark, broker, prefix)) as opened:
+        risks = opened.risks(sorted(settings))
+    assert [risk.partition(":")[0] for risk in risks] == [
+        f"{prefix}.compact is compacted",
+        f"{prefix}.short keeps records for 1 hours only (retention.ms)",
+    ]
 
 
 def test_login_of_the_java_client_serves_both_clients(

@@ -68,8 +68,9 @@ class Guesses:
 def column_list(kinds: Mapping[str, str]) -> str:
     """Return columns as a declaration has them, given the Connect names of their types."""
     columns = columns_of_kinds(kinds)
-    return ", ".join(f"{_in_ddl(c.name)} {c.type.spark.simpleString().upper()}" for c in columns)
+    return ", ".join(f"{in_ddl(c.name)} {c.type.spark.simpleString().upper()}" for c in columns)
 
 
-def _in_ddl(name: str) -> str:
+def in_ddl(name: str) -> str:
+    """Return a column's name as a declaration has it: quoted where it is no plain name."""
     return name if name.isascii() and name.isidentifier() else quoted(name)
