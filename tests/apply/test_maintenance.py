@@ -32,7 +32,7 @@ from lakeingest.reader import open_lake
 from lakeingest.sink.contract import TableState, Upkeep
 from lakeingest.sink.delta import maintenance as delta_maintenance
 from lakeingest.sink.delta.sink import DeltaSink
-from tests.apply.test_retire import Shop, begun_shop, row
+from tests.apply.shop import Shop, begun_shop, row
 from tests.apply.written import WrittenLog
 from tests.benchmarks.idle import aged, checkpoint
 from tests.forms import further

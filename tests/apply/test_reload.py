@@ -20,7 +20,7 @@ from lakeingest.config import load_config
 from lakeingest.demo import demo_folder
 from lakeingest.errors import DataError, FencedError, UsageError
 from lakeingest.reader import open_lake
-from tests.apply.test_retire import Shop, begun_shop
+from tests.apply.shop import Shop, begun_shop
 from tests.apply.written import WrittenLog, topic_of
 from tests.forms import further
 

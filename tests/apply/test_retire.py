@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from copy import deepcopy
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-import lakeingest
 from lakeingest.apply import lake, run, table_choice
 from lakeingest.apply.batch import writer
 from lakeingest.apply.inspect import pipeline_status, validate_pipeline
 from lakeingest.apply.retire import Retirement
-from lakeingest.apply.summary import RunSummary
 from lakeingest.apply.window import progress
 from lakeingest.errors import (
     ConfigError,
@@ -27,59 +23,14 @@ from lakeingest.errors import (
     UsageError,
 )
 from lakeingest.reader import open_lake
-from tests.apply.written import Sent, WrittenLog, table, topic_of
+from tests.apply.shop import GONE, Shop, begun_shop, row
+from tests.apply.written import topic_of
 from tests.forms import further
 
 pytestmark = pytest.mark.slow
 
-KEPT, GONE = "public.a", "public.b"
+KEPT = "public.a"
 LISTED = ",".join(map(topic_of, (KEPT, GONE)))
-
-
-def row(collection: str, number: int, nth: int, id_: int, v: int | None) -> Sent:
-    """Return the ``nth`` row of transaction ``number``, in commit order."""
-    before, lsn = 1000 * number, 1000 * number + nth
-    place = {"schema": "public", "table": collection.removeprefix("public.")}
-    return Sent(collection, id_, v, {**place, "sequence": f'["{before}","{lsn}"]', "lsn": lsn}, "u")
-
-
-@dataclass
-class Shop:
-    """A source of two tables, and the lake of its pipeline."""
-
-    spark: SparkSession
-    log: WrittenLog
-    lake: Path
-    settings: dict[str, str]
-    number: int = 0
-
-    def commit(self, **values: int) -> None:
-        """Commit one row of each named table: a, b."""
-        self.number += 1
-        rows = [
-            row(f"public.{name}", self.number, nth, self.number, v)
-            for nth, (name, v) in enumerate(values.items(), 1)
-        ]
-        self.log.transaction(f"{self.number}:{1000 * self.number + 100}", *rows)
-
-    def run(self, **settings: str) -> RunSummary:
-        return self.log.ingest(self.spark, self.lake, **self.settings, **settings)
-
-    def retire(self, *, undo: bool = False, table: str = GONE, **settings: str) -> Retirement:
-        config = self.log.configured(self.lake, **self.settings, **settings)
-        return lakeingest.retire(self.spark, config, table, undo=undo)
-
-    def copied(self, folder: Path) -> Shop:
-        """Return a copy of source and lake in another folder."""
-        shutil.copytree(self.lake, folder / "lake")
-        log = deepcopy(self.log)
-        log.folder = folder / "log"
-        return replace(self, log=log, lake=folder / "lake", settings=dict(self.settings))
-
-    def tables(self) -> dict[str, dict[int, int]]:
-        """Return the newest snapshot's tables."""
-        names = open_lake(self.spark, str(self.lake)).tables()
-        return {name: table(self.spark, self.lake, name) for name in names}
 
 
 @pytest.fixture(scope="module")
@@ -92,15 +43,6 @@ def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop
 def shop(begun: Shop, tmp_path: Path) -> Shop:
     """Two transactions of two tables are published."""
     return begun.copied(tmp_path)
-
-
-def begun_shop(spark: SparkSession, tmp_path: Path, format_: str) -> Shop:
-    log = WrittenLog(tmp_path / "log", "postgresql")
-    shop = Shop(spark, log, tmp_path / "lake", {"target_format": format_})
-    shop.commit(a=10, b=11)
-    shop.commit(a=20, b=21)
-    shop.run()
-    return shop
 
 
 @pytest.mark.parametrize("format_", ["delta", further("hudi")])
