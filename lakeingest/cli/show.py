@@ -65,7 +65,8 @@ def show(
         if snapshot.transactions > 1 and is_transaction(moment):
             message(
                 f"note: publication {snapshot.batch} holds {snapshot.transactions} source "
-                "transactions; the table is as after the last one"
+                "transactions; the table is as after the last one (lakeingest history "
+                "--transactions lists them)"
             )
         frame = published_rows(lake, snapshot, table, metadata=metadata)
         write_rows(frame, output, row_limit(limit, output))
@@ -101,14 +102,15 @@ def published_rows(lake: Lake, snapshot: Snapshot, table: str, *, metadata: bool
     """Return the rows of a table at a publication, ordered by key.
 
     Raises:
-        UsageError: The publication has no such table. The message says when it was retired, or
-            names the nearest table, or all.
+        UsageError: The publication has no such table. The message says when it was retired or
+            first published, or names the nearest table, or all.
     """
     from lakeingest.named import all_named
 
     tables = list(snapshot.tables())
     if table not in tables:
-        raise UsageError(_retired(lake, snapshot, table) or _unpublished(table, tables))
+        when = _retired(lake, snapshot, table) or _not_yet(lake, snapshot, table)
+        raise UsageError(when or _unpublished(table, tables))
     frame = snapshot.table(table, metadata=metadata)
     key = all_named(snapshot.key(table))
     return frame.orderBy(*key) if key else frame
@@ -129,6 +131,19 @@ def _retired(lake: Lake, snapshot: Snapshot, table: str) -> str:
     return (
         f"table {table} was retired{when}; older snapshots have it, the last one with --as-of "
         f"{last}"
+    )
+
+
+def _not_yet(lake: Lake, snapshot: Snapshot, table: str) -> str:
+    """Return the first publication that has a table; empty: none has."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    has_it = F.map_contains_key("tables", table)
+    (first,) = lake.history().where(has_it).agg(F.min("batch")).collect()[0]
+    if first is None:
+        return ""
+    return (
+        f"table {table} was not published yet in batch {snapshot.batch}, but first in batch {first}"
     )
 
 

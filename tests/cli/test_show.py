@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 import lakeingest
 from lakeingest.cli.main import execute
 from lakeingest.config import load_config
+from tests.apply.shop import GONE, Shop
+from tests.apply.written import WrittenLog
 from tests.reader.small_lake import FIRST, LINES, NOTES, SECOND, THIRD, SmallLake
 
 Show = Callable[..., list[str]]
@@ -104,6 +106,22 @@ def test_a_retired_table_is_a_usage_error_that_says_where_it_can_be_read(
     assert "the last one with --as-of 3" in said
     assert "did you mean" not in said
     assert execute([*asked, "--as-of", "3"]) == 0
+
+
+def test_a_table_that_came_later_is_a_usage_error_that_says_when(
+    spark: SparkSession, configuration: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    shop = Shop(spark, log, tmp_path / "lake", {"commit_max_transactions": "2"})
+    for values in ({"a": 10}, {"a": 20}, {"a": 30, "b": 31}):
+        shop.commit(**values)
+    shop.run()
+    target = f"lakeingest.target.path={shop.lake}"
+    asked = ["show", configuration, GONE, "--set", target, "--as-of"]
+    assert execute([*asked, "1"]) == 2
+    said = capsys.readouterr().err
+    assert f"table {GONE} was not published yet in batch 1, but first in batch 2" in said
+    assert execute([*asked, "2"]) == 0
 
 
 def test_history_is_oldest_first_and_a_limit_keeps_the_latest(shown: Show) -> None:
