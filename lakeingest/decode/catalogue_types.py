@@ -104,6 +104,8 @@ def declaration(family: str, type_: str, encodings: Encodings, seen: str | None)
     found = _ARGUMENTS.search(type_)
     arguments = [item.strip() for item in found[1].split(",")] if found else []
     name = " ".join(_ARGUMENTS.sub(" ", type_, count=1).lower().split())
+    # An extension's type outside the search path has its schema before it.
+    name = name.rpartition(".")[2] if family == "postgresql" else name
     if family == "postgresql":
         return _of_postgresql(name, arguments, encodings)
     return _of_mysql(name, arguments, encodings, seen)

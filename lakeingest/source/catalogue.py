@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -56,6 +57,7 @@ _DRIVERS: Mapping[str, tuple[str, str, str]] = {
 """By the beginning of the URL: driver, family of types, query."""
 
 
+@dataclass(frozen=True)
 class Catalogue:
     """The columns of a database's tables.
 
@@ -64,10 +66,8 @@ class Catalogue:
         tables: Per table, the type of each column as the database writes it.
     """
 
-    def __init__(self, family: str, tables: Mapping[str, Mapping[str, str]]) -> None:
-        """Keep them."""
-        self.family = family
-        self.tables = tables
+    family: str
+    tables: Mapping[str, Mapping[str, str]]
 
 
 def read_catalogue(spark: SparkSession, url: str) -> Catalogue:

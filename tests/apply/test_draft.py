@@ -78,6 +78,25 @@ def test_types_of_the_catalogue_are_declared_and_the_others_named() -> None:
     ]
 
 
+def test_names_with_any_characters_are_read_as_they_were_written(tmp_path: Path) -> None:
+    table, column = "public.Order: Items=#1", "a\\b c"
+    sample = TopicSample(
+        table,
+        "postgresql",
+        types={column: InferredType("int64", False)},
+        declared={column: "BIGINT"},
+    )
+    file = tmp_path / "shop.properties"
+    file.write_text(draft_text(SETTINGS, [sample], whole=True), "utf-8")
+    assert load_config(file).tables[table].ddl == f"`{column}` BIGINT"
+
+
+def test_a_table_without_a_row_is_declared_by_the_catalogue_alone() -> None:
+    sample = TopicSample("public.a", "postgresql", catalogue={"id": "int"}, declared={"id": "INT"})
+    text = draft_text(SETTINGS, [sample], whole=True)
+    assert "\nlakeingest.table.public.a.schema=id INT\n" in text
+
+
 def test_records_that_do_not_name_their_connector_ask_for_it() -> None:
     sample = TopicSample("public.orders", has_schema=True)
     with pytest.raises(ConfigError, match="do not name their connector. Name it: --set"):

@@ -43,6 +43,7 @@ POSTGRESQL = (
     ("double precision", {"type": "double"}),
     ("character varying(20)", {"type": "string"}),
     ("enum", {"type": "string"}),
+    ("extensions.citext", {"type": "string"}),
     ("jsonb", {"type": "string"}),
     ("uuid", {"type": "string"}),
     ("bytea", {"type": "bytes"}),

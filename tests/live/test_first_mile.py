@@ -16,6 +16,8 @@ from pyspark.sql import SparkSession
 
 import lakeingest
 from lakeingest.cli.main import execute
+from lakeingest.errors import AccessError, UnavailableError, UsageError
+from lakeingest.source.catalogue import read_catalogue
 from tests.forms import further
 from tests.rig.chain import Chain
 from tests.rig.connectors import Capture, Format
@@ -241,3 +243,21 @@ def rows_of(
             for row in rows
         ]
     return shown
+
+
+def test_a_database_that_refuses_or_does_not_answer_is_told_apart_and_no_password_is_shown(
+    spark: SparkSession, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKEINGEST_JDBC_PASSWORD", "swordfish")
+    refused = jdbc_url(chain, "mariadb", "mysql")
+    with pytest.raises(AccessError, match="refuses the login") as access:
+        read_catalogue(spark, refused)
+    away = "jdbc:postgresql://127.0.0.1:9/x?user=a&password=swordfish"
+    with pytest.raises(UnavailableError, match="Check --jdbc: host, port") as unavailable:
+        read_catalogue(spark, away)
+    missing = jdbc_url(chain, "postgresql", "nowhere")
+    with pytest.raises(UnavailableError, match="SQLSTATE 3D000"):
+        read_catalogue(spark, missing)
+    assert "swordfish" not in f"{access.value}{unavailable.value}"
+    with pytest.raises(UsageError, match="jdbc:postgresql"):
+        read_catalogue(spark, "jdbc:oracle:thin:@db")

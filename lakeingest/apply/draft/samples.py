@@ -123,7 +123,7 @@ def _sample(
 ) -> TopicSample:
     key, value, connector, *tags = row["newest"]
     value_tags, key_tags = (frozenset([bytes(tag)] if tag else []) for tag in tags)
-    collection = names.plain(row["topic"])
+    collection = _collection(row["topic"], names, catalogue)
     keys = (bytes(key),) if key else ()
     shape = log.schemas.format.table_shape(Samples((bytes(value),), keys, value_tags, key_tags))
     if value_tags:
@@ -132,6 +132,7 @@ def _sample(
     event = json.loads(bytes(value))
     values = event.get("after") or event.get("before") or {}
     written = catalogue.tables.get(collection, {}) if catalogue else {}
+    kinds = {name: types[name].kind if name in types else None for name in types or written}
     return TopicSample(
         collection,
         connector,
@@ -139,16 +140,22 @@ def _sample(
         types=types,
         hints={name: hint(value) for name, value in values.items()},
         catalogue=written,
-        declared=_declared(log, types, written, catalogue.family if catalogue else ""),
+        declared=_declared(log, kinds, written, catalogue.family if catalogue else ""),
     )
 
 
+def _collection(topic: str, names: TopicNames, catalogue: Catalogue | None) -> str:
+    """Return the table of a topic, whose name lacks the characters that Kafka does not allow."""
+    tables = catalogue.tables if catalogue else ()
+    return next((name for name in tables if names.topic(name) == topic), names.plain(topic))
+
+
 def _declared(
-    log: PipelineLog, types: Mapping[str, InferredType], written: Mapping[str, str], family: str
+    log: PipelineLog, kinds: Mapping[str, str | None], written: Mapping[str, str], family: str
 ) -> dict[str, str]:
     declarations = {
-        name: declaration(family, written[name], log.spec.encodings, inferred.kind)
-        for name, inferred in types.items()
+        name: declaration(family, written[name], log.spec.encodings, kind)
+        for name, kind in kinds.items()
         if name in written
     }
     return {name: text for name, text in declarations.items() if text is not None}

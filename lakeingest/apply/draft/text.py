@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import javaproperties
+
 from lakeingest.apply.draft.samples import TopicSample, hint
 from lakeingest.apply.table.guesses import column_list, in_ddl
 from lakeingest.config import keys
@@ -30,7 +32,7 @@ def draft_text(settings: Mapping[str, str], samples: Sequence[TopicSample], *, w
         found[keys.CONNECTOR] = _connector(samples)
     lines = [
         "# Written by lakeingest init. Read it, then: lakeingest validate, lakeingest run.",
-        *(f"{key}={value}" for key, value in sorted(found.items())),
+        *(_line(key, value) for key, value in sorted(found.items())),
     ]
     if not whole and keys.TRANSACTION_MODE not in found:
         lines += [
@@ -49,15 +51,16 @@ def _table_lines(sample: TopicSample) -> Iterator[str]:
     if sample.has_schema:
         yield f"# {sample.collection}: {key}, types from its schema"
         return
-    if not sample.types:
+    if not sample.types and not sample.declared:
         yield f"# {sample.collection}: {key}; no row seen, so declare its columns"
-        yield f"#{keys.table_key('schema', sample.collection)}="
+        yield f"#{_schema_line(sample, '')}"
         return
     if sample.declared:
         yield f"# {sample.collection}: {key}. Its records have no schema; the catalogue has:"
         columns = [f"{in_ddl(name)} {text}" for name, text in sample.declared.items()]
-        yield f"{keys.table_key('schema', sample.collection)}={', '.join(columns)}"
-        unknown = [name for name in sample.types if name not in sample.declared]
+        yield _schema_line(sample, ", ".join(columns))
+        names = sample.types or sample.catalogue
+        unknown = [name for name in names if name not in sample.declared]
         if unknown:
             yield "# Declare these, too, as lakeingest types shows:"
         for name in unknown:
@@ -71,7 +74,17 @@ def _table_lines(sample: TopicSample) -> Iterator[str]:
             yield f"#   {name}: {sample.hints.get(name, hint(None))}"
     yield "# Correct them as the source has them, then take the # away:"
     kinds = {name: inferred.kind for name, inferred in sample.types.items()}
-    yield f"#{keys.table_key('schema', sample.collection)}={column_list(kinds)}"
+    yield f"#{_schema_line(sample, column_list(kinds))}"
+
+
+def _schema_line(sample: TopicSample, columns: str) -> str:
+    return _line(keys.table_key("schema", sample.collection), columns)
+
+
+def _line(key: str, value: str) -> str:
+    """Return an entry as Java reads it: a name may have blanks, colons and backslashes."""
+    # Java's own writer also escapes the colons of values, and reads them without that as well.
+    return javaproperties.join_key_value(key, "", ensure_ascii=False) + value.replace("\\", "\\\\")
 
 
 def _connector(samples: Sequence[TopicSample]) -> str:
