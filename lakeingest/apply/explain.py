@@ -26,6 +26,7 @@ from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table.new_tables import likely_tables
 from lakeingest.apply.table.record_schemas import open_schemas
 from lakeingest.apply.window.incomplete_transaction import IncompleteTransaction
+from lakeingest.apply.window.offset_ranges import plan_all_ranges
 from lakeingest.apply.window.window import Window
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
@@ -50,7 +51,8 @@ class Explanation:
     Attributes:
         state: In one word.
         reasons: In sentences.
-        facts: Printable values, see ``_lake_facts`` and ``_window_facts``.
+        facts: Printable values, see ``_lake_facts`` and ``_window_facts``; ``records_waiting`` has
+            a number for each topic.
         exit_code: Exit code of the run that would stop; 0: none would.
     """
 
@@ -93,6 +95,7 @@ def _explanation(following: NextBatch) -> Explanation:
         if window is None:
             return Explanation(State.IDLE, ("Everything is applied.", *beside), facts)
         facts |= _window_facts(window, head)
+        facts["records_waiting"] = _records_waiting(following)
         following.refuse(window)
     except LakeingestError as failure:
         reason = f"A run would stop with exit code {failure.exit_code}: {failure}"
@@ -103,7 +106,7 @@ def _explanation(following: NextBatch) -> Explanation:
     elif waits:
         state, reasons = State.WAITING, waits
     else:
-        state, reasons = State.IDLE, ("What is left in the topics changes no table.",)
+        state, reasons = State.IDLE, (_nothing_left(head),)
     return Explanation(state, (*reasons, *beside), facts)
 
 
@@ -116,26 +119,32 @@ def _lake_facts(head: Publication) -> Iterator[tuple[str, object]]:
 def _window_facts(window: Window, head: Publication) -> Mapping[str, object]:
     """Return what waits in the topics.
 
-    ``seconds_behind`` (age of ``applied_to``), ``records_waiting`` (by topic); of the window that
-    the next run reads first: ``transactions_ready`` and ``events_ready`` (by table),
+    ``seconds_behind`` (age of ``applied_to``); of the window that the next run reads first:
+    ``transactions_ready`` and ``events_ready`` (by table),
     ``transactions_waiting``; of the oldest incomplete transaction ``waits_for``.
     """
-    records: Counter[str] = Counter()
-    for part in window.ranges.data:
-        records[part.topic] += part.end - part.start
     ready: Counter[str] = Counter()
     for stats in window.batch_stats:
         ready[stats.collection] += stats.rows
     committed = head.frontier.committed_ms
     return {
         "seconds_behind": max(0, int(time.time() - committed / 1000)) if committed else None,
-        "records_waiting": {topic: count for topic, count in sorted(records.items()) if count},
         "batches_ready": len(window.batches),
         "transactions_ready": sum(cut.transactions for cut in window.cuts),
         "events_ready": {name: count for name, count in sorted(ready.items()) if count},
         "transactions_waiting": window.waiting,
         "waits_for": _incomplete_facts(window.incomplete),
     }
+
+
+def _records_waiting(following: NextBatch) -> Mapping[str, int]:
+    """Return how many records of each topic no publication has."""
+    source = following.config.source
+    ranges = plan_all_ranges(following.log.source, source, following.state.head.frontier)
+    records: Counter[str] = Counter()
+    for part in ranges.data:
+        records[part.topic] += part.end - part.start
+    return {topic: count for topic, count in sorted(records.items()) if count}
 
 
 def _incomplete_facts(first: IncompleteTransaction | None) -> Mapping[str, object]:
@@ -196,6 +205,12 @@ def _reloads(head: Publication) -> Iterator[str]:
             f"To be loaded anew: {names}. Readers see what was loaded before, until a batch has "
             "every row of the topics again."
         )
+
+
+def _nothing_left(head: Publication) -> str:
+    if head.reloads and not head.frontier.end_position:
+        return "What is left in the topics waits for the first transaction after the snapshot."
+    return "What is left in the topics changes no table."
 
 
 def _holder(head: Publication) -> Sequence[str]:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.batch.prepare import prepare
+from lakeingest.apply.batch.changeset import changeset
+from lakeingest.apply.batch.prepare import PreparedBatch, prepare
 from lakeingest.apply.connector_guard import refuse_other_connector
 from lakeingest.apply.factory import storage_of
 from lakeingest.apply.failure import classify_failure
 from lakeingest.apply.lake import LakeState, with_unpublished
 from lakeingest.apply.order_guard import refuse_another_order
+from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.apply.stall_detection import (
     Patience,
     refuse_if_lost,
@@ -25,11 +27,13 @@ from lakeingest.apply.stall_detection import (
 )
 from lakeingest.apply.table.catalog import TableBook
 from lakeingest.apply.table.new_tables import FirstSeen
+from lakeingest.apply.unmatched_tables import refuse_left_out
 from lakeingest.apply.window.batch_size import BatchSize, bounds_of
 from lakeingest.apply.window.prefetch import WindowReader
 from lakeingest.apply.window.progress import fills_new_table
 from lakeingest.apply.window.window import PipelineLog, Window
 from lakeingest.config.model import PipelineConfig
+from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.sink.contract import Sink
 
@@ -74,6 +78,7 @@ class NextBatch:
         with self._failures():
             refuse_other_connector(state.head, self.log)
             refuse_another_order(state.head, self.log.spec)
+            refuse_left_out(config, state.head.tables)
             while True:
                 window = reader.read(state.head.frontier, state.through)
                 if window is None:
@@ -86,9 +91,10 @@ class NextBatch:
                 reader.enlarge(window, state.through)
 
     def refuse(self, window: Window) -> None:
-        """Stop at what a run would stop at before it writes the first batches of a window.
+        """Stop at what a run would stop at before it has written the first batches of a window.
 
-        A lake's first batch is a snapshot, in which only some of the tables may have rows.
+        A lake's first batch is a snapshot, in which only some of the tables may have rows. Where
+        the window ends within it, what is there of it is tried.
 
         Args:
             window: Result of ``read``.
@@ -100,18 +106,43 @@ class NextBatch:
         with self._failures():
             state = FirstSeen(config, self.sink).states(window, self.state)
             refuse_unknown_ends(window, self.ledger, state.adopted_at)
-            if window.batches:
+            tried = self._with_part_of_snapshot(window) if unfinished else window
+            if tried.batches:
                 if config.commit_mode == "per-transaction":
                     state = with_unpublished(state, self.sink)
                 book = TableBook(self.spark, config, self.log.spec, self.sink, _ignore)
-                for index in window.batches[:_TRIED_BATCHES]:
-                    batch = prepare(window, index, state, book)
+                for index in tried.batches[:_TRIED_BATCHES]:
+                    batch = prepare(tried, index, state, book)
+                    self._decode(batch, first=index == tried.batches[0])
                     if not batch.foreseen:
                         break
                     state = batch.expected(state)
             elif window.cut_over is None and not unfinished:
                 names, uncounted = config.source.names, config.uncounted_collections
                 refuse_stall(window, self._patience, names, uncounted)
+
+    def _with_part_of_snapshot(self, window: Window) -> Window:
+        """Return a window whose initial snapshot goes on behind it as if it were complete."""
+        has_rows = any(True for _ in window.contents.of(Kind.SNAPSHOT))
+        loads = not self.state.head.frontier.streaming and has_rows
+        if window.batches or not loads or window.recut is None:
+            return window
+        return window.recut(replace(window, snapshot=True), ())
+
+    def _decode(self, batch: PreparedBatch, *, first: bool) -> None:
+        """Decode the values of a batch, and write them nowhere.
+
+        Rows that need what the batch before would have written are left out.
+        """
+        for part in batch.parts:
+            if part.asks_lake and not first:
+                continue
+            collection = part.table.collection
+            with spark_errors_of(collection):
+                before = self.state.tables.get(collection) if part.asks_lake else None
+                lake = self.sink.read(collection, before.version) if before else None
+                payloads, _ = changeset(part, self.log.spec, lake, batch.latest)
+                payloads.frame.write.format("noop").mode("overwrite").save()
 
     @property
     def _is_static(self) -> bool:

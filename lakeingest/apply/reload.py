@@ -78,7 +78,13 @@ def reload_tables(
         following: Callable[[Publication], Publication] = (
             partial(with_reloads_undone, names=names, run=run)
             if undo
-            else partial(with_reloads, names=names, topics=config.source.names, run=run)
+            else partial(
+                with_reloads,
+                names=names,
+                topics=config.source.names,
+                run=run,
+                whole=config.source.ends_topic is not None,
+            )
         )
         # Refuse what cannot be done before the lake is claimed.
         publication = following(head)
@@ -121,7 +127,7 @@ def _of_earlier_loads(
         loads.pop(name, None)
         path = head.shown_paths.get(name, name)
         folder = LakeFolders(config.target.path, {name: path}).table(name)
-        is_hudi = "hudi" in config.formats() and is_hudi_table(spark, folder)
+        is_hudi = is_hudi_table(spark, folder)
         earlier = {"path": path, "format": "hudi" if is_hudi else "delta"}
         tables[name] = config.table(name).model_copy(update=earlier)
     return config.model_copy(update={"tables": tables, "loads": loads})

@@ -27,7 +27,7 @@ _Value = TypeVar("_Value")
 
 
 def with_reloads(
-    head: Publication, names: Collection[str], topics: TopicNames, run: str
+    head: Publication, names: Collection[str], topics: TopicNames, run: str, *, whole: bool = True
 ) -> Publication:
     """Return the publication that begins to load tables anew.
 
@@ -38,11 +38,12 @@ def with_reloads(
         names: The tables.
         topics: The connector's topics.
         run: Identifier of the run.
+        whole: Whether publications hold whole transactions.
 
     Raises:
         UsageError: See ``refuse_reloading``.
     """
-    refuse_reloading(head, names)
+    refuse_reloading(head, names, whole=whole)
     following = next_publication(head, run)
     offsets = dict(head.frontier.offsets)
     reloads = dict(head.reloads)
@@ -95,7 +96,7 @@ def with_reloads_undone(head: Publication, names: Collection[str], run: str) -> 
     )
 
 
-def refuse_reloading(head: Publication, names: Collection[str]) -> None:
+def refuse_reloading(head: Publication, names: Collection[str], *, whole: bool) -> None:
     """Stop where tables cannot be loaded anew.
 
     Raises:
@@ -117,7 +118,7 @@ def refuse_reloading(head: Publication, names: Collection[str]) -> None:
                 "lie inside the first: load the lake anew (another lakeingest.target.path)"
             )
             raise UsageError(problem)
-    if not head.frontier.end_position:
+    if not whole:
         problem = (
             "with lakeingest.transaction.mode=none nothing says when a table has all rows again: "
             "load the lake anew (another lakeingest.target.path)"

@@ -21,8 +21,11 @@ from lakeingest.demo import demo_folder
 from lakeingest.errors import DataError, FencedError, UsageError
 from lakeingest.reader import open_lake
 from tests.apply.shop import Shop, begun_shop
-from tests.apply.written import WrittenLog, topic_of
+from tests.apply.written import Sent, WrittenLog, topic_of
 from tests.forms import further
+from tests.recordings.altered import short_run
+from tests.recordings.check import check_history
+from tests.recordings.rust import RustLake
 
 pytestmark = pytest.mark.slow
 
@@ -356,3 +359,40 @@ def test_a_table_with_a_snapshot_key_changes_and_toast_is_loaded_anew_from_its_t
         before, now = lake.snapshot(2).table(name), lake.snapshot().table(name)
         assert sorted(map(str, now.collect())) == sorted(map(str, before.collect()))
         assert lake.snapshot().folder(name).endswith("__load_3")
+
+
+def snapshotted(spark: SparkSession, tmp_path: Path) -> Shop:
+    """Return a shop whose initial snapshot is in the lake: a row of each table."""
+    shop = Shop(spark, WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake", {})
+    for name, v, mark in (("a", 10, "first"), ("b", 11, "last")):
+        place = {"schema": "public", "table": name, "lsn": 50, "snapshot": mark}
+        shop.log.put(Sent(f"public.{name}", 1, v, place, "r"))
+    return shop
+
+
+def test_a_table_that_only_the_snapshot_filled_is_loaded_at_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    shop = snapshotted(spark, tmp_path)
+    shop.number = 1
+    shop.commit(a=20)
+    shop.run()
+    reload(shop)
+    assert shop.run().batches == 1
+    assert shop.tables() == {A: {1: 10, 2: 20}, B: {1: 11}}
+    assert folders(shop) == [A, B, f"{B}__load_3"]
+    assert shop.run().nothing_new
+
+
+def test_behind_the_snapshot_alone_the_new_load_comes_with_the_first_transaction(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run, target = short_run(tmp_path / "log", 60, "customers", "orders"), tmp_path / "lake"
+    config = load_config({**run.configuration(target), "lakeingest.batch.max.events": "200"})
+    run_pipeline(spark, config, max_batches=1)
+    customers = "public.customers"
+    lakeingest.reload(spark, config, customers)
+    assert pipeline_status(spark, config)["end_offset"] == -1
+    run_pipeline(spark, config)
+    assert open_lake(spark, str(target)).snapshot().folder(customers).endswith("__load_2")
+    assert check_history(run, RustLake(target, run.namespace)).violations == ()

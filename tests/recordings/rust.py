@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import TableNotFoundError
@@ -27,7 +27,7 @@ from tests.recordings.totals import Publication
 DELETED = MetadataColumns("_").deleted
 
 _PUBLICATIONS = """
-    SELECT batch, tables, transactions FROM ledger
+    SELECT batch, tables, transactions, paths FROM ledger
     WHERE kind = 'publication' ORDER BY batch
 """
 _NEWEST = f"{_PUBLICATIONS} DESC LIMIT 1"
@@ -69,15 +69,21 @@ class RustLake:
         Raises:
             ValueError: A table of them is not Delta's.
         """
-        known: dict[tuple[str, int], Measures] = {}
+        known: dict[tuple[Path, int], Measures] = {}
         for publication in wanted:
-            there = {(t, v) for t, v in publication.versions.items() if t in measures}
-            for table, version in there - known.keys():
-                if self._is_hudi(table):
+            there = {
+                table: (self._folder(publication, table), version)
+                for table, version in publication.versions.items()
+                if table in measures
+            }
+            for table, (folder, version) in there.items():
+                if (folder, version) in known:
+                    continue
+                if _is_hudi(folder):
                     message = f"{table} is a Hudi table: let Spark read it (ReadBySpark)"
                     raise ValueError(message)
-                known[table, version] = self._measured(table, version, measures[table])
-            yield publication, {table: known[table, version] for table, version in there}
+                known[folder, version] = _measured(folder, version, measures[table])
+            yield publication, {table: known[place] for table, place in there.items()}
 
     def _listed(self, query: str) -> list[Publication]:
         try:
@@ -86,30 +92,40 @@ class RustLake:
             return []
         found = _queried("ledger", ledger, query)
         return [
-            Publication(batch, {name.rpartition(".")[2]: at for name, at in tables}, transactions)
-            for batch, tables, transactions in zip(
-                found["batch"], found["tables"], found["transactions"], strict=True
+            Publication(batch, _by_bare_name(tables), transactions, _by_bare_name(paths or ()))
+            for batch, tables, transactions, paths in zip(
+                *(found[name] for name in ("batch", "tables", "transactions", "paths")), strict=True
             )
         ]
 
     def totals(self, publication: Publication, measures: Mapping[str, Iterable[str]]) -> Totals:
         """Return the totals of the tables in ``measures`` as ``publication`` shows them."""
         return {
-            table: self._measured(table, version, measures[table])
+            table: _measured(self._folder(publication, table), version, measures[table])
             for table, version in publication.versions.items()
             if table in measures and table not in self.left_out
         }
 
-    def _measured(self, table: str, version: int, measures: Iterable[str]) -> Measures:
-        read = _hudi_rows if self._is_hudi(table) else _delta_rows
-        wanted, rows = read(self._folder(table), version, measures)
-        return {name: measure_of(name, rows) for name in wanted}
+    def _folder(self, publication: Publication, table: str) -> Path:
+        """Return the folder of a table, which is another one after the table was loaded anew."""
+        return self.path / publication.paths.get(table, f"{self.namespace}.{table}")
 
-    def _is_hudi(self, table: str) -> bool:
-        return (self._folder(table) / ".hoodie").is_dir()
 
-    def _folder(self, table: str) -> Path:
-        return self.path / f"{self.namespace}.{table}"
+_Value = TypeVar("_Value")
+
+
+def _by_bare_name(pairs: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
+    return {name.rpartition(".")[2]: value for name, value in pairs}
+
+
+def _measured(folder: Path, version: int, measures: Iterable[str]) -> Measures:
+    read = _hudi_rows if _is_hudi(folder) else _delta_rows
+    wanted, rows = read(folder, version, measures)
+    return {name: measure_of(name, rows) for name in wanted}
+
+
+def _is_hudi(folder: Path) -> bool:
+    return (folder / ".hoodie").is_dir()
 
 
 def _delta_rows(

@@ -57,11 +57,13 @@ class Publication:
         batch: Number of the publication.
         versions: Version of each table it points to, by bare table name.
         transactions: Source transactions it added.
+        paths: Folder of each table that has not its usual one, by bare table name.
     """
 
     batch: int
     versions: Mapping[str, int]
     transactions: int
+    paths: Mapping[str, str] = field(default_factory=dict)
 
 
 class Published(Protocol):

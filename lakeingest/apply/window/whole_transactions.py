@@ -43,7 +43,8 @@ def cut_whole_transactions(
     if isinstance(decision, Resnapshot):
         return decision
     window = _window(gathered, decision, frontier, log.spec.format)
-    if decision.cuts or decision.snapshot or not frontier.streaming:
+    # Without a transaction, no place lies above what was released: the first one will have it.
+    if decision.cuts or decision.snapshot or not frontier.end_position:
         return window
     if not gathered.facts.contents.has_redelivered():
         return window
