@@ -11,7 +11,9 @@ from lakeingest.apply.table.record_schemas import Schemas
 JSON_BEGINS, AVRO_BEGINS = "7B", "00"
 """First byte of a JSON object, and of a record in a registry's Avro, in hexadecimal digits."""
 
-_SOURCE = StructType([StructField("connector", StringType())])
+_SOURCE = StructType(
+    [StructField(name, StringType()) for name in ("connector", "db", "schema", "table")]
+)
 
 
 def first_byte() -> Column:

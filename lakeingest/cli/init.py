@@ -59,8 +59,12 @@ def init(
     if (broker is None) == (path is None):
         problem = "name the source: --broker or --path"
         raise UsageError(problem)
+    if not file.absolute().parent.is_dir():
+        problem = f"there is no folder {file.absolute().parent}"
+        raise UsageError(problem)
     from lakeingest.config import keys
     from lakeingest.config.file.properties import from_mapping
+    from lakeingest.config.redaction import is_secret_key
 
     named = {
         keys.PIPELINE_NAME: prefix,
@@ -73,6 +77,13 @@ def init(
     }
     entries = from_mapping(named).overridden(settings or ()).entries
     given = {key: entry.text for key, entry in entries.items()}
+    for key, text in given.items():
+        if is_secret_key(key) and "${" not in text:
+            problem = (
+                f"the file would show the value of {key}; name a variable that has it: "
+                f"--set '{key}=${{env:NAME}}'"
+            )
+            raise UsageError(problem)
     with progress("starting Spark"):
         from lakeingest.apply.draft import draft, provisional
 

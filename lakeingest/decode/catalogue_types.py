@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.seen_modes import Kind
 from lakeingest.decode.types import decimals
 from lakeingest.decode.types.logical import DECIMAL
 
@@ -37,7 +38,6 @@ _POSTGRESQL: Mapping[str, str] = MappingProxyType(
         "real": "FLOAT",
         "double precision": "DOUBLE",
         "bytea": "BINARY",
-        "bit varying": "BINARY",
         "date": "DATE",
         "timestamp with time zone": "TIMESTAMP",
         **dict.fromkeys(
@@ -45,7 +45,6 @@ _POSTGRESQL: Mapping[str, str] = MappingProxyType(
                 *("text", "character varying", "character", "bpchar", "citext", "name", "enum"),
                 *("json", "jsonb", "xml", "uuid", "inet", "cidr", "macaddr", "macaddr8", "ltree"),
                 *("int4range", "int8range", "numrange", "tsrange", "tstzrange", "daterange"),
-                "time with time zone",
             ),
             _TEXT,
         ),
@@ -83,6 +82,13 @@ _MYSQL: Mapping[str, str] = MappingProxyType(
 """By ``COLUMN_TYPE`` without its arguments; unsigned types that are not here are as signed ones."""
 
 
+def kind_of(declared: str) -> Kind | None:
+    """Return the kind of a declared column whose way of writing depends on a mode; else None."""
+    if declared.startswith("DECIMAL") and decimals.UNSIGNED not in declared:
+        return Kind.DECIMAL
+    return {"BINARY": Kind.BINARY, "TIMESTAMP_NTZ": Kind.TIME}.get(declared)
+
+
 def declaration(family: str, type_: str, encodings: Encodings, seen: str | None) -> str | None:
     """Return the declaration of a column: a Spark type, and a comment where it needs one.
 
@@ -116,8 +122,10 @@ def _of_postgresql(name: str, arguments: list[str], encodings: Encodings) -> str
         return _decimal(arguments, encodings)
     if name == "money":
         return _decimal(["19", "2"], encodings)
-    if name == "bit":
-        return _bits(arguments)
+    if name in ("bit", "bit varying"):
+        return _bits(arguments or ([] if name == "bit" else ["n"]), encodings)
+    if name == "time with time zone":
+        return None if encodings.time == "structured" else _TEXT
     if name in ("timestamp without time zone", "time without time zone"):
         digits = int(arguments[0]) if arguments else 6
         return _moment(name.split()[0], digits, encodings)
@@ -134,7 +142,7 @@ def _of_mysql(
     if plain == "decimal":
         return _decimal(arguments, encodings)
     if plain == "bit":
-        return _bits(arguments)
+        return _bits(arguments, encodings)
     if plain in ("datetime", "time"):
         digits = int(arguments[0]) if arguments else 0
         # A time of day is in microseconds whatever its digits: adaptive_time_microseconds.
@@ -171,8 +179,11 @@ def _of_any_size(semantic: str, encodings: Encodings) -> str:
     return f"{_TEXT} COMMENT '{semantic}'" if encodings.decimal == "precise" else _TEXT
 
 
-def _bits(arguments: list[str]) -> str:
-    return "BOOLEAN" if arguments in ([], ["1"]) else "BINARY"
+def _bits(arguments: list[str], encodings: Encodings) -> str:
+    if arguments in ([], ["1"]):
+        return "BOOLEAN"
+    # The mode is of other octets.
+    return "BINARY" if encodings.binary == "bytes" else "BINARY COMMENT 'io.debezium.data.Bits'"
 
 
 def _moment(kind: str, digits: int, encodings: Encodings) -> str | None:
@@ -180,7 +191,8 @@ def _moment(kind: str, digits: int, encodings: Encodings) -> str | None:
     adaptive = encodings.time in _ADAPTIVE
     millis = digits <= _MILLISECONDS
     if kind == "time":
-        semantic = "io.debezium.time.Time" if millis else "io.debezium.time.MicroTime"
+        in_millis = millis and encodings.time == "adaptive"
+        semantic = "io.debezium.time.Time" if in_millis else "io.debezium.time.MicroTime"
         return f"{_TEXT} COMMENT '{semantic}'" if adaptive else None
     semantic = " COMMENT 'io.debezium.time.Timestamp'" if adaptive and millis else ""
     return f"TIMESTAMP_NTZ{semantic}"

@@ -38,8 +38,9 @@ _CANDIDATES: dict[str, DataType] = {
 """Spark types of JSON values by Connect name, the narrowest first."""
 
 _OTHER_TEXTS = (
-    r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?",  # bytes, a decimal
-    r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?",  # decimal.handling.mode=string
+    r"(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}==|[A-Za-z0-9+/_-]{3}=)?",  # bytes, a decimal
+    r"(?:[0-9a-f]{2})*",  # binary.handling.mode=hex
+    r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[+-]?Infinity|NaN",  # decimal.handling.mode=string
     r"[+-]?\d{4,}-\d\d-\d\d.*",  # io.debezium.time.ZonedTimestamp
     r"\d\d:\d\d.*",  # io.debezium.time.ZonedTime
     r"\s*[\[{].*",  # a struct, an array, io.debezium.data.Json
@@ -55,10 +56,12 @@ class InferredType:
     Attributes:
         kind: Connect name of the narrowest type that reads every value; text if none does.
         certain: Whether no other type of Debezium writes such values.
+        seen: Whether there is a value at all.
     """
 
     kind: str
     certain: bool
+    seen: bool = True
 
 
 def readable_counts(rows: DataFrame, names: Sequence[str], *, cells: bool = False) -> DataFrame:
@@ -129,4 +132,4 @@ def narrowest(counts: Mapping[str, int], index: int) -> InferredType:
     candidates = (label for label in _CANDIDATES if total and counts[f"{index}_{label}"] == total)
     kind = next(candidates, "string")
     certain = counts[f"{index}_text"] > 0 if kind == "string" else kind != "int64"
-    return InferredType(kind, certain)
+    return InferredType(kind, certain, total > 0)

@@ -8,14 +8,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.draft import draft
+from lakeingest.apply.draft.declared import mode_settings, with_declarations
 from lakeingest.apply.draft.samples import TopicSample, hint
 from lakeingest.apply.draft.text import draft_text
 from lakeingest.apply.run import run_pipeline
 from lakeingest.cli.main import execute
 from lakeingest.config import load_config
+from lakeingest.decode.encodings import Encodings
 from lakeingest.demo import demo_folder
 from lakeingest.errors import ConfigError
 from lakeingest.plan.inference import InferredType
+from lakeingest.source.catalogue import Catalogue
 
 SETTINGS = {
     "lakeingest.pipeline.name": "shop",
@@ -28,8 +31,8 @@ SETTINGS = {
 
 def test_types_of_records_without_schemas_are_comments_until_somebody_looked() -> None:
     columns = {"id": InferredType("int64", False), "paid": InferredType("boolean", True)}
-    hints = {"id": hint(7), "paid": hint(True)}
-    sample = TopicSample("public.orders", "postgresql", key=("id",), types=columns, hints=hints)
+    rows = [{"id": 7, "paid": True}]
+    sample = TopicSample("public.orders", "postgresql", key=("id",), types=columns, rows=rows)
     text = draft_text(SETTINGS, [sample], whole=True)
     assert text.splitlines()[-5:] == [
         "# public.orders: key (id). Its records have no schema, so these types are a guess",
@@ -66,7 +69,7 @@ def test_types_of_the_catalogue_are_declared_and_the_others_named() -> None:
         "postgresql",
         key=("id",),
         types=columns,
-        hints={"place": hint({"wkb": "AQEA"})},
+        rows=[{"place": {"wkb": "AQEA"}}],
         catalogue={"id": "bigint", "place": "geometry(Point,4326)"},
         declared={"id": "BIGINT"},
     )
@@ -142,5 +145,47 @@ def test_init_overwrites_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "overwrites no file" in capsys.readouterr().err
     assert file.read_text("utf-8") == "mine"
     other = str(tmp_path / "other.properties")
+    secret = ["init", other, *arguments[2:], "--path", "events", "--set", "sasl.jaas.config=x"]
+    assert execute(secret) == 2
+    assert "--set 'sasl.jaas.config=${env:NAME}'" in capsys.readouterr().err
+    assert execute(["init", str(tmp_path / "no" / "p"), *arguments[2:], "--path", "events"]) == 2
+    assert "there is no folder" in capsys.readouterr().err
     assert execute(["init", other, *arguments[2:]]) == 2
     assert "name the source: --broker or --path" in capsys.readouterr().err
+
+
+CATALOGUE = Catalogue(
+    "postgresql",
+    {"public.t": {"at": "timestamp without time zone", "price": "numeric(10,0)", "x": "bytea"}},
+)
+
+
+def sampled(*rows: dict[str, object]) -> TopicSample:
+    columns = {name: InferredType("string", False) for name in ("at", "price", "x")}
+    return TopicSample("public.t", "postgresql", types=columns, rows=rows)
+
+
+def test_the_modes_that_values_show_are_settings_and_the_columns_are_read_by_them() -> None:
+    sample = sampled({"at": 1_772_600_767_123, "price": "-12", "x": "deadbe"})
+    modes = mode_settings([sample], CATALOGUE, {})
+    assert modes == {
+        "lakeingest.source.time.precision.mode": "connect",
+        "lakeingest.source.decimal.handling.mode": "string",
+        "lakeingest.source.binary.handling.mode": "hex",
+    }
+    read = Encodings(decimal="string", binary="hex", time="connect")
+    declared = with_declarations(sample, CATALOGUE, read, modes).declared
+    assert declared == {"at": "TIMESTAMP_NTZ", "price": "DECIMAL(10,0)", "x": "BINARY"}
+    set_by_user = {"lakeingest.source.decimal.handling.mode": "precise"}
+    assert "lakeingest.source.decimal.handling.mode" not in mode_settings(
+        [sample], CATALOGUE, set_by_user
+    )
+
+
+def test_columns_whose_values_two_modes_could_have_written_are_left_to_the_user() -> None:
+    sample = sampled({"at": 0, "price": "1234", "x": "AP8="})
+    modes = mode_settings([sample], CATALOGUE, {})
+    assert with_declarations(sample, CATALOGUE, Encodings(), modes).declared == {"x": "BINARY"}
+    empty = sampled({"at": None, "price": None, "x": None})
+    assert mode_settings([empty], CATALOGUE, {}) == {}
+    assert len(with_declarations(empty, CATALOGUE, Encodings(), {}).declared) == 3

@@ -68,7 +68,19 @@ def test_a_fraction_may_be_a_decimal_only_where_decimals_are_numbers() -> None:
     refused = guesses()
     refused.add("public.t", fraction)
     refused.refuse()
-    refused = guesses(**{"lakeingest.source.decimal.format": "NUMERIC"})
-    refused.add("public.t", fraction)
-    with pytest.raises(ConfigError, match="price DOUBLE"):
+    for key, mode in (("decimal.format", "NUMERIC"), ("decimal.handling.mode", "double")):
+        refused = guesses(**{f"lakeingest.source.{key}": mode})
+        refused.add("public.t", fraction)
+        with pytest.raises(ConfigError, match="price DOUBLE"):
+            refused.refuse()
+
+
+def test_the_lines_to_add_are_read_as_they_are_printed(tmp_path: Path) -> None:
+    refused = guesses()
+    refused.add("public.Order Items", {"a\\b c": InferredType("int64", False)})
+    with pytest.raises(ConfigError) as error:
         refused.refuse()
+    (line,) = (text for text in str(error.value).splitlines() if text.startswith("lakeingest."))
+    file = tmp_path / "p.properties"
+    file.write_text("".join(f"{k}={v}\n" for k, v in RECORDED.items()) + line, "utf-8")
+    assert load_config(file).tables["public.Order Items"].ddl == "`a\\b c` BIGINT"

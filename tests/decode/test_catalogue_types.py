@@ -49,6 +49,8 @@ POSTGRESQL = (
     ("bytea", {"type": "bytes"}),
     ("bit(1)", {"type": "boolean"}),
     ("bit(10)", semantic("bytes", "data.Bits")),
+    ("bit varying(1)", {"type": "boolean"}),
+    ("bit varying", semantic("bytes", "data.Bits")),
     ("numeric(10,2)", decimal(10, 2)),
     ("numeric(38,0)", decimal(38, 0)),
     ("numeric(50,40)", decimal(50, 40)),
@@ -127,6 +129,7 @@ def test_its_declaration_reads_what_a_schema_would_say(
         ("mysql", "tinyint(1)", "boolean", "BOOLEAN"),
         ("mysql", "bigint(20) unsigned", "int64", "DECIMAL(20,0) COMMENT 'bigint unsigned'"),
         ("mysql", "bigint unsigned", "string", "DECIMAL(20,0)"),
+        ("mysql", "bigint unsigned", None, "DECIMAL(20,0) COMMENT 'bigint unsigned'"),
         # The connector's mode decides how it is written, and the values do not show it.
         ("postgresql", "interval", "int64", None),
         ("postgresql", "time without time zone[]", None, None),
@@ -150,6 +153,13 @@ def test_values_decide_between_two_ways_of_writing_and_other_types_are_left_to_t
         (Encodings(decimal_format="NUMERIC"), "numeric(50,1)", None),
         (Encodings(time="connect"), "timestamp(3) without time zone", "TIMESTAMP_NTZ"),
         (Encodings(time="connect"), "time without time zone", None),
+        (
+            Encodings(time="adaptive_time_microseconds"),
+            "time(0) without time zone",
+            "STRING COMMENT 'io.debezium.time.MicroTime'",
+        ),
+        (Encodings(time="structured"), "time with time zone", None),
+        (Encodings(binary="hex"), "bit(10)", "BINARY COMMENT 'io.debezium.data.Bits'"),
     ],
 )
 def test_the_connectors_modes_are_respected(modes: Encodings, type_: str, text: str | None) -> None:

@@ -53,6 +53,9 @@ GUESSES: dict[str, list[Any]] = {
     "variable scale decimal": [{"scale": 2, "value": "C4vo"}],
     "array": [[1], []],
     "empty text or no bytes": ["", ""],
+    "bytes in hexadecimal digits": ["deadbe", "00"],
+    "bytes in base64 for addresses": ["-_8=", "C4vo"],
+    "decimals as text, some of them none": ["NaN", "1.5", "-Infinity"],
     "lines in JSON": ['{"a":\n1}'],
     "never a value": [None],
 }

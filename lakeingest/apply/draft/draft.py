@@ -10,9 +10,10 @@ from contextlib import ExitStack, closing
 
 from pyspark.sql import SparkSession
 
+from lakeingest.apply.draft.declared import mode_settings, with_declarations
 from lakeingest.apply.draft.samples import is_avro, newest_records, topic_samples
 from lakeingest.apply.draft.text import draft_text
-from lakeingest.apply.pipeline_spec import pipeline_log
+from lakeingest.apply.pipeline_spec import pipeline_log, pipeline_spec
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table.record_schemas import open_schemas
 from lakeingest.config import keys
@@ -52,8 +53,13 @@ def draft(spark: SparkSession, settings: Mapping[str, str], jdbc: str | None = N
             config = _with_registry(settings)
         schemas = resources.enter_context(closing(open_schemas(own, config.source)))
         log = pipeline_log(config, source, schemas)
-        samples = topic_samples(log, records, config.source.names, catalogue)
+        samples = topic_samples(log, records, config.source.names)
         whole = _has_topic(source, config.source.ends_topic)
+    if catalogue is not None:
+        modes = mode_settings(samples, catalogue, settings)
+        settings = {**settings, **{key: mode for key, mode in modes.items() if mode}}
+        spec = pipeline_spec(provisional(settings), log.spec.format)
+        samples = [with_declarations(s, catalogue, spec.encodings, modes) for s in samples]
     return draft_text(settings, samples, whole=whole)
 
 

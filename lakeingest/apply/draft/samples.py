@@ -9,24 +9,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from lakeingest.apply.record_origin import AVRO_BEGINS, first_byte, with_connector
 from lakeingest.apply.window.window import PipelineLog
-from lakeingest.decode.catalogue_types import declaration
+from lakeingest.connectors import CONNECTORS, Connector
 from lakeingest.decode.wire import Samples
 from lakeingest.errors import DataError
 from lakeingest.plan.inference import InferredType, inferred_types, readable_counts
 from lakeingest.source import OffsetRange, Source
-from lakeingest.source.catalogue import Catalogue
 from lakeingest.topic_names import TopicNames
 
 _SAMPLED = 1_000
 """Records of each partition that are looked at, the newest ones."""
+
+_ROWS = 20
+"""Rows of each topic that come to the driver."""
+
+_USUAL = Connector()
 
 _MILLIS, _MICROS, _NANOS = range(10**11, 10**14), range(10**14, 10**17), range(10**17, 10**20)
 """Numbers of the moments between 1973 and 5138, in each unit of time."""
@@ -44,7 +48,7 @@ class TopicSample:
         has_schema: Whether they have schemas, in them or in a registry.
         key: Fields of the record key; empty: there is none.
         types: Types that the values suggest, by column; empty where records have schemas.
-        hints: What else the columns' values may be, as text.
+        rows: Some of the newest rows, as JSON has them; none where records have schemas.
         catalogue: Types as the catalogue writes them, by column; empty: it was not asked.
         declared: Declarations of the columns that the catalogue describes (``catalogue_types``).
     """
@@ -54,9 +58,17 @@ class TopicSample:
     has_schema: bool = False
     key: tuple[str, ...] = ()
     types: Mapping[str, InferredType] = field(default_factory=dict)
-    hints: Mapping[str, str] = field(default_factory=dict)
+    rows: Sequence[Mapping[str, object]] = ()
     catalogue: Mapping[str, str] = field(default_factory=dict)
     declared: Mapping[str, str] = field(default_factory=dict)
+
+    def values(self, column: str) -> list[object]:
+        """Return the values of a column in ``rows``, without nulls."""
+        return [row[column] for row in self.rows if row.get(column) is not None]
+
+    def hint(self, column: str) -> str:
+        """Return what the newest value of a column may be besides what it seems to be."""
+        return hint(next(iter(self.values(column)), None))
 
 
 def newest_records(source: Source) -> DataFrame:
@@ -85,80 +97,81 @@ def is_avro(records: DataFrame) -> bool:
     return {row[0] for row in records.select(first_byte()).distinct().collect()} == {AVRO_BEGINS}
 
 
-def topic_samples(
-    log: PipelineLog, records: DataFrame, names: TopicNames, catalogue: Catalogue | None
-) -> list[TopicSample]:
+def topic_samples(log: PipelineLog, records: DataFrame, names: TopicNames) -> list[TopicSample]:
     """Return what the records of each topic show.
 
     Args:
         log: The log, with the format of the records; its connector may be a wrong one.
         records: See ``newest_records``.
         names: The topics' names.
-        catalogue: Of the source database, if it was asked.
 
     Raises:
+        DataError: The records of a topic cannot be read in this format.
         LakeingestError: A schema cannot be read.
     """
     wire = log.schemas.format
-    read = with_connector(records, log.schemas)
-    newest = F.struct(
-        "key", "value", "connector", wire.schema_tag(F.col("value")), wire.key_tag(F.col("key"))
-    )
     # A delete may show the key alone, and a truncate nothing.
-    age = F.struct(F.col("op").isin("r", "c", "u"), "offset")
-    # One record of each topic.
-    rows = read.groupBy("topic").agg(F.max_by(newest, age).alias("newest")).collect()
+    newest = Window.partitionBy("topic").orderBy(
+        F.col("op").isin("r", "c", "u").desc_nulls_last(), F.col("offset").desc()
+    )
+    read = (
+        with_connector(records, log.schemas)
+        .withColumn("nth", F.row_number().over(newest))
+        .where(F.col("nth") <= _ROWS)
+        .select(
+            *("topic", "nth", "key", "value", "source", "malformed"),
+            wire.schema_tag(F.col("value")).alias("value_tag"),
+            wire.key_tag(F.col("key")).alias("key_tag"),
+        )
+    )
+    by_topic: dict[str, list[Row]] = {}
+    # A few records of each topic.
+    for row in read.orderBy("topic", "nth").collect():
+        by_topic.setdefault(row["topic"], []).append(row)
     return [
-        _sample(log, row, records.where(F.col("topic") == row["topic"]), names, catalogue)
-        for row in rows
+        _sample(log, rows, records.where(F.col("topic") == topic), names)
+        for topic, rows in by_topic.items()
     ]
 
 
 def _sample(
-    log: PipelineLog,
-    row: Row,
-    records: DataFrame,
-    names: TopicNames,
-    catalogue: Catalogue | None,
+    log: PipelineLog, rows: Sequence[Row], records: DataFrame, names: TopicNames
 ) -> TopicSample:
-    key, value, connector, *tags = row["newest"]
-    value_tags, key_tags = (frozenset([bytes(tag)] if tag else []) for tag in tags)
-    collection = _collection(row["topic"], names, catalogue)
-    keys = (bytes(key),) if key else ()
-    shape = log.schemas.format.table_shape(Samples((bytes(value),), keys, value_tags, key_tags))
+    newest = rows[0]
+    if newest["malformed"]:
+        message = (
+            f"The newest record of topic '{newest['topic']}' cannot be read like those of the "
+            "other topics. Leave the topic out: --set lakeingest.source.topics=…"
+        )
+        raise DataError(message)
+    value_tags, key_tags = (
+        frozenset([bytes(newest[tag])] if newest[tag] else []) for tag in ("value_tag", "key_tag")
+    )
+    keys = (bytes(newest["key"]),) if newest["key"] else ()
+    values = (bytes(newest["value"]),)
+    shape = log.schemas.format.table_shape(Samples(values, keys, value_tags, key_tags))
+    connector = newest["source"]["connector"] if newest["source"] else None
+    collection = _collection(newest["topic"], newest["source"], names)
     if value_tags:
         return TopicSample(collection, connector, True, shape.key)
-    types = inferred_types(readable_counts(records, shape.fields).first(), shape.fields)
-    event = json.loads(bytes(value))
-    values = event.get("after") or event.get("before") or {}
-    written = catalogue.tables.get(collection, {}) if catalogue else {}
-    kinds = {name: types[name].kind if name in types else None for name in types or written}
+    events = [json.loads(bytes(row["value"])) for row in rows if not row["malformed"]]
     return TopicSample(
         collection,
         connector,
         key=shape.key,
-        types=types,
-        hints={name: hint(value) for name, value in values.items()},
-        catalogue=written,
-        declared=_declared(log, kinds, written, catalogue.family if catalogue else ""),
+        types=inferred_types(readable_counts(records, shape.fields).first(), shape.fields),
+        rows=[event.get("after") or event.get("before") or {} for event in events],
     )
 
 
-def _collection(topic: str, names: TopicNames, catalogue: Catalogue | None) -> str:
-    """Return the table of a topic, whose name lacks the characters that Kafka does not allow."""
-    tables = catalogue.tables if catalogue else ()
-    return next((name for name in tables if names.topic(name) == topic), names.plain(topic))
-
-
-def _declared(
-    log: PipelineLog, kinds: Mapping[str, str | None], written: Mapping[str, str], family: str
-) -> dict[str, str]:
-    declarations = {
-        name: declaration(family, written[name], log.spec.encodings, kind)
-        for name, kind in kinds.items()
-        if name in written
-    }
-    return {name: text for name, text in declarations.items() if text is not None}
+def _collection(topic: str, source: Row | None, names: TopicNames) -> str:
+    """Return the table: its topic's name lacks the characters that Kafka does not allow."""
+    if source is None or not source["table"]:
+        return names.plain(topic)
+    parts = [source["schema"] or source["db"], source["table"]]
+    if source["schema"] and CONNECTORS.get(source["connector"], _USUAL).name_parts > len(parts):
+        parts.insert(0, source["db"])
+    return ".".join(parts)
 
 
 def hint(value: object) -> str:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import javaproperties
-
-from lakeingest.apply.draft.samples import TopicSample, hint
+from lakeingest.apply.draft.samples import TopicSample
 from lakeingest.apply.table.guesses import column_list, in_ddl
 from lakeingest.config import keys
+from lakeingest.config.file.properties import property_line
 from lakeingest.connectors import CONNECTORS
 from lakeingest.errors import ConfigError
 
@@ -32,7 +31,7 @@ def draft_text(settings: Mapping[str, str], samples: Sequence[TopicSample], *, w
         found[keys.CONNECTOR] = _connector(samples)
     lines = [
         "# Written by lakeingest init. Read it, then: lakeingest validate, lakeingest run.",
-        *(_line(key, value) for key, value in sorted(found.items())),
+        *(property_line(key, value) for key, value in sorted(found.items())),
     ]
     if not whole and keys.TRANSACTION_MODE not in found:
         lines += [
@@ -65,26 +64,20 @@ def _table_lines(sample: TopicSample) -> Iterator[str]:
             yield "# Declare these, too, as lakeingest types shows:"
         for name in unknown:
             written = sample.catalogue.get(name, "not in the catalogue")
-            yield f"#   {name} ({written}): {sample.hints.get(name, hint(None))}"
+            yield f"#   {name} ({written}): {sample.hint(name)}"
         return
     yield f"# {sample.collection}: {key}. Its records have no schema, so these types are a guess"
     yield "# (with --jdbc, init reads them from the database's catalogue):"
     for name, inferred in sample.types.items():
         if not inferred.certain:
-            yield f"#   {name}: {sample.hints.get(name, hint(None))}"
+            yield f"#   {name}: {sample.hint(name)}"
     yield "# Correct them as the source has them, then take the # away:"
     kinds = {name: inferred.kind for name, inferred in sample.types.items()}
     yield f"#{_schema_line(sample, column_list(kinds))}"
 
 
 def _schema_line(sample: TopicSample, columns: str) -> str:
-    return _line(keys.table_key("schema", sample.collection), columns)
-
-
-def _line(key: str, value: str) -> str:
-    """Return an entry as Java reads it: a name may have blanks, colons and backslashes."""
-    # Java's own writer also escapes the colons of values, and reads them without that as well.
-    return javaproperties.join_key_value(key, "", ensure_ascii=False) + value.replace("\\", "\\\\")
+    return property_line(keys.table_key("schema", sample.collection), columns)
 
 
 def _connector(samples: Sequence[TopicSample]) -> str:

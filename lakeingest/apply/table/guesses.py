@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from threading import Lock
 
+from lakeingest.config.file.properties import property_line
 from lakeingest.config.keys import table_key
 from lakeingest.config.model import PipelineConfig
 from lakeingest.decode.columns import columns_of_kinds
@@ -18,7 +19,7 @@ from lakeingest.named import quoted
 from lakeingest.plan.inference import InferredType
 
 _NUMERIC_DECIMAL = "float64"
-"""What a decimal looks like with ``decimal.format=NUMERIC``."""
+"""What a decimal looks like where decimals are numbers."""
 
 
 class Guesses:
@@ -28,7 +29,8 @@ class Guesses:
         """Start empty."""
         self._accepts = config.guessed_types == "accept"
         self._declared = {name: table.ddl for name, table in config.tables.items()}
-        self._numeric = config.source.decimal_format == "NUMERIC"
+        source = config.source
+        self._numeric = source.decimal_format == "NUMERIC" or source.decimal_mode == "double"
         self._lock = Lock()
         self._columns: dict[str, dict[str, str]] = {}
 
@@ -62,7 +64,8 @@ class Guesses:
 
     def _line(self, collection: str) -> str:
         declared, guessed = self._declared.get(collection), column_list(self._columns[collection])
-        return f"{table_key('schema', collection)}={f'{declared}, ' if declared else ''}{guessed}"
+        columns = f"{declared}, {guessed}" if declared else guessed
+        return property_line(table_key("schema", collection), columns)
 
 
 def column_list(kinds: Mapping[str, str]) -> str:

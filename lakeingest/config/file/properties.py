@@ -19,6 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
+import javaproperties
+
 from lakeingest.config.file.java_lines import Dialect, java_lines
 from lakeingest.config.redaction import is_secret_key, remember
 from lakeingest.errors import ConfigError, UsageError
@@ -257,3 +259,12 @@ def _referenced_text(entry: Entry, kind: str, name: str) -> str:
             message = f"{Path(name).absolute()} is not text in UTF-8"
     problem = f"{entry.key} ({entry.origin}): {message}"
     raise ConfigError(problem)
+
+
+def property_line(key: str, value: str) -> str:
+    r"""Return an entry as Java reads it: names may have blanks, colons, backslashes and line ends.
+
+    Java's own writer also escapes the colons of values, and reads them without that as well.
+    """
+    escaped = javaproperties.join_key_value(key, "", ensure_ascii=False)
+    return escaped + value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
