@@ -79,6 +79,7 @@ class NextBatch:
             refuse_other_connector(state.head, self.log)
             refuse_another_order(state.head, self.log.spec)
             refuse_left_out(config, state.head.tables)
+            self._book.refuse_other_declarations(state.tables)
             while True:
                 window = reader.read(state.head.frontier, state.through)
                 if window is None:
@@ -110,7 +111,7 @@ class NextBatch:
             if tried.batches:
                 if config.commit_mode == "per-transaction":
                     state = with_unpublished(state, self.sink)
-                book = TableBook(self.spark, config, self.log.spec, self.sink, _ignore)
+                book = self._book
                 for index in tried.batches[:_TRIED_BATCHES]:
                     batch = prepare(tried, index, state, book)
                     self._decode(batch, first=index == tried.batches[0])
@@ -143,6 +144,10 @@ class NextBatch:
                 lake = self.sink.read(collection, before.version) if before else None
                 payloads, _ = changeset(part, self.log.spec, lake, batch.latest)
                 payloads.frame.write.format("noop").mode("overwrite").save()
+
+    @property
+    def _book(self) -> TableBook:
+        return TableBook(self.spark, self.config, self.log.spec, self.sink, _ignore)
 
     @property
     def _is_static(self) -> bool:

@@ -68,6 +68,8 @@ def test_a_corrected_type_is_that_of_the_new_load_and_older_snapshots_keep_their
     shop.run()
     shop.commit(a=3, b=next(prices))  # type: ignore[arg-type]
     declared = {f"table.{B}.schema": "id BIGINT, v DECIMAL(6, 2)"}
+    told = explain_pipeline(spark, shop.log.configured(shop.lake, **declared))
+    assert (told.state, told.exit_code) == (State.STOPPED, DataError.exit_code)
     with pytest.raises(DataError, match=f"lakeingest reload CONFIG '{B}'"):
         shop.run(**declared)
     shop.settings.update(declared)

@@ -173,8 +173,6 @@ WRONG = (
         65,
         ("'public.orders'", SCHEMA),
         {SCHEMA: COLUMNS.replace("status STRING", "status INT")},
-        command="run",
-        published=1,
     ),
     Wrong(
         "two tables in one folder",
@@ -212,6 +210,20 @@ WRONG = (
         78,
         ("A format cannot change in place", "lakeingest reload CONFIG 'public.customers'"),
         {"lakeingest.table.public.customers.format": "hudi"},
+        begun=True,
+    ),
+    Wrong(
+        "another type for a column that exists",
+        65,
+        ("that is not a widening", "lakeingest reload CONFIG 'public.customers'"),
+        {"lakeingest.table.public.customers.schema": "id BIGINT, name BIGINT"},
+        begun=True,
+    ),
+    Wrong(
+        "a topic of a published table that is not listed",
+        78,
+        ("is not read any more", "lakeingest retire CONFIG 'public.customers'"),
+        {"lakeingest.source.topics": "t1.public.orders"},
         begun=True,
     ),
     Wrong(
@@ -288,7 +300,7 @@ def test_it_is_said_what_is_wrong_and_what_to_do(
 def row_of(wrong: Wrong) -> str:
     """Return the row of the guide's page: what is always said of it."""
     # A misspelt key does not belong into a guide.
-    texts = [text for text in wrong.says if text not in wrong.settings] or wrong.says
+    texts = [text for text in wrong.says if text != "lakeingest.target.pth"]
     said = " … ".join(texts).replace("|", "\\|")
     return f"| {wrong.how} | `{wrong.command}` | {wrong.code} | {said} |"
 

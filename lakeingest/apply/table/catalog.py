@@ -16,6 +16,7 @@ from lakeingest.apply.table.resolve import table_spec
 from lakeingest.apply.table.settings import TableBefore, TableSettings
 from lakeingest.config.model import PipelineConfig
 from lakeingest.connectors import CONNECTORS
+from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.replaced_nulls import replaced_nulls_warning
 from lakeingest.errors import ConfigError, load_anew
@@ -23,6 +24,7 @@ from lakeingest.plan.evolution import Kind, Policies, Policy, SourceSchema
 from lakeingest.plan.inference import inferred_types, readable_counts
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.sink.contract import Sink, TableState
+from lakeingest.sink.schema_change import schema_change
 from lakeingest.widening import widens
 
 _CREATED = 0
@@ -140,14 +142,8 @@ class TableBook:
             lambda names, cells: self._infer(collection, changes, names, cells),
             self._warn,
         )
-        if state and state.note.key and tuple(sorted(table.key)) != tuple(sorted(state.note.key)):
-            message = (
-                f"Table '{collection}' is kept by key ({', '.join(state.note.key)}) in the lake, "
-                f"but now by ({', '.join(table.key)}), as the configuration or its records say. A "
-                f"key cannot change in place: {load_anew(collection)}."
-            )
-            raise ConfigError(message)
         if state and state.note.key:
+            _refuse_other_key(collection, table.key, state)
             # Keep the column order that the table was made with: Hudi builds its record key in it.
             table = replace(table, key=state.note.key)
         return replace(
@@ -155,6 +151,24 @@ class TableBook:
             partition=resolve_partition(table, settings.partition, state),
             encodings=self.encodings(collection),
         )
+
+    def refuse_other_declarations(self, tables: Mapping[str, TableState]) -> None:
+        """Refuse what is declared otherwise than a table of the lake has it.
+
+        A batch with rows of the table would be refused, too. A run does not ask before: it would
+        read the schema of each table that has no rows.
+
+        Raises:
+            DataError: A column's type neither fits nor widens.
+            ConfigError: The key is another one.
+        """
+        for name, state in tables.items():
+            if name in self._ddl:
+                columns = declared_columns(self._ddl[name], self.encodings(name))
+                fields = [StructField(column.name, column.type.spark) for column in columns]
+                schema_change(name, self._schema(name, state) or StructType(), StructType(fields))
+            if key := self._config.table(name).key:
+                _refuse_other_key(name, key, state)
 
     def refuse_guesses(self) -> None:
         """Refuse columns of the tables that ``spec`` has resolved whose types are only guesses.
@@ -226,6 +240,17 @@ class TableBook:
         schema = self._sink.read(collection, state.version).schema
         self._lake[collection] = (state.version, schema)
         return schema
+
+
+def _refuse_other_key(collection: str, key: Sequence[str], state: TableState) -> None:
+    kept = state.note.key
+    if kept and sorted(key) != sorted(kept):
+        message = (
+            f"Table '{collection}' is kept by key ({', '.join(kept)}) in the lake, but now by "
+            f"({', '.join(key)}), as the configuration or its records say. A key cannot change in "
+            f"place: {load_anew(collection)}."
+        )
+        raise ConfigError(message)
 
 
 def _event_columns_turned_off(collection: str) -> ConfigError:
