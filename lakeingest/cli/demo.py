@@ -112,11 +112,13 @@ def _run_and_kill(properties: str, settings: list[str], path: Path) -> None:
             while run.poll() is None and len([*log.glob("*.json")]) < _KILLED_AFTER:
                 time.sleep(0.1)
         finally:
+            was_running = run.poll() is None
             # The JVM, too: it is in the process group.
-            if run.poll() is None:
+            if was_running:
                 os.killpg(run.pid, signal.SIGKILL)
             run.wait()
-    message("killed a run in the middle (kill -9); the next one goes on from what is published")
+    how = "killed a run in the middle (kill -9)" if was_running else "a run ended before its kill"
+    message(f"{how}; the next one goes on from what is published")
 
 
 def _open(spark: SparkSession, config: PipelineConfig) -> Lake:
