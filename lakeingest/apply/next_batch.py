@@ -16,7 +16,7 @@ from lakeingest.apply.batch.prepare import PreparedBatch, prepare
 from lakeingest.apply.connector_guard import refuse_other_connector
 from lakeingest.apply.factory import storage_of
 from lakeingest.apply.failure import classify_failure
-from lakeingest.apply.lake import LakeState, with_unpublished
+from lakeingest.apply.lake import LakeState, with_tables, with_unpublished
 from lakeingest.apply.order_guard import refuse_another_order
 from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.apply.stall_detection import (
@@ -33,7 +33,6 @@ from lakeingest.apply.window.prefetch import WindowReader
 from lakeingest.apply.window.progress import fills_new_table
 from lakeingest.apply.window.window import PipelineLog, Window
 from lakeingest.config.model import PipelineConfig
-from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.sink.contract import Sink
 
@@ -79,7 +78,9 @@ class NextBatch:
             refuse_other_connector(state.head, self.log)
             refuse_another_order(state.head, self.log.spec)
             refuse_left_out(config, state.head.tables)
-            self._book.refuse_other_declarations(state.tables)
+            declared = config.tables.keys() & state.head.tables.keys()
+            lake = with_tables(state, self.sink, declared)
+            self._book.refuse_other_declarations(lake.tables)
             while True:
                 window = reader.read(state.head.frontier, state.through)
                 if window is None:
@@ -111,10 +112,10 @@ class NextBatch:
             if tried.batches:
                 if config.commit_mode == "per-transaction":
                     state = with_unpublished(state, self.sink)
-                book = self._book
+                book, lake = self._book, state
                 for index in tried.batches[:_TRIED_BATCHES]:
                     batch = prepare(tried, index, state, book)
-                    self._decode(batch, first=index == tried.batches[0])
+                    self._decode(batch, lake if index == tried.batches[0] else None)
                     if not batch.foreseen:
                         break
                     state = batch.expected(state)
@@ -124,25 +125,27 @@ class NextBatch:
 
     def _with_part_of_snapshot(self, window: Window) -> Window:
         """Return a window whose initial snapshot goes on behind it as if it were complete."""
-        has_rows = any(True for _ in window.contents.of(Kind.SNAPSHOT))
-        loads = not self.state.head.frontier.streaming and has_rows
+        loads = not self.state.head.frontier.streaming and window.contents.has_snapshot()
         if window.batches or not loads or window.recut is None:
             return window
         return window.recut(replace(window, snapshot=True), ())
 
-    def _decode(self, batch: PreparedBatch, *, first: bool) -> None:
+    def _decode(self, batch: PreparedBatch, lake: LakeState | None) -> None:
         """Decode the values of a batch, and write them nowhere.
 
-        Rows that need what the batch before would have written are left out.
+        Args:
+            batch: The batch.
+            lake: The lake below it; None: the batch before is not written. Tables that need its
+                rows are left out then.
         """
         for part in batch.parts:
-            if part.asks_lake and not first:
+            if part.asks_lake and lake is None:
                 continue
             collection = part.table.collection
             with spark_errors_of(collection):
-                before = self.state.tables.get(collection) if part.asks_lake else None
-                lake = self.sink.read(collection, before.version) if before else None
-                payloads, _ = changeset(part, self.log.spec, lake, batch.latest)
+                before = lake.tables.get(collection) if lake and part.asks_lake else None
+                table = self.sink.read(collection, before.version) if before else None
+                payloads, _ = changeset(part, self.log.spec, table, batch.latest)
                 payloads.frame.write.format("noop").mode("overwrite").save()
 
     @property

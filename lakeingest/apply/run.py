@@ -334,7 +334,7 @@ class PipelineRun:
         fills = fills_new_table(window, state.head)
         is_due_now = fills or is_due(state.head, behind, clock_ms())
         if not (unfinished and fills) and state.through is None and is_due_now:
-            if window.redelivered is not None:
+            if window.redelivered and (fills or window.contents.has_redelivered()):
                 return self._write(window.redelivered(), state), True
             progress = partial(progress_alone, behind=behind, run=self._run)
             return self._publish_alone(progress, state), True

@@ -79,12 +79,13 @@ class Contents:
         return (portion for portion in self.portions if portion.kind in kinds)
 
     def has_redelivered(self) -> bool:
-        """Return whether rows belong to what was released before: transactions, the snapshot."""
+        """Return whether rows belong to transactions that were released before."""
         rows = self.of(Kind.ROW, Kind.TRUNCATE)
-        has_snapshot = any(True for _ in self.of(Kind.SNAPSHOT))
-        return has_snapshot or any(
-            row.first_new is None or row.first_new > row.first_offset for row in rows
-        )
+        return any(row.first_new is None or row.first_new > row.first_offset for row in rows)
+
+    def has_snapshot(self) -> bool:
+        """Return whether there are rows of an initial snapshot."""
+        return any(True for _ in self.of(Kind.SNAPSHOT))
 
     def newest_attempt(self) -> Attempt:
         """Return the attempt of the snapshot's rows; where several attempts count, the last."""

@@ -68,12 +68,18 @@ def frontier_behind(window: Window, old: Frontier) -> Frontier:
 def fills_new_table(window: Window, head: Publication) -> bool:
     """Return whether a batch of a window's redelivered rows would be the first of a table.
 
+    Rows of a snapshot alone fill a table that is loaded anew, whose snapshot is over. Those of
+    another table wait for a transaction.
+
     Args:
         window: A window that gave no batch.
         head: The newest publication.
     """
     names = {portion.collection for portion in window.contents.of(*_WAITING)}
-    return window.redelivered is not None and not names <= head.tables.keys()
+    new = names - head.tables.keys()
+    if not window.contents.has_redelivered():
+        new &= head.reloads.keys()
+    return window.redelivered is not None and bool(new)
 
 
 def is_due(head: Publication, behind: Frontier, now_ms: int) -> bool:

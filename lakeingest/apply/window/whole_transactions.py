@@ -46,7 +46,8 @@ def cut_whole_transactions(
     # Without a transaction, no place lies above what was released: the first one will have it.
     if decision.cuts or decision.snapshot or not frontier.end_position:
         return window
-    if not gathered.facts.contents.has_redelivered():
+    contents = gathered.facts.contents
+    if not (contents.has_redelivered() or contents.has_snapshot()):
         return window
     # This batch has no END. It has every row below the frontier.
     redelivery = Cut(frontier.end_offset + 1, frontier.end_offset, gathered.frames.below, 0, 0)
