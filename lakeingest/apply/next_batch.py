@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from pyspark.sql import SparkSession
 
@@ -148,7 +149,7 @@ class NextBatch:
                 payloads, _ = changeset(part, self.log.spec, table, batch.latest)
                 payloads.frame.write.format("noop").mode("overwrite").save()
 
-    @property
+    @cached_property
     def _book(self) -> TableBook:
         return TableBook(self.spark, self.config, self.log.spec, self.sink, _ignore)
 

@@ -12,12 +12,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
-_MILLIS, _NANOS = range(10**11, 10**14), range(10**17, 10**20)
-_MICROS = range(10**14, 10**17)
+MILLIS, MICROS, NANOS = range(10**11, 10**14), range(10**14, 10**17), range(10**17, 10**20)
 """Numbers of the moments between 1973 and 5138, in each unit of time."""
 
-_DIGITS = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[+-]?Infinity|NaN")
-_HEX = re.compile(r"(?:[0-9a-f]{2})*")
+DECIMAL_TEXT = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[+-]?Infinity|NaN"
+"""Matches a decimal under ``decimal.handling.mode=string``."""
+
+HEX_TEXT = "(?:[0-9a-f]{2})*"
+"""Matches bytes under ``binary.handling.mode=hex``."""
+
 _ENOUGH = 16
 """Characters of all values that cannot be base64 by chance."""
 
@@ -56,7 +59,7 @@ def _of_decimals(values: Sequence[object]) -> str:
     if not texts:
         # Octets of variable scale are structs, in the mode precise alone.
         return "precise" if all(isinstance(value, dict) for value in values) else "double"
-    if not all(_DIGITS.fullmatch(text) for text in texts):
+    if not all(re.fullmatch(DECIMAL_TEXT, text) for text in texts):
         return "precise"
     is_no_base64 = any("." in text or text.startswith("-") or len(text) % 4 for text in texts)
     return "string" if is_no_base64 or len("".join(texts)) >= _ENOUGH else UNDECIDED
@@ -66,7 +69,7 @@ def _of_octets(values: Sequence[object]) -> str:
     texts = [value for value in values if isinstance(value, str) and value]
     if any("-" in text or "_" in text for text in texts):
         return "base64-url-safe"
-    if not all(_HEX.fullmatch(text) for text in texts):
+    if not all(re.fullmatch(HEX_TEXT, text) for text in texts):
         return "bytes"
     is_no_base64 = any(len(text) % 4 for text in texts)
     return "hex" if is_no_base64 or len("".join(texts)) >= _ENOUGH else UNDECIDED
@@ -78,7 +81,7 @@ def _of_times(values: Sequence[object]) -> str:
     if all(isinstance(value, dict) for value in values):
         return "structured"
     numbers = [abs(value) for value in values if isinstance(value, int)]
-    for mode, span in (("adaptive", _MICROS), ("connect", _MILLIS), ("nanoseconds", _NANOS)):
+    for mode, span in (("adaptive", MICROS), ("connect", MILLIS), ("nanoseconds", NANOS)):
         if any(number in span for number in numbers):
             return mode
     return UNDECIDED

@@ -29,6 +29,7 @@ from pyspark.sql.types import (
 
 from lakeingest.decode.json.limits import ANY_LENGTH
 from lakeingest.decode.row_layout import RowLayout
+from lakeingest.decode.seen_modes import DECIMAL_TEXT, HEX_TEXT
 
 _CANDIDATES: dict[str, DataType] = {
     "boolean": BooleanType(),
@@ -39,8 +40,8 @@ _CANDIDATES: dict[str, DataType] = {
 
 _OTHER_TEXTS = (
     r"(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}==|[A-Za-z0-9+/_-]{3}=)?",  # bytes, a decimal
-    r"(?:[0-9a-f]{2})*",  # binary.handling.mode=hex
-    r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[+-]?Infinity|NaN",  # decimal.handling.mode=string
+    HEX_TEXT,
+    DECIMAL_TEXT,
     r"[+-]?\d{4,}-\d\d-\d\d.*",  # io.debezium.time.ZonedTimestamp
     r"\d\d:\d\d.*",  # io.debezium.time.ZonedTime
     r"\s*[\[{].*",  # a struct, an array, io.debezium.data.Json

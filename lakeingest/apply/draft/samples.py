@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from lakeingest.apply.record_origin import AVRO_BEGINS, first_byte, with_connector
 from lakeingest.apply.window.window import PipelineLog
 from lakeingest.connectors import CONNECTORS, Connector
+from lakeingest.decode.seen_modes import MICROS, MILLIS, NANOS
 from lakeingest.decode.wire import Samples
 from lakeingest.errors import DataError
 from lakeingest.plan.inference import InferredType, inferred_types, readable_counts
@@ -31,9 +32,6 @@ _ROWS = 20
 """Rows of each topic that come to the driver."""
 
 _USUAL = Connector()
-
-_MILLIS, _MICROS, _NANOS = range(10**11, 10**14), range(10**14, 10**17), range(10**17, 10**20)
-"""Numbers of the moments between 1973 and 5138, in each unit of time."""
 
 _MOMENT = re.compile(r"[+-]?\d{4,}-\d\d-\d\dT\d\d:\d\d")
 
@@ -181,7 +179,7 @@ def hint(value: object) -> str:
         value: As JSON has it.
     """
     if isinstance(value, int):
-        for unit, span in (("milli", _MILLIS), ("micro", _MICROS), ("nano", _NANOS)):
+        for unit, span in (("milli", MILLIS), ("micro", MICROS), ("nano", NANOS)):
             if value in span:
                 return f"most likely TIMESTAMP_NTZ, in {unit}seconds"
         return "a number, or DATE in days, or TIME"
