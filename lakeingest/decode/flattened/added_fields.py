@@ -59,12 +59,18 @@ def envelopes_of(read: DataFrame, envelope: StructType, value: Column) -> DataFr
 
 
 def _says_too_little(envelope: StructType) -> Column:
-    """Return whether a row lacks its operation or its place: then it is broken, not foreign."""
+    """Return whether a row lacks its operation or its place: then it is broken, not foreign.
+
+    An envelope without any field that could be the place, does not ask for one.
+    """
     source = envelope["source"].dataType
     names = source.fieldNames() if isinstance(source, StructType) else []
     places = [F.col(f"{ADDED}source_{name}").cast("string") for name in _PLACES if name in names]
+    lacks_op = F.col(ADDED_OP).isNull()
+    if not places:
+        return lacks_op
     has_transaction = F.col(f"{ADDED}transaction_id").isNotNull()
-    return F.col(ADDED_OP).isNull() | (has_transaction & F.coalesce(*places).isNull())
+    return lacks_op | (has_transaction & F.coalesce(*places).isNull())
 
 
 def _added(name: str, kind: DataType) -> StructField:
