@@ -72,7 +72,7 @@ def test_a_primary_key_that_changes_within_a_batch_is_refused_or_read_from_the_r
     apart = (stats(row, first), replace(stats(row, last), where=TopicPartition("t", 1)))
     ddl = StructType().add("id", LongType()).add("n", LongType()).add("note", StringType())
     for batch_stats in ((one,), apart):
-        with pytest.raises(DataError, match=r"key of table .* changed .*batch\.max\.events=1"):
+        with pytest.raises(ConfigError, match=r"key of table .* changed: .*Declare the key .* now"):
             settled(*batch_stats, ddl=ddl)
         assert settled(*batch_stats, ddl=ddl, key=("id", "n")).key_in_value
         assert not settled(*batch_stats, ddl=ddl, key=("id",)).key_in_value

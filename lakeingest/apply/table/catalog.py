@@ -126,12 +126,13 @@ class TableBook:
         before = TableBefore()
         if state:
             source = SourceSchema.from_json(state.note.schema)
-            before = TableBefore(self._schema(collection, state), source, state.note.partition)
+            note = state.note
+            before = TableBefore(self._schema(collection, state), source, note.partition, note.key)
         table = table_spec(
             TableSettings(
                 collection,
                 ddl=self._ddl.get(collection) or self._adopted_columns(collection, state),
-                key=settings.key or (state.note.key if state else ()),
+                key=settings.key,
                 policies=self._policies(collection),
                 keyless=None if settings.keyless == "stop" else Keyless(settings.keyless),
                 too_large=settings.decimal_too_large,

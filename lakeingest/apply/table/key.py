@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.settings import TableSettings
 from lakeingest.decode.wire import TableShape
-from lakeingest.errors import ConfigError, DataError, load_anew
+from lakeingest.errors import ConfigError, load_anew
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.plan.spec import Keyless
 
@@ -30,17 +30,26 @@ class Key:
 
 def resolve_key(
     settings: TableSettings,
+    kept: Sequence[str],
     shown: TableShape,
     batch_stats: Sequence[BatchStats],
     names: MetadataColumns,
 ) -> Key:
     """Return the key of a table.
 
+    Args:
+        settings: What is declared.
+        kept: The key by which the lake keeps the table; empty: it is new.
+        shown: What the batch's records show.
+        batch_stats: Statistics of the batch.
+        names: lakeingest's own columns.
+
     Raises:
-        ConfigError: There is no key, or the setting that replaced one is gone.
-        DataError: The primary key changed in this batch.
+        ConfigError: There is no key, the setting that replaced one is gone, or records have another
+            key than the table.
     """
-    collection, key, keyless = settings.collection, settings.key, settings.keyless
+    collection, keyless = settings.collection, settings.keyless
+    key = settings.key or tuple(kept)
     own_key = set(key) & set(names.keyless)
     if keyless is None or shown.key or (key and not own_key):
         keyless = None
@@ -50,6 +59,8 @@ def resolve_key(
         key_columns = (names.row_place if by_place else names.row_key,)
     if own_key and keyless is None:
         raise _keyless_setting_removed(collection)
+    if not (settings.key or keyless):
+        _refuse_changed_key(collection, key_columns, kept, shown.keys)
     in_keys = bool(shown.keys) and all(set(key_columns) <= fields for fields in shown.keys)
     in_value = bool(keyless or key) and not in_keys
     if not key_columns or (not in_value and any(stats.keyless for stats in batch_stats)):
@@ -61,25 +72,33 @@ def resolve_key(
             "lakeingest.source.topics. Nothing of this batch was published."
         )
         raise ConfigError(message)
-    if not (in_value or key):
-        _refuse_changed_key(collection, key_columns, shown.keys)
     return Key(key_columns, in_value, keyless)
 
 
 def _refuse_changed_key(
-    collection: str, key: Sequence[str], keys: Iterable[frozenset[str]]
+    collection: str, key: Sequence[str], kept: Sequence[str], keys: Iterable[frozenset[str]]
 ) -> None:
-    """Raise an error for record keys of other fields: a missing one is NULL, another row's key."""
-    key_fields = frozenset(key)
+    """Raise an error for record keys of other fields: by the table's key they are other rows."""
     for fields in sorted(keys, key=sorted):
-        if fields and fields != key_fields:
+        if not fields or fields == frozenset(key):
+            continue
+        setting, other = f"lakeingest.table.{collection}.key", ", ".join(sorted(fields))
+        if kept:
             message = (
-                f"The primary key of table '{collection}' changed in this batch: some records have "
-                f"the key ({', '.join(sorted(fields))}), others ({', '.join(sorted(key_fields))}). "
-                "Nothing of it was published. Run with lakeingest.batch.max.events=1 until the "
-                "change is past: each transaction is a batch then, and has keys of one kind."
+                f"Table '{collection}' is kept by key ({', '.join(kept)}) in the lake, but some of "
+                f"its records now have the key ({other}). A key cannot change in place: set "
+                f"{setting} and {load_anew(collection)}. If the lake's key still identifies a row, "
+                f"declare it: {setting}={','.join(kept)}."
             )
-            raise DataError(message)
+        else:
+            message = (
+                f"The primary key of table '{collection}' changed: some records have the key "
+                f"({other}), others ({', '.join(key)}). Declare the key that its rows have now: "
+                f"{setting}. If records lack one of its columns, the table needs REPLICA IDENTITY "
+                "FULL."
+            )
+        message += " Nothing of this batch was published."
+        raise ConfigError(message)
 
 
 def _keyless_setting_removed(collection: str) -> ConfigError:

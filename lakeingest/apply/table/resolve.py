@@ -85,7 +85,7 @@ def table_spec(
     columns = (*declared_columns, *_missing_columns(other_columns, declared_columns))
     # Add the lake's columns that the source does not send, or no longer sends.
     columns = (*columns, *_missing_columns(stored, columns))
-    key = resolve_key(settings, shown, batch_stats, spec.names)
+    key = resolve_key(settings, before.key, shown, batch_stats, spec.names)
     source_columns = _newest_columns(shown, columns)
     present = presence(
         shown,

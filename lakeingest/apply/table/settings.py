@@ -12,7 +12,7 @@ from lakeingest.plan.spec import Keyless
 
 @dataclass(frozen=True)
 class TableSettings:
-    """What the configuration declares of a table; failing that, what the lake has of it.
+    """What the configuration declares of a table.
 
     Attributes:
         collection: The source table.
@@ -39,8 +39,10 @@ class TableBefore:
         lake: Schema of the target table, if it exists.
         source: Schema of the source's table after the last batch; None: unknown.
         partition: Columns that the lake's table is partitioned by.
+        key: Columns that the lake's table is kept by.
     """
 
     lake: StructType | None = None
     source: SourceSchema | None = None
     partition: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()

@@ -1,0 +1,62 @@
+"""The source gave a table another primary key: the lake gets it with a load of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import lakeingest
+from lakeingest.errors import ConfigError
+from lakeingest.reader import open_lake
+from tests.apply.shop import Shop, row
+from tests.apply.written import WrittenLog
+
+pytestmark = pytest.mark.slow
+
+A = "public.a"
+
+
+def commit(shop: Shop, id_: int, v: int, key: tuple[str, ...], op: str = "c") -> None:
+    """Commit one row of a table whose primary key has these columns at that time."""
+    shop.number += 1
+    end, was = f"{shop.number}:{1000 * shop.number + 100}", {"id": id_, "v": v}
+    sent = replace(row(A, shop.number, 1, id_, None if op == "d" else v), op=op)
+    shop.log.begin(end)
+    block = {"id": end, "total_order": 1, "data_collection_order": 1}
+    value = replace(sent, before=was if op == "d" else None).value(block)
+    shop.log.raw(A, {name: was[name] for name in key}, value)
+    shop.log.end(end, {A: 1})
+
+
+def rows_of(shop: Shop) -> list[tuple[int, int]]:
+    """Return the rows of the newest publication."""
+    rows = open_lake(shop.spark, str(shop.lake)).table(A).collect()
+    return sorted((r["id"], r["v"]) for r in rows)
+
+
+@pytest.mark.parametrize("format_", ["delta", "hudi"])
+def test_a_table_whose_primary_key_changed_is_loaded_anew_by_its_new_key(
+    spark: SparkSession, tmp_path: Path, format_: str
+) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    shop = Shop(spark, log, tmp_path / "lake", {"target_format": format_})
+    commit(shop, 1, 10, ("id",))
+    commit(shop, 2, 20, ("id",))
+    shop.run()
+    # By the lake's key the second row would be the first one, changed.
+    commit(shop, 1, 11, ("id", "v"))
+    commit(shop, 2, 20, ("id", "v"), "d")
+    with pytest.raises(ConfigError, match=r"kept by key \(id\) .* now have the key \(id, v\)"):
+        shop.run()
+    assert rows_of(shop) == [(1, 10), (2, 20)]
+    # Loaded by what its records say, the topic has keys of two kinds in one batch.
+    config = shop.log.configured(shop.lake, **shop.settings)
+    lakeingest.reload(spark, config, A)
+    with pytest.raises(ConfigError, match="Declare the key that its rows have now"):
+        shop.run()
+    shop.settings["table.public.a.key"] = "id,v"
+    shop.run()
+    assert rows_of(shop) == [(1, 10), (1, 11)]
