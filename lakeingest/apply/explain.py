@@ -10,29 +10,25 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
 
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.as_published import as_published
-from lakeingest.apply.factory import open_ledger, open_sink, storage_of
 from lakeingest.apply.lake import read_lake
 from lakeingest.apply.next_batch import NextBatch
-from lakeingest.apply.pipeline_spec import pipeline_log
+from lakeingest.apply.pipeline_parts import open_parts
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table.new_tables import likely_tables
-from lakeingest.apply.table.record_schemas import open_schemas
-from lakeingest.apply.window.incomplete_transaction import IncompleteTransaction
+from lakeingest.apply.window.incomplete_transaction import NO_END
 from lakeingest.apply.window.offset_ranges import plan_all_ranges
 from lakeingest.apply.window.window import Window
 from lakeingest.config.model import PipelineConfig
-from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import LakeingestError
 from lakeingest.ledger.publication import Publication
-from lakeingest.source import open_source
+
+_OPEN = "rows of it are there, and its END is not"
 
 
 class State(Enum):
@@ -74,16 +70,10 @@ def explain_pipeline(spark: SparkSession, config: PipelineConfig) -> Explanation
             that is part of the explanation.
     """
     own = run_session(spark)
-    with ExitStack() as resources:
-        resources.enter_context(storage(*storage_of(config)))
-        ledger = open_ledger(own, config, "")
-        config = as_published(config, ledger.head())
-        sink = open_sink(own, config)
-        source = resources.enter_context(closing(open_source(own, config.source)))
-        schemas = resources.enter_context(closing(open_schemas(own, config.source)))
-        log = pipeline_log(config, source, schemas)
-        state = read_lake(ledger, sink, likely_tables(config, source.topics()))
-        return _explanation(NextBatch(own, config, log, sink, ledger, state))
+    with open_parts(own, config) as parts:
+        tables = likely_tables(parts.config, parts.source.topics())
+        state = read_lake(parts.ledger, parts.sink, tables)
+        return _explanation(NextBatch(own, parts, state))
 
 
 def _explanation(following: NextBatch) -> Explanation:
@@ -100,7 +90,7 @@ def _explanation(following: NextBatch) -> Explanation:
     except LakeingestError as failure:
         reason = f"A run would stop with exit code {failure.exit_code}: {failure}"
         return Explanation(State.STOPPED, (reason, *beside), facts, failure.exit_code)
-    waits = tuple(_waits(window, following.config.transaction_timeout_seconds))
+    waits = tuple(_waits(window, following.parts.config.transaction_timeout_seconds))
     if window.batches:
         state, reasons = State.BEHIND, (_next(facts), *waits)
     elif waits:
@@ -133,23 +123,25 @@ def _window_facts(window: Window, head: Publication) -> Mapping[str, object]:
         "transactions_ready": sum(cut.transactions for cut in window.cuts),
         "events_ready": {name: count for name, count in sorted(ready.items()) if count},
         "transactions_waiting": window.waiting,
-        "waits_for": _incomplete_facts(window.incomplete),
+        "waits_for": _awaited_facts(window),
     }
 
 
 def _records_waiting(following: NextBatch) -> Mapping[str, int]:
     """Return how many records of each topic no publication has."""
-    source = following.config.source
-    ranges = plan_all_ranges(following.log.source, source, following.state.head.frontier)
+    parts, frontier = following.parts, following.state.head.frontier
+    ranges = plan_all_ranges(parts.source, parts.config.source, frontier)
     records: Counter[str] = Counter()
     for part in ranges.data:
         records[part.topic] += part.end - part.start
     return {topic: count for topic, count in sorted(records.items()) if count}
 
 
-def _incomplete_facts(first: IncompleteTransaction | None) -> Mapping[str, object]:
+def _awaited_facts(window: Window) -> Mapping[str, object]:
+    """Return which transaction lacks what: the first incomplete one, else the open one."""
+    first, open_one = window.incomplete, window.contents.first_unended()
     if first is None:
-        return {}
+        return {"transaction": open_one.transaction, "reason": _OPEN} if open_one else {}
     return {
         "transaction": first.transaction,
         "reason": first.reason,
@@ -179,9 +171,10 @@ def _waits(window: Window, timeout_seconds: int) -> Iterator[str]:
             if first.found is not None
             else ""
         )
+        that_end = "that END" if first.reason == NO_END else "its END"
         yield (
             f"Transaction {first.transaction} is not complete ({first.reason}){counts}. "
-            f"{window.waiting} transactions wait for it or with it. A run stops when its END, "
+            f"{window.waiting} transactions wait for it or with it. A run stops when {that_end}, "
             f"written {_moment(first.written_ms) or 'at an unknown time'}, is older than "
             f"{timeout_seconds} s (lakeingest.transaction.timeout.seconds)."
         )
@@ -192,8 +185,8 @@ def _waits(window: Window, timeout_seconds: int) -> Iterator[str]:
         )
     if without_end is not None:
         yield (
-            f"Transaction {without_end.transaction} is open: rows of it are there, and its END is "
-            "not. It waits until the source commits it."
+            f"Transaction {without_end.transaction} is open: {_OPEN}. It waits until the connector "
+            "sends the END."
         )
 
 

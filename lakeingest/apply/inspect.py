@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -13,14 +13,14 @@ from lakeingest.apply.as_published import as_published
 from lakeingest.apply.factory import (
     open_adoption,
     open_ledger,
-    open_sink,
     refuse_unfenced,
     storage_of,
 )
 from lakeingest.apply.lake import LakeState, with_every_table
 from lakeingest.apply.next_batch import NextBatch
 from lakeingest.apply.order_guard import refuse_another_order
-from lakeingest.apply.pipeline_spec import pipeline_log
+from lakeingest.apply.pipeline_parts import PipelineParts, open_parts
+from lakeingest.apply.refusals import Refusals
 from lakeingest.apply.retirement import rows_since
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table.catalog import TableBook, Warnings
@@ -100,37 +100,51 @@ def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Fin
         return Findings(config.warnings)
     spark = run_session(spark)
     warnings = Warnings()
-    warnings.add(*config.warnings, *refuse_unfenced(spark, config))
-    with ExitStack() as resources:
-        resources.enter_context(storage(*storage_of(config)))
+    warnings.add(*config.warnings, *_refuse_unreachable(spark, config))
+    with open_parts(spark, config) as parts:
+        return _findings(spark, parts, warnings)
+
+
+def _refuse_unreachable(spark: SparkSession, config: PipelineConfig) -> tuple[str, ...]:
+    """Stop unless lake, source and registry can be used; return what is risky about the lake.
+
+    Raises:
+        LakeingestError: With all that is wrong with them.
+    """
+    refusals, warnings = Refusals(), tuple[str, ...]()
+    with refusals.of_check():
+        warnings = refuse_unfenced(spark, config)
+    with refusals.of_check(), storage(*storage_of(config)):
         try_to_write(spark, config.target.path)
-        ledger = open_ledger(spark, config, "")
-        head = ledger.head()
-        config = as_published(config, head)
-        sink = open_sink(spark, config)
-        source = resources.enter_context(closing(open_source(spark, config.source)))
-        schemas = resources.enter_context(closing(open_schemas(spark, config.source)))
-        log = pipeline_log(config, source, schemas)
-        spec = log.spec
-        TableBook(spark, config, spec, sink, warnings.add)
+        config = as_published(config, open_ledger(spark, config, "").head())
+    with refusals.of_check(), closing(open_source(spark, config.source)) as source:
+        source.topics()
+    with refusals.of_check(), closing(open_schemas(spark, config.source)) as schemas:
         schemas.check()
-        topics = source.topics()
-        collections = likely_tables(config, topics)
-        begin, trial = None, _NOT_TRIED
-        if adopted_collections(config):
-            tables = open_adoption(spark, config)
-            begin = Adoption(config, log, tables, ledger, "").begin(topics)
-        # A table has no owner until its adoption, and reading its state refuses such a table.
-        state = with_every_table(LakeState(head, {}), sink, () if begin else collections)
-        refuse_another_order(state.head, spec)
-        frontier = begin.found.frontier if begin else state.head.frontier
-        ranges = plan_all_ranges(source, config.source, frontier)
-        left_out = topics_left_out(config, _topics_of_prefix(spark, config, topics))
-        ends = [config.source.ends_topic] if config.source.ends_topic else []
-        risks = source.risks([*topics, *ends]) if isinstance(source, Retaining) else ()
-        warnings.add(*ranges.accepted, *risks, *rows_since(source, head.retired), *left_out)
-        if begin is None:
-            trial = _tried(NextBatch(spark, config, log, sink, ledger, state))
+    refusals.stop()
+    return warnings
+
+
+def _findings(spark: SparkSession, parts: PipelineParts, warnings: Warnings) -> Findings:
+    config, log, sink, source = parts.config, parts.log, parts.sink, parts.source
+    TableBook(spark, config, log.spec, sink, warnings.add)
+    topics = source.topics()
+    collections = likely_tables(config, topics)
+    begin, trial = None, _NOT_TRIED
+    if adopted_collections(config):
+        tables = open_adoption(spark, config)
+        begin = Adoption(config, log, tables, parts.ledger, "").begin(topics)
+    # A table has no owner until its adoption, and reading its state refuses such a table.
+    state = with_every_table(LakeState(parts.head, {}), sink, () if begin else collections)
+    refuse_another_order(state.head, log.spec)
+    frontier = begin.found.frontier if begin else state.head.frontier
+    ranges = plan_all_ranges(source, config.source, frontier)
+    left_out = topics_left_out(config, _topics_of_prefix(spark, config, topics))
+    ends = [config.source.ends_topic] if config.source.ends_topic else []
+    risks = source.risks([*topics, *ends]) if isinstance(source, Retaining) else ()
+    warnings.add(*ranges.accepted, *risks, *rows_since(source, parts.head.retired), *left_out)
+    if begin is None:
+        trial = _tried(NextBatch(spark, parts, state))
     warnings.add(*without_topic(config, topics, state.head.tables))
     summary = f"{len(topics)} topics, {len(state.tables)} tables, batch {state.head.batch}"
     if begin:

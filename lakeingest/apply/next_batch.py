@@ -19,6 +19,7 @@ from lakeingest.apply.factory import storage_of
 from lakeingest.apply.failure import classify_failure
 from lakeingest.apply.lake import LakeState, with_tables, with_unpublished
 from lakeingest.apply.order_guard import refuse_another_order
+from lakeingest.apply.pipeline_parts import PipelineParts
 from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.apply.stall_detection import (
     Patience,
@@ -32,10 +33,7 @@ from lakeingest.apply.unmatched_tables import refuse_left_out
 from lakeingest.apply.window.batch_size import BatchSize, bounds_of
 from lakeingest.apply.window.prefetch import WindowReader
 from lakeingest.apply.window.progress import fills_new_table
-from lakeingest.apply.window.window import PipelineLog, Window
-from lakeingest.config.model import PipelineConfig
-from lakeingest.ledger.delta import DeltaLedger
-from lakeingest.sink.contract import Sink
+from lakeingest.apply.window.window import Window
 
 _TRIED_BATCHES = 3
 
@@ -46,18 +44,12 @@ class NextBatch:
 
     Attributes:
         spark: Session of the command.
-        config: The pipeline, without retired tables.
-        log: Its log.
-        sink: Its tables.
-        ledger: Its publications.
+        parts: The pipeline.
         state: Its lake.
     """
 
     spark: SparkSession
-    config: PipelineConfig
-    log: PipelineLog
-    sink: Sink
-    ledger: DeltaLedger
+    parts: PipelineParts
     state: LakeState
 
     def read(self, most_records: int | None = None) -> Window | None:
@@ -70,17 +62,17 @@ class NextBatch:
         Raises:
             LakeingestError: A run would stop at what the window holds.
         """
-        config, state = self.config, self.state
+        config, log, state = self.parts.config, self.parts.log, self.state
         size = BatchSize.of(config.batch_max_events, config.window_max_records)
         bounds = bounds_of(self.spark, config, size.events, final=self._is_static)
         records = size.window if most_records is None else min(most_records, size.window)
-        reader = WindowReader(self.log, bounds, records, config.window_max_bytes)
+        reader = WindowReader(log, bounds, records, config.window_max_bytes)
         with self._failures():
-            refuse_other_connector(state.head, self.log)
-            refuse_another_order(state.head, self.log.spec)
+            refuse_other_connector(state.head, log)
+            refuse_another_order(state.head, log.spec)
             refuse_left_out(config, state.head.tables)
             declared = config.tables.keys() & state.head.tables.keys()
-            lake = with_tables(state, self.sink, declared)
+            lake = with_tables(state, self.parts.sink, declared)
             self._book.refuse_other_declarations(lake.tables)
             while True:
                 window = reader.read(state.head.frontier, state.through)
@@ -105,14 +97,15 @@ class NextBatch:
         Raises:
             LakeingestError: There is such a thing.
         """
-        config, unfinished = self.config, window.is_unfinished(self.state.through)
+        config, sink = self.parts.config, self.parts.sink
+        unfinished = window.is_unfinished(self.state.through)
         with self._failures():
-            state = FirstSeen(config, self.sink).states(window, self.state)
-            refuse_unknown_ends(window, self.ledger, state.adopted_at)
+            state = FirstSeen(config, sink).states(window, self.state)
+            refuse_unknown_ends(window, self.parts.ledger, state.adopted_at)
             tried = self._with_part_of_snapshot(window) if unfinished else window
             if tried.batches:
                 if config.commit_mode == "per-transaction":
-                    state = with_unpublished(state, self.sink)
+                    state = with_unpublished(state, sink)
                 book, lake = self._book, state
                 for index in tried.batches[:_TRIED_BATCHES]:
                     batch = prepare(tried, index, state, book)
@@ -145,21 +138,22 @@ class NextBatch:
             collection = part.table.collection
             with spark_errors_of(collection):
                 before = lake.tables.get(collection) if lake and part.asks_lake else None
-                table = self.sink.read(collection, before.version) if before else None
-                payloads, _ = changeset(part, self.log.spec, table, batch.latest)
+                table = self.parts.sink.read(collection, before.version) if before else None
+                payloads, _ = changeset(part, self.parts.log.spec, table, batch.latest)
                 payloads.frame.write.format("noop").mode("overwrite").save()
 
     @cached_property
     def _book(self) -> TableBook:
-        return TableBook(self.spark, self.config, self.log.spec, self.sink, _ignore)
+        parts = self.parts
+        return TableBook(self.spark, parts.config, parts.log.spec, parts.sink, _ignore)
 
     @property
     def _is_static(self) -> bool:
-        return self.config.source.kind == "recorded"
+        return self.parts.config.source.kind == "recorded"
 
     @property
     def _patience(self) -> Patience:
-        timeout = self.config.transaction_timeout_seconds
+        timeout = self.parts.config.transaction_timeout_seconds
         return Patience(timeout, static=self._is_static, continuous=False)
 
     @contextmanager
@@ -167,7 +161,7 @@ class NextBatch:
         try:
             yield
         except Exception as error:
-            failure = classify_failure(error, self.log.source, storage_of(self.config))
+            failure = classify_failure(error, self.parts.source, storage_of(self.parts.config))
             if failure is error:
                 raise
             raise failure from error

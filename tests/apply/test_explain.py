@@ -100,8 +100,12 @@ def test_waiting_for_an_end(shop: Shop) -> None:
     assert found.state is State.WAITING
     assert found.reasons == (
         "Transaction 2 is open: rows of it are there, and its END is not. It waits until the "
-        "source commits it.",
+        "connector sends the END.",
     )
+    assert found.facts["waits_for"] == {
+        "transaction": "2",
+        "reason": "rows of it are there, and its END is not",
+    }
     shop.log.end(id_of(2), {A: 1})
     assert shop.explained().state is State.BEHIND
 

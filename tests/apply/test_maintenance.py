@@ -110,7 +110,7 @@ def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop
     shop.settings["delta_commit"] = "public"
     for v in (30, 40, 50):
         shop.commit(a=v)
-        shop.run()
+    shop.run(commit_max_transactions="1")
     return shop
 
 
@@ -505,13 +505,12 @@ def hudi_shop(spark: SparkSession, folder: Path, table_type: str) -> Shop:
     settings = {"target_format": "hudi", "hudi_table_type": table_type}
     shop = Shop(spark, WrittenLog(folder / "log", "postgresql"), folder / "lake", settings)
     shop.commit(a=10, b=11)
-    shop.run()
     for v in range(20, 70, 10):
         # Of one key, so that every commit writes to the same file.
         shop.number += 1
         end = f"{shop.number}:{1000 * shop.number + 100}"
         shop.log.transaction(end, row(A, shop.number, 1, 1, v))
-        shop.run()
+    shop.run(commit_max_transactions="1")
     return shop
 
 

@@ -94,6 +94,12 @@ WRONG = (
         {"lakeingest.source.connector": "mysql"},
     ),
     Wrong("the target is a file", 78, ("is a file; name the folder",), make=a_file),
+    Wrong(
+        "the target cannot be written, and the recorded folder is not there",
+        77,
+        ("2 things are wrong", "refused access", "cannot be listed"),
+        {"lakeingest.target.path": "/proc/lake", "lakeingest.source.path": "/nowhere"},
+    ),
     Wrong("the target is below a file", 78, ("A part of the path",), make=below_a_file),
     Wrong(
         "the target cannot be written",
