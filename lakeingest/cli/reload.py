@@ -31,7 +31,7 @@ def reload(
     ] = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Load tables anew with the next run: columns, key, partitions and format as configured now.
+    """Load tables anew with the next run: columns, key, partitions and format as in its file.
 
     Readers see the earlier load until a publication has every row again; older snapshots show it
     for good. The topics must still begin with their first records.

@@ -164,7 +164,7 @@ class PipelineConfig(ConfigModel):
     """What to do with a column of records without schemas whose type is not declared and not
     certain from its values: a whole number may be a date, a time or a timestamp, a text a decimal
     or bytes in base64. `accept`: publish it as the number or text that it seems to be. Default:
-    `stop`, because a type cannot be corrected in a table that has it."""
+    `stop`, because the type of a table that has it changes only by loading the table anew."""
     foreign_changes: Literal["stop", "accept"] = Field(
         default="stop", validation_alias="lakeingest.foreign.changes"
     )

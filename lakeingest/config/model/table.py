@@ -22,7 +22,8 @@ class TableConfig(ConfigModel):
 
     ddl: Text | None = Field(default=None, validation_alias="schema")
     """Columns as Spark DDL, such as `id BIGINT, name STRING`. Default: taken from the events'
-    schemas, or inferred with a warning when they carry none."""
+    schemas. Records without schemas show certain types only by their values; a column whose type
+    is not certain stops the run (`lakeingest.types.guess`)."""
     key: tuple[Text, ...] = Field(default=(), validation_alias="key")
     """Key columns, separated by commas. Default: the fields of the Kafka record key, which Debezium
     fills with the primary key."""
@@ -35,7 +36,7 @@ class TableConfig(ConfigModel):
     partition: tuple[Text, ...] = Field(default=(), validation_alias="partition")
     """Columns, separated by commas, by whose values the table lies in folders. Default: none,
     because a row whose partition changes costs a look at the table unless they are all key columns.
-    Fixed when a table is made."""
+    Fixed when a table is loaded (`lakeingest reload`)."""
     format: Literal["delta", "hudi"] | None = Field(default=None, validation_alias="format")
     """Table format. Default: the one of the target."""
     path: FolderPath | None = Field(default=None, validation_alias="path")
