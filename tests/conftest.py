@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import nullcontext
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,6 +33,8 @@ take_rows_as_they_are()
 
 MANY_TESTS = 100
 """With more of them a session lives for many minutes."""
+
+SHOWN_FILES = 40
 
 PARTS = "parts"
 _PARTS = ("live", "oracles", "rig", "soak", "workloads")
@@ -84,6 +87,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     scopes = {item.nodeid: scope_of(item.nodeid) for item in items}
     sizes = Counter(scopes.values())
     items.sort(key=lambda item: (scopes[item.nodeid] != PARTS, -sizes[scopes[item.nodeid]]))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print which files took most of the time, next to pytest's slowest tests."""
+    seconds: dict[str, float] = defaultdict(float)
+    for report in chain(*terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport):
+            seconds[report.nodeid.partition("::")[0]] += report.duration
+    if terminalreporter.config.getoption("durations"):
+        terminalreporter.section(f"slowest {SHOWN_FILES} files, of {sum(seconds.values()):,.0f} s")
+        for file in sorted(seconds, key=seconds.__getitem__, reverse=True)[:SHOWN_FILES]:
+            terminalreporter.line(f"{seconds[file]:7.1f}s {file}")
 
 
 @pytest.fixture(autouse=True)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
-import io
+import json
+import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import redirect_stdout
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +22,7 @@ import lakeingest
 from lakeingest.cli.guide import PAGES
 from lakeingest.cli.main import app, execute
 from lakeingest.config.keys import COLLECTION, KEYS, OURS, TABLE, TABLE_KEYS, Key, split_table_key
+from lakeingest.demo import demo_folder
 from tests.apply.written import Sent, WrittenLog
 from tests.reader.small_lake import SmallLake
 from tests.recordings.configure import packaged_run
@@ -136,7 +141,7 @@ def test_every_path_link_and_module_in_a_document_exists(name: str) -> None:
     paths = set(re.findall(r"`((?:tests|notebooks|lakeingest|jars)/[\w/.-]+)`", document))
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
     links = {link for link in re.findall(r"\]\(([^)]+)\)", document) if "://" not in link}
-    assert [link for link in sorted(links) if not (PATHS[name].parent / link).is_file()] == []
+    assert [link for link in sorted(links) if not leads_somewhere(name, link)] == []
     modules = set(re.findall(r"python -m ((?:tests|lakeingest)[\w.]*)", document))
     assert [each for each in sorted(modules) if importlib.util.find_spec(each) is None] == []
 
@@ -218,6 +223,24 @@ def test_the_map_of_the_tests_has_every_folder() -> None:
 
 
 @pytest.mark.slow
+def test_the_demo_counts_what_readers_of_other_jobs_see_and_shows_a_transaction(demo: Demo) -> None:
+    counts = wrong_orders(400)
+    worst = max(counts)
+    row = r"^(a job per|lakeingest's pub).*?  +(\d+) +(\d+) +(\S.*)$"
+    per_table, publications = re.findall(row, demo.said, re.MULTILINE)
+    assert per_table == (
+        "a job per",
+        str(len(counts)),
+        str(sum(wrong > 0 for wrong, _ in counts)),
+        f"{worst[0]} of {worst[1]}",
+    )
+    assert (publications[0], *publications[2:]) == ("lakeingest's pub", "0", "none")
+    changed = re.search(r"what source transaction (\d+:\d+) changed.*\n((?:.+\n)+)", demo.said)
+    assert changed is not None
+    assert "public.orders" in changed[2]
+
+
+@pytest.mark.slow
 def test_the_demo_shows_its_tables_and_finds_nothing_new_the_second_time(
     demo: Demo, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -227,6 +250,7 @@ def test_the_demo_shows_its_tables_and_finds_nothing_new_the_second_time(
     # A line of names and a line below them.
     assert (rows[1], len(rows[2].splitlines())) == (str(final_orders()), 2 + 5)
     assert "the latest publications" in demo.said
+    assert "killed a run in the middle (kill -9)" in demo.messages
     before = lakeingest.open(spark, str(demo.lake)).snapshot()
     assert execute(["demo", "--path", str(demo.lake)]) == 0
     captured = capsys.readouterr()
@@ -294,19 +318,70 @@ def test_the_guides_code_reads_a_hudi_table_with_hudi_rs(
 
 @dataclass(frozen=True)
 class Demo:
-    """What ``lakeingest demo`` made and said."""
+    """What ``lakeingest demo`` made and said, on stdout and on stderr."""
 
     lake: Path
     said: str
+    messages: str
 
 
 @pytest.fixture(scope="module")
-def demo(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """The demo in this process, whose JVM knows no other folder than the one it began in."""
-    path, said = tmp_path_factory.mktemp("demo") / "lakeingest-demo", io.StringIO()
-    with redirect_stdout(said):
-        assert execute(["demo", "--path", str(path)]) == 0
-    return Demo(path, said.getvalue())
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """The demo as README starts it, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("demo")
+    command = [sys.executable, "-m", "lakeingest.cli.main", "demo"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        check=True,
+        timeout=600,
+        capture_output=True,
+        text=True,
+    )
+    return Demo(folder / "lakeingest-demo", done.stdout, done.stderr)
+
+
+def wrong_orders(size: int) -> list[tuple[int, int]]:
+    """Return how many orders are wrong, and how many there are, after each round of ``size``."""
+    topics = demo_folder() / "topics"
+    records: dict[str, list[Any]] = {}
+    for name in ("orders", "order_lines"):
+        with gzip.open(topics / f"t1.public.{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+            read = [json.loads(line) for line in lines]
+        records[name] = sorted(read, key=lambda record: (record["ts"], record["p"], record["o"]))
+    most = max(map(len, records.values()))
+    counts = []
+    for end in range(size, most + size, size):
+        orders = latest_rows(records["orders"][:end], "id")
+        sums: Counter[int] = Counter()
+        for line in latest_rows(records["order_lines"][:end], "order_id", "line_no"):
+            sums[line["order_id"]] += line["qty"] * line["price_cents"]
+        wrong = sum(order["total_cents"] != sums[order["id"]] for order in orders)
+        counts.append((wrong, len(orders)))
+    return counts
+
+
+def latest_rows(records: Iterable[Any], *key: str) -> list[Any]:
+    """Return a table's rows after these records."""
+    rows: dict[Any, Any] = {}
+    for record in records:
+        if record["v"] is not None:
+            event = json.loads(record["v"])
+            row = event["after"] or event["before"]
+            rows[tuple(row[name] for name in key)] = event["after"]
+    return [row for row in rows.values() if row is not None]
+
+
+def leads_somewhere(document: str, link: str) -> bool:
+    """Return whether a link of a document leads to a file, and to a heading of it."""
+    path, _, heading = link.partition("#")
+    target = PATHS[document].parent / path if path else PATHS[document]
+    if not target.is_file():
+        return False
+    headings = re.findall(r"^#+ (.+)$", target.read_text("utf-8"), re.MULTILINE)
+    return not heading or heading in {text.lower().replace(" ", "-") for text in headings}
 
 
 def final_orders() -> int:

@@ -4,9 +4,9 @@ The command uses the ordinary functions (``load_config``, ``run_pipeline``, ``op
 of the package. So it needs no database, no broker and no network, and shows only what a user's own
 pipeline also does.
 
-With ``--story`` it tells what a loader of single tables cannot: it kills a run and lets another one
-go on, compares what readers would see of one job per table with what they see of the publications,
-and shows one source transaction, row by row.
+It tells what a loader of single tables cannot: it kills a run and lets another one go on, compares
+what readers would see of one job per table with what they see of the publications, and shows one
+source transaction, row by row. ``--quick`` leaves all that out: one run, and its tables.
 """
 
 from __future__ import annotations
@@ -57,45 +57,45 @@ def demo(
     path: Annotated[
         Path, typer.Option(help="Folder for the demo's tables; made if it is not there.")
     ] = Path("lakeingest-demo"),
-    story: Annotated[
-        bool,
-        typer.Option(
-            "--story",
-            help="Kill a run in the middle, count what readers of one job per table would see, and "
-            "show one source transaction. Takes some minutes.",
-        ),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only ingest the events and show the tables.")
     ] = False,
 ) -> None:
-    """Ingest a recorded run of a small shop into local tables and show them."""
+    """Ingest a recorded run of a small shop into local tables and show what is special about them.
+
+    A run is killed in the middle and another one goes on. Then: the tables, what readers of one job
+    per table would have seen of them, and the rows that one source transaction changed.
+    """
     from lakeingest.config.keys import SOURCE_PATH, TARGET_PATH
     from lakeingest.demo import demo_folder
 
     recording = demo_folder()
     properties = str(recording / "pipeline.properties")
     settings = [f"{SOURCE_PATH}={recording}", f"{TARGET_PATH}={path}"]
-    config = load_pipeline(properties, [*settings, *_GROUPED] if story else settings)
+    config = load_pipeline(properties, settings if quick else [*settings, *_GROUPED])
     message(f"recorded events: {recording}")
     message(f"tables: {path.absolute()}")
-    if story and not path.exists():
+    if not quick and not path.exists():
         _run_and_kill(properties, [*settings, *_GROUPED], path)
     spark = start_spark("lakeingest demo", config)
     from lakeingest.apply.run import run_pipeline
 
     with progress("reading recorded events") as on_batch:
-        if story:
+        if not quick:
             batches = _GROUPED_TO - _published(spark, config)
             run_pipeline(spark, config, max_batches=max(0, batches), on_batch=on_batch)
             each = [*settings, "lakeingest.commit.mode=per-transaction"]
             config = load_pipeline(properties, each)
-        summary = run_pipeline(spark, config, on_batch=None if story else on_batch)
+        summary = run_pipeline(spark, config, on_batch=on_batch if quick else None)
     write_summary(summary, OutputFormat.TABLE, config.warnings)
     lake = _open(spark, config)
     _show_tables(lake)
-    if story:
+    if not quick:
         _show_wrong_orders(spark, config, lake)
         _show_transaction(lake)
     _title("the latest publications (lakeingest history):")
     write_rows(latest(lake.history(), SHOWN_PUBLICATIONS), OutputFormat.TABLE, None)
+    message(f"read it in Python: lakeingest.open(lakeingest.session(), '{path}').snapshot()")
     message(f"run it again to see that nothing changes; start over: rm -r {path}")
 
 

@@ -26,7 +26,7 @@ from tests.faults.lost_publication import CrashError
 
 pytestmark = pytest.mark.slow
 
-TRANSACTIONS = 9
+TRANSACTIONS = 6
 EACH = {"commit_mode": "per-transaction"}
 
 
@@ -91,7 +91,7 @@ def test_rows_of_an_incremental_snapshot_are_not_lost_where_their_table_is_ahead
     log.ingest(spark, lake, **EACH)
     assert values(spark, lake) == EXPECTED
     rows = open_lake(spark, str(lake)).table("public.a").collect()
-    assert sorted((row["id"], row["v"]) for row in rows) == [(1, 900), (72, 2), (75, 5)]
+    assert sorted((row["id"], row["v"]) for row in rows) == [(1, 600), (72, 2), (75, 5)]
 
 
 def append(spark: SparkSession, table: Path) -> None:
