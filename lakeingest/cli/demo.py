@@ -39,15 +39,15 @@ SHOWN_TABLES = ("public.customers", "public.orders", "public.order_lines")
 SHOWN_ROWS = 5
 SHOWN_PUBLICATIONS = 5
 
-_KILLED_AFTER = 3
-"""Entries of the ledger's log at which the run is killed: a claim and two publications."""
+_KILLED_AFTER = 2
+"""Entries of the ledger's log at which the run is killed: a claim, and the snapshot's batch."""
 
-_GROUPED = ("lakeingest.batch.max.events=1700", "lakeingest.commit.max.transactions=1000")
+_GROUPED = ("lakeingest.batch.max.events=3390", "lakeingest.commit.max.transactions=1000")
 """Settings of the first publications, which hold many transactions. A bound of transactions lets
 each wait for the one before, so the killed run's batches are those of the next one."""
 
-_GROUPED_TO = 7
-"""Publication up to which it is so. Two transactions are left, and each gets its own."""
+_GROUPED_TO = 4
+"""Publication up to which it is so. Three transactions are left, and each gets its own."""
 
 _PER_TABLE = 400
 """Records that a job per table would take at a time."""
@@ -88,6 +88,7 @@ def demo(
             config = load_pipeline(properties, each)
         summary = run_pipeline(spark, config, on_batch=on_batch if quick else None)
     write_summary(summary, OutputFormat.TABLE, config.warnings)
+    spark = _for_few_rows(spark)
     lake = _open(spark, config)
     _show_tables(lake)
     if not quick:
@@ -125,6 +126,14 @@ def _open(spark: SparkSession, config: PipelineConfig) -> Lake:
     from lakeingest.reader import open_lake
 
     return open_lake(spark, config.target.path)
+
+
+def _for_few_rows(spark: SparkSession) -> SparkSession:
+    """Return a session that shows small tables without generating code for each question."""
+    from lakeingest.engine.few_rows import FOR_FEW_ROWS
+    from lakeingest.engine.own_session import own_session
+
+    return own_session(spark, FOR_FEW_ROWS)
 
 
 def _published(spark: SparkSession, config: PipelineConfig) -> int:
