@@ -8,6 +8,8 @@ stops if it finds something else later.
 
 from __future__ import annotations
 
+from lakeingest.apply.reloading import refuse_replacing
+from lakeingest.apply.unmatched_tables import refuse_left_out
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import FencedError
 from lakeingest.ledger.publication import Publication
@@ -43,3 +45,13 @@ def refuse_other_tables(head: Publication, config: PipelineConfig) -> None:
             "anew; it stopped and published nothing more. Nothing is lost; run again."
         )
         raise FencedError(message)
+
+
+def refuse_unsuited(config: PipelineConfig, head: Publication) -> None:
+    """Stop where a pipeline cannot go on with what is published, as it is configured.
+
+    Raises:
+        ConfigError: See ``refuse_left_out`` and ``refuse_replacing``.
+    """
+    refuse_left_out(config, head.shown)
+    refuse_replacing(config, head)

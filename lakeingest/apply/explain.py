@@ -203,6 +203,8 @@ def _reloads(head: Publication) -> Iterator[str]:
 def _nothing_left(head: Publication) -> str:
     if head.reloads and not head.frontier.end_position:
         return "What is left in the topics waits for the first transaction after the snapshot."
+    if head.reloads:
+        return "What is left in the topics waits for the next transaction."
     return "What is left in the topics changes no table."
 
 

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from pyspark.sql import SparkSession
 
+from lakeingest.apply.as_published import refuse_unsuited
 from lakeingest.apply.batch.changeset import changeset
 from lakeingest.apply.batch.prepare import PreparedBatch, prepare
 from lakeingest.apply.connector_guard import refuse_other_connector
@@ -29,7 +30,6 @@ from lakeingest.apply.stall_detection import (
 )
 from lakeingest.apply.table.catalog import TableBook
 from lakeingest.apply.table.new_tables import FirstSeen
-from lakeingest.apply.unmatched_tables import refuse_left_out
 from lakeingest.apply.window.batch_size import BatchSize, bounds_of
 from lakeingest.apply.window.prefetch import WindowReader
 from lakeingest.apply.window.progress import fills_new_table
@@ -70,7 +70,7 @@ class NextBatch:
         with self._failures():
             refuse_other_connector(state.head, log)
             refuse_another_order(state.head, log.spec)
-            refuse_left_out(config, state.head.tables)
+            refuse_unsuited(config, state.head)
             declared = config.tables.keys() & state.head.tables.keys()
             lake = with_tables(state, self.parts.sink, declared)
             self._book.refuse_other_declarations(lake.tables)

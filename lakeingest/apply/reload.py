@@ -8,7 +8,7 @@ the command itself, beside the pipeline. It would have to end at a commit that m
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,12 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.as_published import as_published
 from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, storage_of
 from lakeingest.apply.lake import LakeState
-from lakeingest.apply.reloading import with_reloads, with_reloads_undone
+from lakeingest.apply.reloading import (
+    refuse_replacing,
+    refuse_source,
+    with_reloads,
+    with_reloads_undone,
+)
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table_choice import TableChoice
 from lakeingest.apply.window.offset_ranges import plan_all_ranges
@@ -29,7 +34,9 @@ from lakeingest.errors import UsageError
 from lakeingest.folders import LakeFolders
 from lakeingest.ledger.publication import Publication
 from lakeingest.sink.contract import Sink, TableState
-from lakeingest.source import open_source
+from lakeingest.source import OffsetRange, open_source
+from lakeingest.source.bounds import check_retained
+from lakeingest.source.contract import TopicPartition, Watermarks
 
 
 @dataclass(frozen=True)
@@ -78,34 +85,53 @@ def reload_tables(
         following: Callable[[Publication], Publication] = (
             partial(with_reloads_undone, names=names, run=run)
             if undo
-            else partial(
-                with_reloads,
-                names=names,
-                topics=config.source.names,
-                run=run,
-                whole=config.source.ends_topic is not None,
-            )
+            else partial(with_reloads, names=names, topics=config.source.names, run=run)
         )
         # Refuse what cannot be done before the lake is claimed.
         publication = following(head)
-        records = None if undo else _records(own, config, publication, names)
+        records = None
+        if not undo:
+            refuse_source(config)
+            refuse_replacing(config, publication)
+            records = _records(own, config, head, publication, names)
         sink = open_sink(own, _of_earlier_loads(own, as_published(config, head), head, names))
         choice = TableChoice(ledger, sink, names, interrupts=True)
         state = LakeState(head, _earlier_loads(sink, names))
         return Reloading(choice.publish(state, following), names, records)
 
 
+def _refuse_remade(
+    marks: Mapping[TopicPartition, Watermarks], head: Publication, following: Publication
+) -> None:
+    """Stop where a topic ends before the offset that was to be read next: it was made again."""
+    offsets = {**head.frontier.offsets, **{r.topic: r.offsets for r in following.reloads.values()}}
+    left = {place: offsets.get(place.topic, {}).get(place.partition, 0) for place in marks}
+    beyond = [
+        OffsetRange(place.topic, place.partition, offset, offset)
+        for place, offset in left.items()
+        if offset > marks[place].high
+    ]
+    check_retained(beyond, marks)
+
+
 def _records(
-    spark: SparkSession, config: PipelineConfig, following: Publication, names: Sequence[str]
+    spark: SparkSession,
+    config: PipelineConfig,
+    head: Publication,
+    following: Publication,
+    names: Sequence[str],
 ) -> int:
     """Return how many records the next run reads; check that it can read them.
 
     Raises:
         UsageError: A topic has no record.
+        DataError: A topic was deleted and made again.
         LakeingestError: See ``plan_all_ranges``.
     """
     source_config = as_published(config, following).source
     with closing(open_source(spark, source_config)) as source:
+        topics = [following.reloads[name].topic for name in names]
+        _refuse_remade(source.watermarks(topics), head, following)
         ranges = plan_all_ranges(source, source_config, following.frontier)
     counts = dict.fromkeys((source_config.names.topic(name) for name in names), 0)
     for part in ranges.data:

@@ -19,15 +19,19 @@ from typing import TypeVar
 
 from lakeingest.apply.next_publication import next_publication
 from lakeingest.apply.retirement import unknown_table
-from lakeingest.errors import UsageError
+from lakeingest.config.model import PipelineConfig
+from lakeingest.envelope.change import FAMILIES
+from lakeingest.errors import ConfigError, UsageError
 from lakeingest.ledger.publication import Publication, Reload
 from lakeingest.topic_names import TopicNames
 
 _Value = TypeVar("_Value")
 
+_NEW_LAKE = "load the lake anew (another lakeingest.target.path)"
+
 
 def with_reloads(
-    head: Publication, names: Collection[str], topics: TopicNames, run: str, *, whole: bool = True
+    head: Publication, names: Collection[str], topics: TopicNames, run: str
 ) -> Publication:
     """Return the publication that begins to load tables anew.
 
@@ -38,12 +42,11 @@ def with_reloads(
         names: The tables.
         topics: The connector's topics.
         run: Identifier of the run.
-        whole: Whether publications hold whole transactions.
 
     Raises:
         UsageError: See ``refuse_reloading``.
     """
-    refuse_reloading(head, names, whole=whole)
+    refuse_reloading(head, names, topics)
     following = next_publication(head, run)
     offsets = dict(head.frontier.offsets)
     reloads = dict(head.reloads)
@@ -96,11 +99,54 @@ def with_reloads_undone(head: Publication, names: Collection[str], run: str) -> 
     )
 
 
-def refuse_reloading(head: Publication, names: Collection[str], *, whole: bool) -> None:
+def refuse_source(config: PipelineConfig) -> None:
+    """Stop where the rows of a topic cannot be placed once more among those of the lake.
+
+    Raises:
+        UsageError: There are no transactions, or the rows alone give them their places. Then
+            another transaction may have the place of the last one that was applied, and its rows
+            could not be told from those of that one.
+    """
+    problem = ""
+    if config.source.ends_topic is None:
+        problem = (
+            "with lakeingest.transaction.mode=none nothing says when a table has all rows again"
+        )
+    elif FAMILIES[config.source.connector].end_position is None:
+        problem = (
+            f"the transaction topic of {config.source.connector} does not say where a transaction "
+            "stands, so rows of the last one that was applied cannot be told from later ones"
+        )
+    if problem:
+        problem += f": {_NEW_LAKE}"
+        raise UsageError(problem)
+
+
+def refuse_replacing(config: PipelineConfig, head: Publication) -> None:
+    """Stop where a new snapshot could replace all tables while some are loaded anew.
+
+    Their topics are read from the beginning again. So nothing tells where the new snapshot begins
+    in them, nor which of their rows are older.
+
+    Raises:
+        ConfigError: That is so.
+    """
+    if head.reloads and config.source.snapshot_again == "replace":
+        names = ", ".join(sorted(head.reloads))
+        message = (
+            f"{names}: to be loaded anew, and lakeingest.source.snapshot.again=replace takes a new "
+            "snapshot of all tables. One at a time: remove that setting until the new load is "
+            "published, or take the load back (lakeingest reload CONFIG TABLE --undo). Nothing was "
+            "read."
+        )
+        raise ConfigError(message)
+
+
+def refuse_reloading(head: Publication, names: Collection[str], topics: TopicNames) -> None:
     """Stop where tables cannot be loaded anew.
 
     Raises:
-        UsageError: A table is not published or is retired, or the lake has no whole transactions or
+        UsageError: A table is not published or is retired, it shares its topic, or the lake has
             more than one epoch.
     """
     for name in names:
@@ -115,20 +161,21 @@ def refuse_reloading(head: Publication, names: Collection[str], *, whole: bool) 
         if head.shown_paths.get(name, name) == ".":
             problem = (
                 f"the folder of table '{name}' is the lake's own (path=.), and a second load would "
-                "lie inside the first: load the lake anew (another lakeingest.target.path)"
+                f"lie inside the first: {_NEW_LAKE}"
             )
             raise UsageError(problem)
-    if not whole:
-        problem = (
-            "with lakeingest.transaction.mode=none nothing says when a table has all rows again: "
-            "load the lake anew (another lakeingest.target.path)"
-        )
-        raise UsageError(problem)
+        topic = topics.topic(name)
+        sharing = sorted(o for o in head.shown if o != name and topics.topic(o) == topic)
+        if sharing:
+            problem = (
+                f"topic '{topic}' holds the rows of {', '.join(sharing)}, too, which would be read "
+                f"again with those of '{name}': {_NEW_LAKE}"
+            )
+            raise UsageError(problem)
     if head.frontier.newest_epoch:
         problem = (
             f"the source's log started over (epoch {head.frontier.newest_epoch}), so the places of "
-            "older rows cannot be told: let the connector take a new snapshot "
-            "(lakeingest.source.snapshot.again=replace), which loads every table anew"
+            "older rows cannot be told: {_NEW_LAKE}"
         )
         raise UsageError(problem)
 

@@ -147,7 +147,7 @@ def refuse_retiring(head: Publication, name: str, names: TopicNames) -> None:
         raise UsageError(problem)
     if name not in head.tables:
         raise UsageError(unknown_table(name, head.tables, "published"))
-    others = sorted({*head.tables} - {name})
+    others = sorted({*head.shown} - {name})
     if not others:
         problem = f"'{name}' is the lake's only table: stop the pipeline instead of retiring it"
         raise UsageError(problem)

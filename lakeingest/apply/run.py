@@ -17,7 +17,7 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.adoption.adopt import Adoption, adopted_collections
-from lakeingest.apply.as_published import as_published, refuse_other_tables
+from lakeingest.apply.as_published import as_published, refuse_other_tables, refuse_unsuited
 from lakeingest.apply.attempts import Attempts
 from lakeingest.apply.batch.prepare import prepare
 from lakeingest.apply.batch.writer import BatchWriter
@@ -58,7 +58,7 @@ from lakeingest.apply.summary import BatchSummary, RunSummary, Tally
 from lakeingest.apply.table.catalog import TableBook, Warnings
 from lakeingest.apply.table.new_tables import FirstSeen, likely_tables
 from lakeingest.apply.table.record_schemas import Schemas, open_schemas
-from lakeingest.apply.unmatched_tables import refuse_left_out, without_topic
+from lakeingest.apply.unmatched_tables import without_topic
 from lakeingest.apply.window.batch_size import BatchSize, bounds_of
 from lakeingest.apply.window.prefetch import WindowReader
 from lakeingest.apply.window.progress import (
@@ -205,7 +205,7 @@ class PipelineRun:
         collections = likely_tables(self._config, self._source.topics())
         state = read_lake(self._ledger, self._sink, collections)
         refuse_other_tables(state.head, self._config)
-        refuse_left_out(self._config, state.head.tables)
+        refuse_unsuited(self._config, state.head)
         self._first_seen = FirstSeen(self._config, self._sink)
         if before is not None:
             ours = before.ours or before.head.run == self._run
@@ -306,7 +306,7 @@ class PipelineRun:
         if not same_progress(state, claimed):
             # Another driver published: check its lake as at the beginning, and read the states of
             # the window's tables again, though the window is the same.
-            refuse_left_out(self._config, claimed.head.tables)
+            refuse_unsuited(self._config, claimed.head)
             refuse_another_order(claimed.head, self._spec)
             self._checked_window = None
         return claimed

@@ -1,0 +1,103 @@
+"""Where a table cannot be loaded anew, or not beside something else, nothing is published."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import lakeingest
+from lakeingest.apply.explain import State, explain_pipeline
+from lakeingest.apply.inspect import validate_pipeline
+from lakeingest.apply.reloading import refuse_source
+from lakeingest.errors import ConfigError, DataError, UsageError
+from lakeingest.reader import open_lake
+from tests.apply.shop import Shop, begun_shop, row
+from tests.apply.written import WrittenLog, topic_of
+
+A, B = "public.a", "public.b"
+
+
+@pytest.fixture(scope="module")
+def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    return begun_shop(spark, tmp_path_factory.mktemp("begun"), "delta")
+
+
+@pytest.fixture
+def shop(begun: Shop, tmp_path: Path) -> Shop:
+    """Two transactions of two tables are published."""
+    return begun.copied(tmp_path)
+
+
+def reload(shop: Shop, *tables: str, undo: bool = False, **settings: str) -> None:
+    config = shop.log.configured(shop.lake, **shop.settings, **settings)
+    lakeingest.reload(shop.spark, config, *tables, undo=undo)
+
+
+@pytest.mark.slow
+def test_the_topic_of_a_table_that_is_loaded_anew_must_be_read_meanwhile(shop: Shop) -> None:
+    reload(shop, B)
+    shop.commit(a=30, b=31)
+    with pytest.raises(ConfigError, match=r"'public\.b' is published .* not read any more"):
+        shop.run(source_topics=topic_of(A))
+    shop.run()
+    assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
+
+
+@pytest.mark.slow
+def test_a_topic_that_was_made_again_is_not_taken_for_the_whole_table(shop: Shop) -> None:
+    shop.log.drop(B)
+    shop.commit(a=30, b=31)
+    with pytest.raises(DataError, match=topic_of(B)):
+        reload(shop, B)
+    assert shop.tables() == {A: {1: 10, 2: 20}, B: {1: 11, 2: 21}}
+
+
+@pytest.mark.slow
+def test_a_new_snapshot_of_all_tables_waits_for_the_load_of_one(shop: Shop) -> None:
+    again = {"source_snapshot_again": "replace"}
+    with pytest.raises(ConfigError, match="One at a time"):
+        reload(shop, B, undo=False, **again)
+    reload(shop, B)
+    config = shop.log.configured(shop.lake, **shop.settings, **again)
+    with pytest.raises(ConfigError, match="One at a time"):
+        validate_pipeline(shop.spark, config)
+    explained = explain_pipeline(shop.spark, config)
+    assert (explained.state, explained.exit_code) == (State.STOPPED, ConfigError.exit_code)
+    with pytest.raises(ConfigError, match="One at a time"):
+        shop.run(**again)
+    reload(shop, B, undo=True, **again)
+    shop.commit(b=31)
+    shop.run(**again)
+    assert shop.tables()[B] == {1: 11, 2: 21, 3: 31}
+
+
+@pytest.mark.slow
+def test_a_table_is_retired_beside_one_that_is_loaded_anew(shop: Shop) -> None:
+    reload(shop, B)
+    shop.retire(table=A)
+    shop.commit(b=31)
+    shop.run()
+    assert shop.tables() == {B: {1: 11, 2: 21, 3: 31}}
+    assert {*open_lake(shop.spark, str(shop.lake)).snapshot(1).tables()} == {A, B}
+
+
+@pytest.mark.slow
+def test_tables_that_share_a_topic_are_not_loaded_anew(spark: SparkSession, tmp_path: Path) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    shop = Shop(spark, log, tmp_path / "lake", {})
+    log.transaction("1:1100", row("public.a b", 1, 1, 1, 10), row("public.a_b", 1, 2, 1, 11))
+    shop.run()
+    for tables in (("public.a_b",), ("public.a b", "public.a_b")):
+        with pytest.raises(UsageError, match="holds the rows of public"):
+            reload(shop, *tables)
+
+
+@pytest.mark.parametrize("connector", ["oracle"])
+def test_a_source_whose_rows_alone_have_places_is_refused(tmp_path: Path, connector: str) -> None:
+    log = WrittenLog(tmp_path / "log", connector)
+    log.put(replace(row(A, 1, 1, 1, 10), source={"schema": "public", "table": "a"}))
+    with pytest.raises(UsageError, match="does not say where a transaction stands"):
+        refuse_source(log.configured(tmp_path / "lake"))
