@@ -35,7 +35,7 @@ from lakeingest.folders import LakeFolders
 from lakeingest.ledger.publication import Publication
 from lakeingest.sink.contract import Sink, TableState
 from lakeingest.source import OffsetRange, open_source
-from lakeingest.source.bounds import check_retained
+from lakeingest.source.bounds import check_retained, recreated_topic_error
 from lakeingest.source.contract import TopicPartition, Watermarks
 
 
@@ -100,10 +100,31 @@ def reload_tables(
         return Reloading(choice.publish(state, following), names, records)
 
 
-def _refuse_remade(
-    marks: Mapping[TopicPartition, Watermarks], head: Publication, following: Publication
+def refuse_remade(
+    marks: Mapping[TopicPartition, Watermarks],
+    head: Publication,
+    following: Publication,
+    *,
+    same_ids: bool,
 ) -> None:
-    """Stop where a topic ends before the offset that was to be read next: it was made again."""
+    """Stop where a topic has another id, or ends before the offset to be read next: it was remade.
+
+    The next run could not tell, because it has no offset of the topic any more.
+
+    Args:
+        marks: Bounds of the topics to be read again.
+        head: The newest publication.
+        following: The publication that begins to load their tables anew.
+        same_ids: Whether another id shows that a topic was made again.
+
+    Raises:
+        DataError: A topic was.
+    """
+    known = head.frontier.topic_ids
+    ids = {place.topic: bounds.topic_id for place, bounds in marks.items() if bounds.topic_id}
+    remade = {topic for topic, id_ in ids.items() if known.get(topic, id_) != id_}
+    if remade and same_ids:
+        raise recreated_topic_error(sorted(remade))
     offsets = {**head.frontier.offsets, **{r.topic: r.offsets for r in following.reloads.values()}}
     left = {place: offsets.get(place.topic, {}).get(place.partition, 0) for place in marks}
     beyond = [
@@ -131,7 +152,8 @@ def _records(
     source_config = as_published(config, following).source
     with closing(open_source(spark, source_config)) as source:
         topics = [following.reloads[name].topic for name in names]
-        _refuse_remade(source.watermarks(topics), head, following)
+        same_ids = source_config.new_topic_id != "accept"
+        refuse_remade(source.watermarks(topics), head, following, same_ids=same_ids)
         ranges = plan_all_ranges(source, source_config, following.frontier)
     counts = dict.fromkeys((source_config.names.topic(name) for name in names), 0)
     for part in ranges.data:

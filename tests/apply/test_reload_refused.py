@@ -11,9 +11,12 @@ from pyspark.sql import SparkSession
 import lakeingest
 from lakeingest.apply.explain import State, explain_pipeline
 from lakeingest.apply.inspect import validate_pipeline
+from lakeingest.apply.reload import refuse_remade
 from lakeingest.apply.reloading import refuse_source
 from lakeingest.errors import ConfigError, DataError, UsageError
+from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.reader import open_lake
+from lakeingest.source.contract import TopicPartition, Watermarks
 from tests.apply.shop import Shop, begun_shop, row
 from tests.apply.written import WrittenLog, topic_of
 
@@ -101,3 +104,19 @@ def test_a_source_whose_rows_alone_have_places_is_refused(tmp_path: Path, connec
     log.put(replace(row(A, 1, 1, 1, 10), source={"schema": "public", "table": "a"}))
     with pytest.raises(UsageError, match="does not say where a transaction stands"):
         refuse_source(log.configured(tmp_path / "lake"))
+
+
+@pytest.mark.parametrize(
+    ("new_id", "end"), [("two", 5), (None, 1)], ids=["another id", "it is short"]
+)
+def test_a_remade_topic_shows_by_its_id_or_by_its_end(new_id: str | None, end: int) -> None:
+    topic = topic_of(B)
+    frontier = Frontier(offsets={topic: {0: 2}}, topic_ids={topic: "one"})
+    head = Publication(batch=3, token=0, writer=1, run="r", frontier=frontier)
+    marks = {TopicPartition(topic, 0): Watermarks(0, end, topic_id=new_id)}
+    with pytest.raises(DataError, match=topic):
+        refuse_remade(marks, head, head, same_ids=True)
+    same = {TopicPartition(topic, 0): Watermarks(0, 5, topic_id="one")}
+    refuse_remade(same, head, head, same_ids=True)
+    recorded = {TopicPartition(topic, 0): Watermarks(0, 5)}
+    refuse_remade(recorded, head, head, same_ids=True)

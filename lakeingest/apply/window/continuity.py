@@ -103,7 +103,7 @@ def continuation(
         for place in marks
     }
     _refuse_other_transaction_topic(marks, frontier, transaction_topic)
-    warnings = _new_topic_ids(marks, frontier, rules)
+    warnings = _new_topic_ids(marks, low, frontier, rules)
     _refuse_vanished(marks, frontier, rules)
     next_offsets = [
         OffsetRange(p.topic, p.partition, offset, offset)
@@ -147,11 +147,13 @@ def _refuse_other_transaction_topic(
 
 
 def _new_topic_ids(
-    marks: Mapping[TopicPartition, Watermarks], frontier: Frontier, rules: LogRules
+    marks: Mapping[TopicPartition, Watermarks], low: _Low, frontier: Frontier, rules: LogRules
 ) -> list[str]:
     """Compare the topics' ids with the stored ones; return a warning for each accepted one."""
     current_ids = {
-        place.topic: bounds.topic_id for place, bounds in marks.items() if bounds.topic_id
+        place.topic: bounds.topic_id
+        for place, bounds in marks.items()
+        if low[place] is not None and bounds.topic_id
     }
     changed_topics = [
         topic
