@@ -201,11 +201,11 @@ def _reloads(head: Publication) -> Iterator[str]:
 
 
 def _nothing_left(head: Publication) -> str:
-    if head.reloads and not head.frontier.end_position:
-        return "What is left in the topics waits for the first transaction after the snapshot."
-    if head.reloads:
-        return "What is left in the topics waits for the next transaction."
-    return "What is left in the topics changes no table."
+    if not head.reloads:
+        return "What is left in the topics changes no table."
+    streams = head.frontier.end_position
+    awaited = "next transaction" if streams else "first transaction after the snapshot"
+    return f"What is left in the topics waits for the {awaited}."
 
 
 def _holder(head: Publication) -> Sequence[str]:

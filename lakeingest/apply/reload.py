@@ -8,9 +8,9 @@ the command itself, beside the pipeline. It would have to end at a commit that m
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -26,6 +26,7 @@ from lakeingest.apply.reloading import (
 )
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table_choice import TableChoice
+from lakeingest.apply.window.continuity import log_rules, refuse_remade
 from lakeingest.apply.window.offset_ranges import plan_all_ranges
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.hudi_table import is_hudi_table
@@ -34,9 +35,7 @@ from lakeingest.errors import UsageError
 from lakeingest.folders import LakeFolders
 from lakeingest.ledger.publication import Publication
 from lakeingest.sink.contract import Sink, TableState
-from lakeingest.source import OffsetRange, open_source
-from lakeingest.source.bounds import check_retained, recreated_topic_error
-from lakeingest.source.contract import TopicPartition, Watermarks
+from lakeingest.source import open_source
 
 
 @dataclass(frozen=True)
@@ -93,54 +92,15 @@ def reload_tables(
         if not undo:
             refuse_source(config)
             refuse_replacing(config, publication)
-            records = _records(own, config, head, publication, names)
+            records = _records(own, config, publication, names)
         sink = open_sink(own, _of_earlier_loads(own, as_published(config, head), head, names))
         choice = TableChoice(ledger, sink, names, interrupts=True)
         state = LakeState(head, _earlier_loads(sink, names))
         return Reloading(choice.publish(state, following), names, records)
 
 
-def refuse_remade(
-    marks: Mapping[TopicPartition, Watermarks],
-    head: Publication,
-    following: Publication,
-    *,
-    same_ids: bool,
-) -> None:
-    """Stop where a topic has another id, or ends before the offset to be read next: it was remade.
-
-    The next run could not tell, because it has no offset of the topic any more.
-
-    Args:
-        marks: Bounds of the topics to be read again.
-        head: The newest publication.
-        following: The publication that begins to load their tables anew.
-        same_ids: Whether another id shows that a topic was made again.
-
-    Raises:
-        DataError: A topic was.
-    """
-    known = head.frontier.topic_ids
-    ids = {place.topic: bounds.topic_id for place, bounds in marks.items() if bounds.topic_id}
-    remade = {topic for topic, id_ in ids.items() if known.get(topic, id_) != id_}
-    if remade and same_ids:
-        raise recreated_topic_error(sorted(remade))
-    offsets = {**head.frontier.offsets, **{r.topic: r.offsets for r in following.reloads.values()}}
-    left = {place: offsets.get(place.topic, {}).get(place.partition, 0) for place in marks}
-    beyond = [
-        OffsetRange(place.topic, place.partition, offset, offset)
-        for place, offset in left.items()
-        if offset > marks[place].high
-    ]
-    check_retained(beyond, marks)
-
-
 def _records(
-    spark: SparkSession,
-    config: PipelineConfig,
-    head: Publication,
-    following: Publication,
-    names: Sequence[str],
+    spark: SparkSession, config: PipelineConfig, following: Publication, names: Sequence[str]
 ) -> int:
     """Return how many records the next run reads; check that it can read them.
 
@@ -151,9 +111,9 @@ def _records(
     """
     source_config = as_published(config, following).source
     with closing(open_source(spark, source_config)) as source:
-        topics = [following.reloads[name].topic for name in names]
-        same_ids = source_config.new_topic_id != "accept"
-        refuse_remade(source.watermarks(topics), head, following, same_ids=same_ids)
+        read = {following.reloads[name].topic: following.reloads[name].offsets for name in names}
+        read_to = replace(following.frontier, offsets=read)
+        refuse_remade(source.watermarks([*read]), read_to, log_rules(source_config))
         ranges = plan_all_ranges(source, source_config, following.frontier)
     counts = dict.fromkeys((source_config.names.topic(name) for name in names), 0)
     for part in ranges.data:

@@ -80,6 +80,7 @@ def demo(
         _run_and_kill(properties, [*settings, *_GROUPED], path)
     spark = start_spark("lakeingest demo", config)
     from lakeingest.apply.run import run_pipeline
+    from lakeingest.engine.few_rows import session_for_few_rows
 
     with progress("reading recorded events") as on_batch:
         if not quick:
@@ -91,7 +92,7 @@ def demo(
     # The last of the story's runs has three transactions; the publications tell of all.
     if not tells_story:
         write_summary(summary, OutputFormat.TABLE, config.warnings)
-    spark = _for_few_rows(spark)
+    spark = session_for_few_rows(spark)
     lake = _open(spark, config)
     _show_tables(lake)
     if not quick:
@@ -129,14 +130,6 @@ def _open(spark: SparkSession, config: PipelineConfig) -> Lake:
     from lakeingest.reader import open_lake
 
     return open_lake(spark, config.target.path)
-
-
-def _for_few_rows(spark: SparkSession) -> SparkSession:
-    """Return a session that shows small tables without generating code for each question."""
-    from lakeingest.engine.few_rows import FOR_FEW_ROWS
-    from lakeingest.engine.own_session import own_session
-
-    return own_session(spark, FOR_FEW_ROWS)
 
 
 def _published(spark: SparkSession, config: PipelineConfig) -> int:

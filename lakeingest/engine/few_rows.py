@@ -72,7 +72,7 @@ def for_few_rows(frame: DataFrame, rows: int, size: int = 0, among: int = 0) -> 
         return frame
     # From many rows, every task selects those of its own partition.
     single = local_checkpoint(frame.repartition(1)) if among > FEW_ROWS else frame.coalesce(1)
-    return in_session(single, _session_for_few_rows(frame.sparkSession))
+    return in_session(single, session_for_few_rows(frame.sparkSession))
 
 
 def records_for_few_rows(frame: DataFrame, rows: int, ranges: int) -> DataFrame:
@@ -118,7 +118,8 @@ def in_session(frame: DataFrame, spark: SparkSession) -> DataFrame:
         return frame
 
 
-def _session_for_few_rows(spark: SparkSession) -> SparkSession:
+def session_for_few_rows(spark: SparkSession) -> SparkSession:
+    """Return a session's own session for few rows, or the session itself if it is one."""
     if spark in _FOR_FEW_ROWS:
         return spark
     if spark not in _SESSIONS:

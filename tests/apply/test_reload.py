@@ -20,7 +20,7 @@ from lakeingest.config import load_config
 from lakeingest.demo import demo_folder
 from lakeingest.errors import DataError, FencedError, UsageError
 from lakeingest.reader import open_lake
-from tests.apply.shop import Shop, begun_shop
+from tests.apply.shop import Shop
 from tests.apply.written import Sent, WrittenLog, topic_of
 from tests.forms import further
 from tests.recordings.altered import short_run
@@ -30,17 +30,6 @@ from tests.recordings.rust import RustLake
 pytestmark = pytest.mark.slow
 
 A, B = "public.a", "public.b"
-
-
-@pytest.fixture(scope="module")
-def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    return begun_shop(spark, tmp_path_factory.mktemp("begun"), "delta")
-
-
-@pytest.fixture
-def shop(begun: Shop, tmp_path: Path) -> Shop:
-    """Two transactions of two tables are published."""
-    return begun.copied(tmp_path)
 
 
 def reload(shop: Shop, *tables: str, undo: bool = False) -> Reloading:

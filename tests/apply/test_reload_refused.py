@@ -11,27 +11,16 @@ from pyspark.sql import SparkSession
 import lakeingest
 from lakeingest.apply.explain import State, explain_pipeline
 from lakeingest.apply.inspect import validate_pipeline
-from lakeingest.apply.reload import refuse_remade
 from lakeingest.apply.reloading import refuse_source
+from lakeingest.apply.window.continuity import LogRules, refuse_remade
 from lakeingest.errors import ConfigError, DataError, UsageError
-from lakeingest.ledger.publication import Frontier, Publication
+from lakeingest.ledger.publication import Frontier
 from lakeingest.reader import open_lake
 from lakeingest.source.contract import TopicPartition, Watermarks
-from tests.apply.shop import Shop, begun_shop, row
+from tests.apply.shop import Shop, row
 from tests.apply.written import WrittenLog, topic_of
 
 A, B = "public.a", "public.b"
-
-
-@pytest.fixture(scope="module")
-def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    return begun_shop(spark, tmp_path_factory.mktemp("begun"), "delta")
-
-
-@pytest.fixture
-def shop(begun: Shop, tmp_path: Path) -> Shop:
-    """Two transactions of two tables are published."""
-    return begun.copied(tmp_path)
 
 
 def reload(shop: Shop, *tables: str, undo: bool = False, **settings: str) -> None:
@@ -98,9 +87,8 @@ def test_tables_that_share_a_topic_are_not_loaded_anew(spark: SparkSession, tmp_
             reload(shop, *tables)
 
 
-@pytest.mark.parametrize("connector", ["oracle"])
-def test_a_source_whose_rows_alone_have_places_is_refused(tmp_path: Path, connector: str) -> None:
-    log = WrittenLog(tmp_path / "log", connector)
+def test_a_source_whose_rows_alone_have_places_is_refused(tmp_path: Path) -> None:
+    log = WrittenLog(tmp_path / "log", "oracle")
     log.put(replace(row(A, 1, 1, 1, 10), source={"schema": "public", "table": "a"}))
     with pytest.raises(UsageError, match="does not say where a transaction stands"):
         refuse_source(log.configured(tmp_path / "lake"))
@@ -112,11 +100,10 @@ def test_a_source_whose_rows_alone_have_places_is_refused(tmp_path: Path, connec
 def test_a_remade_topic_shows_by_its_id_or_by_its_end(new_id: str | None, end: int) -> None:
     topic = topic_of(B)
     frontier = Frontier(offsets={topic: {0: 2}}, topic_ids={topic: "one"})
-    head = Publication(batch=3, token=0, writer=1, run="r", frontier=frontier)
     marks = {TopicPartition(topic, 0): Watermarks(0, end, topic_id=new_id)}
     with pytest.raises(DataError, match=topic):
-        refuse_remade(marks, head, head, same_ids=True)
+        refuse_remade(marks, frontier, LogRules())
     same = {TopicPartition(topic, 0): Watermarks(0, 5, topic_id="one")}
-    refuse_remade(same, head, head, same_ids=True)
+    refuse_remade(same, frontier, LogRules())
     recorded = {TopicPartition(topic, 0): Watermarks(0, 5)}
-    refuse_remade(recorded, head, head, same_ids=True)
+    refuse_remade(recorded, frontier, LogRules())

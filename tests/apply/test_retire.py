@@ -33,18 +33,6 @@ KEPT = "public.a"
 LISTED = ",".join(map(topic_of, (KEPT, GONE)))
 
 
-@pytest.fixture(scope="module")
-def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    """Two transactions of two tables are published; to be copied."""
-    return begun_shop(spark, tmp_path_factory.mktemp("begun"), "delta")
-
-
-@pytest.fixture
-def shop(begun: Shop, tmp_path: Path) -> Shop:
-    """Two transactions of two tables are published."""
-    return begun.copied(tmp_path)
-
-
 @pytest.mark.parametrize("format_", ["delta", further("hudi")])
 def test_a_table_that_the_source_dropped_is_retired_and_older_snapshots_show_it(
     spark: SparkSession, tmp_path: Path, format_: str

@@ -248,7 +248,7 @@ def _refuse_other_key(collection: str, key: Sequence[str], state: TableState) ->
     if kept and sorted(key) != sorted(kept):
         message = (
             f"Table '{collection}' is kept by key ({', '.join(kept)}) in the lake, but now by "
-            f"({', '.join(key)}), as the configuration or its records say. A key cannot change in "
+            f"({', '.join(key)}), as the configuration says. A key cannot change in "
             f"place: {load_anew(collection)}."
         )
         raise ConfigError(message)

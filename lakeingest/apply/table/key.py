@@ -30,7 +30,7 @@ class Key:
 
 def resolve_key(
     settings: TableSettings,
-    kept: Sequence[str],
+    kept: tuple[str, ...],
     shown: TableShape,
     batch_stats: Sequence[BatchStats],
     names: MetadataColumns,
@@ -49,7 +49,7 @@ def resolve_key(
             key than the table.
     """
     collection, keyless = settings.collection, settings.keyless
-    key = settings.key or tuple(kept)
+    key = settings.key or kept
     own_key = set(key) & set(names.keyless)
     if keyless is None or shown.key or (key and not own_key):
         keyless = None

@@ -146,20 +146,39 @@ def _refuse_other_transaction_topic(
         raise ConfigError(message)
 
 
+def refuse_remade(
+    marks: Mapping[TopicPartition, Watermarks], frontier: Frontier, rules: LogRules
+) -> None:
+    """Stop where topics that are to be read from their beginning again are others than were read.
+
+    The next run could not tell, because it will have no offset of them.
+
+    Args:
+        marks: Bounds of these topics.
+        frontier: Up to where they were read.
+        rules: What the pipeline accepts.
+
+    Raises:
+        DataError: A topic has another id, or ends before the offset that was to be read next.
+    """
+    changed_topics = _with_other_ids(marks, frontier)
+    if changed_topics and rules.new_topic_id != "accept":
+        raise recreated_topic_error(changed_topics)
+    read_to = {place: frontier.low(place.topic, place.partition) or 0 for place in marks}
+    beyond = [
+        OffsetRange(place.topic, place.partition, offset, offset)
+        for place, offset in read_to.items()
+        if offset > marks[place].high
+    ]
+    check_retained(beyond, marks)
+
+
 def _new_topic_ids(
     marks: Mapping[TopicPartition, Watermarks], low: _Low, frontier: Frontier, rules: LogRules
 ) -> list[str]:
     """Compare the topics' ids with the stored ones; return a warning for each accepted one."""
-    current_ids = {
-        place.topic: bounds.topic_id
-        for place, bounds in marks.items()
-        if low[place] is not None and bounds.topic_id
-    }
-    changed_topics = [
-        topic
-        for topic, new_id in current_ids.items()
-        if (old_id := frontier.topic_ids.get(topic)) is not None and old_id != new_id
-    ]
+    read_before = {place: bounds for place, bounds in marks.items() if low[place] is not None}
+    changed_topics = _with_other_ids(read_before, frontier)
     if changed_topics and rules.new_topic_id != "accept":
         raise recreated_topic_error(changed_topics)
     return [
@@ -167,6 +186,12 @@ def _new_topic_ids(
         "same (lakeingest.source.new.topic.id=accept)."
         for topic in changed_topics
     ]
+
+
+def _with_other_ids(marks: Mapping[TopicPartition, Watermarks], frontier: Frontier) -> list[str]:
+    """Return the topics whose ids are not the stored ones."""
+    ids = {place.topic: bounds.topic_id for place, bounds in marks.items() if bounds.topic_id}
+    return [topic for topic, id_ in ids.items() if frontier.topic_ids.get(topic, id_) != id_]
 
 
 def _refuse_vanished(
