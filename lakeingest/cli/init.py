@@ -64,7 +64,7 @@ def init(
         raise UsageError(problem)
     from lakeingest.config import keys
     from lakeingest.config.file.properties import from_mapping
-    from lakeingest.config.redaction import is_secret_key
+    from lakeingest.config.redaction import spells_secret
 
     named = {
         keys.PIPELINE_NAME: prefix,
@@ -78,7 +78,7 @@ def init(
     entries = from_mapping(named).overridden(settings or ()).entries
     given = {key: entry.text for key, entry in entries.items()}
     for key, text in given.items():
-        if is_secret_key(key) and "${" not in text:
+        if spells_secret(key, text):
             problem = (
                 f"the file would show the value of {key}; name a variable that has it: "
                 f"--set '{key}=${{env:NAME}}'"

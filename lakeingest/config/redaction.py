@@ -21,7 +21,7 @@ REDACTED = "**********"
 
 _SECRET_KEY = re.compile(
     # But not a name like "lock key", "partition key" or "record key".
-    r"password|passphrase|secret|jaas|token|credential|private|key\.pem$"
+    r"password|passphrase|secret|jaas|token|credential|private|key\.pem$|user\.info$"
     r"|(?<!lock|cord|tion)[._-]key$",
     re.IGNORECASE,
 )
@@ -34,6 +34,8 @@ _SHOWN = re.compile(
     re.IGNORECASE,
 )
 _SWITCHES = {"true", "false"}
+_REFERENCE = re.compile(r"\$\{[A-Za-z]+:[^}]*\}")
+_USER = re.compile(r"[^:]*:")
 
 # Shorter texts occur in ordinary words. To replace them would make messages unreadable, and the
 # gaps would reveal the secret.
@@ -45,6 +47,21 @@ _known: set[str] = set()
 def is_secret_key(key: str) -> bool:
     """Return whether a configuration key's name marks its value as secret."""
     return not key.startswith("lakeingest.") and _SECRET_KEY.search(key) is not None
+
+
+def spells_secret(key: str, text: str) -> bool:
+    """Return whether a file's line would show a secret, or a part of one, instead of naming it.
+
+    Args:
+        key: The configuration key.
+        text: Its value as the file would have it; ``${env:NAME}`` and ``${file:/path}`` name one.
+    """
+    if not is_secret_key(key):
+        return False
+    literal = _REFERENCE.sub("", text)
+    if jaas_options(literal):
+        return any(_jaas_secrets(literal))
+    return bool(_USER.sub("", literal) if key.endswith("user.info") else literal)
 
 
 def remember(secret: str) -> None:

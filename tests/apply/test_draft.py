@@ -15,6 +15,7 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.cli.main import execute
 from lakeingest.config import load_config
 from lakeingest.decode.encodings import Encodings
+from lakeingest.decode.seen_modes import UNDECIDED
 from lakeingest.demo import demo_folder
 from lakeingest.errors import ConfigError
 from lakeingest.plan.inference import InferredType
@@ -188,4 +189,16 @@ def test_columns_whose_values_two_modes_could_have_written_are_left_to_the_user(
     assert with_declarations(sample, CATALOGUE, Encodings(), modes).declared == {"x": "BINARY"}
     empty = sampled({"at": None, "price": None, "x": None})
     assert mode_settings([empty], CATALOGUE, {}) == {}
-    assert len(with_declarations(empty, CATALOGUE, Encodings(), {}).declared) == 3
+    of_defaults = with_declarations(empty, CATALOGUE, Encodings(), {})
+    assert of_defaults.declared.keys() == of_defaults.assumed.keys() == {"at", "price", "x"}
+    assert of_defaults.assumed["at"] == "time.precision.mode"
+    set_by_user = {f"lakeingest.source.{mode}": "m" for mode in of_defaults.assumed.values()}
+    assert not with_declarations(empty, CATALOGUE, Encodings(), set_by_user).assumed
+
+
+def test_a_column_without_values_waits_for_the_user_like_those_of_its_kind() -> None:
+    sample = sampled({"at": None, "price": "1234", "x": None})
+    modes = mode_settings([sample], CATALOGUE, {})
+    times = {"lakeingest.source.time.precision.mode": UNDECIDED}
+    declared = with_declarations(sample, CATALOGUE, Encodings(), {**modes, **times}).declared
+    assert declared.keys() == {"x"}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lakeingest.config import load_config, redaction
-from lakeingest.config.redaction import REDACTED, is_secret_key, scrub
+from lakeingest.config.redaction import REDACTED, is_secret_key, scrub, spells_secret
 from lakeingest.errors import ConfigError
 from lakeingest.sink.hudi.options import HudiSettings
 from tests.config.settings import KAFKA, RECORDED
@@ -205,6 +205,39 @@ def test_resolved_secrets_are_scrubbed_from_messages_of_others() -> None:
 )
 def test_keys_that_name_a_secret_are_known(key: str) -> None:
     assert is_secret_key(key)
+
+
+LOGIN = "PlainLoginModule required username="
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("sasl.password", "hunter2"),
+        ("sasl.password", "${env:A}2"),
+        ("schema.registry.basic.auth.user.info", "app:hunter2"),
+        ("schema.registry.basic.auth.user.info", "${env:A}:hunter2"),
+        ("sasl.jaas.config", f'{LOGIN}"app" password="hunter2";'),
+        ("sasl.jaas.config", f'{LOGIN}"${{env:A}}" password=hunter2;'),
+    ],
+)
+def test_a_line_that_shows_a_secret_beside_what_it_names_is_known(key: str, text: str) -> None:
+    assert spells_secret(key, text)
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("sasl.password", "${env:A}"),
+        ("schema.registry.basic.auth.user.info", "app:${env:A}"),
+        ("schema.registry.basic.auth.user.info", "${file:/run/a}"),
+        ("sasl.jaas.config", f'{LOGIN}"app" password="${{env:A}}";'),
+        ("sasl.jaas.config", "${env:A}"),
+        ("bootstrap.servers", "a:1"),
+    ],
+)
+def test_a_line_that_only_names_a_secret_may_be_written(key: str, text: str) -> None:
+    assert not spells_secret(key, text)
 
 
 @pytest.mark.parametrize("key", ["bootstrap.servers", "security.protocol", "key.deserializer"])

@@ -2,12 +2,14 @@
 
 The connector's modes say how a type is written, and the catalogue does not know them. The values
 do (``seen_modes.py``), those of all tables: a connector has one mode for all. What they show stands
-in the file as a setting. Columns whose values do not tell are left to the user.
+in the file as a setting. Columns whose values do not tell are left to the user, and with them
+columns of the same kind without a value. Where no table has a value of a kind, its columns are
+declared for the connector's default, and the file says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lakeingest.apply.draft.samples import TopicSample
@@ -46,13 +48,14 @@ def with_declarations(
         sample: The table, as its records show it.
         catalogue: Of its database.
         encodings: The connector's modes, with those that values show.
-        modes: Result of ``mode_settings``.
+        modes: Modes that the user has set, and the result of ``mode_settings``.
     """
     if sample.has_schema:
         return sample
     undecided = {key.removeprefix(_SETTING) for key, mode in modes.items() if mode == UNDECIDED}
     written = _types(sample, catalogue)
     declared: dict[str, str] = {}
+    assumed: dict[str, str] = {}
     for name in sample.types or written:
         inferred = sample.types.get(name)
         seen = inferred.kind if inferred and inferred.seen else None
@@ -61,15 +64,14 @@ def with_declarations(
             if name in written
             else None
         )
-        if text is not None and not _is_undecided(text, sample.values(name), undecided):
-            declared[name] = text
-    return replace(sample, catalogue=written, declared=declared)
+        kind = kind_of(text) if text else None
+        if text is None or (kind and kind.value in undecided):
+            continue
+        declared[name] = text
+        if kind and f"{_SETTING}{kind.value}" not in modes:
+            assumed[name] = kind.value
+    return replace(sample, catalogue=written, declared=declared, assumed=assumed)
 
 
 def _types(sample: TopicSample, catalogue: Catalogue) -> Mapping[str, str]:
     return catalogue.tables.get(sample.collection, {})
-
-
-def _is_undecided(declared: str, values: Sequence[object], undecided: Collection[str]) -> bool:
-    kind = kind_of(declared)
-    return bool(values) and kind is not None and kind.value in undecided

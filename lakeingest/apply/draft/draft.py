@@ -57,6 +57,7 @@ def draft(spark: SparkSession, settings: Mapping[str, str], jdbc: str | None = N
         whole = _has_topic(source, config.source.ends_topic)
     if catalogue is not None:
         modes = mode_settings(samples, catalogue, settings)
+        modes = {**settings, **modes}
         settings = {**settings, **{key: mode for key, mode in modes.items() if mode}}
         spec = pipeline_spec(provisional(settings), log.spec.format)
         samples = [with_declarations(s, catalogue, spec.encodings, modes) for s in samples]

@@ -49,6 +49,8 @@ class TopicSample:
         rows: Some of the newest rows, as JSON has them; none where records have schemas.
         catalogue: Types as the catalogue writes them, by column; empty: it was not asked.
         declared: Declarations of the columns that the catalogue describes (``catalogue_types``).
+        assumed: Those of ``declared`` that no value shows, with the connector's setting whose
+            default is assumed.
     """
 
     collection: str
@@ -59,6 +61,7 @@ class TopicSample:
     rows: Sequence[Mapping[str, object]] = ()
     catalogue: Mapping[str, str] = field(default_factory=dict)
     declared: Mapping[str, str] = field(default_factory=dict)
+    assumed: Mapping[str, str] = field(default_factory=dict)
 
     def values(self, column: str) -> list[object]:
         """Return the values of a column in ``rows``, without nulls."""

@@ -58,6 +58,10 @@ def _table_lines(sample: TopicSample) -> Iterator[str]:
         yield f"# {sample.collection}: {key}. Its records have no schema; the catalogue has:"
         columns = [f"{in_ddl(name)} {text}" for name, text in sample.declared.items()]
         yield _schema_line(sample, ", ".join(columns))
+        if sample.assumed:
+            yield "# No value shows how the connector writes these. They hold for its default mode:"
+        for name, mode in sample.assumed.items():
+            yield f"#   {name}: {mode}"
         names = sample.types or sample.catalogue
         unknown = [name for name in names if name not in sample.declared]
         if unknown:
