@@ -154,10 +154,21 @@ def _time(milliseconds: int) -> datetime:
 def properties(spark: SparkSession, path: str) -> dict[str, str]:
     """Return the properties that a table has now."""
     if has_log(spark):
-        metadata = newest_snapshot(spark, path).metadata().json()
-        return dict(json.loads(metadata)["metaData"].get("configuration", {}))
+        return dict(_metadata(spark, path).get("configuration", {}))
     detail = DeltaTable.forPath(spark, path).detail().select("properties").first()
     return dict(detail["properties"]) if detail else {}
+
+
+def created_at(spark: SparkSession, path: str) -> datetime | None:
+    """Return the time (UTC) at which a table was made; None: its log does not say."""
+    made = _metadata(spark, path).get("createdTime") if has_log(spark) else None
+    return None if made is None else datetime.fromtimestamp(made / 1000, timezone.utc)
+
+
+def _metadata(spark: SparkSession, path: str) -> Mapping[str, Any]:
+    """Return the fields of the ``metaData`` action that holds now."""
+    metadata = newest_snapshot(spark, path).metadata().json()
+    return dict(json.loads(metadata)["metaData"])
 
 
 def location(spark: SparkSession, path: str) -> str:

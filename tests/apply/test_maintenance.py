@@ -262,6 +262,18 @@ def test_files_that_delta_no_longer_remembers_are_not_deleted(
 
 
 @pytest.mark.slow
+def test_a_table_that_was_made_lately_does_not_shorten_what_the_others_keep(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that was loaded anew: it has lost nothing of what publications need."""
+    sink = open_sink(shop.spark, shop.log.configured(shop.lake, **shop.settings))
+    assert sink.kept_since(A) == datetime.min.replace(tzinfo=timezone.utc)
+    now = datetime.now(timezone.utc)
+    monkeypatch.setattr(delta_maintenance, "created_at", lambda *_: now - timedelta(days=60))
+    assert now - timedelta(days=8) < sink.kept_since(A) < now
+
+
+@pytest.mark.slow
 def test_a_version_that_was_the_newest_for_long_keeps_its_place_in_the_log(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

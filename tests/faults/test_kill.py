@@ -126,7 +126,7 @@ def test_a_run_killed_while_it_maintains_a_table_ends_with_the_same_tables(
     spark: SparkSession, run: RecordedRun, tmp_path: Path, tables: dict[str, str]
 ) -> None:
     # A run maintains the tables behind each window. So each of them is a moment to kill.
-    every = {"lakeingest.maintain.batches": "1", "lakeingest.window.max.records": "1000"}
+    every = {"lakeingest.maintain.batches": "1", "lakeingest.window.max.records": "2500"}
     settings = {**SMALL_BATCHES, **every, **tables}
     kills = failpoint_kills(MAINTENANCE_FAILPOINTS) + random_kills(2, seed=5, earliest=8, latest=25)
     outcome = Ordeal(spark, run, tmp_path, settings).suffer(kills)

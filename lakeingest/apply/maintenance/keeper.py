@@ -75,6 +75,27 @@ class Keeper:
         failpoint("5.tidied")
         return tidied
 
+    def publishable(self, state: LakeState) -> dict[str, int]:
+        """Return the versions of published tables that hold what is published, in better files.
+
+        Neither the number of a table's batch nor its END shows everything that a killed run wrote:
+        a snapshot has no END, and a command may have published its number since.
+
+        Args:
+            state: The lake, with the present states of tables.
+        """
+        published = state.head.tables
+        newer = {
+            name: table.version
+            for name, table in state.tables.items()
+            if table.version > published.get(name, table.version)
+        }
+        return {
+            name: version
+            for name, version in newer.items()
+            if not self.sink.commits(name, published[name])
+        }
+
     def expire(self, names: Iterable[str], is_free: Callable[[str], bool] = lambda _: True) -> int:
         """Remove what only publications need that are not kept.
 

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.as_published import as_published
 from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, storage_of
 from lakeingest.apply.lake import LakeState, release_on_exit, take_over, with_every_table
-from lakeingest.apply.maintenance.keeper import open_keeper, publish_versions
+from lakeingest.apply.maintenance.keeper import Keeper, open_keeper, publish_versions
 from lakeingest.apply.next_publication import clock_ms
 from lakeingest.apply.run_session import run_session
 from lakeingest.config.model import PipelineConfig
@@ -31,7 +31,6 @@ from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import FencedError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Publication
-from lakeingest.sink.contract import Sink
 
 _FRESH_MS = 24 * 60 * 60 * 1000
 """Age of the newest publication beyond which only an idle lake's files are removed."""
@@ -88,7 +87,7 @@ def maintain_lake(spark: SparkSession, config: PipelineConfig) -> Maintenance:
             state.tables[name] for name in sorted(state.head.tables) if is_free(name)
         )
         busy = state.head.tables.keys() - tidied.keys()
-        head = _publish(ledger, sink, run)
+        head = _publish(ledger, keeper, run)
         kept_from = 0
         if head.released or clock_ms() - head.at_ms < _FRESH_MS:
             kept_from = keeper.expire(sorted(head.tables.keys() - busy), is_free)
@@ -96,11 +95,11 @@ def maintain_lake(spark: SparkSession, config: PipelineConfig) -> Maintenance:
             tables=dict(sorted(head.tables.items())),
             batch=head.batch,
             kept_from=kept_from,
-            waiting=tuple(sorted({*_new_versions(LakeState(head, tidied)), *busy})),
+            waiting=tuple(sorted({*keeper.publishable(LakeState(head, tidied)), *busy})),
         )
 
 
-def _publish(ledger: DeltaLedger, sink: Sink, run: str) -> Publication:
+def _publish(ledger: DeltaLedger, keeper: Keeper, run: str) -> Publication:
     """Publish the tables' new versions, if no run is at work; return the newest publication.
 
     Claim and release the ledger even if there is nothing to publish: its log then has a new entry
@@ -112,20 +111,11 @@ def _publish(ledger: DeltaLedger, sink: Sink, run: str) -> Publication:
     state = LakeState(head, {})
     published_state: LakeState | None = state
     with suppress(FencedError), release_on_exit(ledger, lambda: published_state):
-        published_state = take_over(ledger, sink, state)
-        claimed = with_every_table(published_state, sink)
-        new_versions = _new_versions(claimed)
+        published_state = take_over(ledger, keeper.sink, state)
+        claimed = with_every_table(published_state, keeper.sink)
+        new_versions = keeper.publishable(claimed)
         if new_versions and claimed.through is None:
             published_state = None
             published_state = publish_versions(ledger, claimed, new_versions, run)
     # If a run began meanwhile, it reads the tables' newest versions.
     return ledger.head()
-
-
-def _new_versions(state: LakeState) -> dict[str, int]:
-    """Return the versions of published tables that hold what is published, in better files."""
-    return {
-        name: table.version
-        for name, table in state.tables.items()
-        if table.version > state.head.tables.get(name, table.version) and not state.is_ahead(name)
-    }

@@ -73,8 +73,8 @@ class Turns:
         state = with_tables(state, self.keeper.sink, names)
         tidied = self.keeper.tidy(state.tables[name] for name in names)
         state = replace(state, tables={**state.tables, **tidied})
-        versions = {name: table.version for name, table in tidied.items()}
-        if any(version != head.tables[name] for name, version in versions.items()):
+        versions = self.keeper.publishable(replace(state, tables=tidied))
+        if versions:
             state = publish_versions(self.ledger, state, versions, self.run)
         self.keeper.expire(tidied)
         return state

@@ -28,7 +28,7 @@ from lakeingest.engine.delta_files import (
     plain_size,
     takes_only_appends,
 )
-from lakeingest.engine.delta_log import commit_time, oldest_file_time
+from lakeingest.engine.delta_log import commit_time, created_at, oldest_file_time
 from lakeingest.engine.delta_maintenance import SMALL_BYTES, DeltaMaintenance
 from lakeingest.errors import ConfigError
 from lakeingest.sink.contract import Upkeep
@@ -105,8 +105,13 @@ def keep_newest(table: DeltaLakeTable, note: CommitNote, settings: SinkSettings)
 
 
 def kept_since(table: DeltaLakeTable, settings: SinkSettings) -> datetime:
-    """Return since when a table has kept what its older versions need; see ``Sink``."""
-    return _maintenance_of(table, settings).kept_since() + _MARGIN
+    """Return since when a table has kept what its older versions need; see ``Sink``.
+
+    A table that was made later has lost nothing, and must not shorten what the others keep.
+    """
+    since = _maintenance_of(table, settings).kept_since() + _MARGIN
+    made = created_at(table.spark, table.path)
+    return datetime.min.replace(tzinfo=timezone.utc) if made and made >= since else since
 
 
 def tidy(table: DeltaLakeTable, note: CommitNote, upkeep: Upkeep, settings: SinkSettings) -> None:
