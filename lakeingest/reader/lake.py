@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
@@ -57,19 +57,8 @@ class Lake:
                 ledger = ledger.withColumn(name, F.lit(None).cast(LEDGER[name].dataType))
         return ledger.where(F.col("kind") == kind)
 
-    def _snapshots(self, rows: Sequence[Row], *newest: Row | None) -> list[Snapshot]:
-        """Return the snapshots of publications, whose tables may have been moved since.
-
-        Args:
-            rows: The publications, oldest first.
-            newest: A later one.
-        """
-        paths = _newest_paths(row for row in (*rows, *newest) if row is not None)
-        names = self._names
-        return [Snapshot(self._spark, self._folders(row, paths), row, names) for row in rows]
-
-    def _folders(self, row: Row, newest: Mapping[tuple[str, int], str]) -> LakeFolders:
-        """Return the current folders of a publication's tables.
+    def _snapshot(self, row: Row, newest: Mapping[tuple[str, int], str]) -> Snapshot:
+        """Return the snapshot of a publication, whose tables may have been moved since.
 
         An older publication names the folder of its time. A table that was moved took its versions
         along, so the newest publication that names a folder of the same load counts. A publication
@@ -80,7 +69,36 @@ class Lake:
             newest: The result of ``_newest_paths``.
         """
         paths = {name: newest[name, load_of(path)] for name, path in _paths(row).items()}
-        return LakeFolders(self._root, {n: p for n, p in paths.items() if folder_name(n) != p})
+        named = {name: path for name, path in paths.items() if folder_name(name) != path}
+        return Snapshot(self._spark, LakeFolders(self._root, named), row, self._names)
+
+    def _paths_since(self, row: Row, newest: Row | None) -> dict[tuple[str, int], str]:
+        """Return the result of ``_newest_paths`` for the tables of one publication.
+
+        The newest publication hardly ever lacks one: then the table was loaded anew or retired, and
+        may have been moved before that.
+
+        Args:
+            row: The publication.
+            newest: The newest one.
+        """
+        paths = _newest_paths([newest] if newest else [])
+        own = _newest_paths([row])
+        names = [name for name, load in own if (name, load) not in paths]
+        if newest == row or not names:
+            return own | paths
+        name = F.col("name")
+        folders = (
+            self._rows("publication")
+            .where(F.col("batch") > row["batch"])
+            .withColumn("name", F.explode(F.array(*map(F.lit, names))))
+            .where(F.col("tables")[name].isNotNull())
+            .groupBy("name", F.coalesce(F.col("paths")[name], name).alias("path"))
+            .agg(F.max("batch").alias("batch"))
+            .orderBy("batch")
+        )
+        later = {(name, load_of(path)): path for name, path, _ in folders.collect()}
+        return own | later | paths
 
     def history(self) -> DataFrame:
         """Return the publications, newest first, also those that are no longer kept.
@@ -166,7 +184,8 @@ class Lake:
             kept_from = 0 if target is None else self._kept_from()
             if row["batch"] < kept_from:
                 raise UsageError(_not_kept(row["batch"], kept_from))
-        return self._snapshots([row], newest)[0]
+            paths = self._paths_since(row, newest)
+        return self._snapshot(row, paths)
 
     def diff(self, transaction: int | str) -> Diff:
         """Return what a source transaction changed, row by row.
@@ -236,7 +255,8 @@ class Lake:
         """
         kept = self._rows("publication").where(F.col("batch") >= self._kept_from())
         rows = kept.orderBy("batch").select(*_SHOWN).collect()
-        return self._snapshots(rows)
+        paths = _newest_paths(rows)
+        return [self._snapshot(row, paths) for row in rows]
 
     def tables(self) -> list[str]:
         """Return the tables of the newest snapshot."""

@@ -1,4 +1,9 @@
-"""Refuse files in a table's folder, or beside it, that belong to no table of the lake."""
+"""Refuse files in a table's folder, or beside it, that belong to no table of the lake.
+
+A table of another format is refused whenever the folder has none of the configured one, also in a
+folder that no publication names: lakeingest would write one table, and readers would read the
+other.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,13 @@ from pathlib import PurePosixPath
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from lakeingest.errors import ConfigError
+from lakeingest.engine.delta_log import is_delta_table
+from lakeingest.engine.hudi_table import is_hudi_table
+from lakeingest.errors import ConfigError, load_anew
 from lakeingest.folders import TOMBSTONES
+
+_IS_TABLE = {"Delta": is_delta_table, "Hudi": is_hudi_table}
+"""How to recognise a table, by the format's display name. It takes no format's jar."""
 
 
 def refuse_files(spark: SparkSession, path: str, kind: str) -> None:
@@ -35,6 +45,28 @@ def refuse_files(spark: SparkSession, path: str, kind: str) -> None:
         )
         raise ConfigError(message)
     refuse_tombstones(spark, path)
+
+
+def refuse_other_format(spark: SparkSession, path: str, kind: str, collection: str) -> None:
+    """Raise an error if a folder contains a table of another format.
+
+    Args:
+        spark: Session that looks for the table.
+        path: The table's folder, which contains no table of the format.
+        kind: Display name of the format.
+        collection: The source table.
+
+    Raises:
+        ConfigError: There is one.
+    """
+    for other, is_table in _IS_TABLE.items():
+        if other != kind and is_table(spark, path):
+            message = (
+                f"Table '{collection}' is a {other} table in the lake, but the configuration says "
+                f"{kind.lower()}. A format cannot change in place: {load_anew(collection)}, or set "
+                f"lakeingest.table.{collection}.format={other.lower()}."
+            )
+            raise ConfigError(message)
 
 
 def refuse_tombstones(spark: SparkSession, path: str) -> None:

@@ -21,7 +21,7 @@ from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import FencedError, InvariantError, TransientError
 from lakeingest.sink.contract import Changeset, TableState, Upkeep, nothing
 from lakeingest.sink.foreign_changes import without_reverted
-from lakeingest.sink.foreign_files import refuse_files
+from lakeingest.sink.foreign_files import refuse_files, refuse_other_format
 from lakeingest.sink.lake_table import LakeTable
 from lakeingest.sink.merge_law import MergeLaw
 from lakeingest.sink.partition_types import kept_by_folders
@@ -98,12 +98,13 @@ class LakeSink(ABC):
         """Return version and progress; None: there is no table; see the contract.
 
         Raises:
-            ConfigError: The folder holds a table that is not this pipeline's.
+            ConfigError: The folder holds a table of another pipeline or of another format.
             DataError: Another writer changed rows after ``since``.
         """
         table = self.table(collection)
         version, note = table.newest_note()
         if version < 0:
+            refuse_other_format(self._spark, table.path, table.kind, collection)
             return None
         if table.has_lost_progress(note):
             note = note_from_ledger(note, self.settings.notes(collection))

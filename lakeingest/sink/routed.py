@@ -1,8 +1,4 @@
-"""Keep tables of several formats in one lake: each collection has the sink of its format.
-
-The configuration sets a table's format. The sink refuses a folder that holds a table of another
-format: lakeingest would write one table, and readers would read the other.
-"""
+"""Keep tables of several formats in one lake: each collection has the sink of its format."""
 
 from __future__ import annotations
 
@@ -12,7 +8,6 @@ from datetime import datetime, timedelta
 from pyspark.sql import DataFrame
 
 from lakeingest.commit_note import CommitNote
-from lakeingest.errors import ConfigError, load_anew
 from lakeingest.sink.contract import Changeset, Sink, TableState, Upkeep, nothing
 
 
@@ -34,26 +29,8 @@ class RoutedSink:
         return self._sink(collection).path(collection)
 
     def state(self, collection: str, since: int | None = None) -> TableState | None:
-        """Return the table's state; None: the table does not exist; see the contract.
-
-        Raises:
-            ConfigError: The path holds a table of another pipeline or of another format.
-            DataError: Another writer changed its rows after ``since``.
-        """
-        table_state = self._sink(collection).state(collection, since)
-        if table_state is not None:
-            return table_state
-        wanted = self._format_of(collection)
-        for name, sink in self._sinks.items():
-            if name != wanted and sink.state(collection) is not None:
-                message = (
-                    f"Table '{collection}' is a {name.title()} table in the lake, but the "
-                    f"configuration says {wanted}. A format cannot change in place: "
-                    f"{load_anew(collection)}, or set "
-                    f"lakeingest.table.{collection}.format={name}."
-                )
-                raise ConfigError(message)
-        return None
+        """Return the table's state; None: the table does not exist; see the contract."""
+        return self._sink(collection).state(collection, since)
 
     def refuse_foreign_files(self, collection: str) -> None:
         """Check that the table's path has no foreign files; see the contract."""
