@@ -25,7 +25,8 @@ def as_published(config: PipelineConfig, head: Publication) -> PipelineConfig:
     topics = tuple(sorted(table.topic for table in head.retired.values()))
     if topics == config.source.retired_topics and head.loads == config.loads:
         return config
-    source = config.source.model_copy(update={"retired_topics": topics})
+    rewound = {load.topic: load.offsets for load in head.reloads.values()}
+    source = config.source.model_copy(update={"retired_topics": topics, "rewound_topics": rewound})
     return config.model_copy(update={"source": source, "loads": head.loads})
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -19,6 +19,7 @@ from lakeingest.apply.as_published import as_published
 from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, storage_of
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.reloading import (
+    NEW_LAKE,
     refuse_replacing,
     refuse_source,
     with_reloads,
@@ -26,7 +27,7 @@ from lakeingest.apply.reloading import (
 )
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table_choice import TableChoice
-from lakeingest.apply.window.continuity import log_rules, refuse_remade
+from lakeingest.apply.unnamed_rows import refuse_unnamed_rows
 from lakeingest.apply.window.offset_ranges import plan_all_ranges
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.hudi_table import is_hudi_table
@@ -88,33 +89,42 @@ def reload_tables(
         )
         # Refuse what cannot be done before the lake is claimed.
         publication = following(head)
+        sink = open_sink(own, _of_earlier_loads(own, as_published(config, head), head, names))
+        state = LakeState(head, _earlier_loads(sink, names))
         records = None
         if not undo:
             refuse_source(config)
             refuse_replacing(config, publication)
-            records = _records(own, config, publication, names)
-        sink = open_sink(own, _of_earlier_loads(own, as_published(config, head), head, names))
+            records = _records(own, config, publication, names, state)
         choice = TableChoice(ledger, sink, names, interrupts=True)
-        state = LakeState(head, _earlier_loads(sink, names))
         return Reloading(choice.publish(state, following), names, records)
 
 
 def _records(
-    spark: SparkSession, config: PipelineConfig, following: Publication, names: Sequence[str]
+    spark: SparkSession,
+    config: PipelineConfig,
+    following: Publication,
+    names: Sequence[str],
+    state: LakeState,
 ) -> int:
     """Return how many records the next run reads; check that it can read them.
 
+    Args:
+        spark: Session of the command.
+        config: The pipeline.
+        following: The publication that begins to load tables anew.
+        names: The tables.
+        state: Their earlier loads.
+
     Raises:
-        UsageError: A topic has no record.
+        UsageError: A topic has no record, or see ``refuse_unnamed_rows``.
         DataError: A topic was deleted and made again.
         LakeingestError: See ``plan_all_ranges``.
     """
     source_config = as_published(config, following).source
     with closing(open_source(spark, source_config)) as source:
-        read = {following.reloads[name].topic: following.reloads[name].offsets for name in names}
-        read_to = replace(following.frontier, offsets=read)
-        refuse_remade(source.watermarks([*read]), read_to, log_rules(source_config))
         ranges = plan_all_ranges(source, source_config, following.frontier)
+        refuse_unnamed_rows(config, source, ranges.data, state.tables.values(), NEW_LAKE)
     counts = dict.fromkeys((source_config.names.topic(name) for name in names), 0)
     for part in ranges.data:
         if part.topic in counts:

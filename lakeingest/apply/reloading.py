@@ -18,16 +18,16 @@ from dataclasses import replace
 from typing import TypeVar
 
 from lakeingest.apply.next_publication import next_publication
-from lakeingest.apply.retirement import unknown_table
+from lakeingest.apply.retirement import refuse_unplaced_ends, unknown_table
 from lakeingest.config.model import PipelineConfig
-from lakeingest.envelope.change import FAMILIES
 from lakeingest.errors import ConfigError, UsageError
 from lakeingest.ledger.publication import Publication, Reload
 from lakeingest.topic_names import TopicNames
 
 _Value = TypeVar("_Value")
 
-_NEW_LAKE = "load the lake anew (another lakeingest.target.path)"
+NEW_LAKE = "load the lake anew (another lakeingest.target.path)"
+"""What to do where a table cannot be loaded anew."""
 
 
 def with_reloads(
@@ -103,23 +103,15 @@ def refuse_source(config: PipelineConfig) -> None:
     """Stop where the rows of a topic cannot be placed once more among those of the lake.
 
     Raises:
-        UsageError: There are no transactions, or the rows alone give them their places. Then
-            another transaction may have the place of the last one that was applied, and its rows
-            could not be told from those of that one.
+        UsageError: There are no transactions, or the rows alone give them their places.
     """
-    problem = ""
     if config.source.ends_topic is None:
         problem = (
-            "with lakeingest.transaction.mode=none nothing says when a table has all rows again"
+            "with lakeingest.transaction.mode=none nothing says when a table has all rows again: "
+            f"{NEW_LAKE}"
         )
-    elif FAMILIES[config.source.connector].end_position is None:
-        problem = (
-            f"the transaction topic of {config.source.connector} does not say where a transaction "
-            "stands, so rows of the last one that was applied cannot be told from later ones"
-        )
-    if problem:
-        problem += f": {_NEW_LAKE}"
         raise UsageError(problem)
+    refuse_unplaced_ends(config.source.connector, NEW_LAKE)
 
 
 def refuse_replacing(config: PipelineConfig, head: Publication) -> None:
@@ -161,7 +153,7 @@ def refuse_reloading(head: Publication, names: Collection[str], topics: TopicNam
         if head.shown_paths.get(name, name) == ".":
             problem = (
                 f"the folder of table '{name}' is the lake's own (path=.), and a second load would "
-                f"lie inside the first: {_NEW_LAKE}"
+                f"lie inside the first: {NEW_LAKE}"
             )
             raise UsageError(problem)
         topic = topics.topic(name)
@@ -169,13 +161,13 @@ def refuse_reloading(head: Publication, names: Collection[str], topics: TopicNam
         if sharing:
             problem = (
                 f"topic '{topic}' holds the rows of {', '.join(sharing)}, too, which would be read "
-                f"again with those of '{name}': {_NEW_LAKE}"
+                f"again with those of '{name}': {NEW_LAKE}"
             )
             raise UsageError(problem)
     if head.frontier.newest_epoch:
         problem = (
             f"the source's log started over (epoch {head.frontier.newest_epoch}), so the places of "
-            "older rows cannot be told: {_NEW_LAKE}"
+            f"older rows cannot be told: {NEW_LAKE}"
         )
         raise UsageError(problem)
 

@@ -11,19 +11,23 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from lakeingest.apply.as_published import as_published
 from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, storage_of
 from lakeingest.apply.lake import LakeState, with_tables
 from lakeingest.apply.retirement import (
+    OWN_LAKE,
     refuse_retiring,
     refuse_undoing,
+    refuse_unplaced_ends,
     waiting,
     with_table,
     without_table,
 )
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table_choice import TableChoice
+from lakeingest.apply.unnamed_rows import refuse_unnamed_rows
 from lakeingest.apply.window.offset_ranges import plan_all_ranges
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
@@ -99,13 +103,37 @@ def _take_up(
     lake = with_tables(LakeState(head_with_table, {}), choice.sink, [name])
     path = config.folders.named([name]).get(name, name)
     publication = with_table(head, name, run, shown=False, path=path)
-    source_config = as_published(config, publication).source
-    with closing(open_source(spark, source_config)) as source:
-        count = waiting(retired, source.watermarks([retired.topic]))
-        # Check that the next run can read on from there, before the publication says so.
-        plan_all_ranges(source, source_config, publication.frontier)
+    count, has_rows = _unread(spark, as_published(config, publication), publication, lake)
 
     def with_it(claimed: Publication) -> Publication:
-        return with_table(claimed, name, run, shown=not count, path=path)
+        return with_table(claimed, name, run, shown=not has_rows, path=path)
 
     return Retirement(choice.publish(LakeState(head, lake.tables), with_it), name, count)
+
+
+def _unread(
+    spark: SparkSession, config: PipelineConfig, publication: Publication, lake: LakeState
+) -> tuple[int, bool]:
+    """Return how many records of a table the next run reads, and whether a row is among them.
+
+    Args:
+        spark: Session of the command.
+        config: The pipeline, as ``publication`` completes it.
+        publication: The one that takes the table up again.
+        lake: State before it, with the table's.
+
+    Raises:
+        UsageError: Its rows cannot be told from others.
+        DataError: The next run could not read on from there.
+    """
+    (state,) = lake.tables.values()
+    retired = lake.head.retired[state.note.collection]
+    with closing(open_source(spark, config.source)) as source:
+        count = waiting(retired, source.watermarks([retired.topic]))
+        ranges = plan_all_ranges(source, config.source, publication.frontier)
+        unread = [part for part in ranges.data if part.topic == retired.topic]
+        has_rows = not source.read(unread).where(F.col("value").isNotNull()).isEmpty()
+        if has_rows and config.source.ends_topic is not None:
+            refuse_unplaced_ends(config.source.connector, OWN_LAKE)
+            refuse_unnamed_rows(config, source, unread, [state], OWN_LAKE)
+    return count, has_rows

@@ -22,10 +22,17 @@ from dataclasses import replace
 
 from lakeingest.apply.next_publication import next_publication
 from lakeingest.config.spelling import nearest
+from lakeingest.envelope.change import FAMILIES
 from lakeingest.errors import AccessError, UnavailableError, UsageError
-from lakeingest.ledger.publication import Publication, Retired
+from lakeingest.ledger.publication import Frontier, Publication, Retired
 from lakeingest.source.contract import Source, TopicPartition, Watermarks
 from lakeingest.topic_names import TopicNames
+
+OWN_LAKE = (
+    "read the table into a lake of its own (another lakeingest.pipeline.name and target.path, its "
+    "topic in lakeingest.source.topics)"
+)
+"""What to do where a table cannot be taken up again."""
 
 
 def rows_since(source: Source, retired: Mapping[str, Retired]) -> list[str]:
@@ -88,7 +95,7 @@ def without_table(
         version=head.tables[name],
         topic=topic,
         offsets=dict(next_offsets),
-        epoch=head.frontier.newest_epoch,
+        epoch=_epoch_of_rows(head.frontier),
         adopted_at=adopted_at,
         path=head.paths.get(name, ""),
     )
@@ -102,6 +109,15 @@ def without_table(
     )
 
 
+def _epoch_of_rows(frontier: Frontier) -> int:
+    """Return the newest epoch of which the tables have rows.
+
+    The publication that opens an epoch with a new snapshot comes before that snapshot.
+    """
+    opened = frontier.newest_epoch
+    return opened if frontier.streaming or not opened else opened - 1
+
+
 def with_table(head: Publication, name: str, run: str, *, shown: bool, path: str) -> Publication:
     """Return the publication that takes a retired table up again, at the offsets where it was left.
 
@@ -109,7 +125,7 @@ def with_table(head: Publication, name: str, run: str, *, shown: bool, path: str
         head: The newest publication, whose writer is this run.
         name: The table.
         run: Identifier of the run.
-        shown: Whether the table is published at once, because its topic has no new record.
+        shown: Whether the table is published at once, because its topic has no new row.
             Otherwise the next batch publishes it: until its rows are read, the table would stand at
             an older commit than the others.
         path: Its folder in the lake.
@@ -164,16 +180,35 @@ def refuse_undoing(head: Publication, name: str) -> None:
     """Stop where a table cannot be taken up again.
 
     Raises:
-        UsageError: It is not retired, or the source's log started over since.
+        UsageError: It is not retired, or the source's log started over after its rows.
     """
     if name not in head.retired:
         raise UsageError(unknown_table(name, head.retired, "retired"))
     if head.retired[name].epoch != head.frontier.newest_epoch:
         problem = (
-            f"the source's log started over since table '{name}' was retired (epoch "
-            f"{head.frontier.newest_epoch}), so what follows its rows cannot be told: read the "
-            "table into a lake of its own (another lakeingest.pipeline.name and target.path, its "
-            "topic in lakeingest.source.topics)"
+            f"the source's log started over after the rows of table '{name}' (epoch "
+            f"{head.frontier.newest_epoch}), so what follows them cannot be told: {OWN_LAKE}"
+        )
+        raise UsageError(problem)
+
+
+def refuse_unplaced_ends(connector: str, instead: str) -> None:
+    """Stop where rows alone give transactions their places, and rows of old ones are to be read.
+
+    Another transaction may have the place of the last one that was applied, and its rows could not
+    be told from those of that one.
+
+    Args:
+        connector: The connector.
+        instead: What the user can do.
+
+    Raises:
+        UsageError: That is so.
+    """
+    if FAMILIES[connector].end_position is None:
+        problem = (
+            f"the transaction topic of {connector} does not say where a transaction stands, so "
+            f"rows of the last one that was applied cannot be told from later ones: {instead}"
         )
         raise UsageError(problem)
 

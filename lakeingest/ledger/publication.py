@@ -35,6 +35,8 @@ class Frontier:
             lie behind the newest END; -1: an older version did not store it.
         snapshot_run: ``runId`` of the connector that took the initial snapshot; None: unknown.
         snapshot_place: Place in the log that the rows of that snapshot share; empty: unknown.
+        earlier_snapshots: ``runId`` and place of the snapshots that were taken before that one and
+            count, too: each has tables that the later ones lack.
         topic_ids: Kafka's ids of the topics that were read, where Kafka has ids; an older version
             stored none.
     """
@@ -49,6 +51,7 @@ class Frontier:
     read_offset: int = -1
     snapshot_run: str | None = None
     snapshot_place: str = ""
+    earlier_snapshots: tuple[tuple[str | None, str], ...] = ()
     topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -80,7 +83,7 @@ class Retired:
         version: Version of the table in the publication before.
         topic: Topic of the table, which is not read any more.
         offsets: Partition of the topic to the lowest offset that was still to be read.
-        epoch: Number of the newest epoch at that time.
+        epoch: Number of the newest epoch of which it may have rows.
         adopted_at: See ``LakeState.adopted_at``; empty: the table was not adopted.
         path: Its folder, if the folder's name is not the collection's; empty: it is, or an older
             version did not store it.
@@ -227,9 +230,13 @@ class Entry:
             return None
         raw = body["frontier"]
         offsets = {topic: _by_number(parts) for topic, parts in raw["offsets"].items()}
-        # An older version wrote no epochs, no paths and no retired or reloaded tables.
+        # An older version wrote no epochs, no earlier snapshots, no paths and no retired or
+        # reloaded tables.
         epochs = tuple(Epoch(**epoch) for epoch in raw.get("epochs", ()))
-        frontier = Frontier(**{**raw, "offsets": offsets, "epochs": epochs})
+        earlier = tuple((run, place) for run, place in raw.get("earlier_snapshots", ()))
+        frontier = Frontier(
+            **{**raw, "offsets": offsets, "epochs": epochs, "earlier_snapshots": earlier}
+        )
         fields = {name: body[name] for name in Publication.__dataclass_fields__ if name in body}
         opened = tuple(Epoch(**epoch) for epoch in body.get("opened", ()))
         retired = {

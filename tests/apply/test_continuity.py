@@ -113,6 +113,38 @@ def test_what_retention_removed_cannot_be_gone_on_behind() -> None:
         ranges_of({A0: Watermarks(10, 12)})
 
 
+REWOUND = LogRules(NAMES, rewound={"px.b": {0: 2}})
+BEGUN = replace(APPLIED, offsets={"px.a": {0: 9}}, topic_ids={"px.b": "one"})
+"""Table b is to be loaded anew; two records of its topic were read before."""
+
+
+@pytest.mark.parametrize(
+    "remade",
+    [Watermarks(0, 5, topic_id="two"), Watermarks(0, 1), None],
+    ids=["id", "short", "gone"],
+)
+def test_a_topic_that_is_read_again_must_be_the_one_that_was_read(
+    remade: Watermarks | None,
+) -> None:
+    with pytest.raises(DataError, match=r"px\.b"):
+        ranges_of({B0: remade}, BEGUN, REWOUND)
+
+
+@pytest.mark.parametrize("same", [Watermarks(0, 5, topic_id="one"), Watermarks(0, 5)])
+def test_a_topic_that_is_read_again_is_read_from_its_beginning(same: Watermarks) -> None:
+    ranges = ranges_of({B0: same}, BEGUN, REWOUND)
+    assert [(part.topic, part.start, part.end) for part in ranges.data] == [("px.b", 0, 5)]
+
+
+def test_a_reload_whose_topic_lost_its_head_may_be_undone() -> None:
+    with pytest.raises(DataError, match="table 'b'. at offset 2.* reload CONFIG 'b' --undo"):
+        ranges_of({B0: Watermarks(2, 5)}, BEGUN, REWOUND)
+    with pytest.raises(DataError, match="A first reading begins behind the head"):
+        ranges_of({B0: Watermarks(3, 5)}, BEGUN, REWOUND)
+    accepted = replace(REWOUND, missing_head="accept")
+    assert ranges_of({B0: Watermarks(2, 5)}, BEGUN, accepted).accepted
+
+
 class Hidden(Log):
     """A log of which one topic is not listed; asked by name, it may not be described."""
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.errors import DataError
+import lakeingest
+from lakeingest.errors import DataError, UsageError
 from lakeingest.reader import open_lake
 from tests.apply.written import Sent, WrittenLog, table
 
@@ -129,3 +130,15 @@ def test_ends_in_another_order_than_their_rows_are_refused(
     commit(log, "0e", row(1_400, 1, 1, 14))
     with pytest.raises(DataError, match="another order than the commit SCNs"):
         log.ingest(spark, lake)
+
+
+def test_a_table_whose_missed_rows_may_stand_where_the_last_transaction_does_stays_retired(
+    spark: SparkSession, log: WrittenLog, lake: Path
+) -> None:
+    log.ingest(spark, lake)
+    lakeingest.retire(spark, log.configured(lake), OTHER)
+    commit(log, "02", row(1_003, 1, 1, 13), row(1_003, 2, 4, 40, "B"))
+    log.ingest(spark, lake)
+    with pytest.raises(UsageError, match="does not say where a transaction stands"):
+        lakeingest.retire(spark, log.configured(lake), OTHER, undo=True)
+    assert table(spark, lake, TABLE) == {1: 13, 2: 21}

@@ -18,7 +18,7 @@ from lakeingest.apply.reload import Reloading
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.demo import demo_folder
-from lakeingest.errors import DataError, FencedError, UsageError
+from lakeingest.errors import ConfigError, DataError, FencedError, UsageError
 from lakeingest.reader import open_lake
 from tests.apply.shop import Shop
 from tests.apply.written import Sent, WrittenLog, topic_of
@@ -208,6 +208,38 @@ def crash_at(place: str) -> object:
             raise RuntimeError(name)
 
     return crash
+
+
+def test_a_format_that_is_set_back_after_a_killed_run_begins_another_load(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reload(shop)
+    shop.commit(a=30, b=31)
+    with monkeypatch.context() as patch:
+        patch.setattr(publish, "failpoint", crash_at("4.before-publication"))
+        with pytest.raises(RuntimeError):
+            shop.run(**{f"table.{B}.format": "hudi"})
+    with pytest.raises(
+        ConfigError, match=rf"format cannot change .*lakeingest reload CONFIG '{B}'"
+    ):
+        shop.run()
+    reload(shop)
+    shop.run()
+    assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
+
+
+def test_what_a_table_held_before_it_was_moved_and_loaded_anew_is_read_from_where_it_lies(
+    shop: Shop,
+) -> None:
+    (shop.lake / B).rename(shop.lake / "moved")
+    shop.settings[f"table.{B}.path"] = "moved"
+    shop.commit(a=30, b=31)
+    shop.run()
+    reload(shop)
+    shop.commit(b=41)
+    shop.run()
+    for batch, ids in ((1, {1, 2}), (2, {1, 2, 3}), (None, {1, 2, 3, 4})):
+        assert values(shop, B, as_of=batch).keys() == ids
 
 
 def test_it_is_undone_while_it_is_not_published(shop: Shop) -> None:

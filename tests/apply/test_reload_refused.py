@@ -12,11 +12,8 @@ import lakeingest
 from lakeingest.apply.explain import State, explain_pipeline
 from lakeingest.apply.inspect import validate_pipeline
 from lakeingest.apply.reloading import refuse_source
-from lakeingest.apply.window.continuity import LogRules, refuse_remade
 from lakeingest.errors import ConfigError, DataError, UsageError
-from lakeingest.ledger.publication import Frontier
 from lakeingest.reader import open_lake
-from lakeingest.source.contract import TopicPartition, Watermarks
 from tests.apply.shop import Shop, row
 from tests.apply.written import WrittenLog, topic_of
 
@@ -94,16 +91,26 @@ def test_a_source_whose_rows_alone_have_places_is_refused(tmp_path: Path) -> Non
         refuse_source(log.configured(tmp_path / "lake"))
 
 
-@pytest.mark.parametrize(
-    ("new_id", "end"), [("two", 5), (None, 1)], ids=["another id", "it is short"]
-)
-def test_a_remade_topic_shows_by_its_id_or_by_its_end(new_id: str | None, end: int) -> None:
-    topic = topic_of(B)
-    frontier = Frontier(offsets={topic: {0: 2}}, topic_ids={topic: "one"})
-    marks = {TopicPartition(topic, 0): Watermarks(0, end, topic_id=new_id)}
-    with pytest.raises(DataError, match=topic):
-        refuse_remade(marks, frontier, LogRules())
-    same = {TopicPartition(topic, 0): Watermarks(0, 5, topic_id="one")}
-    refuse_remade(same, frontier, LogRules())
-    recorded = {TopicPartition(topic, 0): Watermarks(0, 5)}
-    refuse_remade(recorded, frontier, LogRules())
+@pytest.mark.slow
+def test_rows_without_key_and_run_are_not_read_again(spark: SparkSession, tmp_path: Path) -> None:
+    log = WrittenLog(tmp_path / "log", "postgresql")
+    settings = {f"table.{B}.keyless": "append"}
+    shop = Shop(spark, log, tmp_path / "lake", settings)
+
+    def commit(number: int) -> None:
+        without_key = replace(row(B, number, 2, number, 11), key=False, op="c")
+        with_key = row(A, number, 1, number, 1)
+        log.transaction(f"{number}:{1000 * number + 100}", with_key, without_key)
+
+    commit(1)
+    shop.run()
+    with pytest.raises(UsageError, match=rf"rows of table '{B}', which has no key"):
+        reload(shop, B)
+    shop.retire()
+    commit(2)
+    shop.run()
+    with pytest.raises(UsageError, match=rf"rows of table '{B}', which has no key"):
+        shop.retire(undo=True)
+    reload(shop, A)
+    shop.run()
+    assert shop.tables() == {A: {1: 1, 2: 1}}

@@ -196,6 +196,20 @@ def test_one_that_had_no_rows_since_is_shown_again_at_once(shop: Shop) -> None:
     assert shop.tables()[GONE] == {1: 11, 2: 21, 4: 41}
 
 
+def test_one_behind_whose_last_row_is_only_a_null_record_is_shown_again_at_once(
+    shop: Shop,
+) -> None:
+    shop.retire()
+    shop.log.raw(GONE, {"id": 1}, None)
+    shop.commit(a=30)
+    shop.run()
+    assert shop.retire(undo=True) == Retirement(4, GONE, 1)
+    assert shop.tables()[GONE] == {1: 11, 2: 21}
+    shop.commit(a=40, b=41)
+    shop.run()
+    assert shop.tables()[GONE] == {1: 11, 2: 21, 4: 41}
+
+
 def test_one_whose_topic_was_made_anew_is_not_taken_up_again(shop: Shop) -> None:
     shop.log.drop(GONE)
     shop.retire()

@@ -117,10 +117,21 @@ def test_what_cannot_be_taken_up_again_is_refused() -> None:
         with_table(retired(), "public.lines", "run", shown=True, path="l")
     anew = retired()
     begun = replace(anew.frontier, epochs=(Epoch(1, ""),))
-    with pytest.raises(UsageError, match="started over since table 'public.orders' was retired"):
+    with pytest.raises(UsageError, match="started over after the rows of table 'public.orders'"):
         with_table(
             replace(anew, frontier=begun), "public.orders", "run", shown=True, path="public.orders"
         )
+
+
+def test_a_table_that_is_retired_before_the_snapshot_of_an_epoch_has_no_rows_of_it() -> None:
+    opened = replace(HEAD.frontier, epochs=(Epoch(1, ""),), streaming=False)
+    left = without_table(replace(HEAD, frontier=opened), "public.orders", NAMES, "run")
+    with pytest.raises(UsageError, match="started over after the rows of table 'public.orders'"):
+        with_table(left, "public.orders", "run", shown=True, path="public.orders")
+    read = replace(opened, streaming=True)
+    left = without_table(replace(HEAD, frontier=read), "public.orders", NAMES, "run")
+    again = with_table(left, "public.orders", "run", shown=True, path="public.orders")
+    assert "public.orders" in again.tables
 
 
 def test_a_run_does_not_select_its_topic_nor_count_its_rows(spark: SparkSession) -> None:

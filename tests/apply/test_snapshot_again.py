@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+import lakeingest
+from lakeingest.apply.batch import writer
 from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver
-from lakeingest.errors import DataError
+from lakeingest.errors import DataError, UsageError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake
 from tests.apply.written import Sent, WrittenLog, table
@@ -116,6 +118,32 @@ def test_what_was_complete_before_the_snapshot_is_published_first_and_the_rest_i
     assert tables(spark, lake) == AFTER
     history = open_lake(spark, str(lake)).history().orderBy("batch").collect()
     assert [row["transactions"] for row in history] == [0, 2, 1, 0, 0, 2]
+
+
+def test_a_killed_snapshot_is_not_published_behind_a_command(
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.ingest(spark, lake)
+    start_over(log)
+
+    def crash(name: str) -> None:
+        if name == "3.after-last-commit":
+            raise RuntimeError(name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writer, "failpoint", crash)
+        with pytest.raises(RuntimeError):
+            log.ingest(spark, lake, **REPLACE)
+    config = log.configured(lake, **REPLACE)
+    lakeingest.retire(spark, config, "public.c")
+    lakeingest.maintain(spark, config)
+    others = {"public.a", "public.b"}
+    assert tables(spark, lake) == {name: BEFORE[name] for name in others}
+    log.ingest(spark, lake, **REPLACE)
+    assert tables(spark, lake) == {name: AFTER[name] for name in others}
+    # Nothing removed what the new snapshot lacks of it.
+    with pytest.raises(UsageError, match=r"started over after the rows of table 'public\.c'"):
+        lakeingest.retire(spark, config, "public.c", undo=True)
 
 
 @pytest.mark.soak

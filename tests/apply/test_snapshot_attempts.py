@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from pyspark.sql import DataFrame
 
 from lakeingest.apply.window.contents import Attempt, Contents, Portion
 from lakeingest.apply.window.initial_snapshot import new_snapshots
+from lakeingest.apply.window.next_frontier import frontier_after
+from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import Stretch
 from lakeingest.apply.window.snapshot_attempts import (
     Verdict,
@@ -15,13 +18,18 @@ from lakeingest.apply.window.snapshot_attempts import (
     late_attempts,
     superseded_below,
 )
+from lakeingest.apply.window.window import Window
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Frontier
+from lakeingest.plan.batches import SNAPSHOT_BATCH
 from lakeingest.source.contract import TopicPartition
 
 ONE, TWO = Attempt("one", "00000A"), Attempt("two", "00000B")
 OLD_ONE, OLD_TWO = Attempt(None, "00000A"), Attempt(None, "00000B")
+ONE_MORE = Attempt("before", "000009")
+"""An attempt that no window held before."""
+
 WHOLE = ("first", "last_in_data_collection", "last")
 
 
@@ -193,6 +201,22 @@ def test_rows_of_a_replaced_attempt_that_come_after_the_snapshot_are_left_out() 
     assert late_attempts(late, applied) == {ONE}
     assert not late_attempts(Contents((rows(TWO, "a", 3, 4, "true"),)), applied)
     assert not new_snapshots(late, applied)
+
+
+@pytest.mark.parametrize(("one", "two"), [(ONE, TWO), (OLD_ONE, OLD_TWO)])
+def test_an_earlier_snapshot_that_counts_still_does_when_it_is_read_again(
+    one: Attempt, two: Attempt
+) -> None:
+    log = rows(one, "a", 0, 4, *WHOLE), streamed("a", 5, 6), rows(two, "c", 0, 4, *WHOLE, ms=9)
+    first = Contents(log)
+    assert judge_attempts(first) == Verdict(begun_at={where("c"): 0})
+    none: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
+    ranges = WindowRanges(None, (), frozenset())
+    window = Window(ranges, first, none, none, snapshot=True, frontier_position="")
+    applied = replace(frontier_after(window, SNAPSHOT_BATCH, Frontier()), committed_ms=7)
+    assert (applied.snapshot_run, applied.snapshot_place) == (two.run, two.place)
+    again = Contents((rows(one, "a", 0, 4, *WHOLE), rows(ONE_MORE, "a", 0, 4, *WHOLE)))
+    assert late_attempts(again, applied) == {ONE_MORE}
 
 
 def test_a_later_runs_snapshot_is_a_new_one_whatever_the_clocks_say() -> None:

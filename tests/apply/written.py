@@ -107,10 +107,10 @@ class WrittenLog:
         (self.folder / "topics" / f"{topic}.jsonl.gz").unlink(missing_ok=True)
 
     def raw(self, collection: str, key: Any, value: Any) -> None:
-        """Write one record as it is: octets, text, or anything else as JSON."""
+        """Write one record as it is: octets, text, nothing at all, or anything else as JSON."""
         octets = isinstance(value, bytes)
         text = {"b64": b64encode(value).decode()} if octets else value
-        told = text if isinstance(text, str) else json.dumps(text)
+        told = text if text is None or isinstance(text, str) else json.dumps(text)
         topic = f"{PREFIX}.{collection}"
         self._topics[topic].append((None if key is None else json.dumps(key), told, []))
 

@@ -65,7 +65,7 @@ def test_every_field_of_the_model_has_a_key() -> None:
         "schema_changes",
         "maintenance",
     }
-    derived |= {"topic_pattern", "retired_topics", "loads"}
+    derived |= {"topic_pattern", "retired_topics", "rewound_topics", "loads"}
     for model in (*_MODELS, SchemaChanges, MaintenanceConfig):
         for field in model.model_fields:
             assert field in derived or (model, field) in filled, field

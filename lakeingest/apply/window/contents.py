@@ -89,8 +89,11 @@ class Contents:
 
     def newest_attempt(self) -> Attempt:
         """Return the attempt of the snapshot's rows; where several attempts count, the last."""
-        attempts = {portion.attempt for portion in self.of(Kind.SNAPSHOT)}
-        return max(attempts, key=lambda attempt: attempt.place, default=Attempt())
+        return max(self.attempts(), key=lambda attempt: attempt.place, default=Attempt())
+
+    def attempts(self) -> frozenset[Attempt]:
+        """Return the attempts of the snapshot's rows."""
+        return frozenset(portion.attempt for portion in self.of(Kind.SNAPSHOT))
 
     def without(self, attempts: Collection[Attempt]) -> Contents:
         """Return the contents without these attempts at the snapshot, which do not count."""

@@ -48,16 +48,21 @@ class LogRules:
         names: The names of its topics.
         missing_head: ``lakeingest.source.missing.head``: ``accept`` or ``stop``.
         new_topic_id: ``lakeingest.source.new.topic.id``: ``accept`` or ``stop``.
+        rewound: Topics that are read again from their beginning, with the offsets that were to be
+            read next, by partition.
     """
 
     names: TopicNames = field(default_factory=lambda: TopicNames(""))
     missing_head: str = "stop"
     new_topic_id: str = "stop"
+    rewound: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
 
 
 def log_rules(source: SourceConfig) -> LogRules:
     """Return the deviations of the log that a configuration accepts."""
-    return LogRules(source.names, source.missing_head, source.new_topic_id)
+    return LogRules(
+        source.names, source.missing_head, source.new_topic_id, rewound=source.rewound_topics
+    )
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,7 @@ def continuation(
     }
     _refuse_other_transaction_topic(marks, frontier, transaction_topic)
     warnings = _new_topic_ids(marks, low, frontier, rules)
+    _refuse_remade(marks, low, frontier, rules)
     _refuse_vanished(marks, frontier, rules)
     next_offsets = [
         OffsetRange(p.topic, p.partition, offset, offset)
@@ -115,6 +121,7 @@ def continuation(
         p: bounds.earliest for p, bounds in marks.items() if low[p] is None and bounds.earliest
     }
     if heads and rules.missing_head != "accept":
+        _refuse_late_reload(heads, rules)
         raise _missing_head(heads, transaction_topic, rules.names)
     if heads:
         warnings.append(
@@ -146,31 +153,57 @@ def _refuse_other_transaction_topic(
         raise ConfigError(message)
 
 
-def refuse_remade(
-    marks: Mapping[TopicPartition, Watermarks], frontier: Frontier, rules: LogRules
+def _refuse_remade(
+    marks: Mapping[TopicPartition, Watermarks], low: _Low, frontier: Frontier, rules: LogRules
 ) -> None:
-    """Stop where topics that are to be read from their beginning again are others than were read.
+    """Stop where topics that are read from their beginning again are others than were read.
 
-    The next run could not tell, because it will have no offset of them.
-
-    Args:
-        marks: Bounds of these topics.
-        frontier: Up to where they were read.
-        rules: What the pipeline accepts.
+    They have no offset by which ``_new_topic_ids`` and ``check_retained`` could tell.
 
     Raises:
         DataError: A topic has another id, or ends before the offset that was to be read next.
     """
-    changed_topics = _with_other_ids(marks, frontier)
+    rewound = {
+        place: bounds
+        for place, bounds in marks.items()
+        if low[place] is None and place.topic in rules.rewound
+    }
+    changed_topics = _with_other_ids(rewound, frontier)
     if changed_topics and rules.new_topic_id != "accept":
         raise recreated_topic_error(changed_topics)
-    read_to = {place: frontier.low(place.topic, place.partition) or 0 for place in marks}
+    read_to = {place: rules.rewound[place.topic].get(place.partition, 0) for place in rewound}
     beyond = [
         OffsetRange(place.topic, place.partition, offset, offset)
         for place, offset in read_to.items()
         if offset > marks[place].high
     ]
     check_retained(beyond, marks)
+
+
+def _refuse_late_reload(heads: Mapping[TopicPartition, int], rules: LogRules) -> None:
+    """Stop where the head of a topic was removed before its table was loaded anew.
+
+    Raises:
+        DataError: It was, and nothing that followed the earlier load is gone yet.
+    """
+    reads_on = {
+        place: offset <= rules.rewound[place.topic].get(place.partition, 0)
+        for place, offset in heads.items()
+        if place.topic in rules.rewound
+    }
+    if reads_on and all(reads_on.values()):
+        rewound = {place: heads[place] for place in reads_on}
+        tables = sorted({rules.names.plain(place.topic) for place in rewound})
+        command = " ".join(f"'{table}'" for table in tables)
+        message = (
+            f"{_first_reading(rewound, None, rules.names)}. It is to be loaded anew, and what lay "
+            "before would be missing (removed by retention or by hand). Nothing of this was read. "
+            "Let the connector take an incremental snapshot of the whole table, then set "
+            "lakeingest.source.missing.head=accept until the next publication (lakeingest guide "
+            "operations). Or, where it was begun, go on with the earlier load, as long as the "
+            f"topic holds what followed it: lakeingest reload CONFIG {command} --undo."
+        )
+        raise DataError(message)
 
 
 def _new_topic_ids(
@@ -201,7 +234,7 @@ def _refuse_vanished(
     if any(bounds.observed for bounds in marks.values()):
         return
     topics = {place.topic for place in marks}
-    for topic, parts in frontier.offsets.items():
+    for topic, parts in {**rules.rewound, **frontier.offsets}.items():
         if topic in topics:
             spans = [OffsetRange(topic, number, offset, offset) for number, offset in parts.items()]
             check_retained([span for span in spans if span.place not in marks], marks)

@@ -44,10 +44,13 @@ def frontier_after(window: Window, index: int, old: Frontier) -> Frontier:
         return _after_events(window, offsets, old)
     if index == SNAPSHOT_BATCH:
         attempt = window.contents.newest_attempt()
+        others = window.contents.attempts() - {attempt}
+        earlier = sorted(((one.run, one.place) for one in others), key=lambda one: one[1])
         return replace(
             old,
             snapshot_run=attempt.run,
             snapshot_place=attempt.place,
+            earlier_snapshots=tuple(earlier),
             offsets=offsets,
             read_offset=max(old.read_offset, window.ranges.ends_head),
             streaming=True,

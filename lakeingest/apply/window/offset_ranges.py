@@ -227,7 +227,7 @@ def _unlisted(
         AccessError: A topic may not be described.
     """
     bounds: dict[TopicPartition, Watermarks] = {}
-    for topic in sorted(frontier.offsets.keys() - listed):
+    for topic in sorted((frontier.offsets.keys() | rules.rewound.keys()) - listed):
         if rules.names.reads_topic(topic):
             with suppress(MissingTopicError):
                 bounds.update(source.watermarks([topic]))

@@ -124,6 +124,8 @@ def judge_attempts(contents: Contents, *, read_past: bool = True) -> Verdict:
 def late_attempts(contents: Contents, frontier: Frontier) -> frozenset[Attempt]:
     """Return attempts before the one in the lake whose rows came only now.
 
+    Those of a snapshot that counts may come again, where a table is loaded anew.
+
     Args:
         contents: What the window holds.
         frontier: Up to where everything is applied.
@@ -137,6 +139,7 @@ def late_attempts(contents: Contents, frontier: Frontier) -> frozenset[Attempt]:
         if portion.attempt.place < place_in_lake
         and portion.attempt.place
         and (portion.attempt.run != frontier.snapshot_run or portion.attempt.run is None)
+        and (portion.attempt.run, portion.attempt.place) not in frontier.earlier_snapshots
     )
 
 

@@ -91,6 +91,9 @@ class SourceConfig(ConfigModel):
     """The regular expression, when `topics` was given as one."""
     retired_topics: tuple[str, ...] = Field(default=())
     """Topics that the lake does not read any more (`retire`); no key."""
+    rewound_topics: Mapping[str, Mapping[int, int]] = Field(default_factory=dict)
+    """Topics that are read again from their beginning (`reload`), each with the offset of every
+    partition that was to be read next; no key."""
     kafka_options: Mapping[str, SecretStr] = Field(default_factory=dict)
     """Native Kafka client settings, as they are: every key that begins neither with `lakeingest.`
     nor with `hoodie.`."""
