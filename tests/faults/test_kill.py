@@ -128,12 +128,18 @@ def test_a_run_killed_while_it_maintains_a_table_ends_with_the_same_tables(
     # A run maintains the tables behind each window. So each of them is a moment to kill.
     every = {"lakeingest.maintain.batches": "1", "lakeingest.window.max.records": "2500"}
     settings = {**SMALL_BATCHES, **every, **tables}
-    kills = failpoint_kills(MAINTENANCE_FAILPOINTS) + random_kills(2, seed=5, earliest=8, latest=25)
+    # A copy-on-write table has nothing to compact: it gets no version to publish.
+    passed = [
+        failpoint
+        for failpoint in MAINTENANCE_FAILPOINTS
+        if tables != COPY_ON_WRITE or not failpoint.endswith("-publication")
+    ]
+    kills = failpoint_kills(passed) + random_kills(2, seed=5, earliest=8, latest=25)
     outcome = Ordeal(spark, run, tmp_path, settings).suffer(kills)
     assert outcome.violations == []
     assert outcome.unreached == []
-    assert set(MAINTENANCE_FAILPOINTS) <= set(outcome.kills)
-    assert outcome.reader_checks > len(MAINTENANCE_FAILPOINTS)
+    assert set(passed) <= set(outcome.kills)
+    assert outcome.reader_checks > len(passed)
     assert len(outcome.tables) == 9
 
 
