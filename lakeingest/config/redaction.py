@@ -34,7 +34,9 @@ _SHOWN = re.compile(
     re.IGNORECASE,
 )
 _SWITCHES = {"true", "false"}
-_REFERENCE = re.compile(r"\$\{[A-Za-z]+:[^}]*\}")
+REFERENCE = re.compile(r"\$\{([A-Za-z]+):([^}]*)\}")
+"""Matches what names a value instead of showing it: ``${env:NAME}``, ``${file:/path}``."""
+
 _USER = re.compile(r"[^:]*:")
 
 # Shorter texts occur in ordinary words. To replace them would make messages unreadable, and the
@@ -58,7 +60,7 @@ def spells_secret(key: str, text: str) -> bool:
     """
     if not is_secret_key(key):
         return False
-    literal = _REFERENCE.sub("", text)
+    literal = REFERENCE.sub("", text)
     if jaas_options(literal):
         return any(_jaas_secrets(literal))
     return bool(_USER.sub("", literal) if key.endswith("user.info") else literal)

@@ -85,7 +85,7 @@ class Lake:
         paths = _newest_paths([newest] if newest else [])
         own = _newest_paths([row])
         names = [name for name, load in own if (name, load) not in paths]
-        if newest == row or not names:
+        if not names:
             return own | paths
         name = F.col("name")
         folders = (

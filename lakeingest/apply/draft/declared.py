@@ -52,7 +52,6 @@ def with_declarations(
     """
     if sample.has_schema:
         return sample
-    undecided = {key.removeprefix(_SETTING) for key, mode in modes.items() if mode == UNDECIDED}
     written = _types(sample, catalogue)
     declared: dict[str, str] = {}
     assumed: dict[str, str] = {}
@@ -65,10 +64,11 @@ def with_declarations(
             else None
         )
         kind = kind_of(text) if text else None
-        if text is None or (kind and kind.value in undecided):
+        mode = modes.get(f"{_SETTING}{kind.value}") if kind else None
+        if text is None or mode == UNDECIDED:
             continue
         declared[name] = text
-        if kind and f"{_SETTING}{kind.value}" not in modes:
+        if kind and mode is None:
             assumed[name] = kind.value
     return replace(sample, catalogue=written, declared=declared, assumed=assumed)
 

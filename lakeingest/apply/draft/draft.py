@@ -56,9 +56,9 @@ def draft(spark: SparkSession, settings: Mapping[str, str], jdbc: str | None = N
         samples = topic_samples(log, records, config.source.names)
         whole = _has_topic(source, config.source.ends_topic)
     if catalogue is not None:
-        modes = mode_settings(samples, catalogue, settings)
-        modes = {**settings, **modes}
-        settings = {**settings, **{key: mode for key, mode in modes.items() if mode}}
+        seen = mode_settings(samples, catalogue, settings)
+        modes = {**settings, **seen}
+        settings = {**settings, **{key: mode for key, mode in seen.items() if mode}}
         spec = pipeline_spec(provisional(settings), log.spec.format)
         samples = [with_declarations(s, catalogue, spec.encodings, modes) for s in samples]
     return draft_text(settings, samples, whole=whole)

@@ -22,10 +22,9 @@ from pathlib import Path, PurePath
 import javaproperties
 
 from lakeingest.config.file.java_lines import Dialect, java_lines
-from lakeingest.config.redaction import is_secret_key, remember
+from lakeingest.config.redaction import REFERENCE, is_secret_key, remember
 from lakeingest.errors import ConfigError, UsageError
 
-_REFERENCE = re.compile(r"\$\{([A-Za-z]+):([^}]*)\}")
 _BEGIN = "${"
 _KINDS = "${env:NAME} and ${file:/path}"
 _LOCAL = re.compile(r"^file:/+")
@@ -228,7 +227,7 @@ def _read(file: Path, origin: str, including: tuple[Path, ...], dialect: Dialect
 def _resolve(entry: Entry) -> Value:
     if entry.referenced:  # Already resolved: do not look for references in the secret's text.
         return Value(entry.key, entry.text.strip(), referenced=True)
-    if _BEGIN in _REFERENCE.sub("", entry.text):
+    if _BEGIN in REFERENCE.sub("", entry.text):
         message = (
             f"{entry.key} ({entry.origin}): {_BEGIN} begins a reference, and this is not one; "
             f"there are {_KINDS}. A value that itself holds {_BEGIN} can come from either"
@@ -240,7 +239,7 @@ def _resolve(entry: Entry) -> Value:
         remember(text)
         return text
 
-    text, count = _REFERENCE.subn(replacement, entry.text)
+    text, count = REFERENCE.subn(replacement, entry.text)
     return Value(entry.key, text.strip(), referenced=count > 0)
 
 
