@@ -20,6 +20,7 @@ from lakeingest.config import load_config
 from lakeingest.demo import demo_folder
 from lakeingest.errors import ConfigError, DataError, FencedError, UsageError
 from lakeingest.reader import open_lake
+from tests.apply.crash import crashing_at
 from tests.apply.shop import Shop
 from tests.apply.written import Sent, WrittenLog, topic_of
 from tests.forms import further
@@ -152,13 +153,9 @@ def test_what_a_table_cannot_change_in_place_the_new_load_has(
 
 
 @pytest.mark.parametrize("place", ["4.before-publication", "4.after-publication"])
-def test_a_command_that_is_killed_has_begun_it_or_not(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(table_choice, "failpoint", crash_at(place))
-        with pytest.raises(RuntimeError):
-            reload(shop)
+def test_a_command_that_is_killed_has_begun_it_or_not(shop: Shop, place: str) -> None:
+    with crashing_at(place, table_choice):
+        reload(shop)
     shop.commit(a=30, b=31)
     shop.run()
     assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
@@ -184,15 +181,13 @@ def test_a_command_that_is_killed_has_begun_it_or_not(
     ],
 )
 def test_a_killed_run_is_gone_on_with_and_readers_see_one_load_or_the_other(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch, module: object, place: str, at_rest: bool
+    shop: Shop, module: object, place: str, at_rest: bool
 ) -> None:
     reload(shop)
     if not at_rest:
         shop.commit(a=30, b=31)
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "failpoint", crash_at(place))
-        with pytest.raises(RuntimeError):
-            shop.run()
+    with crashing_at(place, module):
+        shop.run()
     new = {3: 30} if place == "4.after-publication" and not at_rest else {}
     assert shop.tables()[A] == {1: 10, 2: 20, **new}
     assert shop.tables()[B] == {1: 11, 2: 21, **{key: v + 1 for key, v in new.items()}}
@@ -202,23 +197,11 @@ def test_a_killed_run_is_gone_on_with_and_readers_see_one_load_or_the_other(
     assert shop.tables()[B] == {1: 11, 2: 21, **extra, shop.number: 41}
 
 
-def crash_at(place: str) -> object:
-    def crash(name: str) -> None:
-        if name == place:
-            raise RuntimeError(name)
-
-    return crash
-
-
-def test_a_format_that_is_set_back_after_a_killed_run_begins_another_load(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_format_that_is_set_back_after_a_killed_run_begins_another_load(shop: Shop) -> None:
     reload(shop)
     shop.commit(a=30, b=31)
-    with monkeypatch.context() as patch:
-        patch.setattr(publish, "failpoint", crash_at("4.before-publication"))
-        with pytest.raises(RuntimeError):
-            shop.run(**{f"table.{B}.format": "hudi"})
+    with crashing_at("4.before-publication", publish):
+        shop.run(**{f"table.{B}.format": "hudi"})
     with pytest.raises(
         ConfigError, match=rf"format cannot change .*lakeingest reload CONFIG '{B}'"
     ):
@@ -326,15 +309,11 @@ def test_a_run_that_was_under_way_writes_nothing_more(
     assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
 
 
-def test_it_may_come_between_a_killed_run_and_the_one_that_finishes_its_batch(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_may_come_between_a_killed_run_and_the_one_that_finishes_its_batch(shop: Shop) -> None:
     """The types of the table may be what stops each run after other tables are written."""
     shop.commit(a=30, b=31)
-    with monkeypatch.context() as patch:
-        patch.setattr(writer, "failpoint", crash_at("3.after-last-commit"))
-        with pytest.raises(RuntimeError):
-            shop.run()
+    with crashing_at("3.after-last-commit", writer):
+        shop.run()
     reload(shop)
     assert shop.tables() == {A: {1: 10, 2: 20}, B: {1: 11, 2: 21}}
     shop.commit(a=40, b=41)

@@ -23,6 +23,7 @@ from lakeingest.errors import (
     UsageError,
 )
 from lakeingest.reader import open_lake
+from tests.apply.crash import crashing_at
 from tests.apply.shop import GONE, Shop, begun_shop, row
 from tests.apply.written import topic_of
 from tests.forms import further
@@ -163,14 +164,8 @@ def test_a_run_killed_before_it_publishes_redelivered_rows_is_recovered(
     shop.run()
     shop.retire(undo=True)
 
-    def crash(name: str) -> None:
-        if name == "3.after-last-commit":
-            raise RuntimeError(name)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(writer, "failpoint", crash)
-        with pytest.raises(RuntimeError):
-            shop.run()
+    with crashing_at("3.after-last-commit", writer):
+        shop.run()
     assert shop.run().batches == 1
     assert shop.tables()[GONE] == {1: 11, 2: 21, 3: 31}
 
@@ -185,25 +180,14 @@ def test_a_published_table_whose_topic_is_not_read_any_more_stops_the_run(shop: 
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
-def test_one_that_had_no_rows_since_is_shown_again_at_once(shop: Shop) -> None:
+@pytest.mark.parametrize("null_records", [0, 1])
+def test_one_that_had_no_rows_since_is_shown_again_at_once(shop: Shop, null_records: int) -> None:
     shop.retire()
+    for _ in range(null_records):
+        shop.log.raw(GONE, {"id": 1}, None)
     shop.commit(a=30)
     shop.run()
-    assert shop.retire(undo=True) == Retirement(4, GONE, 0)
-    assert shop.tables()[GONE] == {1: 11, 2: 21}
-    shop.commit(a=40, b=41)
-    shop.run()
-    assert shop.tables()[GONE] == {1: 11, 2: 21, 4: 41}
-
-
-def test_one_behind_whose_last_row_is_only_a_null_record_is_shown_again_at_once(
-    shop: Shop,
-) -> None:
-    shop.retire()
-    shop.log.raw(GONE, {"id": 1}, None)
-    shop.commit(a=30)
-    shop.run()
-    assert shop.retire(undo=True) == Retirement(4, GONE, 1)
+    assert shop.retire(undo=True) == Retirement(4, GONE, null_records)
     assert shop.tables()[GONE] == {1: 11, 2: 21}
     shop.commit(a=40, b=41)
     shop.run()
@@ -224,17 +208,9 @@ def test_one_whose_topic_was_made_anew_is_not_taken_up_again(shop: Shop) -> None
     "place",
     [further("4.before-publication"), "4.after-publication"],
 )
-def test_a_command_that_is_killed_is_done_or_not_and_runs_go_on(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
-    def crash(name: str) -> None:
-        if name == place:
-            raise RuntimeError(name)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(table_choice, "failpoint", crash)
-        with pytest.raises(RuntimeError):
-            shop.retire()
+def test_a_command_that_is_killed_is_done_or_not_and_runs_go_on(shop: Shop, place: str) -> None:
+    with crashing_at(place, table_choice):
+        shop.retire()
     done = place == "4.after-publication"
     assert ([*shop.tables()] == [KEPT]) is done
     if done:
@@ -247,16 +223,10 @@ def test_a_command_that_is_killed_is_done_or_not_and_runs_go_on(
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
-def test_a_killed_run_must_finish_first(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    def crash(name: str) -> None:
-        if name == "3.after-last-commit":
-            raise RuntimeError(name)
-
+def test_a_killed_run_must_finish_first(shop: Shop) -> None:
     shop.commit(a=30, b=31)
-    with monkeypatch.context() as patch:
-        patch.setattr(writer, "failpoint", crash)
-        with pytest.raises(RuntimeError):
-            shop.run()
+    with crashing_at("3.after-last-commit", writer):
+        shop.run()
     # The topic is gone with the table, and with it the row that the killed run had read.
     shop.log.drop(GONE)
     with pytest.raises(TransientError, match="Run the pipeline .*filtered.collections=public.b"):

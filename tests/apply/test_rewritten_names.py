@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.batch import writer
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.reader import open_lake
+from tests.apply.crash import crashing_at
 from tests.apply.written import PREFIX, Sent, WrittenLog, table, topic_of
 from tests.forms import further
 
@@ -50,19 +51,13 @@ def test_tables_with_rewritten_names_are_published_whole(
 
 @pytest.mark.soak
 def test_a_crash_before_their_first_publication_is_recovered(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path
 ) -> None:
     lake = tmp_path / "lake"
     log = log_of(tmp_path / "log", *TABLES)
 
-    def crash(name: str) -> None:
-        if name == "3.after-last-commit":
-            raise RuntimeError(name)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(writer, "failpoint", crash)
-        with pytest.raises(RuntimeError):
-            log.ingest(spark, lake)
+    with crashing_at("3.after-last-commit", writer):
+        log.ingest(spark, lake)
     log.ingest(spark, lake)
     rows = {1: 10, 2: 20}
     assert {name: table(spark, lake, name) for name in TABLES} == dict.fromkeys(TABLES, rows)
@@ -81,20 +76,14 @@ def test_two_tables_on_one_topic_are_told_apart(
 
 
 def test_a_killed_runs_table_that_is_ahead_of_the_plan_is_waited_for(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path
 ) -> None:
     """It is published with the table beside it at one commit, however small the batches are now."""
     lake = tmp_path / "lake"
     log = log_of(tmp_path / "log", "public.orders", "public.Order Items")
 
-    def crash(name: str) -> None:
-        if name == "3.after-first-commit":
-            raise RuntimeError(name)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(writer, "failpoint", crash)
-        with pytest.raises(RuntimeError):
-            log.ingest(spark, lake)
+    with crashing_at("3.after-first-commit", writer):
+        log.ingest(spark, lake)
     log.ingest(spark, lake, commit_max_transactions="1")
     (only,) = open_lake(spark, str(lake)).snapshots()
     assert only.table("public.orders").count() == only.table("public.Order Items").count() == 2

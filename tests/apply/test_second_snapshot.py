@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.batch import writer
 from lakeingest.errors import DataError
+from tests.apply.crash import crashing_at
 from tests.apply.written import Sent, WrittenLog, table
 from tests.forms import further
 
@@ -88,7 +89,6 @@ def test_rows_of_a_replaced_snapshot_that_a_killed_run_wrote_are_not_published(
     spark: SparkSession,
     tmp_path: Path,
     lake: Path,
-    monkeypatch: pytest.MonkeyPatch,
     mode: str,
 ) -> None:
     log = WrittenLog(tmp_path / "log", "postgresql", "one")
@@ -96,14 +96,8 @@ def test_rows_of_a_replaced_snapshot_that_a_killed_run_wrote_are_not_published(
     # Of a table that is not read: it shows that the snapshot is over.
     log.transaction("7:150")
 
-    def crash(name: str) -> None:
-        if name == "3.after-last-commit":
-            raise RuntimeError(name)
-
-    with monkeypatch.context() as crashing:
-        crashing.setattr(writer, "failpoint", crash)
-        with pytest.raises(RuntimeError, match="last-commit"):
-            log.ingest(spark, lake, transaction_mode=mode)
+    with crashing_at("3.after-last-commit", writer):
+        log.ingest(spark, lake, transaction_mode=mode)
     # Not seen: 2 is deleted, b is empty.
     log.run = "two"
     snapshot(log, 500, {"a": {1: 12}, "b": {6: 60}})

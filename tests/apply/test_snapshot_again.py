@@ -14,6 +14,7 @@ from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver
 from lakeingest.errors import DataError, UsageError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake
+from tests.apply.crash import crashing_at
 from tests.apply.written import Sent, WrittenLog, table
 
 pytestmark = pytest.mark.slow
@@ -121,19 +122,13 @@ def test_what_was_complete_before_the_snapshot_is_published_first_and_the_rest_i
 
 
 def test_a_killed_snapshot_is_not_published_behind_a_command(
-    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
     log.ingest(spark, lake)
     start_over(log)
 
-    def crash(name: str) -> None:
-        if name == "3.after-last-commit":
-            raise RuntimeError(name)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(writer, "failpoint", crash)
-        with pytest.raises(RuntimeError):
-            log.ingest(spark, lake, **REPLACE)
+    with crashing_at("3.after-last-commit", writer):
+        log.ingest(spark, lake, **REPLACE)
     config = log.configured(lake, **REPLACE)
     lakeingest.retire(spark, config, "public.c")
     lakeingest.maintain(spark, config)
