@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from lakeingest.errors import ConfigError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_LOCAL = re.compile(r"file:/+")
+_LOCAL = re.compile(r"^file:/+")
 _OWN = "_lakeingest"
 LEDGER_FOLDER = f"{_OWN}/ledger"
 """The ledger's folder, relative to the target path: a reader needs only the lake."""
@@ -48,6 +48,11 @@ _ENCODED = re.compile(r"[^A-Za-z0-9._-]|^\.|_(?=x[0-9A-F]{4}[^A-Za-z0-9.-])")
 _LONGEST = 240
 """Most characters of a folder's name. File systems allow 255; the tombstones' folder beside the
 table adds an ending to the name."""
+
+
+def without_file_scheme(path: str) -> str:
+    """Return a path of this machine without ``file:``; other texts as they are."""
+    return _LOCAL.sub("/", path)
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,7 @@ def inside(folder: str, outer: str) -> bool:
 
 def _plain(folder: str) -> str:
     """Return the normal form of a folder's path, which several spellings share."""
-    local = _LOCAL.sub("/", folder)
+    local = without_file_scheme(folder)
     scheme = _SCHEME.match(local)
     if scheme:
         return scheme[0].lower() + posixpath.normpath(local[scheme.end() :])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
-import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -252,7 +251,7 @@ def test_the_demo_shows_its_tables_and_finds_nothing_new_the_second_time(
     assert "the latest publications" in demo.said
     assert "killed a run in the middle (kill -9)" in demo.messages
     before = lakeingest.open(spark, str(demo.lake)).snapshot()
-    assert execute(["demo", "--path", str(demo.lake)]) == 0
+    assert execute(["demo", "--quick", "--path", str(demo.lake)]) == 0
     captured = capsys.readouterr()
     assert "there is nothing new; nothing was changed" in captured.err
     assert re.search(r"^batches +0$", captured.out, re.MULTILINE)
@@ -296,6 +295,7 @@ def test_the_guides_code_reads_a_lake_with_delta_rs(spark: SparkSession, demo: D
     assert rows.num_rows == orders.count() == final_orders()
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_guides_code_reads_a_hudi_table_with_hudi_rs(
     spark: SparkSession, tmp_path: Path
@@ -326,21 +326,14 @@ class Demo:
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """The demo as README starts it, in a folder of its own."""
-    folder = tmp_path_factory.mktemp("demo")
-    command = [sys.executable, "-m", "lakeingest.cli.main", "demo"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        check=True,
-        timeout=600,
-        capture_output=True,
-        text=True,
-    )
-    return Demo(folder / "lakeingest-demo", done.stdout, done.stderr)
+def demo(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """The demo as README starts it, but in this session and another folder."""
+    lake = tmp_path_factory.mktemp("demo") / "lakeingest-demo"
+    said, messages = StringIO(), StringIO()
+    with redirect_stdout(said), redirect_stderr(messages):
+        code = execute(["demo", "--path", str(lake)])
+    assert code == 0, messages.getvalue()
+    return Demo(lake, said.getvalue(), messages.getvalue())
 
 
 def wrong_orders(size: int) -> list[tuple[int, int]]:

@@ -49,24 +49,12 @@ def by_table(records: DataFrame, topic_prefix: str, size: int) -> DataFrame:
 
     Columns: see ``_count``.
     """
-    value = F.col("value").cast("string")
     order = Window.partitionBy("topic").orderBy("timestamp", "partition", "offset")
-    numbered = records.withColumn("number", F.row_number().over(order) - 1)
-    events = numbered.where(value.isNotNull()).select(
-        "topic",
-        "offset",
-        F.get_json_object(value, "$.op").alias("op"),
-        F.coalesce(F.get_json_object(value, "$.after"), F.get_json_object(value, "$.before")).alias(
-            "row"
-        ),
-        F.floor(F.col("number") / size).alias("first_state"),
-    )
-    last = events.agg(F.max("first_state").alias("last_state"))
-    seen = events.crossJoin(F.broadcast(last)).withColumn(
-        "state", F.explode(F.sequence("first_state", "last_state"))
-    )
-    orders = _latest(seen, f"{topic_prefix}.{ORDERS}", _ORDER, "id")
-    lines = _latest(seen, f"{topic_prefix}.{LINES}", _LINE, "order_id", "line_no")
+    numbered = records.withColumn("first_state", F.floor((F.row_number().over(order) - 1) / size))
+    last = numbered.agg(F.max("first_state").alias("last_state"))
+    numbered = numbered.crossJoin(F.broadcast(last))
+    orders = _latest(numbered, f"{topic_prefix}.{ORDERS}", _ORDER, "id")
+    lines = _latest(numbered, f"{topic_prefix}.{LINES}", _LINE, "order_id", "line_no")
     return _count(orders, lines)
 
 
@@ -84,15 +72,23 @@ def by_publication(lake: Lake) -> DataFrame:
     return _count(union(ORDERS), union(LINES))
 
 
-def _latest(seen: DataFrame, topic: str, row: str, *key: str) -> DataFrame:
+def _latest(numbered: DataFrame, topic: str, row: str, *key: str) -> DataFrame:
     """Return the rows of a table in each state: the latest event of each key, unless a delete."""
-    events = seen.where(F.col("topic") == topic).select(
-        "state", "offset", "op", F.from_json("row", row).alias("row")
+    event = F.from_json(
+        F.col("value").cast("string"), f"struct<op:string,before:{row},after:{row}>"
+    )
+    events = numbered.where((F.col("topic") == topic) & F.col("value").isNotNull()).select(
+        "offset", "first_state", "last_state", event.alias("event")
+    )
+    # Parsed before it is repeated for each state that has it.
+    rows = events.select(
+        "offset",
+        "event.op",
+        F.coalesce("event.after", "event.before").alias("row"),
+        F.explode(F.sequence("first_state", "last_state")).alias("state"),
     )
     keys: list[Column] = [F.col(f"row.{name}").alias(f"key_{name}") for name in key]
-    latest = events.groupBy("state", *keys).agg(
-        F.max_by(F.struct("op", "row"), "offset").alias("e")
-    )
+    latest = rows.groupBy("state", *keys).agg(F.max_by(F.struct("op", "row"), "offset").alias("e"))
     return latest.where(F.col("e.op") != "d").select("state", "e.row.*")
 
 

@@ -10,6 +10,8 @@ import re
 from itertools import islice
 from pathlib import Path
 
+from lakeingest.folders import without_file_scheme
+
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _MAX_NAMES = 20
 
@@ -20,7 +22,7 @@ def is_case_sensitive(folder: str) -> bool:
     Args:
         folder: Path or URI; it need not exist.
     """
-    local = re.sub("^file:/+", "/", folder)
+    local = without_file_scheme(folder)
     if _SCHEME.match(local):
         return True
     path = Path(local).absolute()

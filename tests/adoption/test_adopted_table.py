@@ -184,6 +184,7 @@ def test_a_row_in_a_file_that_is_no_buckets_is_counted_as_one_elsewhere(
     assert rows_elsewhere(spark, path, "id", 2) > 0
 
 
+@pytest.mark.soak
 def test_a_table_of_consistent_hashing_is_adopted_with_that_index_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:

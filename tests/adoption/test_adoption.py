@@ -246,6 +246,7 @@ def test_a_commit_of_hudi_streamer_after_its_checkpoint_was_read_stops_the_adopt
     assert [commit.metadata for commit in commits(spark, path)] == [None, None]
 
 
+@pytest.mark.soak
 def test_progress_alone_as_the_first_publication_holds_the_adopted_tables(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,6 +282,7 @@ def by_moved_keys(spark: SparkSession, run: RecordedRun, target: Path) -> None:
     assert len(different) < len(wanted) / 10
 
 
+@pytest.mark.soak
 def test_a_table_is_not_touched_where_it_cannot_be_adopted_or_need_not_be(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -91,6 +91,7 @@ def test_tables_far_apart_begin_where_the_one_behind_is_and_reach_where_the_firs
     assert found.through == end(7)
 
 
+@pytest.mark.soak
 def test_everything_read_leaves_nothing_to_read_again(where: Where) -> None:
     found = where(Log().transaction(1, A, B).transaction(2, A), {A: 2, B: 1})
     assert (found.frontier.end_offset, found.through) == (end(2), None)

@@ -59,6 +59,7 @@ def configured(folder: Path, policy: str) -> tuple[Path, dict[str, str | None]]:
     }
 
 
+@pytest.mark.soak
 def test_kept_values_are_those_of_the_source_across_changed_keys(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -166,6 +166,7 @@ def test_offsets_are_lost_only_where_a_broker_says_so(source: Log, kind: type[Ex
     assert type(classify_failure(RuntimeError(OUT_OF_RANGE), source, [LAKE])) is kind
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_maintenance_that_meets_a_batch_costs_an_attempt_and_not_the_run(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -184,6 +185,7 @@ def test_maintenance_that_meets_a_batch_costs_an_attempt_and_not_the_run(
     assert table(spark, lake, "public.a") == {50: 2, 70: 1}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_run_that_fails_before_it_writes_leaves_nothing_to_fence_behind(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -153,6 +153,7 @@ def test_an_end_that_cannot_be_read_is_named_and_nothing_goes_by_it(pipeline: Pi
     assert pipeline.holds_the_source_after(pipeline.whole)
 
 
+@pytest.mark.soak
 def test_a_transaction_topic_with_two_partitions_is_refused(pipeline: Pipeline) -> None:
     def dealt(found: list[Line]) -> Iterable[Line]:
         return ({**line, "p": n % 2, "o": n // 2} for n, line in enumerate(found))
@@ -176,6 +177,7 @@ def test_a_table_without_a_key_stops_before_the_first_batch_that_has_it(pipeline
     assert pipeline.holds_the_source_after(pipeline.whole)
 
 
+@pytest.mark.soak
 def test_a_log_that_ends_before_what_was_applied_is_refused(fed: Pipeline) -> None:
     last = fed.commit()
     run = fed.altered(transaction=lambda found: found[:120])

@@ -37,6 +37,7 @@ def test_a_plain_batch_asks_two_jobs_for_a_table(spark: SparkSession, tmp_path: 
     assert jobs[-1].total() <= 2 * TABLES + 3 + WINDOW, jobs[-1]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_batch_with_key_changes_and_toast_asks_four_jobs_for_a_table(
     spark: SparkSession, tmp_path: Path

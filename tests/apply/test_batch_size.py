@@ -65,6 +65,7 @@ def test_a_window_of_an_automatic_size_holds_a_few_batches() -> None:
     assert settled(0.1, 1_000_000, size).window == MOST
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_batches_of_a_run_grow_while_a_backlog_waits(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -24,6 +24,7 @@ DOTTED = {"id": "i.d", "body": "bo.dy"}
 COLLECTION = "public.documents"
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("deletes", [further("soft"), "hard"])
 def test_columns_with_a_dot_in_their_name_hold_what_the_source_holds(
     spark: SparkSession, tmp_path: Path, deletes: str

@@ -44,6 +44,7 @@ def log(tmp_path: Path) -> WrittenLog:
 WHOLE = {1: 12, 3: 32}
 
 
+@pytest.mark.soak
 def test_sql_server_ends_as_its_transactions_say(
     spark: SparkSession, log: WrittenLog, tmp_path: Path
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_second_database_of_one_connector_is_refused_whenever_it_comes(
     assert table(spark, lake, "shop.dbo.a") == WHOLE
 
 
+@pytest.mark.soak
 def test_db2_ends_as_its_transactions_say(spark: SparkSession, tmp_path: Path) -> None:
     log, lake = WrittenLog(tmp_path / "log", "db2"), tmp_path / "lake"
 

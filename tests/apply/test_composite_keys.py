@@ -45,6 +45,7 @@ def inserted(log: WrittenLog, id_: str, lsn: int, **keys: tuple[Any, Any]) -> No
     log.end(f"{id_}:{lsn + 50}", {f"public.{name}": 1 for name in keys})
 
 
+@pytest.mark.soak
 def test_records_of_a_table_with_other_types_are_not_read_as_keys(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -55,6 +55,7 @@ def log_of(folder: Path, version: str, transactions: list[list[Told]]) -> Writte
     return log
 
 
+@pytest.mark.soak
 def test_statements_of_one_compressed_transaction_leave_what_the_last_one_wrote(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from lakeingest.config.model import PipelineConfig
 from lakeingest.demo import demo_folder
 from lakeingest.errors import ConfigError
 from tests.apply.written import WrittenLog, change
+from tests.forms import further
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +32,7 @@ def shop(lake: Path, connector: str) -> PipelineConfig:
     )
 
 
-@pytest.mark.parametrize("connector", ["mysql", "oracle"])
+@pytest.mark.parametrize("connector", ["mysql", further("oracle")])
 def test_a_wrong_connector_is_named_and_nothing_is_written(
     spark: SparkSession, tmp_path: Path, connector: str
 ) -> None:
@@ -46,6 +47,7 @@ def test_a_wrong_connector_is_named_and_nothing_is_written(
     assert not (tmp_path / "lake").exists()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", ["postgresql", "a-fork-of-it", None])
 def test_the_right_connector_and_unknown_names_are_read(
     spark: SparkSession, tmp_path: Path, name: str | None

@@ -95,6 +95,7 @@ def test_a_recorded_run_without_its_transactions_ends_as_its_source_does_after_a
     assert ingest(spark, run, tmp_path, 500).batches == 0
 
 
+@pytest.mark.soak
 def test_ordering_columns_decide_and_not_arrival(spark: SparkSession, tmp_path: Path) -> None:
     log = Log(tmp_path)
     log.commit(COLUMNS, ("c", row(1, 10, "a")), ("c", row(2, 10, "a")), ("c", row(3, 9, "a")))
@@ -119,6 +120,7 @@ def test_a_table_may_have_an_order_of_its_own(
     assert log.rows(spark, "note") == {1: ("new",)}
 
 
+@pytest.mark.soak
 def test_timestamps_order_rows_as_points_in_time(spark: SparkSession, tmp_path: Path) -> None:
     log = Log(tmp_path)
     columns = (ID, column("at"))

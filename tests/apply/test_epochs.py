@@ -50,6 +50,7 @@ def opened(spark: SparkSession, lake: Path) -> list[tuple[str, dict[str, dict[st
     return [(r["transaction_id"], r["offsets"], r["end_position"]) for r in rows]
 
 
+@pytest.mark.soak
 def test_a_failover_in_one_window_orders_the_new_server_above_the_old_one(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
@@ -100,6 +101,7 @@ def test_without_epochs_the_new_server_would_look_older(
     assert table(spark, lake, TABLE)[1] == 100
 
 
+@pytest.mark.soak
 def test_servers_that_take_turns_are_refused(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +127,7 @@ def tagged(log: WrittenLog, gtid: str, at: int, *rows: tuple[str, int, int]) -> 
     log.transaction(gtid, *sent)
 
 
+@pytest.mark.soak
 def test_a_server_that_tags_every_other_transaction_opens_one_epoch(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

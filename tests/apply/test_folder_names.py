@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 ROWS = {1: 10, 2: 20}
 
 
+@pytest.mark.soak
 def test_no_name_leads_out_of_the_lake_or_into_another_table(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -41,6 +42,7 @@ def test_no_name_leads_out_of_the_lake_or_into_another_table(
 CASES = ("public.ORDERS", "public.Orders", "public.orders")
 
 
+@pytest.mark.soak
 def test_each_view_shows_its_own_table_where_names_differ_by_case(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -55,6 +57,7 @@ def test_each_view_shows_its_own_table_where_names_differ_by_case(
     assert shown == {name: {*snapshot.table(name).inputFiles()} for name in CASES}
 
 
+@pytest.mark.soak
 def test_tables_that_one_folder_would_hold_are_refused_before_one_is_written(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +93,7 @@ def test_a_folder_that_holds_another_table_is_refused(spark: SparkSession, tmp_p
         log.ingest(spark, lake, **{"table.public.b.path": "b"})
 
 
+@pytest.mark.soak
 def test_a_lake_whose_folders_an_earlier_version_named_is_read_and_can_go_on(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ from lakeingest.apply.batch.publish import Publisher
 from lakeingest.apply.maintenance.maintain import maintain_lake
 from lakeingest.errors import LakeingestError
 from lakeingest.reader import open_lake
-from lakeingest.sink.delta.maintenance import MANY_FILES
+from lakeingest.sink.delta import versions
 from tests.apply.written import Sent, WrittenLog, change, table
 from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
@@ -27,7 +27,9 @@ pytestmark = pytest.mark.slow
 
 EACH = {"commit_mode": "per-transaction"}
 SIZES = (1, 2, 1, 3, 2, 1)
-MANY_SIZES = SIZES * (MANY_FILES // len(SIZES) + 1)
+MANY_SIZES = SIZES * 2
+"""Each insert is a file; so many are joined (``events``)."""
+
 A = "public.a"
 
 
@@ -69,7 +71,8 @@ class Events:
 
 
 @pytest.fixture
-def events(tmp_path: Path) -> Events:
+def events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Events:
+    monkeypatch.setattr(versions, "MANY_FILES", len(MANY_SIZES) - 1)
     return Events(tmp_path / "log")
 
 
@@ -107,6 +110,7 @@ def test_a_version_of_inserts_adds_one_file_and_does_nothing_else(
         assert json.loads(added["stats"])["numRecords"] == size
 
 
+@pytest.mark.soak
 def test_a_version_of_inserts_only_adds_beside_a_truncate_of_another_table(
     spark: SparkSession, events: Events, tmp_path: Path
 ) -> None:
@@ -121,6 +125,7 @@ def test_a_version_of_inserts_only_adds_beside_a_truncate_of_another_table(
     assert table(spark, lake, "public.b") == {}
 
 
+@pytest.mark.soak
 def test_a_stream_gets_each_row_of_a_table_of_inserts_once(
     spark: SparkSession, events: Events, tmp_path: Path
 ) -> None:
@@ -192,6 +197,7 @@ def test_a_run_that_dies_behind_the_last_version_is_continued(
     assert_published(spark, lake, states)
 
 
+@pytest.mark.soak
 def test_a_joining_version_whose_number_is_taken_is_left_out(
     spark: SparkSession, events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +231,7 @@ def test_inserts_keep_their_order_where_the_table_wants_its_writes_optimised(
     assert_published(spark, lake, states)
 
 
+@pytest.mark.soak
 def test_rows_keep_their_order_where_the_table_wants_its_writes_optimised(
     spark: SparkSession, events: Events, tmp_path: Path
 ) -> None:

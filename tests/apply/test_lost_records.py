@@ -83,6 +83,7 @@ def maria(number: int, id_: int) -> Sent:
     return Sent("shop.a", id_, id_, {**source, "pos": number * 10, "row": 0}, "c")
 
 
+@pytest.mark.soak
 def test_a_truncate_whose_begin_comes_twice_is_published_before_what_follows(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -136,6 +136,7 @@ def test_small_files_are_joined_and_every_kept_snapshot_shows_what_it_did(shop: 
     assert shop.tables()[A][6] == 60
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_what_no_kept_publication_needs_goes_and_its_readers_are_told(
     shop: Shop, at_once: Callable[..., None]
@@ -176,6 +177,7 @@ def test_tombstones_go_once_they_are_old_and_the_next_run_goes_on(
     assert shop.run().warnings == ()
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_side_tables_tombstones_go_too(shop: Shop, at_once: Callable[..., None]) -> None:
     shop.settings["deletes"] = "hard"
@@ -188,6 +190,7 @@ def test_the_side_tables_tombstones_go_too(shop: Shop, at_once: Callable[..., No
     assert shop.spark.read.format("delta").load(side_table).isEmpty()
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_erased_values_are_in_no_file_any_more(
     shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
@@ -371,6 +374,7 @@ def test_transactions_that_come_again_are_known_until_tombstones_go(
         shop.run()
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_table_that_a_run_keeps_writing_is_left_and_the_others_are_maintained(
     shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
@@ -401,6 +405,7 @@ def test_a_table_that_a_run_keeps_writing_is_left_and_the_others_are_maintained(
     assert after[max(after)] == before[max(before)]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_turn_that_fails_does_not_end_the_run(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
@@ -427,6 +432,7 @@ def test_a_turn_that_fails_does_not_end_the_run(
     assert (head.released, head.writer) == (True, writer + 1)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_run_maintains_one_table_after_so_many_batches(
     shop: Shop, at_once: Callable[..., None]
@@ -541,6 +547,7 @@ def test_log_files_of_hudi_tables_are_compacted(spark: SparkSession, tmp_path: P
     assert shop.tables()[A] == {1: 60, 7: 100}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_files_of_hudi_tables_go_that_no_kept_publication_needs(
     spark: SparkSession, tmp_path: Path, at_once: Callable[..., None]

@@ -18,6 +18,7 @@ ACCEPTED = {"source_missing_head": "accept"}
 MISSING = r"topic 'w\.public\.{}' \(table 'public\.{}'\) at offset 1 \(partition 0\)"
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("mode", ["metadata", further("none")])
 def test_a_topic_without_its_head_is_read_once_that_is_accepted(
     spark: SparkSession, tmp_path: Path, mode: str
@@ -55,6 +56,7 @@ def test_a_topic_that_joins_later_without_its_head_stops_before_anything_of_it_i
     assert table(spark, lake, "public.a") == {1: 100}
 
 
+@pytest.mark.soak
 def test_a_transaction_whose_rows_went_with_an_accepted_head_is_not_taken_for_a_filtered_one(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -109,6 +109,7 @@ def null_record(log: Log, id_: int) -> None:
     log._write(log._rows, log._key(id_), None)
 
 
+@pytest.mark.soak
 def test_a_delete_that_comes_as_a_null_record_only_stops_the_run(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

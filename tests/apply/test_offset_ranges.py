@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame
 
 from lakeingest.apply.window.offset_ranges import WindowRanges, plan_window_ranges
-from lakeingest.errors import UnavailableError
+from lakeingest.errors import DataError, UnavailableError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.source.contract import TopicPartition, Watermarks
 from lakeingest.source.topics import missing_topic
@@ -45,9 +45,21 @@ class Log:
         """Nothing to release."""
 
 
+class TwoPartitions(Log):
+    """A log whose transaction topic has lost the order of commits."""
+
+    def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
+        return {TopicPartition(topic, n): Watermarks(0, 9) for topic in topics for n in range(2)}
+
+
 def reach_of(backlog: Sequence[int], records: int, ends: int = 1_000) -> WindowRanges:
     data = {TopicPartition(f"px.{n % 3}", n): high for n, high in enumerate(backlog)}
     return plan_window_ranges(Log(ends, data), ENDS.topic, Frontier(), records)
+
+
+def test_a_transaction_topic_with_two_partitions_is_refused() -> None:
+    with pytest.raises(DataError, match=r"'px\.transaction' has 2 partitions"):
+        plan_window_ranges(TwoPartitions(9, {}), ENDS.topic, Frontier(), 100)
 
 
 @given(BACKLOG, RECORDS)

@@ -55,6 +55,7 @@ def tables(spark: SparkSession, lake: Path) -> tuple[dict[int, int], dict[int, i
     return table(spark, lake, TABLE), table(spark, lake, OTHER)
 
 
+@pytest.mark.soak
 def test_transactions_follow_one_another_by_the_scn_of_their_rows(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:

@@ -39,6 +39,7 @@ def test_the_next_window_begins_the_least_time_after_the_last_one(
     assert pauses == [pause]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_continuous_run_waits_after_windows_with_batches_too(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

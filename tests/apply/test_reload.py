@@ -74,6 +74,7 @@ def test_a_corrected_type_is_that_of_the_new_load_and_older_snapshots_keep_their
     assert values(shop, A) == {1: 1, 2: 2, 3: 3}
 
 
+@pytest.mark.soak
 def test_a_source_at_rest_gets_the_new_load_at_once_and_nothing_else_changes(shop: Shop) -> None:
     assert reload(shop) == Reloading(2, (B,), 2)
     config = shop.log.configured(shop.lake, **shop.settings)
@@ -114,7 +115,7 @@ def test_the_first_publication_with_the_new_load_has_every_row_of_it(shop: Shop)
     assert max(seen[-1][1]) == 81
 
 
-@pytest.mark.parametrize("mode", ["grouped", "per-transaction"])
+@pytest.mark.parametrize("mode", [further("grouped"), "per-transaction"])
 def test_each_publication_is_one_commit_with_either_kind_of_versions(shop: Shop, mode: str) -> None:
     shop.settings["commit_mode"] = mode
     reload(shop, A, B)
@@ -129,6 +130,7 @@ def test_each_publication_is_one_commit_with_either_kind_of_versions(shop: Shop,
     assert folders(shop) == [A, f"{A}__load_2", B, f"{B}__load_2"]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "changed",
     [
@@ -152,6 +154,7 @@ def test_what_a_table_cannot_change_in_place_the_new_load_has(
     assert values(shop, B, as_of=1) == {1: 11, 2: 21}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("place", ["4.before-publication", "4.after-publication"])
 def test_a_command_that_is_killed_has_begun_it_or_not(shop: Shop, place: str) -> None:
     with crashing_at(place, table_choice):
@@ -170,14 +173,14 @@ def test_a_command_that_is_killed_has_begun_it_or_not(shop: Shop, place: str) ->
         further(run, "2.planned", True),
         further(lake_steps, "2.fenced", False),
         further(lake_steps, "2.fenced", True),
-        (writer, "3.after-first-commit", False),
+        further(writer, "3.after-first-commit", False),
         further(writer, "3.after-first-commit", True),
         further(writer, "3.after-last-commit", False),
         (writer, "3.after-last-commit", True),
         (publish, "4.before-publication", False),
         further(publish, "4.before-publication", True),
         further(publish, "4.after-publication", False),
-        (publish, "4.after-publication", True),
+        further(publish, "4.after-publication", True),
     ],
 )
 def test_a_killed_run_is_gone_on_with_and_readers_see_one_load_or_the_other(
@@ -197,6 +200,7 @@ def test_a_killed_run_is_gone_on_with_and_readers_see_one_load_or_the_other(
     assert shop.tables()[B] == {1: 11, 2: 21, **extra, shop.number: 41}
 
 
+@pytest.mark.soak
 def test_a_format_that_is_set_back_after_a_killed_run_begins_another_load(shop: Shop) -> None:
     reload(shop)
     shop.commit(a=30, b=31)
@@ -225,6 +229,7 @@ def test_what_a_table_held_before_it_was_moved_and_loaded_anew_is_read_from_wher
         assert values(shop, B, as_of=batch).keys() == ids
 
 
+@pytest.mark.soak
 def test_it_is_undone_while_it_is_not_published(shop: Shop) -> None:
     reload(shop)
     shop.commit(a=30, b=31)
@@ -282,6 +287,7 @@ def test_maintenance_keeps_what_older_snapshots_show(shop: Shop) -> None:
     assert values(shop, B) == {1: 11, 2: 21, 3: 31, 4: 41}
 
 
+@pytest.mark.soak
 def test_what_its_publication_changed_is_shown_by_rows(shop: Shop) -> None:
     reload(shop)
     shop.commit(a=30, b=31)
@@ -291,6 +297,7 @@ def test_what_its_publication_changed_is_shown_by_rows(shop: Shop) -> None:
     assert [(row["op"], row["after"]["v"]) for row in diff.table(B).collect()] == [("insert", 31)]
 
 
+@pytest.mark.soak
 def test_a_run_that_was_under_way_writes_nothing_more(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -346,6 +353,7 @@ def test_events_on_their_own_are_refused(spark: SparkSession, tmp_path: Path) ->
         reload(shop)
 
 
+@pytest.mark.soak
 def test_a_table_with_a_snapshot_key_changes_and_toast_is_loaded_anew_from_its_topic(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -372,6 +380,7 @@ def snapshotted(spark: SparkSession, tmp_path: Path) -> Shop:
     return shop
 
 
+@pytest.mark.soak
 def test_a_table_that_only_the_snapshot_filled_is_loaded_at_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from lakeingest.errors import ConfigError
 from lakeingest.reader import open_lake
 from tests.apply.shop import Shop, row
 from tests.apply.written import WrittenLog
+from tests.forms import further
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +38,7 @@ def rows_of(shop: Shop) -> list[tuple[int, int]]:
     return sorted((r["id"], r["v"]) for r in rows)
 
 
-@pytest.mark.parametrize("format_", ["delta", "hudi"])
+@pytest.mark.parametrize("format_", ["delta", further("hudi")])
 def test_a_table_whose_primary_key_changed_is_loaded_anew_by_its_new_key(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:

@@ -63,6 +63,7 @@ def test_a_new_snapshot_of_all_tables_waits_for_the_load_of_one(shop: Shop) -> N
     assert shop.tables()[B] == {1: 11, 2: 21, 3: 31}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_table_is_retired_beside_one_that_is_loaded_anew(shop: Shop) -> None:
     reload(shop, B)
@@ -73,6 +74,7 @@ def test_a_table_is_retired_beside_one_that_is_loaded_anew(shop: Shop) -> None:
     assert {*open_lake(shop.spark, str(shop.lake)).snapshot(1).tables()} == {A, B}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_tables_that_share_a_topic_are_not_loaded_anew(spark: SparkSession, tmp_path: Path) -> None:
     log = WrittenLog(tmp_path / "log", "postgresql")

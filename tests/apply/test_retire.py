@@ -62,6 +62,7 @@ def test_a_table_that_the_source_dropped_is_retired_and_older_snapshots_show_it(
     assert shop.tables()[KEPT][4] == 40
 
 
+@pytest.mark.soak
 def test_a_table_of_which_nothing_is_left_can_be_retired(shop: Shop) -> None:
     shop.log.drop(GONE)
     shutil.rmtree(shop.lake / GONE)
@@ -93,6 +94,7 @@ def test_rows_that_arrive_afterwards_are_not_mixed_into_it_and_are_told_of(shop:
     assert shop.run().nothing_new
 
 
+@pytest.mark.soak
 def test_a_transaction_that_waits_for_its_rows_becomes_whole_without_them(shop: Shop) -> None:
     rows = [row(KEPT, 3, 1, 3, 30), row(GONE, 3, 2, 3, 31)]
     shop.log.begin("3:3100")
@@ -126,6 +128,7 @@ def test_it_is_taken_up_again_from_where_it_was_left(
     }
 
 
+@pytest.mark.soak
 def test_rows_of_one_that_is_taken_up_again_are_not_passed_over_while_the_source_is_at_rest(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +158,7 @@ def test_one_that_is_taken_up_again_is_not_shown_before_all_of_its_rows_are_read
     assert shop.tables()[GONE] == {1: 11, 2: 21, 3: 31, 4: 41, 5: 51, 6: 61}
 
 
+@pytest.mark.soak
 def test_a_run_killed_before_it_publishes_redelivered_rows_is_recovered(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +174,7 @@ def test_a_run_killed_before_it_publishes_redelivered_rows_is_recovered(
     assert shop.tables()[GONE] == {1: 11, 2: 21, 3: 31}
 
 
+@pytest.mark.soak
 def test_a_published_table_whose_topic_is_not_read_any_more_stops_the_run(shop: Shop) -> None:
     shop.commit(a=30, b=31)
     with pytest.raises(ConfigError, match=r"'public\.b' is published .* lakeingest retire"):
@@ -180,6 +185,7 @@ def test_a_published_table_whose_topic_is_not_read_any_more_stops_the_run(shop: 
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("null_records", [0, 1])
 def test_one_that_had_no_rows_since_is_shown_again_at_once(shop: Shop, null_records: int) -> None:
     shop.retire()
@@ -238,6 +244,7 @@ def test_a_killed_run_must_finish_first(shop: Shop) -> None:
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30, 4: 40}}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("place", ["read_lake", further("take_over")])
 def test_a_run_that_was_under_way_when_a_table_was_retired_stops_and_reads_it_no_more(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, place: str

@@ -99,6 +99,7 @@ def test_settings_under_the_name_of_the_topic_are_refused(
     assert not (tmp_path / "lake").exists()
 
 
+@pytest.mark.soak
 def test_settings_of_a_table_whose_topic_is_not_there_name_table_and_topic(
     spark: SparkSession, tmp_path: Path
 ) -> None:

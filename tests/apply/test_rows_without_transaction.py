@@ -45,6 +45,7 @@ def test_a_row_of_an_incremental_snapshot_is_there_for_the_transactions_after_it
     ]
 
 
+@pytest.mark.soak
 def test_rows_can_be_hidden_where_the_session_writes_no_statistics(
     spark: SparkSession, tmp_path: Path
 ) -> None:

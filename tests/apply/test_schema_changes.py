@@ -65,6 +65,7 @@ def test_old_rows_get_the_default_of_a_new_column_in_the_commit_that_brings_it(
     assert "`id` BIGINT NOT NULL" in shown[1][1]
 
 
+@pytest.mark.soak
 @FORMATS
 def test_a_batch_that_brings_a_column_and_rows_from_before_gives_these_its_default(
     spark: SparkSession, tmp_path: Path, format_: str
@@ -74,6 +75,7 @@ def test_a_batch_that_brings_a_column_and_rows_from_before_gives_these_its_defau
     assert log.rows(spark, "note", "channel") == FILLED
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("apart", [True, further(False)])
 def test_old_rows_of_a_column_that_may_be_renamed_are_null_which_is_said(
     spark: SparkSession, tmp_path: Path, apart: bool
@@ -87,6 +89,7 @@ def test_old_rows_of_a_column_that_may_be_renamed_are_null_which_is_said(
     assert log.rows(spark, "quantity") == {1: (None,), 2: (8,)}
 
 
+@pytest.mark.soak
 def test_without_schemas_a_default_cannot_be_known_which_is_said_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -98,6 +101,7 @@ def test_without_schemas_a_default_cannot_be_known_which_is_said_once(
     assert log.rows(spark, "channel") == {1: ("web",), 2: ("shop",), 3: (None,), 4: (None,)}
 
 
+@pytest.mark.soak
 def test_the_default_of_an_expression_is_not_taken_for_a_value(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -36,6 +36,7 @@ def test_a_run_works_in_utc_and_leaves_the_users_session_its_zone(
     assert spark.conf.get(ZONE) == "Europe/Berlin"
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_moments_in_a_key_are_the_same_whatever_the_session_calls_them(
     spark: SparkSession, tmp_path: Path, in_zone: Callable[[str], None]

@@ -160,6 +160,7 @@ def test_a_snapshot_that_is_not_complete_is_waited_for_by_later_runs(
     assert tables(spark, lake) == {"public.a": {1: 12, 4: 41}, "public.b": {}, "public.c": {}}
 
 
+@pytest.mark.soak
 def test_a_connector_that_only_sends_again_opens_no_epoch(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

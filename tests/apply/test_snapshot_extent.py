@@ -52,6 +52,7 @@ def test_the_snapshot_is_read_to_its_end_and_little_further(high: int, data: st.
     assert len(asked) <= 100
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_snapshot_larger_than_a_window_is_read_once(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

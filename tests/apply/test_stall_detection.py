@@ -21,6 +21,7 @@ from tests.apply.written import Sent, WrittenLog
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.soak
 def test_a_filtered_table_that_was_misspelt_is_named_beside_the_one_that_lacks_rows(
     spark: SparkSession, tmp_path: Path
 ) -> None:

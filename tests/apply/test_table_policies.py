@@ -133,6 +133,7 @@ def test_a_table_has_its_own_policy_for_numbers_and_times(
     assert (row["amount"], row["until"]) == (str(LARGE), last)
 
 
+@pytest.mark.soak
 def test_a_table_may_be_stricter_than_its_pipeline(spark: SparkSession, tmp_path: Path) -> None:
     log = written(
         tmp_path / "log",

@@ -22,6 +22,7 @@ from tests.sink.conftest import treat_as_large
 TABLES = "a", "b"
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "looks_up"),

@@ -118,6 +118,7 @@ def test_a_record_whose_key_cannot_be_read_is_named_and_may_be_sent_again(
         assert table(spark, lake, A) == {1: 4, 2: 3}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("skipped", [{}, further({"source_skip_records": "w.public.a:0:1"})])
 def test_a_counted_row_that_cannot_be_read_is_named_where_another_change_of_its_key_stands_for_it(
     spark: SparkSession, tmp_path: Path, skipped: dict[str, str]
@@ -152,6 +153,7 @@ def test_without_transactions_an_unknown_operation_stops_the_run_behind_what_cam
     assert table(spark, lake, A) == {1: 2}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("name", "value", "kind"),
     [
@@ -189,6 +191,7 @@ def test_rows_without_their_envelopes_are_named_and_make_no_empty_table(
     assert not (lake / A).exists()
 
 
+@pytest.mark.soak
 def test_messages_of_debezium_that_are_no_change_are_passed_over(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -199,6 +202,7 @@ def test_messages_of_debezium_that_are_no_change_are_passed_over(
     assert table(spark, lake, A) == {1: 1}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("keyless", [True, further(False)])
 def test_a_record_that_is_not_recognised_when_it_is_sent_again_is_passed_where_it_is_listed(
     spark: SparkSession, tmp_path: Path, *, keyless: bool

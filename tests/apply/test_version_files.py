@@ -59,6 +59,7 @@ def test_a_file_of_vectors_is_followed_by_another_one_before_it_is_too_large(
     assert values(spark, lake) == [100, 200, 300, 400, 500, 600]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_checksum_that_got_lost_is_there_again_after_the_next_batch(
     spark: SparkSession, log: WrittenLog, tmp_path: Path
@@ -76,6 +77,7 @@ def test_a_checksum_that_got_lost_is_there_again_after_the_next_batch(
     assert values(spark, lake) == [100, 200, 300, 400, 500, 600]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_newest_version_is_read_without_a_search_after_a_batch_of_versions(
     spark: SparkSession, log: WrittenLog, tmp_path: Path
@@ -87,6 +89,7 @@ def test_the_newest_version_is_read_without_a_search_after_a_batch_of_versions(
     assert [row["v"] for row in rows.collect()] == [400]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_run_ends_with_its_checkpoints(
     spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -98,6 +101,7 @@ def test_a_run_ends_with_its_checkpoints(
     assert pointer["version"] == int(newest_entry(lake).stem)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_checkpoint_is_written_while_a_listing_shows_an_entry_without_the_one_before_it(
     spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -116,6 +120,7 @@ def test_a_checkpoint_is_written_while_a_listing_shows_an_entry_without_the_one_
     assert pointer["version"] == version
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize(("batches", "turns"), [(2, 1), further(4, 0)])
 def test_a_turn_of_maintenance_comes_after_batches_and_not_after_transactions(

@@ -229,6 +229,7 @@ def test_updates_of_what_they_change_leave_the_rest_as_it_was(
     assert log.ingest(spark, lake) == expected
 
 
+@pytest.mark.soak
 def test_changes_of_a_row_at_one_hybrid_time_come_in_their_order(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -253,6 +254,7 @@ def test_an_update_of_a_row_that_nobody_has_seen_stops_the_run(
         log.ingest(spark, tmp_path / "lake")
 
 
+@pytest.mark.soak
 def test_rows_by_grpc_are_in_the_order_of_their_hybrid_times_without_transactions(
     spark: SparkSession, tmp_path: Path
 ) -> None:

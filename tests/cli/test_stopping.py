@@ -112,6 +112,7 @@ def test_a_stop_is_130_whatever_pysparks_handler_and_the_cancelled_jobs_raise(
     assert stopped(REENTRANT, number) == (130, "cancelled\n", f"{STOPPED}\n")
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, further(signal.SIGTERM)])
 def test_a_stop_within_a_job_of_spark_is_130(number: signal.Signals) -> None:

@@ -202,6 +202,7 @@ WRONG = (
             "lakeingest.source.kind": "kafka",
             "lakeingest.source.path": None,
             "bootstrap.servers": "127.0.0.1:9",
+            "default.api.timeout.ms": "3000",
         },
     ),
     Wrong(
@@ -259,13 +260,31 @@ class Outcome:
     publications: int
 
 
-def outcome(wrong: Wrong, folder: Path) -> Outcome:
-    """Do it wrong, below an empty folder."""
+def rightly(lake: Path) -> Mapping[str, str]:
+    """Return the settings of the demo with a lake of its own."""
+    return {"lakeingest.source.path": str(demo_folder()), "lakeingest.target.path": str(lake)}
+
+
+def begun_lake(folder: Path) -> Path:
+    """Make a lake with the demo's first batch, below an empty folder; to be copied."""
     lake = folder / "lake"
-    right = {"lakeingest.source.path": str(demo_folder()), "lakeingest.target.path": str(lake)}
+    begin = configured(folder / "right.properties", rightly(lake))
+    assert _called("run", begin, "--max-batches", "1").code == 0
+    return lake
+
+
+def outcome(wrong: Wrong, folder: Path, begun: Path) -> Outcome:
+    """Do it wrong, below an empty folder.
+
+    Args:
+        wrong: What.
+        folder: Where.
+        begun: Lake to copy if it is to be done to one that exists.
+    """
+    lake = folder / "lake"
+    right = rightly(lake)
     if wrong.begun:
-        begin = configured(folder / "right.properties", right)
-        assert _called("run", begin, "--max-batches", "1").code == 0
+        shutil.copytree(begun, lake)
     made = wrong.make(folder) if wrong.make else {}
     file = configured(folder / "wrong.properties", {**right, **wrong.settings, **made})
     called = _called(wrong.command, file, *wrong.arguments)
@@ -291,11 +310,14 @@ def _called(command: str, file: Path, *arguments: str) -> Outcome:
     return Outcome(code, said.getvalue(), 0)
 
 
+@pytest.fixture(scope="module")
+def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return begun_lake(tmp_path_factory.mktemp("begun"))
+
+
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.how)
-def test_it_is_said_what_is_wrong_and_what_to_do(
-    spark: SparkSession, tmp_path: Path, wrong: Wrong
-) -> None:
-    done = outcome(wrong, tmp_path)
+def test_it_is_said_what_is_wrong_and_what_to_do(begun: Path, tmp_path: Path, wrong: Wrong) -> None:
+    done = outcome(wrong, tmp_path, begun)
     assert done.code == wrong.code, done.said
     for text in wrong.says:
         assert text in done.said, done.said
@@ -316,13 +338,15 @@ def main() -> None:
     if "--guide" in sys.argv:
         sys.stdout.writelines(f"{row_of(wrong)}\n" for wrong in WRONG)
         return
+    begun = begun_lake(Path(tempfile.mkdtemp()))
     for wrong in WRONG:
         folder = Path(tempfile.mkdtemp())
-        done = outcome(wrong, folder)
+        done = outcome(wrong, folder, begun)
         error = next((x for x in done.said.splitlines() if x.startswith(("error", "Error"))), "")
         row = f"| {wrong.how} | {wrong.command} | {done.code} | {error.replace(str(folder), '…')} |"
         sys.stdout.write(f"{row}\n")
         shutil.rmtree(folder)
+    shutil.rmtree(begun.parent)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from tests.recordings.log_lake import LogLake
 
 pytestmark = pytest.mark.slow
 
-COMMITS = 150
+COMMITS = 60
 TABLES = ("customers", "order_lines", "orders", "txlog")
 
 
@@ -52,7 +52,7 @@ def configured(run: RecordedRun, folder: Path, **settings: str) -> PipelineConfi
     properties = {
         **run.configuration(folder / "lake"),
         "lakeingest.commit.mode": "per-transaction",
-        "lakeingest.commit.max.transactions": "30",
+        "lakeingest.commit.max.transactions": "20",
         **{f"lakeingest.{name.replace('_', '.')}": value for name, value in settings.items()},
     }
     return load_config(write_properties(folder / "pipeline.properties", properties))
@@ -79,6 +79,7 @@ def test_each_transaction_gets_its_publication_though_tables_are_ahead_by_differ
     assert history.place.last == COMMITS
 
 
+@pytest.mark.soak
 def test_a_run_that_groups_transactions_goes_on_where_versions_ended(
     spark: SparkSession, run: RecordedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

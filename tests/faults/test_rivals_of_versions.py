@@ -121,6 +121,7 @@ def test_an_append_of_another_writer_stops_the_run_where_rows_must_not_change(
         log.ingest(spark, lake, **EACH)
 
 
+@pytest.mark.soak
 def test_an_entry_that_another_writer_replaces_is_noticed_before_the_next_one(
     spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +145,7 @@ def test_an_entry_that_another_writer_replaces_is_noticed_before_the_next_one(
     assert ids(spark, lake) == [1, 77]
 
 
+@pytest.mark.soak
 def test_conflicts_end_no_run_whose_batches_get_on(
     spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +194,7 @@ def test_a_second_run_takes_the_rest_over_and_the_first_one_ends(
     assert values(spark, lake) == EXPECTED
 
 
+@pytest.mark.soak
 def test_a_fenced_run_does_not_write_the_files_of_a_crowded_table_better(
     spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +216,7 @@ def test_a_fenced_run_does_not_write_the_files_of_a_crowded_table_better(
     assert values(spark, lake) == EXPECTED
 
 
+@pytest.mark.soak
 def test_both_rows_of_a_key_that_another_writer_appended_again_are_deleted(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -48,6 +48,7 @@ def test_tables_two_batches_ahead_of_the_ledger_are_published_at_the_commit_they
     assert after.place.last == after.of == 150
 
 
+@pytest.mark.soak
 def test_with_a_bound_on_transactions_no_batch_is_written_before_the_last_is_published(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ def test_every_batch_leaves_the_rows_of_the_source_whatever_is_repeated(
     check(tables(hard=hard, whole=True), cases)
 
 
+@pytest.mark.soak
 @pytest.mark.generated
 @HARD
 def test_each_transaction_of_a_batch_leaves_a_version_with_the_rows_of_the_source(
@@ -61,6 +62,7 @@ def test_the_versions_of_transactions_go_on_after_a_kill_between_two_of_them(
     check(tables(hard=hard, whole=True, each=True, interrupt=dies), cases)
 
 
+@pytest.mark.soak
 @SOFT
 def test_the_versions_of_transactions_go_on_after_an_optimize_between_two_of_them(
     spark: SparkSession, tables: Tables, hard: bool
@@ -80,6 +82,7 @@ def test_events_in_any_order_leave_the_rows_of_the_source(tables: Tables, hard: 
     check(tables(hard=hard, null_missing=True), cases)
 
 
+@pytest.mark.soak
 @SOFT
 def test_the_law_holds_where_only_touched_files_are_written_again(
     tables: Tables, hard: bool, monkeypatch: pytest.MonkeyPatch
@@ -106,6 +109,7 @@ def test_the_law_holds_through_the_public_api(tables: Tables, hard: bool) -> Non
     check(tables(hard=hard, null_missing=True, direct=False), cases)
 
 
+@pytest.mark.soak
 @SOFT
 def test_a_truncate_is_a_floor_in_the_order_of_the_source(tables: Tables, hard: bool) -> None:
     cases = [in_order(seed, TRUNCATED, truncate=True) for seed in range(HISTORIES)]

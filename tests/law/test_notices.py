@@ -24,7 +24,7 @@ from tests.law.oracle import Insert, Move, Shift, Update
 from tests.law.steps import Steps
 
 # Real Delta commits, some seconds each.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 FEW = 40
 ANY = [any_order(seed, 2) for seed in range(FEW)]

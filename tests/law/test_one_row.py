@@ -153,6 +153,7 @@ def test_a_swap_of_keys_carries_the_values_that_its_events_leave_out(
     assert rows(apart) == steps.source.rows
 
 
+@pytest.mark.soak
 @HARD
 @pytest.mark.parametrize(
     "apart",
@@ -176,6 +177,7 @@ def test_rows_that_pass_one_another_within_a_statement_all_stay(
     assert everything(table) == once
 
 
+@pytest.mark.soak
 def test_a_row_that_goes_on_to_a_third_key_in_its_transaction_leaves_the_second_one(
     tables: Tables,
 ) -> None:
@@ -193,7 +195,9 @@ def test_a_source_may_name_its_columns_as_our_frames_do(tables: Tables) -> None:
         "new_key at_key moved_at way ended since _k _p _m _at _old _from _to _sent _turn _under "
         "_first_op _link _slot_body _found_body _moved _deleted_at _last batch end_offset"
     )
-    more = "".join(f", {name} STRING" for name in names.split())
+    # A text may be left out, which makes plans larger: six of them are enough to be told apart.
+    types = ["STRING" if place % 8 == 0 else "BIGINT" for place in range(len(names.split()))]
+    more = "".join(f", {n} {type_}" for n, type_ in zip(names.split(), types, strict=True))
     up = Shift((Move(1, 2), Move(2, 3)))
     steps = Steps(
         Insert(1, FULL), Insert(2, FULL), up, Update(2, {"n": 7}), Move(2, 1), Truncate(), Delete(3)
@@ -229,6 +233,7 @@ def test_a_key_change_of_unknown_values_is_not_filled_from_the_dead_row_of_the_n
     assert rows(table) == {2: {"n": 2, "body": None, "blob": None, "tags": None}}
 
 
+@pytest.mark.soak
 def test_a_key_change_in_the_batch_that_brings_a_new_column_finds_its_values(
     tables: Tables,
 ) -> None:

@@ -155,8 +155,8 @@ def as_in_the_lake(value: object) -> object:
     ("family", "written", "jdbc", "tables"),
     [
         pytest.param("postgresql", Format.JSON, True, ("things", "notes"), id="jdbc"),
-        pytest.param("mariadb", Format.JSON, True, ("things", "notes"), id="mariadb"),
-        pytest.param("postgresql", Format.AVRO, False, ("things", "notes"), id="avro"),
+        further("mariadb", Format.JSON, True, ("things", "notes"), id="mariadb"),
+        further("postgresql", Format.AVRO, False, ("things", "notes"), id="avro"),
         further("postgresql", Format.JSON, False, ("notes",), id="no-jdbc"),
         further("postgresql", Format.JSON_SCHEMA, False, ("things", "notes"), id="schemas"),
     ],

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_code_of_every_notebook_runs_from_top_to_bottom(

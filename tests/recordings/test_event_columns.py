@@ -60,14 +60,14 @@ def told(frame: DataFrame) -> dict[str, dict[str, object]]:
     }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("format_", "batch", "soft", "more"),
     [
-        ("delta", "3000", True, {"delta_commit": "public"}),
+        pytest.param("delta", "3000", True, {"delta_commit": "public"}, id="delta"),
         # Nearly every update moves its row.
-        ("hudi", "3000", False, {"table_public_documents_partition": "n"}),
+        further("hudi", "3000", False, {"table_public_documents_partition": "n"}, id="hudi"),
     ],
-    ids=["delta", "hudi"],
 )
 def test_every_row_tells_of_the_last_event_that_decided_it(
     spark: SparkSession,
@@ -100,6 +100,7 @@ def test_every_row_tells_of_the_last_event_that_decided_it(
     assert shown.columns == columns[:-3]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("format_", ["delta", further("hudi")])
 def test_they_can_be_added_to_a_table_and_then_stay(
     spark: SparkSession, demo: RecordedRun, tmp_path: Path, format_: str

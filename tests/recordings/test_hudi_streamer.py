@@ -93,6 +93,7 @@ def by_hudi(spark: SparkSession, folder: Path) -> DataFrame:
     return spark.read.format("hudi").load(str(folder))
 
 
+@pytest.mark.soak
 def test_a_table_by_the_streamers_command_is_the_sources_and_a_second_run_changes_nothing(
     spark: SparkSession, stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:

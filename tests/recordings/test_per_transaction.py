@@ -17,6 +17,7 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.commit_note import CommitNote
 from lakeingest.config import load_config
 from lakeingest.reader import open_lake
+from tests.forms import further
 from tests.recordings.altered import short_run
 from tests.recordings.check import check_history, check_run
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
@@ -73,7 +74,7 @@ def test_each_version_says_which_transaction_made_it(spark: SparkSession, lake: 
 @pytest.mark.parametrize(
     ("reader", "batches"),
     [
-        pytest.param("spark", SAMPLED[-2:], id="spark"),
+        further("spark", SAMPLED[-2:], id="spark"),
         pytest.param("delta-rs", SAMPLED, id="delta-rs"),
     ],
 )
@@ -109,6 +110,7 @@ def test_delta_kernel_sees_the_newest_version_as_spark_does(run: RecordedRun, la
             assert measure_of(measure, columns) == total, f"{table}.{measure}"
 
 
+@pytest.mark.soak
 def test_a_reader_asks_for_the_lake_as_of_a_transaction(spark: SparkSession, lake: Path) -> None:
     opened = open_lake(spark, str(lake))
     rows = {row["batch"]: row["transaction_id"] for row in opened.transactions().collect()}
@@ -121,6 +123,7 @@ def test_a_reader_asks_for_the_lake_as_of_a_transaction(spark: SparkSession, lak
     assert changed
 
 
+@pytest.mark.soak
 def test_other_commands_find_a_table_like_any_other(
     spark: SparkSession, run: RecordedRun, lake: Path, tmp_path: Path
 ) -> None:
@@ -150,6 +153,7 @@ def test_other_commands_find_a_table_like_any_other(
     assert run_pipeline(spark, config).nothing_new
 
 
+@pytest.mark.soak
 def test_a_stream_of_a_table_is_refused_by_delta_and_not_wrong(
     spark: SparkSession, lake: Path, tmp_path: Path
 ) -> None:

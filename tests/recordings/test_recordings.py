@@ -107,6 +107,7 @@ def test_another_engine_reads_the_newest_publication_as_the_database_was(
     assert checker.check("torn", lake.totals(torn, checker.measures)) is None
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("deletes", [further("soft"), "hard"])
 def test_where_rows_are_hidden_each_publication_is_a_commit_and_the_tables_the_databases(
     spark: SparkSession,
@@ -154,6 +155,7 @@ def test_on_hudi_each_publication_is_a_commit_and_the_tables_the_databases_for_o
     assert watcher.place.last == (end or 979)
 
 
+@pytest.mark.soak
 def test_tables_of_both_formats_and_in_any_folder_share_one_ledger(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -197,6 +199,7 @@ def test_a_table_that_lost_one_row_is_found(
     assert [table for table in compared if "1 rows missing" not in table.differences[0]] == []
 
 
+@pytest.mark.soak
 @pytest.mark.generated
 def test_records_with_schemas_need_no_declared_tables(spark: SparkSession, tmp_path: Path) -> None:
     run = recorded_run(DATA / "pg-shop-small", "json-schema")
@@ -229,6 +232,7 @@ def test_mariadb_kill_keeps_all_20001_rows_of_the_interrupted_transaction(
     assert next(table.rows for table in report.tables if table.table == "bulk") == 20_150
 
 
+@pytest.mark.soak
 def test_redelivered_transactions_change_nothing(spark: SparkSession, tmp_path: Path) -> None:
     report = check_run(
         spark,

@@ -29,6 +29,7 @@ def test_a_partition_with_the_last_row_that_arrives_first_publishes_no_half_tabl
     assert history.ids("public.orders") == list(range(1, 9))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("name", "twice", "once"),
     [

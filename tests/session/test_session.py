@@ -105,6 +105,7 @@ _HUDI_WRITE = (
 )
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("hudi", "write"),
@@ -129,6 +130,7 @@ def test_a_fresh_session_writes_nothing_but_our_data_to_any_stream(
     assert [path.name for path in tmp_path.iterdir()] == ["table"]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_what_hudi_measures_while_it_merges_is_told_to_no_stream(tmp_path: Path) -> None:
     merged = _HUDI_WRITE.replace(

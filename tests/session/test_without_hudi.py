@@ -43,6 +43,7 @@ spark.stop()
 """
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_writing_and_reading_hudi_tables_says_what_is_missing_and_how_to_have_it(
     tmp_path: Path,

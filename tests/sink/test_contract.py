@@ -31,6 +31,7 @@ from tests.sink.lake import (
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.soak
 def test_the_first_commit_creates_the_table_and_carries_its_note(lakes: Lakes) -> None:
     lake = lakes()
     assert lake.sink.state(COLLECTION) is None
@@ -60,6 +61,7 @@ def test_tombstones_that_were_left_beside_a_deleted_table_are_named_before_it_is
     lake.sink.refuse_foreign_files(COLLECTION)
 
 
+@pytest.mark.soak
 def test_an_upsert_updates_known_keys_and_inserts_new_ones_in_one_commit(lakes: Lakes) -> None:
     lake = lakes()
     first = lake.apply(insert(1, 1, n=1, body="a"))
@@ -68,6 +70,7 @@ def test_an_upsert_updates_known_keys_and_inserts_new_ones_in_one_commit(lakes: 
     assert lake.live("n", "body") == {1: (10, "b"), 2: (2, None)}
 
 
+@pytest.mark.soak
 def test_an_older_change_that_comes_later_changes_nothing(lakes: Lakes) -> None:
     lake = lakes()
     lake.apply(Payload(1, 5, {"n": 5}))
@@ -75,7 +78,7 @@ def test_an_older_change_that_comes_later_changes_nothing(lakes: Lakes) -> None:
     assert lake.live() == {1: (5,)}
 
 
-@sinks_and_deletes("each_lakes", SINKS, "delta-soft", "delta-hard", "hudi-mor-soft")
+@sinks_and_deletes("each_lakes", SINKS, "delta-soft", "delta-hard")
 def test_a_deleted_row_is_gone_for_readers_and_stays_gone(each_lakes: Lakes, hard: bool) -> None:
     lake = each_lakes(hard=hard)
     lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
@@ -91,6 +94,7 @@ def test_a_deleted_row_is_gone_for_readers_and_stays_gone(each_lakes: Lakes, har
     assert lake.live() == {1: (6,), 2: (2,)}
 
 
+@pytest.mark.soak
 @HARD
 def test_a_delete_of_an_unknown_key_still_buries_what_comes_late(lakes: Lakes, hard: bool) -> None:
     lake = lakes(hard=hard)
@@ -101,6 +105,7 @@ def test_a_delete_of_an_unknown_key_still_buries_what_comes_late(lakes: Lakes, h
     assert lake.live() == {2: (6,)}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
@@ -123,6 +128,7 @@ def test_an_unavailable_value_is_kept_and_a_late_middle_change_supplies_it(
     assert lake.live("n", name) == {1: (5, new)}
 
 
+@pytest.mark.soak
 def test_a_null_that_was_sent_is_a_value_and_not_a_missing_one(lakes: Lakes) -> None:
     lake = lakes()
     lake.apply(insert(1, 1, n=1, body="text", blob=b"b", tags=["t"]))
@@ -148,6 +154,7 @@ def test_a_value_that_is_nowhere_is_refused_and_nothing_is_committed(
     assert lake.sink.state(COLLECTION) == before
 
 
+@pytest.mark.soak
 def test_a_value_that_is_nowhere_is_null_and_marked_where_the_user_wants_it(lakes: Lakes) -> None:
     lake = lakes(null_missing=True)
     lake.apply(update(1, 5, n=5, body="b"))
@@ -158,6 +165,7 @@ def test_a_value_that_is_nowhere_is_null_and_marked_where_the_user_wants_it(lake
     assert lake.live("n", "body", "blob") == {1: (5, "b", b"b")}
 
 
+@pytest.mark.soak
 @HARD
 def test_a_changed_key_moves_its_row_with_values_from_the_old_key(lakes: Lakes, hard: bool) -> None:
     lake = lakes(hard=hard)
@@ -254,6 +262,7 @@ def test_an_older_writer_cannot_change_the_schema_either(lakes: Lakes) -> None:
     assert lake.sink.state(COLLECTION) == fenced
 
 
+@pytest.mark.soak
 def test_a_fence_takes_up_what_the_older_writer_committed_meanwhile(lakes: Lakes) -> None:
     lake = lakes()
     known = lake.apply(insert(1, 1, n=1))
@@ -266,6 +275,7 @@ def test_a_fence_takes_up_what_the_older_writer_committed_meanwhile(lakes: Lakes
     assert lake.live() == {1: (1,), 2: (2,), 3: (3,)}
 
 
+@pytest.mark.soak
 def test_a_version_can_be_read_while_later_ones_are_written(lakes: Lakes) -> None:
     lake = lakes()
     versions = [lake.apply(Payload(1, number, {"n": number})).version for number in (1, 2, 3)]
@@ -311,6 +321,7 @@ def _die(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.soak
 def test_a_new_column_is_added_and_null_in_older_rows(lakes: Lakes) -> None:
     lake = lakes()
     lake.apply(insert(1, 1, n=1))
@@ -337,6 +348,7 @@ def test_types_are_widened_without_loss(each_lakes: Lakes) -> None:
     assert lake.live("i", "f", "d") == {1: old, 2: (3, 0.25, Decimal("0.5000"))}
 
 
+@pytest.mark.soak
 @HARD
 def test_a_type_that_does_not_fit_is_refused_and_nothing_is_committed(
     lakes: Lakes, hard: bool
@@ -349,6 +361,7 @@ def test_a_type_that_does_not_fit_is_refused_and_nothing_is_committed(
     assert lake.live() == {1: (1,)}
 
 
+@pytest.mark.soak
 def test_a_column_that_the_changeset_does_not_have_is_null_in_new_rows(lakes: Lakes) -> None:
     lake = lakes()
     lake.apply(insert(1, 1, n=1, body="a"))
@@ -373,6 +386,7 @@ def test_a_table_that_another_run_creates_first_is_fenced(lakes: Lakes) -> None:
     assert lake.sink.state(COLLECTION) == first
 
 
+@pytest.mark.soak
 def test_a_table_with_a_path_has_its_tombstones_beside_it(lakes: Lakes, tmp_path: Path) -> None:
     lake = lakes(hard=True, paths={COLLECTION: "deep/docs"})
     lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))

@@ -44,6 +44,7 @@ def test_rows_of_the_table_get_the_default_of_a_new_column_in_the_commit_of_the_
     assert "more" not in lake.sink.read(COLLECTION, before.version).columns
 
 
+@pytest.mark.soak
 def test_a_truncate_in_the_batch_that_brings_a_column_sweeps_what_lies_below_it(
     lakes: Lakes,
 ) -> None:
@@ -54,6 +55,7 @@ def test_a_truncate_in_the_batch_that_brings_a_column_sweeps_what_lies_below_it(
     assert lake.live("n", "more") == {2: (2, "old"), 3: (3, "new")}
 
 
+@pytest.mark.soak
 def test_an_older_writer_cannot_fill_a_column(lakes: Lakes) -> None:
     lake = lakes()
     old = lake.apply(insert(1, 1, n=1))

@@ -36,6 +36,7 @@ def raw(lake: Lake) -> list[str]:
     return lake.spark.read.format("hudi").options(**READ_OPTIONS).load(path).columns
 
 
+@pytest.mark.soak
 def test_a_column_that_hudi_has_no_name_for_is_refused_by_name(hudi_lake: Lake) -> None:
     before = hudi_lake.apply(insert(1, 1, n=1))
     with pytest.raises(ConfigError, match="'odd.name' of 'public.docs' cannot be in a Hudi table"):
@@ -43,6 +44,7 @@ def test_a_column_that_hudi_has_no_name_for_is_refused_by_name(hudi_lake: Lake) 
     assert hudi_lake.sink.state(COLLECTION) == before
 
 
+@pytest.mark.soak
 def test_a_key_of_numbers_is_the_record_key_that_hudis_users_know(hudi_lake: Lake) -> None:
     hudi_lake.apply(insert(1, 1, n=1))
     assert NAMES.record_key not in raw(hudi_lake)
@@ -252,6 +254,7 @@ def test_cleaning_leaves_what_a_publication_points_to_however_often_a_run_was_st
     assert instants(Path(hudi_lake.sink.path(COLLECTION)), "clean") > 0
 
 
+@pytest.mark.soak
 def test_a_compaction_that_fails_does_not_fail_the_commit_that_has_landed(
     hudi_lake: Lake,
 ) -> None:
@@ -270,6 +273,7 @@ SEVERAL_WRITERS = {
 }
 
 
+@pytest.mark.soak
 def test_a_lock_that_a_killed_writer_left_is_named(hudi_lake: Lake) -> None:
     tries = {
         f"hoodie.write.lock.{key}": value
@@ -340,6 +344,7 @@ def test_a_table_from_which_hudi_removes_rows_is_none_to_mark_them_in(hudi_lake:
         hudi_lake.restart(hard=False)
 
 
+@pytest.mark.soak
 def test_a_table_that_was_moved_is_gone_on_with(hudi_lake: Lake) -> None:
     """Hudi refuses to write to a table by another name, and ours is the folder's."""
     hudi_lake.restart(hard=True)

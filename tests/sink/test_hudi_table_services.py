@@ -34,6 +34,7 @@ def beside(lake: Lake, operation: str, service: str = "clustering") -> None:
     lake.spark.sql(f"CALL run_{service}(path => '{path}', op => '{operation}')").collect()
 
 
+@pytest.mark.soak
 @HARD
 def test_a_table_that_is_clustered_with_each_commit_stays_what_it_is(
     hudi_lake: Lake, hard: bool
@@ -77,6 +78,7 @@ def test_a_clustering_that_a_killed_run_left_gives_way_to_the_next_one(hudi_lake
     assert hudi_lake.sink.state(COLLECTION) == state
 
 
+@pytest.mark.soak
 def test_a_clustering_elsewhere_that_is_not_done_is_named_and_then_gone_on_after(
     hudi_lake: Lake,
 ) -> None:
@@ -95,6 +97,7 @@ def test_a_clustering_elsewhere_that_is_not_done_is_named_and_then_gone_on_after
     assert hudi_lake.live(version=before.version) == {1: (1,), 2: (1,)}
 
 
+@pytest.mark.soak
 def test_a_compaction_that_is_done_elsewhere_leaves_what_is_published(hudi_lake: Lake) -> None:
     if table_type_of(hudi_lake) == "COPY_ON_WRITE":
         pytest.skip("Hudi knows compaction for merge-on-read alone")

@@ -50,6 +50,7 @@ def test_a_version_that_was_the_newest_for_long_can_be_read_after_the_next_one(
     assert delta_lake.live() == {1: (1,), 2: (2,), 3: (3,)}
 
 
+@pytest.mark.soak
 def test_whoever_has_shortened_log_retention_has_decided(delta_lake: Lake) -> None:
     delta_lake.apply(insert(1, 1, n=1))
     alter(delta_lake, logRetentionDuration="interval 20 days")

@@ -53,6 +53,7 @@ def test_a_changed_row_is_hidden_and_its_file_is_not_written_again(large_lake: L
     assert set(large_lake.live()) == {1, 2, 3, 4, 6, 7, 8, 30}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @SOFT
 @pytest.mark.parametrize("seed", [0, further(1)])
@@ -103,6 +104,7 @@ def test_another_engine_reads_what_is_not_hidden(
     assert read.num_rows == 9
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize("wanted", [True, False])
 def test_a_table_gets_the_feature_when_it_has_grown_and_only_where_it_is_wanted(
@@ -122,6 +124,7 @@ def test_a_table_gets_the_feature_when_it_has_grown_and_only_where_it_is_wanted(
     assert delta_lake.live() == {1: (10,), 2: (20,), 3: (30,), **{n: (n,) for n in range(4, 10)}}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_table_of_which_no_row_changes_never_gets_the_feature(
     delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
@@ -133,6 +136,7 @@ def test_a_table_of_which_no_row_changes_never_gets_the_feature(
     assert "deletionVectors" not in features(delta_lake)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_whoever_forbids_deletion_vectors_gets_none(
     delta_lake: Lake, monkeypatch: pytest.MonkeyPatch

@@ -133,6 +133,7 @@ def test_partitions_of_every_kind_are_found_by_a_filter(partitioned: Lakes) -> N
     assert lake.live("d") == {1: (None,), 2: (day,)}
 
 
+@pytest.mark.soak
 def test_hudis_own_readers_find_each_key_once_also_when_files_were_compacted(
     hudi_lake: Lake,
 ) -> None:
@@ -192,6 +193,7 @@ def test_how_folders_are_named_cannot_change_under_a_table(hudi_lake: Lake) -> N
     assert hudi_lake.sink.state(COLLECTION) == before
 
 
+@pytest.mark.soak
 def test_what_is_corrected_after_a_first_batch_that_failed_is_asked_a_new_folder_for(
     hudi_lake: Lake,
 ) -> None:

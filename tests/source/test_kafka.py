@@ -331,6 +331,7 @@ def test_login_of_the_java_client_serves_both_clients(
     assert found.read([OffsetRange(topic, 0, 1, 3)]).count() == 2
 
 
+@pytest.mark.soak
 def test_refused_login_is_reported_at_once_and_without_the_password(
     spark: SparkSession, broker: KafkaBroker, prefix: str
 ) -> None:
@@ -341,6 +342,7 @@ def test_refused_login_is_reported_at_once_and_without_the_password(
     assert "wrong-password" not in str(refused.value)
 
 
+@pytest.mark.soak
 def test_broker_that_was_killed_is_waited_for(
     spark: SparkSession, other: KafkaBroker, prefix: str
 ) -> None:
@@ -372,6 +374,7 @@ def test_missing_client_package_names_what_to_install(
         KafkaSource(spark, {"bootstrap.servers": "x:1"}, TopicNames("shop"))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("order", Order)
 def test_replayed_run_has_the_recorded_offsets_in_every_order(
     spark: SparkSession, broker: KafkaBroker, prefix: str, tmp_path: Path, order: Order

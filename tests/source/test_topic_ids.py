@@ -18,6 +18,7 @@ from tests.rig.replay import replay
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 
+@pytest.mark.soak
 def test_a_run_stops_at_a_topic_made_again_that_has_grown_past_what_was_read(
     spark: SparkSession, broker: KafkaBroker, tmp_path: Path
 ) -> None:

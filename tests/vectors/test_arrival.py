@@ -62,7 +62,7 @@ def live(found: RawIngest) -> Rows:
     ("connector", "vectors", "hard"),
     [
         pytest.param("postgresql", POSTGRESQL, False, id="postgresql, soft"),
-        pytest.param("mysql, files", BINLOG, True, id="mysql, hard"),
+        further("mysql, files", BINLOG, True, id="mysql, hard"),
         further("postgresql", POSTGRESQL, True, id="postgresql, hard"),
         further("mysql, files", BINLOG, False, id="mysql, soft"),
     ],
@@ -75,6 +75,7 @@ def test_each_order_of_arrival_leaves_the_row_of_the_source(
     assert wrong(live(ingest), vectors) == []
 
 
+@pytest.mark.soak
 @SOFT
 def test_a_deleted_row_stays_gone_after_compaction_cleaning_and_a_restart(
     spark: SparkSession, table: Tables, hard: bool

@@ -184,6 +184,7 @@ def test_a_row_that_does_not_say_what_it_is_or_where_stops_the_run(
         lake("statements", settings=SETTINGS)
 
 
+@pytest.mark.soak
 def test_rows_without_envelopes_are_told_where_envelopes_are_expected(
     lake: Callable[..., Lake], stream: Callable[..., None]
 ) -> None:

@@ -49,6 +49,7 @@ def test_each_commit_of_a_table_is_seen_with_key_change_truncate_and_copy(statem
     ]
 
 
+@pytest.mark.soak
 def test_a_delete_and_an_insert_of_one_transaction_are_seen_together(statements: Lake) -> None:
     columns = ("id", "v", "n", "d", "ts", "nn")
     placed = datetime.fromisoformat("2026-01-02T03:04:05.123456")
@@ -112,6 +113,7 @@ def test_a_snapshot_by_signal_amid_updates_and_a_column_added_later_are_right(
     assert signals.history("nopk", "x", "y") == [{1: ("a",)}, {1: ("b",)}, {}]
 
 
+@pytest.mark.soak
 def test_a_table_without_a_key_stops_the_run_until_it_is_said_what_a_row_is(
     lake: Callable[..., Lake],
 ) -> None:
@@ -123,6 +125,7 @@ def test_a_table_without_a_key_stops_the_run_until_it_is_said_what_a_row_is(
         lake("signals", settings={NOPK: "full-row"})
 
 
+@pytest.mark.soak
 def test_avro_events_with_adjusted_names_leave_what_was_in_the_tables(
     lake: Callable[..., Lake],
 ) -> None:

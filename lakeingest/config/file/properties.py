@@ -24,10 +24,10 @@ import javaproperties
 from lakeingest.config.file.java_lines import Dialect, java_lines
 from lakeingest.config.redaction import REFERENCE, is_secret_key, remember
 from lakeingest.errors import ConfigError, UsageError
+from lakeingest.folders import without_file_scheme
 
 _BEGIN = "${"
 _KINDS = "${env:NAME} and ${file:/path}"
-_LOCAL = re.compile(r"^file:/+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
@@ -160,7 +160,7 @@ def read_properties(path: str | Path, dialect: Dialect = java_lines) -> Properti
 
 def _local_path(path: str | Path) -> Path:
     """Return a local path; the text may be a ``file:`` URI, and no other."""
-    text = _LOCAL.sub("/", str(path))
+    text = without_file_scheme(str(path))
     if _SCHEME.match(text):
         message = f"cannot read {path}: a file of settings must lie on this machine, copy it here"
         raise ConfigError(message)

@@ -23,12 +23,10 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from lakeingest.config.redaction import REDACTED
+from lakeingest.folders import without_file_scheme
 
 CONSEQUENCE = "consequence"
 """Type of an error that follows from another one."""
-
-
-_LOCAL = re.compile(r"^file:/+")
 
 
 class Problems(ValueError):  # noqa: N818 - a ValueError for pydantic, and several problems
@@ -55,7 +53,7 @@ def consequence(message: str) -> PydanticCustomError:
 
 def _no_file(path: str) -> str:
     # A path of another machine's file system is no file here.
-    if Path(_LOCAL.sub("/", path)).is_file():
+    if Path(without_file_scheme(path)).is_file():
         message = "is a file; name the folder of a lake, which a run makes where it is missing"
         raise ValueError(message)
     return path
