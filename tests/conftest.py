@@ -36,6 +36,11 @@ MANY_TESTS = 100
 
 SHOWN_FILES = 40
 
+_FAST_TESTS_OF_A_SLOW_ONE = 20
+"""So many take about as long."""
+
+_FILES_BEFORE_PARTS = 8
+
 PARTS = "parts"
 _PARTS = ("live", "oracles", "rig", "soak", "workloads")
 _MORE_PARTS = (
@@ -81,12 +86,18 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order what runs, for two workers to end together.
 
-    First the parts, which one worker takes, then the files with the most tests: what is left for
-    the end is short.
+    First the files with the most slow tests: what is left for the end is short. The parts, which
+    one worker takes, follow a few of them: there they find a Spark that is warm.
     """
     scopes = {item.nodeid: scope_of(item.nodeid) for item in items}
-    sizes = Counter(scopes.values())
-    items.sort(key=lambda item: (scopes[item.nodeid] != PARTS, -sizes[scopes[item.nodeid]]))
+    is_slow = {item.nodeid: item.get_closest_marker("slow") is not None for item in items}
+    sizes: Counter[str] = Counter()
+    for nodeid, scope in scopes.items():
+        sizes[scope] += _FAST_TESTS_OF_A_SLOW_ONE if is_slow[nodeid] else 1
+    ordered = [scope for scope in sorted(sizes, key=lambda s: (-sizes[s], s)) if scope != PARTS]
+    ordered.insert(_FILES_BEFORE_PARTS, PARTS)
+    ranks = {scope: rank for rank, scope in enumerate(ordered)}
+    items.sort(key=lambda item: ranks[scopes[item.nodeid]])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import NoReturn
 
 import pytest
@@ -16,10 +17,12 @@ from lakeingest.commit_note import CommitNote
 from lakeingest.engine.delta_files import DataFile
 from lakeingest.engine.delta_transaction import DeltaTransaction
 from lakeingest.errors import ConfigError, FencedError, TransientError
+from lakeingest.sink.contract import Upkeep
 from lakeingest.sink.delta import rewrite, sink
 from lakeingest.sink.merge_law import MISSING_VALUE
 from tests.forms import further, sinks_and_deletes
-from tests.sink.lake import COLLECTION, DDL, NAMES, Lake, Payload, delete, insert, update
+from tests.sink.conftest import Lakes
+from tests.sink.lake import COLLECTION, DDL, NAMES, Lake, Payload, at, delete, insert, update
 
 
 def operations(lake: Lake) -> list[str]:
@@ -199,6 +202,20 @@ def test_a_fence_that_knew_too_little_hides_no_progress(
     assert found.note.same_progress(last.note)
     assert found.note.run == "run 2"
     assert lake.sink.fence(found, 3, "run 3").note.same_progress(last.note)
+
+
+@sinks_and_deletes("lakes", ["delta"], "delta-soft", "delta-hard")
+def test_maintenance_takes_the_old_tombstones_and_leaves_the_young_ones(
+    lakes: Lakes, hard: bool
+) -> None:
+    lake = lakes(hard=hard)
+    lake.apply(insert(1, 1, n=1), insert(2, 2, n=2), insert(3, 3, n=3))
+    state = lake.apply(delete(1, 4), delete(2, 6))
+    below = Upkeep(oldest=state.version, keeps=timedelta(hours=1), tombstones_below=at(6))
+    lake.sink.tidy(state, below)
+    # What would be older than the retention must not come any more; what is not, may.
+    lake.apply(insert(1, 1, n=1), insert(2, 5, n=5))
+    assert lake.live("n") == {1: (1,), 3: (3,)}
 
 
 def test_a_delta_table_of_somebody_else_is_a_configuration_error(delta_lake: Lake) -> None:
