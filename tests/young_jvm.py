@@ -29,8 +29,11 @@ _FEW_ROWS = few_rows.FEW_ROWS
 
 _SELDOM_OPTIMISED = (
     "-XX:Tier4InvocationThreshold=25000 -XX:Tier4MinInvocationThreshold=3000 "
-    "-XX:Tier4CompileThreshold=75000 -XX:Tier4BackEdgeThreshold=200000"
+    "-XX:Tier4CompileThreshold=75000 -XX:Tier4BackEdgeThreshold=200000 "
+    "-XX:ReservedCodeCacheSize=480m"
 )
+"""Code that is not optimised yet takes more room: after twenty minutes it had filled nearly all of
+what Java reserves for it by default (107 of 120 MB), and Java then throws code away."""
 
 GENERATED_CODE = {
     "spark.sql.codegen.wholeStage": "true",
