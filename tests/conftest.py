@@ -89,15 +89,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     First the files with the most slow tests: what is left for the end is short. The parts, which
     one worker takes, follow a few of them: there they find a Spark that is warm.
     """
-    scopes = {item.nodeid: scope_of(item.nodeid) for item in items}
-    is_slow = {item.nodeid: item.get_closest_marker("slow") is not None for item in items}
     sizes: Counter[str] = Counter()
-    for nodeid, scope in scopes.items():
-        sizes[scope] += _FAST_TESTS_OF_A_SLOW_ONE if is_slow[nodeid] else 1
-    ordered = [scope for scope in sorted(sizes, key=lambda s: (-sizes[s], s)) if scope != PARTS]
+    for item in items:
+        is_slow = item.get_closest_marker("slow") is not None
+        sizes[scope_of(item.nodeid)] += _FAST_TESTS_OF_A_SLOW_ONE if is_slow else 1
+    ordered = [scope for scope, _ in sizes.most_common() if scope != PARTS]
     ordered.insert(_FILES_BEFORE_PARTS, PARTS)
     ranks = {scope: rank for rank, scope in enumerate(ordered)}
-    items.sort(key=lambda item: ranks[scopes[item.nodeid]])
+    items.sort(key=lambda item: ranks[scope_of(item.nodeid)])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

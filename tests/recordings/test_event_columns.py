@@ -64,10 +64,11 @@ def told(frame: DataFrame) -> dict[str, dict[str, object]]:
 @pytest.mark.parametrize(
     ("format_", "batch", "soft", "more"),
     [
-        pytest.param("delta", "3000", True, {"delta_commit": "public"}, id="delta"),
+        ("delta", "3000", True, {"delta_commit": "public"}),
         # Nearly every update moves its row.
-        further("hudi", "3000", False, {"table_public_documents_partition": "n"}, id="hudi"),
+        ("hudi", "3000", False, {"table_public_documents_partition": "n"}),
     ],
+    ids=["delta", "hudi"],
 )
 def test_every_row_tells_of_the_last_event_that_decided_it(
     spark: SparkSession,
