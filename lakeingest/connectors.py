@@ -28,6 +28,8 @@ class Connector:
         implicit_values: Whether ADD COLUMN NOT NULL without DEFAULT gives old rows the type's zero.
         streamer_source: Hudi Streamer's class that reads it and writes RFC-39's columns; empty:
             there is none.
+        shows_transactions: Whether a row alone shows its transaction, by which transactions are in
+            the order of their commits (``Family.row_transaction``).
         adoptable: Whether tables of Hudi Streamer can be adopted: their rows are in the order of
             the log. MySQL's are ordered by ``_event_seq``, or by binlog names as text.
     """
@@ -40,6 +42,7 @@ class Connector:
     ambiguous_nulls: bool = False
     implicit_values: bool = False
     streamer_source: str = ""
+    shows_transactions: bool = False
     adoptable: bool = False
 
 
@@ -48,6 +51,7 @@ _MYSQL = Connector(
     epochs_by_ends=True,
     implicit_values=True,
     streamer_source="MysqlDebeziumSource",
+    shows_transactions=True,
 )
 
 CONNECTORS: Mapping[str, Connector] = MappingProxyType(
@@ -56,6 +60,7 @@ CONNECTORS: Mapping[str, Connector] = MappingProxyType(
             records_name=("postgresql",),
             ambiguous_nulls=True,
             streamer_source="PostgresDebeziumSource",
+            shows_transactions=True,
             adoptable=True,
         ),
         "mysql": _MYSQL,

@@ -149,6 +149,10 @@ MOVES_ON = "moves_on"
 change. The create of the new key is the other half. The column exists only if no transaction keeps
 the two halves together."""
 
+WRITTEN_AT = f"{OURS}written_at"
+"""Timestamp column after a change's columns: Kafka's, of the record. The column exists only where
+rows alone show which transactions are over (``plan/row_boundaries.py``)."""
+
 MOVED_UNNAMED = f"{OURS}moved_unnamed"
 """Boolean column after a change's columns: true for the create of a key change that no header
 names."""

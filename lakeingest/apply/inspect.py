@@ -33,6 +33,7 @@ from lakeingest.engine.storage_errors import storage
 from lakeingest.engine.target_probe import try_to_write
 from lakeingest.source import open_source
 from lakeingest.source.contract import Retaining
+from lakeingest.source.topics import has_topic
 
 _TRIED_RECORDS = 10_000
 """Records of which ``validate`` prepares a batch: enough to see each busy table, soon read."""
@@ -145,11 +146,22 @@ def _findings(spark: SparkSession, parts: PipelineParts, warnings: Warnings) -> 
     warnings.add(*ranges.accepted, *risks, *rows_since(source, parts.head.retired), *left_out)
     if begin is None:
         trial = _tried(NextBatch(spark, parts, state))
-    warnings.add(*without_topic(config, topics, state.head.tables))
+    warnings.add(*without_topic(config, topics, state.head.tables), *_weaker_than_topics(parts))
     summary = f"{len(topics)} topics, {len(state.tables)} tables, batch {state.head.batch}"
     if begin:
         summary += f", {len(collections)} tables to be adopted"
     return Findings(warnings.all(), (summary, *trial, *_needed_of_readers(config)))
+
+
+def _weaker_than_topics(parts: PipelineParts) -> Iterator[str]:
+    """Yield a warning where the topics would show more than the mode asks for."""
+    source = parts.config.source
+    if source.transaction_mode == "boundary" and has_topic(parts.source, source.transaction_topic):
+        yield (
+            f"topic {source.transaction_topic} counts the rows of each transaction, and "
+            "lakeingest.transaction.mode=boundary does not read it: nothing shows a row that is "
+            "missing. Set lakeingest.transaction.mode=metadata and another lakeingest.target.path"
+        )
 
 
 def _tried(following: NextBatch) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 Positions of another kind do not compare with those of the lake's rows, and no row would show it.
 The ledger shows how the lake began. Where each event is on its own, the ordering columns name the
-lake's single epoch. Where transactions are whole, the frontier has a position above the last one.
+lake's single epoch. Where transactions are whole, the frontier has a position above the last one;
+its width shows whether an END or the rows gave it.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import json
 
 from lakeingest.errors import ConfigError
-from lakeingest.ledger.publication import Publication
-from lakeingest.plan.spec import Ordering, PipelineSpec
+from lakeingest.ledger.publication import Frontier, Publication
+from lakeingest.plan.row_boundaries import is_by_rows
+from lakeingest.plan.spec import Ordering, PipelineSpec, Transactions
 from lakeingest.position.epochs import Epoch
 
 
@@ -35,10 +37,9 @@ def refuse_another_order(head: Publication, spec: PipelineSpec) -> None:
     frontier = head.frontier
     if not head.batch:
         return
-    # With an initial snapshot alone there is no END yet; events on their own always have one.
-    was_whole = bool(frontier.end_position) or frontier.end_offset < 0
-    if was_whole != spec.whole:
-        mode = "metadata" if was_whole else "none"
+    begun = _begun_with(frontier)
+    if begun and spec.transactions not in begun:
+        mode = begun[0].value
         message = (
             f"The lake was begun with lakeingest.transaction.mode={mode}; where it stands cannot "
             "be told in the other mode. Set it as it was, or load the lake anew (another "
@@ -57,6 +58,17 @@ def refuse_another_order(head: Publication, spec: PipelineSpec) -> None:
                 "the lake anew (another lakeingest.target.path)."
             )
             raise ConfigError(message)
+
+
+def _begun_with(frontier: Frontier) -> tuple[Transactions, ...]:
+    """Return the modes with which a lake may have been begun; none: all."""
+    if frontier.end_position:
+        by_rows = is_by_rows(frontier.end_position)
+        return (Transactions.BOUNDARY if by_rows else Transactions.METADATA,)
+    # With an initial snapshot alone no transaction is over yet; an event on its own always is.
+    if frontier.end_offset < 0:
+        return (Transactions.METADATA, Transactions.BOUNDARY)
+    return (Transactions.NONE,)
 
 
 def _ordering(epoch: Epoch) -> Ordering:

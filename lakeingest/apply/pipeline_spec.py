@@ -16,7 +16,7 @@ from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.wire import WireFormat
 from lakeingest.engine.known_columns import made_once
-from lakeingest.plan.spec import Ordering, PipelineSpec
+from lakeingest.plan.spec import Ordering, PipelineSpec, Transactions
 from lakeingest.plan.window import is_counted
 from lakeingest.source.contract import Source
 from lakeingest.topic_names import TopicNames
@@ -44,7 +44,7 @@ def pipeline_spec(config: PipelineConfig, wire: WireFormat) -> PipelineSpec:
         encodings,
         config.metadata(),
         format=wire,
-        whole=config.source.ends_topic is not None,
+        transactions=Transactions(config.source.transaction_mode),
         skipped=frozenset(config.source.skip_records),
         ordering=Ordering(
             config.source.ordering_columns,

@@ -107,8 +107,8 @@ def refuse_source(config: PipelineConfig) -> None:
     """
     if config.source.ends_topic is None:
         problem = (
-            "with lakeingest.transaction.mode=none nothing says when a table has all rows again: "
-            f"{NEW_LAKE}"
+            f"with lakeingest.transaction.mode={config.source.transaction_mode} nothing says when "
+            f"a table has all rows again: {NEW_LAKE}"
         )
         raise UsageError(problem)
     refuse_unplaced_ends(config.source.connector, NEW_LAKE)

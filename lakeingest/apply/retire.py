@@ -133,7 +133,7 @@ def _unread(
         ranges = plan_all_ranges(source, config.source, publication.frontier)
         unread = [part for part in ranges.data if part.topic == retired.topic]
         has_rows = not source.read(unread).where(F.col("value").isNotNull()).isEmpty()
-        if has_rows and config.source.ends_topic is not None:
+        if has_rows and config.source.is_whole:
             refuse_unplaced_ends(config.source.connector, OWN_LAKE)
             refuse_unnamed_rows(config, source, unread, [state], OWN_LAKE)
     return count, has_rows

@@ -178,7 +178,7 @@ class PipelineRun:
         self._sink.finish()
         return self._tally.summary(
             state.head,
-            self._config.source.ends_topic,
+            self._config.source,
             time.monotonic() - began,
             jobs.since_last(),
             self._warnings.all(),

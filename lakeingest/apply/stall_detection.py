@@ -13,6 +13,7 @@ from lakeingest.apply.window.window import Window
 from lakeingest.config.spelling import nearest
 from lakeingest.errors import DataError
 from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.plan.row_boundaries import is_by_rows
 from lakeingest.topic_names import TopicNames
 from lakeingest.transaction.completeness import NO_WHOLE_INCARNATION
 from lakeingest.transaction.compressed_detection import SHARED_PLACE
@@ -205,6 +206,9 @@ def refuse_if_lost(through: int | None) -> None:
         raise DataError(message)
 
 
+_DELAY = "lakeingest.transaction.boundary.delay.seconds"
+
+
 def refuse_unknown_ends(window: Window, ledger: DeltaLedger, adopted_at: str) -> None:
     """Stop if the log goes back to transactions that this lake has never seen.
 
@@ -226,15 +230,18 @@ def refuse_unknown_ends(window: Window, ledger: DeltaLedger, adopted_at: str) ->
             by_length[len(position)].append(position)
     unknown = sum(map(ledger.unknown_ends, by_length.values()))
     if unknown:
+        # Then no END says that a transaction has begun.
+        by_rows = any(map(is_by_rows, window.again))
+        late = f", or they came later than {_DELAY} allows" if by_rows else ""
         message = (
             f"{unknown} transactions lie below the last applied position but are not in the "
             "ledger: the source's log started over (restored database, failover, new slot), or "
             "its numbers do not follow its commits (MySQL: a group whose primary changed, with "
             "group_replication_gtid_assignment_block_size above 1; a replica without "
-            "replica_preserve_commit_order=ON). Their order against the lake is not known, nor "
-            "what the source lost. Correct that, let the connector start over with a snapshot of "
-            "all tables (its offsets deleted) and set lakeingest.source.snapshot.again=replace, or "
-            "load the lake anew (another lakeingest.target.path). The lake stands at its last "
+            f"replica_preserve_commit_order=ON){late}. Their order against the lake is not known, "
+            "nor what the source lost. Correct that, let the connector start over with a snapshot "
+            "of all tables (its offsets deleted) and set lakeingest.source.snapshot.again=replace, "
+            "or load the lake anew (another lakeingest.target.path). The lake stands at its last "
             "publication."
         )
         raise DataError(message)

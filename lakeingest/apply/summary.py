@@ -6,7 +6,15 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lakeingest.config.model import SourceConfig
 from lakeingest.ledger.publication import Publication
+
+_PLACES = {
+    "metadata": "END at offset {end} of {topic}",
+    "boundary": "commit {end}, by its rows",
+    "none": "each event on its own",
+}
+"""Up to where the lake is, by what shows transactions."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,7 @@ class Tally:
     def summary(
         self,
         head: Publication,
-        ends_topic: str | None,
+        source: SourceConfig,
         seconds: float,
         jobs: int,
         warnings: tuple[str, ...],
@@ -101,7 +109,7 @@ class Tally:
 
         Args:
             head: The newest publication.
-            ends_topic: Topic of the ENDs; None: each event stands on its own.
+            source: The pipeline's source.
             seconds: Wall time of the run.
             jobs: Spark jobs that began meanwhile.
             warnings: What a person should know.
@@ -109,8 +117,9 @@ class Tally:
         frontier = head.frontier
         place = "initial snapshot" if frontier.streaming else "nothing yet"
         if frontier.end_offset >= 0:
-            end = f"END at offset {frontier.end_offset} of {ends_topic}"
-            place = end if ends_topic else "each event on its own"
+            place = _PLACES[source.transaction_mode].format(
+                end=frontier.end_offset, topic=source.ends_topic
+            )
         return RunSummary(
             self.batches,
             self.transactions,

@@ -82,7 +82,7 @@ def refuse_left_out(config: PipelineConfig, published: Collection[str]) -> None:
         ConfigError: The topic of a published table is not read.
     """
     source = config.source
-    if source.ends_topic is None:
+    if not source.is_whole:
         return
     unread = sorted(name for name in published if not source.names.reads(name))
     if unread:

@@ -28,7 +28,7 @@ from lakeingest.config.file.properties import Properties, Value, from_mapping, r
 from lakeingest.config.kafka.client import BROKERS, kafka_options, unknown_names
 from lakeingest.config.kafka.registry import registry_options
 from lakeingest.config.model import PipelineConfig, SourceConfig, TableConfig, TargetConfig
-from lakeingest.config.model.consistency import slow_versions, unread_tables
+from lakeingest.config.model.consistency import slow_versions, unread_tables, unseen_compression
 from lakeingest.config.model.fields import ConfigModel
 from lakeingest.config.model.maintenance import MaintenanceConfig
 from lakeingest.config.model.schema_changes import SchemaChanges
@@ -81,7 +81,7 @@ def load_properties(properties: Properties) -> PipelineConfig:
         raise found.error(properties.origin) from None
     if found.problems:
         raise found.error(properties.origin)
-    own = (*unread_tables(config), *slow_versions(config))
+    own = (*unread_tables(config), *slow_versions(config), *unseen_compression(config))
     warnings = dict.fromkeys([*found.warnings, *own])
     return config.model_copy(update={"warnings": tuple(warnings)})
 

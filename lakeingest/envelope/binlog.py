@@ -139,6 +139,7 @@ MARIADB = Family(
     ),
     implied_end=True,
     domains=Domains(_domain, _number, follow=True, row_id=_row_id, is_in=_is_in),
+    row_transaction=lambda: F.col("source.gtid"),
     event=_event,
 )
 MYSQL = replace(

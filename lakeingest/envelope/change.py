@@ -33,7 +33,7 @@ from lakeingest.envelope.postgresql import POSTGRESQL
 from lakeingest.envelope.yugabytedb import YUGABYTEDB, YUGABYTEDB_GRPC
 from lakeingest.errors import InvariantError
 from lakeingest.event_columns import BY_SOURCE, EVENT
-from lakeingest.frame_schemas import CHANGE, INSIDE, MOVES_ON, ROW_PLACE, Kind
+from lakeingest.frame_schemas import CHANGE, INSIDE, MOVES_ON, ROW_PLACE, WRITTEN_AT, Kind
 from lakeingest.position.epochs import Epoch
 
 FAMILIES: dict[str, Family] = {
@@ -83,6 +83,7 @@ class ChangeSpec:
             with ``collection``; NULL where the source's log decides.
         event: Whether to add RFC-39's columns.
         halves: Whether to add ``MOVES_ON``.
+        by_rows: Whether the rows alone show their transactions; adds ``WRITTEN_AT``.
     """
 
     connector: str
@@ -95,6 +96,7 @@ class ChangeSpec:
     ordering: Column | None = None
     event: bool = False
     halves: bool = False
+    by_rows: bool = False
 
 
 def changes(envelopes: DataFrame, spec: ChangeSpec) -> DataFrame:
@@ -125,7 +127,7 @@ def change_steps(spec: ChangeSpec) -> Steps:
     )
     place = {
         "position": _position(family, spec),
-        "transaction_key": family.transaction_key(F.col("transaction.id")),
+        "transaction_key": _transaction(family, by_rows=spec.by_rows),
         "nth": F.col("transaction.total_order"),
         "snapshot": F.col("source.snapshot"),
         "source_ms": F.col("source.ts_ms"),
@@ -140,11 +142,24 @@ def change_steps(spec: ChangeSpec) -> Steps:
         *([family.inside().alias(INSIDE)] if family.inside else []),
         *([_event(spec.connector)] if spec.event else []),
         *([_moves_on()] if spec.halves else []),
+        *([F.col("timestamp").alias(WRITTEN_AT)] if spec.by_rows else []),
     )
     if spec.ordering is None:
         # Only the user's ordering columns differ between collections.
         return Steps(Addition({**names, **place}), Addition(identity), columns)
     return Steps(Addition(names), Addition(place), Addition(identity), columns)
+
+
+def _transaction(family: Family, *, by_rows: bool) -> Column:
+    """Return what the rows of one transaction share; NULL: the row is of none."""
+    if not by_rows:
+        return family.transaction_key(F.col("transaction.id"))
+    if family.row_transaction is None:
+        message = "the connector's rows do not show their transactions"
+        raise InvariantError(message)
+    is_incremental = F.col("source.snapshot") == "incremental"
+    is_of_one = is_streamed() & ~F.coalesce(is_incremental, F.lit(False))
+    return F.when(is_of_one, family.row_transaction())
 
 
 def _moves_on() -> Column:

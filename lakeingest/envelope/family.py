@@ -9,7 +9,7 @@ from operator import and_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from lakeingest.frame_schemas import SOURCE
 
@@ -73,6 +73,10 @@ class Family:
             do.
         in_file: ``(epoch) -> Column``: the position for epochs in which positions are places in a
             file of the log (``Epoch.in_file_order``); None: there are no such epochs.
+        row_transaction: A streamed row's transaction by its source block alone: rows of one
+            transaction share it, and the leading component of their positions, which no other
+            transaction has; NULL: the row does not show it. None: no row of the connector does.
+        transaction_fields: The fields of the source block that only ``row_transaction`` reads.
     """
 
     position: Callable[[Column], Column]
@@ -86,6 +90,8 @@ class Family:
     event: Callable[[], tuple[Column, ...]] | None = None
     inside: Callable[[], Column] | None = None
     in_file: Callable[[Column], Column] | None = None
+    row_transaction: Callable[[], Column] | None = None
+    transaction_fields: tuple[StructField, ...] = ()
 
 
 SNAPSHOT_END_MARKS = frozenset(("last_in_data_collection", "last"))

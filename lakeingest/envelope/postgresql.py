@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField
 
 from lakeingest.envelope.family import Family, is_streamed, table_name
 from lakeingest.position import component, position
@@ -47,6 +48,12 @@ def _position(epoch: Column) -> Column:
     return position(epoch, is_streamed(), component(transaction), component(record))
 
 
+def _row_transaction() -> Column:
+    """Return ``xid:lsn``, the LSN of the commit before; the xid alone before the first commit."""
+    xid = F.col("source.txId").cast("string")
+    return F.when(xid.isNotNull(), F.concat_ws(":", xid, _before().cast("string")))
+
+
 def _commit_lsn(transaction_id: Column) -> Column:
     return F.substring_index(transaction_id, ":", -1).cast("bigint")
 
@@ -58,6 +65,8 @@ POSTGRESQL = Family(
     end_position=lambda epoch, id_: position(
         epoch, F.lit(True), component(_commit_lsn(id_) + 1), component(F.lit(0))
     ),
+    row_transaction=_row_transaction,
+    transaction_fields=(StructField("txId", LongType()),),
     event=lambda: (
         F.col("op"),
         F.col("ts_ms"),

@@ -52,7 +52,7 @@ def _position(epoch: Column) -> Column:
     return F.when(F.col("source.lsn") >= _HYBRID, F.concat(by_lsn, order)).otherwise(by_lsn)
 
 
-YUGABYTEDB = replace(POSTGRESQL, position=_position)
+YUGABYTEDB = replace(POSTGRESQL, position=_position, row_transaction=None, transaction_fields=())
 
 _SOURCE = StructType(
     [

@@ -43,6 +43,14 @@ class Ordering:
         return bool(self.columns or self.tables)
 
 
+class Transactions(Enum):
+    """What shows which rows are one source transaction (``lakeingest.transaction.mode``)."""
+
+    METADATA = "metadata"
+    BOUNDARY = "boundary"
+    NONE = "none"
+
+
 @dataclass(frozen=True)
 class PipelineSpec:
     """Settings of the source and of the merge payload.
@@ -54,7 +62,7 @@ class PipelineSpec:
         epoch: Epoch of the initial snapshot, and of all transactions that no later epoch holds.
         epochs: Epochs that the transaction topic shows, by number.
         format: Wire format of the records.
-        whole: Whether transactions are applied whole; else each event is applied alone.
+        transactions: What shows which rows are one transaction.
         ordering: Columns that order the changes of a row, where the source's log does not.
         skipped: Unreadable records that are not changes: ``topic:partition:offset``.
     """
@@ -65,9 +73,19 @@ class PipelineSpec:
     epoch: int = 0
     epochs: tuple[Epoch, ...] = ()
     format: WireFormat = JsonFormat()
-    whole: bool = True
+    transactions: Transactions = Transactions.METADATA
     ordering: Ordering = Ordering()
     skipped: frozenset[str] = frozenset()
+
+    @property
+    def whole(self) -> bool:
+        """Return whether transactions are applied whole; else each event is applied alone."""
+        return self.transactions is not Transactions.NONE
+
+    @property
+    def by_rows(self) -> bool:
+        """Return whether rows alone show which transactions are over."""
+        return self.transactions is Transactions.BOUNDARY
 
 
 class Keyless(Enum):

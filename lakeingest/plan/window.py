@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from lakeingest.connectors import CONNECTORS
 from lakeingest.engine.known_columns import Addition, Steps, made_once
@@ -26,7 +27,11 @@ from lakeingest.transaction.boundary import boundary_steps
 
 def window_changes(records: DataFrame, spec: PipelineSpec) -> DataFrame:
     """Decode data records to ``CHANGE``."""
-    source = with_ordering_fields(FAMILIES[spec.connector].source, spec.ordering)
+    family = FAMILIES[spec.connector]
+    fields = family.source
+    if spec.by_rows:
+        fields = StructType([*fields, *family.transaction_fields])
+    source = with_ordering_fields(fields, spec.ordering)
     envelopes = spec.format.envelopes(records, event=bool(spec.names.event), source=source)
     return _change_steps(spec).of(envelopes)
 
@@ -46,6 +51,7 @@ def _change_steps(spec: PipelineSpec) -> Steps:
         ordering=ordering_values(spec.format, spec.ordering) if spec.ordering else None,
         event=bool(spec.names.event),
         halves=not spec.whole,
+        by_rows=spec.by_rows,
     )
     return change_steps(change_spec)
 

@@ -19,9 +19,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from lakeingest.errors import ConfigError, UnavailableError
 from lakeingest.topic_names import TopicNames
+
+if TYPE_CHECKING:
+    from lakeingest.source.contract import Source
 
 INTERNAL = "__"
 """Prefix of the names that Kafka and Debezium use for internal topics."""
@@ -112,3 +116,12 @@ def missing_topic(name: str, existing: Iterable[str], where: str) -> MissingTopi
         f"Topic {name!r} does not exist in {where}; {nearest(name, existing)}. Debezium creates "
         "the topic of a table with its first event: check the name, or that the connector runs."
     )
+
+
+def has_topic(source: Source, topic: str) -> bool:
+    """Return whether a topic exists, also one that holds no rows."""
+    try:
+        source.watermarks([topic])
+    except MissingTopicError:
+        return False
+    return True

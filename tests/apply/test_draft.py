@@ -116,7 +116,10 @@ def test_topics_of_two_connectors_are_refused() -> None:
 def test_without_a_transaction_topic_the_draft_says_what_is_missing() -> None:
     text = draft_text(SETTINGS, [TopicSample("a.b", "mysql", has_schema=True)], whole=False)
     assert "# provide.transaction.metadata=true in the connector" in text
-    assert "#lakeingest.transaction.mode=none\n" in text
+    modes = "#lakeingest.transaction.mode=boundary\n#lakeingest.transaction.mode=none\n"
+    assert modes in text
+    other = draft_text(SETTINGS, [TopicSample("A.B", "oracle", has_schema=True)], whole=False)
+    assert "mode=boundary" not in other
 
 
 def test_a_draft_with_its_comments_taken_away_runs(spark: SparkSession, tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from tests.source.folder import line, write_topic
 PREFIX = "w"
 COLUMNS = "id BIGINT, v BIGINT"
 
-Record = tuple[Any, Any, list[list[str]]]
-"""Key, value and headers."""
+Record = tuple[Any, Any, list[list[str]], int]
+"""Key, value, headers, and when it was written (milliseconds)."""
 
 
 def topic_of(collection: str) -> str:
@@ -78,12 +78,14 @@ class WrittenLog:
         connector: As ``lakeingest.source.connector`` names it.
         run: ``runId`` of the connector that writes; null: it is too old to tell.
         declared: Whether the configuration declares the tables' columns.
+        seconds: When the next records are written.
     """
 
     folder: Path
     connector: str
     run: str | None = None
     declared: bool = True
+    seconds: int = 1
     _topics: dict[str, list[Record | None]] = field(default_factory=lambda: defaultdict(list))
     _collections: set[str] = field(default_factory=set)
     _clock: int = 1_000
@@ -94,7 +96,7 @@ class WrittenLog:
         self._collections.add(sent.collection)
         headers = [["__debezium.context.runId", self.run]] if self.run else []
         key = json.dumps({"id": sent.id}) if sent.op != "t" and sent.key else None
-        self._topics[topic].append((key, sent.value(block), headers))
+        self._topics[topic].append((key, sent.value(block), headers, 1_000 * self.seconds))
 
     def rename(self, topic: str, other: str) -> None:
         """Give a topic another name, as a router does."""
@@ -112,7 +114,8 @@ class WrittenLog:
         text = {"b64": b64encode(value).decode()} if octets else value
         told = text if text is None or isinstance(text, str) else json.dumps(text)
         topic = f"{PREFIX}.{collection}"
-        self._topics[topic].append((None if key is None else json.dumps(key), told, []))
+        text_of_key = None if key is None else json.dumps(key)
+        self._topics[topic].append((text_of_key, told, [], 1_000 * self.seconds))
 
     def spoil_key(self, collection: str, octets: bytes) -> None:
         """Give the newest record of a topic these octets for a key."""
@@ -150,7 +153,7 @@ class WrittenLog:
         self._clock += 1
         key = json.dumps({"id": value["id"]})
         marked = json.dumps({**value, "ts_ms": self._clock})
-        self._topics[f"{PREFIX}.transaction"].append((key, marked, []))
+        self._topics[f"{PREFIX}.transaction"].append((key, marked, [], 1_000 * self.seconds))
 
     def marker(self, *topics: str) -> None:
         """Take an offset of each topic for no record, as Kafka's own transactions do."""
@@ -165,7 +168,7 @@ class WrittenLog:
         """Write what there is and return the pipeline that reads it."""
         for topic, records in self._topics.items():
             lines = (
-                line(0, n, record[1], record[0], h=record[2])
+                line(0, n, record[1], record[0], h=record[2], ts=record[3] + n)
                 for n, record in enumerate(records)
                 if record is not None
             )

@@ -24,7 +24,7 @@ from lakeingest.decode.encodings import Encodings
 from lakeingest.errors import TransientError
 from lakeingest.folders import LakeFolders
 from lakeingest.frame_schemas import CHANGE, END
-from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.plan.spec import PipelineSpec, TableSpec, Transactions
 from lakeingest.plan.table import tables_with_deferred_order
 from lakeingest.sink.contract import Changeset, Sink, TableState
 from lakeingest.sink.delta.sink import DeltaSink
@@ -86,7 +86,8 @@ class Ingest:
         self.sink = sink
         self.state: TableState | None = None
         self._spark = spark
-        self._spec = PipelineSpec("postgresql", Encodings(), whole=whole)
+        transactions = Transactions.METADATA if whole else Transactions.NONE
+        self._spec = PipelineSpec("postgresql", Encodings(), transactions=transactions)
         self._key = key
         self._batch = 0
         self.table = self.columns(ddl)

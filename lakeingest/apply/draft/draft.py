@@ -21,8 +21,9 @@ from lakeingest.config.load import load_config
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import ConfigError
-from lakeingest.source import MissingTopicError, Source, open_source
+from lakeingest.source import open_source
 from lakeingest.source.catalogue import read_catalogue
+from lakeingest.source.topics import has_topic
 
 _ANY_CONNECTOR = "postgresql"
 """Stands for the connector until a record names it; topics are named alike for all."""
@@ -54,7 +55,8 @@ def draft(spark: SparkSession, settings: Mapping[str, str], jdbc: str | None = N
         schemas = resources.enter_context(closing(open_schemas(own, config.source)))
         log = pipeline_log(config, source, schemas)
         samples = topic_samples(log, records, config.source.names)
-        whole = _has_topic(source, config.source.ends_topic)
+        ends = config.source.ends_topic
+        whole = ends is not None and has_topic(source, ends)
     if catalogue is not None:
         seen = mode_settings(samples, catalogue, settings)
         modes = {**settings, **seen}
@@ -74,13 +76,3 @@ def _with_registry(settings: Mapping[str, str]) -> PipelineConfig:
         message = "The records are in Avro. Name the registry of their schemas: --registry URL."
         raise ConfigError(message)
     return provisional(settings)
-
-
-def _has_topic(source: Source, topic: str | None) -> bool:
-    if topic is None:
-        return False
-    try:
-        source.watermarks([topic])
-    except MissingTopicError:
-        return False
-    return True

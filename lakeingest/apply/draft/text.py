@@ -34,10 +34,13 @@ def draft_text(settings: Mapping[str, str], samples: Sequence[TopicSample], *, w
         *(property_line(key, value) for key, value in sorted(found.items())),
     ]
     if not whole and keys.TRANSACTION_MODE not in found:
+        shown = CONNECTORS[found[keys.CONNECTOR]].shows_transactions
         lines += [
             "",
-            "# There is no transaction topic, so whole transactions cannot be told. Set",
-            "# provide.transaction.metadata=true in the connector, or apply each event alone:",
+            "# There is no transaction topic, which counts the rows of each transaction. Set",
+            "# provide.transaction.metadata=true in the connector, or choose what promises less",
+            "# (lakeingest guide connectors):",
+            *([f"#{keys.TRANSACTION_MODE}=boundary"] if shown else []),
             f"#{keys.TRANSACTION_MODE}=none",
         ]
     for sample in sorted(samples, key=lambda sample: sample.collection):

@@ -55,6 +55,7 @@ def bounds_of(spark: SparkSession, config: PipelineConfig, events: int, *, final
         each=config.commit_mode == "per-transaction",
         final=final,
         snapshot_again=config.source.snapshot_again == "replace",
+        delay_seconds=config.source.boundary_delay_seconds,
         log=log_rules(config.source),
     )
 

@@ -33,7 +33,7 @@ from lakeingest.ledger.publication import Frontier
 from lakeingest.position import after
 from lakeingest.position.epochs import Epoch
 from lakeingest.transaction.compressed_detection import SHARED_PLACE
-from lakeingest.transaction.cut import Cut, End, cut, first_later_end
+from lakeingest.transaction.cut import Cut, End, cut, first_later_end, read_past
 
 MAX_BATCHES = 200
 """Batches cut from one window; more are planned from the next one."""
@@ -148,7 +148,7 @@ def likely_cuts(facts: WindowFacts, frontier: Frontier, bounds: Bounds) -> tuple
     """
     if facts.has_repeats(frontier):
         return ()
-    ordered = ascending_prefix(facts.ends_behind(frontier))
+    ordered = read_past(ascending_prefix(facts.ends_behind(frontier)), facts.settled)
     opened = _blocking_begin(facts, frontier)
     later_end = first_later_end(ordered, opened.offset if opened else None)
     unblocked = ordered[: ordered.index(later_end)] if later_end else ordered
@@ -206,6 +206,12 @@ def _ends_read_to(facts: WindowFacts, ends: Sequence[End], cuts: Sequence[Cut]) 
 
 
 def _read_position(facts: WindowFacts) -> str | None:
-    """Return the lowest of the highest positions of the partitions that were cut short."""
+    """Return the position up to which every partition was read; None: all are read to their end.
+
+    It is the lowest of the highest positions of the partitions that were cut short.
+    """
     streamed = facts.contents.streaming()
-    return min((streamed.get(where, "") for where in facts.ranges_read.cut_short), default=None)
+    reached = [streamed.get(where, "") for where in facts.ranges_read.cut_short]
+    if facts.settled is not None:
+        reached.append(facts.settled)
+    return min(reached, default=None)

@@ -31,6 +31,8 @@ class WindowFacts:
         unreadable: Unreadable records that block it.
         short: The first transaction that lacks a row; None: none does, or nobody asked.
         interrupted: The first transaction that a killed connector did not send whole; None: none.
+        settled: Commit below which no row is under way, where no END counts rows; None: END does,
+            or the source gets no more records.
         topics: Data topics that exist after the reading; asked for only before the first
             publication of the initial snapshot.
     """
@@ -45,6 +47,7 @@ class WindowFacts:
     unreadable: UnreadableRecords = field(default_factory=dict)
     short: IncompleteTransaction | None = None
     interrupted: IncompleteTransaction | None = None
+    settled: str | None = None
     topics: frozenset[str] = frozenset()
 
     @property

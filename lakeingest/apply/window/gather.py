@@ -24,6 +24,11 @@ from lakeingest.apply.window.incomplete_transaction import first_interrupted, fi
 from lakeingest.apply.window.initial_snapshot import new_snapshots, read_past
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import stretches
+from lakeingest.apply.window.row_ends import (
+    read_settled,
+    refuse_other_servers,
+    refuse_shared_places,
+)
 from lakeingest.apply.window.snapshot_attempts import Verdict, judge_attempts, late_attempts
 from lakeingest.apply.window.summary import summarise
 from lakeingest.apply.window.unreadable_records import unreadable_records
@@ -38,6 +43,7 @@ from lakeingest.plan.end_positions import (
     with_positions_from_rows,
     without_open_transactions,
 )
+from lakeingest.plan.row_boundaries import as_metadata, row_boundaries
 from lakeingest.plan.snapshot_attempts import mark_superseded
 from lakeingest.plan.window import (
     window_boundaries,
@@ -125,19 +131,25 @@ def gather(
     """
     spec = log.spec
     metadata, topic, decoded = _decoded(log, ranges, frontier)
+    settled = read_settled(decoded, bounds) if spec.by_rows else None
     ended = without_open_transactions(topic)
     fresh = ended.where(F.col("end_position") > F.lit(frontier.end_position))
     below = release_limit(frontier.end_position)
     with in_background(partial(read_end_markers, topic, spec)) as pending_ends:
         changes = local_checkpoint(with_end_offset(decoded, fresh))
         frames = WindowFrames(metadata, ended, fresh, changes, below)
-        with in_background(partial(first_short, changes, fresh, log.counted)) as pending_short:
+        # Nothing but END counts rows.
+        short = _none if spec.by_rows else partial(first_short, changes, fresh, log.counted)
+        with in_background(short) as pending_short:
             markers = pending_ends()
+            if spec.by_rows:
+                refuse_shared_places(markers.ends)
+                refuse_other_servers(markers.domains | {epoch.domain for epoch in spec.epochs})
             epochs = find_new_epochs(metadata, markers.domains, frontier, spec)
             again = replan(epochs, spec.epochs, frontier)
             if again is not None:
                 return again
-            facts = WindowFacts(ranges, markers.ends, markers.opened)
+            facts = WindowFacts(ranges, markers.ends, markers.opened, settled=settled)
             refuse_disorder(facts.ends_behind(frontier), spec)
             likely = likely_cuts(facts, frontier, bounds)
             summaries = frames.summarise(likely, spec.format, snapshot=not frontier.streaming)
@@ -158,6 +170,10 @@ def _decoded(
 ) -> tuple[DataFrame, DataFrame, DataFrame]:
     """Return metadata, boundaries and changes of a window."""
     spec = log.spec
+    if spec.by_rows:
+        decoded = local_checkpoint(window_changes(log.read(ranges.data), spec))
+        topic = local_checkpoint(row_boundaries(decoded, spec))
+        return as_metadata(topic), topic, decoded
     markers = log.read([ranges.transactions] if ranges.transactions else [])
     # Hardly a window asks for it again (epochs, repeated BEGINs), so it is not kept.
     metadata = window_metadata(markers, spec)
@@ -169,6 +185,10 @@ def _decoded(
             with_positions_from_rows(topic, decoded, spec, frontier.end_position)
         )
     return metadata, topic, decoded
+
+
+def _none() -> None:
+    """Return that no transaction is known to lack a row."""
 
 
 def _with_contents(

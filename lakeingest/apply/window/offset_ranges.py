@@ -255,8 +255,8 @@ def _existing_marks(source: Source, topic: str) -> Mapping[TopicPartition, Water
             f"{error} It is the transaction topic, which says what belongs together; nothing is "
             "applied without it (a Hudi Streamer needed none). Set "
             "provide.transaction.metadata=true in the connector, or name the topic by "
-            "lakeingest.transaction.topic; lakeingest.transaction.mode=none does without it, and "
-            "without whole transactions."
+            "lakeingest.transaction.topic. Two other values of lakeingest.transaction.mode do "
+            "without it, and promise less (guide page 'connectors')."
         )
         raise UnavailableError(message) from error
 

@@ -141,7 +141,7 @@ class WindowReader:
         source, topic, rules = self._log.source, self._log.transaction_topic, self._bounds.log
         batch = self._bounds.batch_events
         # Without transactions a batch is a window.
-        records = batch if topic is None else max(batch, self._records)
+        records = max(batch, self._records) if self._log.spec.whole else batch
         # Here alone: whoever calls ``aim`` has another thread.
         self._span = replace(self._span, records=records)
         plan = partial(plan_window_ranges, source, topic, frontier, rules=rules)

@@ -166,6 +166,7 @@ class Bounds:
             no batch.
         final: Whether the source gets no more records.
         snapshot_again: Whether a new initial snapshot replaces what the tables hold.
+        delay_seconds: How long a record may be under way, where rows alone show transactions.
         log: Deviations of the log that are accepted.
     """
 
@@ -175,4 +176,5 @@ class Bounds:
     through: int | None = None
     final: bool = False
     snapshot_again: bool = False
+    delay_seconds: int = 0
     log: LogRules = field(default_factory=LogRules)

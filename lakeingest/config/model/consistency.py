@@ -19,6 +19,7 @@ from lakeingest.errors import ConfigError
 
 if TYPE_CHECKING:
     from lakeingest.config.model.pipeline import PipelineConfig
+    from lakeingest.config.model.table import TableConfig
 
 _TABLE = "lakeingest.table."
 _FILTERED = "lakeingest.transaction.filtered.collections"
@@ -118,19 +119,20 @@ def _order(config: PipelineConfig) -> Iterator[str]:
     source, facts = config.source, CONNECTORS[config.source.connector]
     of_tables = [name for table in config.tables.values() for name in table.ordering_columns]
     columns = [*source.ordering_columns, *of_tables]
-    if source.transaction_mode == "metadata":
-        if not facts.counts_rows:
-            yield (
-                "BEGIN and END of YugabyteDB's gRPC connector are per tablet and name no tables, "
-                "so nothing tells when a transaction is whole: set "
-                "lakeingest.transaction.mode=none, or use the logical replication connector "
-                "(yugabytedb)"
-            )
-        if columns:
-            yield (
-                "ordering columns need lakeingest.transaction.mode=none: transactions are in the "
-                "order of their commits. Remove the columns, or give up whole transactions"
-            )
+    if source.transaction_mode == "metadata" and not facts.counts_rows:
+        yield (
+            "BEGIN and END of YugabyteDB's gRPC connector are per tablet and name no tables, so "
+            "nothing tells when a transaction is whole: set lakeingest.transaction.mode=none, or "
+            "use the logical replication connector (yugabytedb)"
+        )
+    if source.is_whole and columns:
+        yield (
+            "ordering columns need lakeingest.transaction.mode=none: transactions are in the "
+            "order of their commits. Remove the columns, or give up whole transactions"
+        )
+    if source.transaction_mode == "boundary":
+        yield from _boundary(config)
+    if source.is_whole:
         return
     if facts.epochs_by_ends and not source.ordering_columns:
         yield (
@@ -148,6 +150,40 @@ def _order(config: PipelineConfig) -> Iterator[str]:
         yield (
             f"{', '.join(needing)} {need} lakeingest.transaction.mode=metadata; "
             f"set that, or remove {them}"
+        )
+
+
+def _boundary(config: PipelineConfig) -> Iterator[str]:
+    """Yield a message for each setting that transactions without BEGIN and END do not allow."""
+    source = config.source
+    mode = "lakeingest.transaction.mode=boundary"
+    if not CONNECTORS[source.connector].shows_transactions:
+        yield (
+            f"{mode}: the rows of a {source.connector} connector do not show which transaction "
+            "they are of; set lakeingest.transaction.mode=metadata"
+        )
+    tables = config.tables.items()
+    needing = [f"lakeingest.table.{name}.adopt" for name, table in tables if table.adopt]
+    # Nothing numbers the rows of one COPY, which have one place in the log.
+    needing += [f"lakeingest.table.{n}.keyless={t.keyless}" for n, t in tables if _is_keyless(t)]
+    if source.snapshot_again == "replace":
+        needing.append("lakeingest.source.snapshot.again=replace")
+    for setting in needing:
+        yield f"{setting} needs lakeingest.transaction.mode=metadata, which has BEGIN and END"
+
+
+def _is_keyless(table: TableConfig) -> bool:
+    return table.keyless != "stop"
+
+
+def unseen_compression(config: PipelineConfig) -> Iterator[str]:
+    """Yield a warning where rows alone do not show that MySQL has compressed a transaction."""
+    source = config.source
+    if source.transaction_mode == "boundary" and source.connector == "mysql":
+        yield (
+            "lakeingest.transaction.mode=boundary: the server must have "
+            "binlog_transaction_compression=OFF; without transaction metadata a compressed "
+            "transaction does not show the order of its changes of a row"
         )
 
 

@@ -181,13 +181,21 @@ class SourceConfig(ConfigModel):
     """Records that are no changes of a table and would stop the run: `topic:partition:offset`,
     separated by commas. A record that can be read is applied all the same; a row that a transaction
     counts is still missing. Default: none, because an unreadable record may be any change."""
-    transaction_mode: Literal["metadata", "none"] = Field(
+    transaction_mode: Literal["metadata", "boundary", "none"] = Field(
         default="metadata", validation_alias="lakeingest.transaction.mode"
     )
     """What belongs together: `metadata`: Debezium's transaction topic says it, and a publication is
-    a commit of the source; `none`: each event is on its own, rows are right one by one, and a
-    publication may hold half of a transaction. Default: `metadata`, because anything else is no
-    state that the source ever had. Fixed once a lake is begun."""
+    a commit of the source; `boundary`: without that topic, rows of a later transaction show that
+    one is over, nobody counts its rows, and the newest one waits; `none`: each event is on its own,
+    rows are right one by one, and a publication may hold half of a transaction. Default:
+    `metadata`, because it alone shows a row that is missing. Fixed once a lake is begun."""
+    boundary_delay_seconds: int = Field(
+        default=10, ge=1, validation_alias="lakeingest.transaction.boundary.delay.seconds"
+    )
+    """With `lakeingest.transaction.mode=boundary`: for how many seconds a record may be under way
+    from the connector to its partition. A transaction is over when a row was written so long after
+    one of a later transaction. Default: 10, because a producer that tries again takes a few; a row
+    that comes later still is applied late, not with its transaction."""
     ordering_columns: tuple[Text, ...] = Field(
         default=(), validation_alias="lakeingest.source.ordering.columns"
     )
@@ -231,6 +239,11 @@ class SourceConfig(ConfigModel):
     def ends_topic(self) -> str | None:
         """The topic that says which events form a transaction; ``None``: without transactions."""
         return self.transaction_topic if self.transaction_mode == "metadata" else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether transactions are applied whole."""
+        return self.transaction_mode != "none"
 
     @property
     def names(self) -> TopicNames:

@@ -1,0 +1,193 @@
+"""Transactions without a transaction topic: over when the connector has gone on for long enough."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeingest.apply import run
+from lakeingest.apply.batch import publish
+from lakeingest.apply.explain import State, explain_pipeline
+from lakeingest.apply.inspect import validate_pipeline
+from lakeingest.apply.order_guard import refuse_another_order
+from lakeingest.apply.window.batch_size import bounds_of
+from lakeingest.config import load_config
+from lakeingest.decode.encodings import Encodings
+from lakeingest.errors import ConfigError, DataError
+from lakeingest.ledger.publication import Frontier, Publication
+from lakeingest.plan.spec import PipelineSpec, Transactions
+from lakeingest.position import after
+from lakeingest.reader import open_lake
+from tests.apply.crash import crashing_at
+from tests.apply.written import Sent, WrittenLog, table
+from tests.config.settings import KAFKA, problem_of
+from tests.forms import further
+from tests.recordings.check import check_run
+from tests.recordings.configure import RecordedRun, packaged_run, recorded_run
+
+DATA = Path(__file__).parents[1] / "recordings" / "data"
+A, B = "public.a", "public.b"
+MODE = "lakeingest.transaction.mode"
+BOUNDARY: dict[str, Any] = {"transaction_mode": "boundary"}
+
+
+def sent(collection: str, id_: int, v: int, xid: int, before: int, lsn: int) -> Sent:
+    """Return a row of PostgreSQL without a transaction block."""
+    place = {"schema": "public", "table": collection.removeprefix("public."), "lsn": lsn}
+    return Sent(
+        collection, id_, v, {**place, "sequence": f'["{before}","{lsn}"]', "txId": xid}, "c"
+    )
+
+
+class Log(WrittenLog):
+    """A log of a connector that sends no transaction metadata."""
+
+    def write(self, second: int, *rows: Sent) -> None:
+        self.seconds = second
+        for row in rows:
+            self.put(row)
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
+    """Two transactions and a row of a third one, in a log that goes on."""
+
+    def endless(*arguments: Any, **_: Any) -> Any:
+        return bounds_of(*arguments, final=False)
+
+    monkeypatch.setattr(run, "bounds_of", endless)
+    made = Log(tmp_path / "log", "postgresql", run="first")
+    made.write(1, sent(A, 1, 10, 7, 100, 150), sent(B, 1, 10, 7, 100, 160))
+    made.write(2, sent(A, 2, 20, 8, 200, 250))
+    made.write(12, sent(A, 3, 30, 9, 300, 350))
+    return made
+
+
+@pytest.mark.slow
+def test_what_a_later_transaction_has_followed_for_long_enough_is_published_whole(
+    spark: SparkSession, log: Log, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    summary = log.ingest(spark, lake, **BOUNDARY)
+    assert (summary.transactions, summary.pending_transactions) == (1, 2)
+    assert "commit 101, by its rows" in summary.frontier
+    assert (table(spark, lake, A), table(spark, lake, B)) == ({1: 10}, {1: 10})
+    log.write(22, sent(B, 3, 30, 9, 300, 360), sent(B, 4, 40, 10, 400, 450))
+    log.write(33, sent(A, 5, 50, 11, 500, 550))
+    # A run dies between the tables' commits and their publication; the next one ends the same.
+    with crashing_at("4.before-publication", publish):
+        log.ingest(spark, lake, **BOUNDARY)
+    assert table(spark, lake, A) == {1: 10}
+    summary = log.ingest(spark, lake, **BOUNDARY)
+    assert (summary.transactions, summary.pending_transactions) == (2, 2)
+    assert table(spark, lake, A) == {1: 10, 2: 20, 3: 30}
+    assert table(spark, lake, B) == {1: 10, 3: 30}
+    transactions = open_lake(spark, str(lake)).transactions().orderBy("end_offset").collect()
+    assert [row["transaction_id"] for row in transactions] == ["7:100", "8:200", "9:300"]
+    assert transactions[2]["events_by_table"] == {A: 1, B: 1}
+    config = log.configured(lake, **BOUNDARY)
+    # To those who only look, a recorded folder is at its end.
+    assert explain_pipeline(spark, config).state is State.BEHIND
+    assert validate_pipeline(spark, config).warnings == ()
+    # The connector sends some again: harmless. A transaction that nobody saw lies among them: not.
+    log.write(60, sent(B, 3, 30, 9, 300, 360), sent(A, 6, 60, 12, 600, 650))
+    log.write(90, sent(A, 7, 70, 13, 700, 750), sent(A, 8, 80, 14, 800, 850))
+    assert log.ingest(spark, lake, **BOUNDARY).transactions == 2
+    log.write(120, sent(A, 9, 90, 15, 250, 280))
+    with pytest.raises(DataError, match=r"^1 transactions lie below .*boundary\.delay\.seconds"):
+        log.ingest(spark, lake, **BOUNDARY)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("connector", "places", "problem"),
+    [
+        ("mariadb", [{"gtid": None, "pos": 4, "row": 0}], "1 rows do not show which transaction"),
+        (
+            "mysql",
+            [{"gtid": "a:1", "pos": 4, "row": 0}, {"gtid": "b:1", "pos": 4, "row": 0}],
+            r"of several servers, or have tags \(a, b\)",
+        ),
+        (
+            "postgresql",
+            [
+                {"schema": "public", "lsn": 5, "sequence": '["4","5"]', "txId": xid}
+                for xid in (1, 2)
+            ],
+            "Transactions 1:4 and 2:4 have one place",
+        ),
+    ],
+)
+def test_rows_that_do_not_tell_transactions_apart_stop_the_run(
+    spark: SparkSession, tmp_path: Path, connector: str, places: list[dict[str, Any]], problem: str
+) -> None:
+    log = Log(tmp_path / "log", connector)
+    for number, place in enumerate(places):
+        more = {"db": "shop", "table": "a", "file": "f.000001", **place}
+        log.write(1, Sent("public.a" if "schema" in place else "shop.a", number, 1, more, "c"))
+    with pytest.raises(DataError, match=problem):
+        log.ingest(spark, tmp_path / "lake", **BOUNDARY)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("run", "events"),
+    [
+        (recorded_run(DATA / "pg-kill-replay"), "600"),
+        further(recorded_run(DATA / "mariadb-kill"), "3000"),
+        further(packaged_run(), "3000"),
+    ],
+    ids=lambda run: getattr(run, "name", run),
+)
+def test_recorded_events_without_their_transactions_end_as_the_database_commit_by_commit(
+    spark: SparkSession, tmp_path: Path, run: RecordedRun, events: str
+) -> None:
+    settings = {MODE: "boundary", "lakeingest.batch.max.events": events}
+    report = check_run(spark, run, tmp_path, settings=settings)
+    assert report.history.violations == ()
+    assert [said for each in report.tables for said in each.differences] == []
+    assert report.history.publications >= 3
+    assert report.history.place is not None
+    assert report.history.place.last == report.history.of
+
+
+def test_a_lake_is_not_gone_on_with_in_another_mode() -> None:
+    by_rows = Publication(
+        batch=1,
+        token=1,
+        writer=1,
+        run="r",
+        frontier=Frontier(end_offset=3, end_position=after(0, 9), streaming=True),
+    )
+    by_ends = replace(by_rows, frontier=replace(by_rows.frontier, end_position=after(0, 9, 0)))
+    loaded = replace(by_rows, frontier=Frontier(streaming=True))
+    spec = PipelineSpec("postgresql", Encodings())
+    in_boundaries = replace(spec, transactions=Transactions.BOUNDARY)
+    refuse_another_order(by_ends, spec)
+    refuse_another_order(by_rows, in_boundaries)
+    for each in (spec, in_boundaries):
+        refuse_another_order(loaded, each)
+    with pytest.raises(ConfigError, match=r"begun with lakeingest\.transaction\.mode=boundary;"):
+        refuse_another_order(by_rows, spec)
+    with pytest.raises(ConfigError, match=r"begun with lakeingest\.transaction\.mode=metadata;"):
+        refuse_another_order(by_ends, in_boundaries)
+
+
+def test_settings_that_need_begin_and_end_are_refused() -> None:
+    settings = {
+        **KAFKA,
+        MODE: "boundary",
+        "lakeingest.source.snapshot.again": "replace",
+        "lakeingest.table.public.a.keyless": "append",
+    }
+    said = problem_of(load_config, settings)
+    assert "lakeingest.source.snapshot.again=replace needs lakeingest.transaction.mode=m" in said
+    assert "lakeingest.table.public.a.keyless=append needs lakeingest.transaction.mode=m" in said
+    other = {**KAFKA, MODE: "boundary", "lakeingest.source.connector": "oracle"}
+    assert "the rows of a oracle connector do not show" in problem_of(load_config, other)
+    mysql = {**KAFKA, MODE: "boundary", "lakeingest.source.connector": "mysql"}
+    assert "binlog_transaction_compression=OFF" in load_config(mysql).warnings[0]
