@@ -151,8 +151,9 @@ def test_recorded_events_without_their_transactions_end_as_the_database_commit_b
     assert report.history.violations == ()
     assert [said for each in report.tables for said in each.differences] == []
     assert report.history.publications >= 3
-    assert report.history.place is not None
-    assert report.history.place.last == report.history.of
+    # Nobody noted the commits of ``mariadb-kill``, only the tables at its end.
+    place = report.history.place
+    assert (place.last if place else 0) == report.history.of
 
 
 def test_a_lake_is_not_gone_on_with_in_another_mode() -> None:

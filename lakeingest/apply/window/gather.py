@@ -143,8 +143,8 @@ def gather(
         with in_background(short) as pending_short:
             markers = pending_ends()
             if spec.by_rows:
-                refuse_shared_places(markers.ends)
                 refuse_other_servers(markers.domains | {epoch.domain for epoch in spec.epochs})
+                refuse_shared_places(markers.ends)
             epochs = find_new_epochs(metadata, markers.domains, frontier, spec)
             again = replan(epochs, spec.epochs, frontier)
             if again is not None:
