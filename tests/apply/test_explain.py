@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ from pyspark.sql import SparkSession
 
 import lakeingest
 from lakeingest.apply.explain import Explanation, State
+from lakeingest.apply.factory import open_ledger
 from tests.apply.written import Sent, WrittenLog
 
 A, B = "public.a", "public.b"
@@ -26,47 +30,55 @@ def id_of(number: int) -> str:
     return f"{number}:{100 * number + 100}"
 
 
+@dataclass(frozen=True)
 class Shop:
     """A log whose first transaction is in the lake, and what is explained of it."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self._spark = spark
-        self.lake = folder / "lake"
-        self.log = WrittenLog(folder / "log", "postgresql")
-        self.log.transaction(id_of(1), sent(A, 1, 10, 1), sent(B, 1, 11, 1))
-        self.ingest()
-
-    def ingest(self) -> None:
-        """Apply what there is."""
-        self.log.ingest(self._spark, self.lake)
+    spark: SparkSession
+    log: WrittenLog
+    lake: Path
 
     def explained(self, **settings: str) -> Explanation:
         """Explain the pipeline as it is now; nothing may change."""
         before = sorted(self.lake.rglob("*"))
-        found = lakeingest.explain(self._spark, self.log.configured(self.lake, **settings))
+        found = lakeingest.explain(self.spark, self.log.configured(self.lake, **settings))
         assert sorted(self.lake.rglob("*")) == before
         return found
 
 
-@pytest.fixture
-def shop(spark: SparkSession, tmp_path: Path) -> Shop:
+@pytest.fixture(scope="module")
+def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
     """The shop after its first run."""
-    return Shop(spark, tmp_path)
+    folder = tmp_path_factory.mktemp("begun")
+    shop = Shop(spark, WrittenLog(folder / "log", "postgresql"), folder / "lake")
+    shop.log.transaction(id_of(1), sent(A, 1, 10, 1), sent(B, 1, 11, 1))
+    shop.log.ingest(spark, shop.lake)
+    return shop
 
 
-def test_idle(shop: Shop) -> None:
+@pytest.fixture
+def shop(begun: Shop, tmp_path: Path) -> Shop:
+    """The same, with a log of its own."""
+    log = deepcopy(begun.log)
+    log.folder = tmp_path / "log"
+    return replace(begun, log=log)
+
+
+def test_waiting_for_an_end_and_then_behind(shop: Shop) -> None:
+    shop.log.begin(id_of(2))
+    shop.log.rows(id_of(2), [sent(A, 1, 2, 2)])
     found = shop.explained()
-    assert (found.state, found.reasons, found.exit_code) == (
-        State.IDLE,
-        ("Everything is applied.",),
-        0,
+    assert found.state is State.WAITING
+    assert found.reasons == (
+        "Transaction 2 is open: rows of it are there, and its END is not. It waits until the "
+        "connector sends the END.",
     )
-    assert found.facts["batch"] == 1
-
-
-def test_behind(shop: Shop) -> None:
-    for number in (2, 3):
-        shop.log.transaction(id_of(number), sent(A, 1, number, number))
+    assert found.facts["waits_for"] == {
+        "transaction": "2",
+        "reason": "rows of it are there, and its END is not",
+    }
+    shop.log.end(id_of(2), {A: 1})
+    shop.log.transaction(id_of(3), sent(A, 1, 3, 3))
     found = shop.explained(commit_max_transactions="1")
     assert found.state is State.BEHIND
     assert found.reasons == (
@@ -74,8 +86,6 @@ def test_behind(shop: Shop) -> None:
     )
     assert found.facts["events_ready"] == {A: 2}
     assert found.facts["records_waiting"] == {"w.public.a": 2}
-    shop.ingest()
-    assert shop.explained().state is State.IDLE
 
 
 def test_waiting_for_rows(shop: Shop) -> None:
@@ -91,23 +101,6 @@ def test_waiting_for_rows(shop: Shop) -> None:
     assert isinstance(waits, dict)
     assert (waits["transaction"], waits["table"]) == (id_of(2), B)
     assert (waits["rows_counted"], waits["rows_there"]) == (2, 0)
-
-
-def test_waiting_for_an_end(shop: Shop) -> None:
-    shop.log.begin(id_of(2))
-    shop.log.rows(id_of(2), [sent(A, 2, 20, 2)])
-    found = shop.explained()
-    assert found.state is State.WAITING
-    assert found.reasons == (
-        "Transaction 2 is open: rows of it are there, and its END is not. It waits until the "
-        "connector sends the END.",
-    )
-    assert found.facts["waits_for"] == {
-        "transaction": "2",
-        "reason": "rows of it are there, and its END is not",
-    }
-    shop.log.end(id_of(2), {A: 1})
-    assert shop.explained().state is State.BEHIND
 
 
 def test_stopped_by_data(shop: Shop) -> None:
@@ -126,11 +119,18 @@ def test_stopped_by_what_only_the_batch_shows(shop: Shop) -> None:
     assert "lakeingest.table.public.new.schema=" in found.reasons[0]
 
 
-def test_held_by_another_run(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    shop.log.transaction(id_of(2), sent(A, 1, 20, 2))
-    with monkeypatch.context() as killed:
-        killed.setattr("lakeingest.ledger.delta.DeltaLedger.release", lambda *_: None)
-        shop.ingest()
+def test_idle_and_then_held_by_another_run(shop: Shop, tmp_path: Path) -> None:
     found = shop.explained()
+    assert (found.state, found.reasons, found.exit_code) == (
+        State.IDLE,
+        ("Everything is applied.",),
+        0,
+    )
+    assert found.facts["batch"] == 1
+    shutil.copytree(shop.lake, tmp_path / "lake")
+    held = replace(shop, lake=tmp_path / "lake")
+    ledger = open_ledger(shop.spark, shop.log.configured(held.lake), "another")
+    ledger.claim(ledger.head())
+    found = held.explained()
     assert found.state is State.IDLE
     assert "holds the lake: it is at work, or it was killed" in found.reasons[-1]

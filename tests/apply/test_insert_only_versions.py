@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,12 @@ from lakeingest.sink.delta import versions
 from tests.apply.written import Sent, WrittenLog, change, table
 from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
-from tests.forms import further
 from tests.recordings.log_lake import vector_path
 
 pytestmark = pytest.mark.slow
 
 EACH = {"commit_mode": "per-transaction"}
-SIZES = (1, 2, 1, 3, 2, 1)
-MANY_SIZES = SIZES * 2
+SIZES = (12, 12, 2, 12, 12, 1)
 """Each insert is a file; so many are joined (``events``)."""
 
 A = "public.a"
@@ -72,7 +69,7 @@ class Events:
 
 @pytest.fixture
 def events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Events:
-    monkeypatch.setattr(versions, "MANY_FILES", len(MANY_SIZES) - 1)
+    monkeypatch.setattr(versions, "MANY_FILES", len(SIZES) - 1)
     return Events(tmp_path / "log")
 
 
@@ -93,21 +90,6 @@ def assert_published(spark: SparkSession, lake: Path, states: list[dict[int, int
     step = max(1, len(states) // 7)
     for state, snapshot in [*zip(states, newest, strict=True)][::-step]:
         assert {row["id"]: row["v"] for row in snapshot.table(A).collect()} == state
-
-
-def test_a_version_of_inserts_adds_one_file_and_does_nothing_else(
-    spark: SparkSession, events: Events, tmp_path: Path
-) -> None:
-    lake, states = tmp_path / "lake", events.insert(*SIZES)
-    events.log.ingest(spark, lake, **EACH)
-    assert_published(spark, lake, states)
-    of_transactions = [entry for entry in entries(lake) if "metaData" not in kinds(entry)]
-    assert len(of_transactions) == len(SIZES) - 1
-    for entry, size in zip(of_transactions, SIZES[1:], strict=True):
-        assert kinds(entry) == {"commitInfo": 1, "txn": 1, "add": 1}
-        [added] = (action["add"] for action in entry if "add" in action)
-        assert "deletionVector" not in added
-        assert json.loads(added["stats"])["numRecords"] == size
 
 
 @pytest.mark.soak
@@ -131,7 +113,7 @@ def test_a_stream_gets_each_row_of_a_table_of_inserts_once(
 ) -> None:
     lake = tmp_path / "lake"
     for _ in range(2):
-        events.insert(*MANY_SIZES)
+        events.insert(*SIZES)
         events.log.ingest(spark, lake, **EACH)
         query = (
             spark.readStream.format("delta")
@@ -147,53 +129,58 @@ def test_a_stream_gets_each_row_of_a_table_of_inserts_once(
         assert sorted((row["id"], row["v"]) for row in copied) == sorted(events.rows.items())
 
 
-def test_the_files_of_many_inserts_are_joined_behind_their_versions(
-    spark: SparkSession, events: Events, tmp_path: Path
+def test_each_version_of_inserts_adds_a_file_in_order_and_the_last_joins_them_though_the_run_dies(
+    spark: SparkSession, events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake, states = tmp_path / "lake", events.insert(*MANY_SIZES)
+    """Also where the table wants its writes optimised."""
+    lake, states = tmp_path / "lake", events.insert(1)
     events.log.ingest(spark, lake, **EACH)
-    last = entries(lake)[-1]
-    assert kinds(last) == {"commitInfo": 1, "remove": len(MANY_SIZES) - 1, "add": 1}
+    want_optimised_writes(spark, lake)
+    known = len(entries(lake))
+    # Delta would read the smaller of two shuffled blocks first: the second one.
+    states += events.insert(*SIZES, factor=982_451_653)
+    states += events.insert(*SIZES, factor=0)
+
+    def die(*_: object) -> None:
+        raise CrashError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Publisher, "_publish", die)
+        with pytest.raises(CrashError):
+            events.log.ingest(spark, lake, **EACH)
+    sizes = SIZES * 2
+    *of_transactions, last = [entry for entry in entries(lake)[known:] if "add" in kinds(entry)]
+    assert len(of_transactions) == len(sizes)
+    for entry, size in zip(of_transactions, sizes, strict=True):
+        assert kinds(entry) == {"commitInfo": 1, "txn": 1, "add": 1}
+        [added] = (action["add"] for action in entry if "add" in action)
+        assert "deletionVector" not in added
+        assert json.loads(added["stats"])["numRecords"] == size
+    assert kinds(last) == {"commitInfo": 1, "remove": len(sizes), "add": 1}
     bodies = [body for action in last for kind, body in action.items() if kind != "commitInfo"]
     assert not any(body["dataChange"] for body in bodies)
-    assert_published(spark, lake, states)
     # The next run finds that no other writer changed a row, and changes joined rows.
+    states += events.insert(2)
     events.write({2: 222}, "u")
     states.append(dict(events.rows))
-    summary = events.log.ingest(spark, lake, **EACH)
-    assert summary.warnings == ()
+    assert events.log.ingest(spark, lake, **EACH).warnings == ()
     assert_published(spark, lake, states)
 
 
-def crash(*_: object) -> None:
-    raise CrashError
-
-
-@pytest.mark.parametrize("place", [further("joining"), "publication"])
-def test_a_run_that_dies_behind_the_last_version_is_continued(
-    spark: SparkSession,
-    events: Events,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    place: str,
+@pytest.mark.soak
+def test_a_run_that_dies_before_it_joins_files_is_continued(
+    spark: SparkSession, events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake, states = tmp_path / "lake", events.insert(*MANY_SIZES)
+    lake, states = tmp_path / "lake", events.insert(*SIZES)
 
-    def crash_before_joining(_table: str, commits: int) -> None:
-        if commits == len(MANY_SIZES) - 1:
-            crash()
+    def die(_table: str, commits: int) -> None:
+        if commits == len(SIZES) - 1:
+            raise CrashError
 
-    with monkeypatch.context() as patch, ExitStack() as stack:
-        if place == "joining":
-            stack.enter_context(before_each_version(patch, crash_before_joining))
-        else:
-            # The table's first transaction is a publication of its own.
-            patch.setattr(Publisher, "_publish", crash)
-        stack.enter_context(pytest.raises(CrashError))
+    with before_each_version(monkeypatch, die), pytest.raises(CrashError):
         events.log.ingest(spark, lake, **EACH)
     states += events.insert(2)
-    summary = events.log.ingest(spark, lake, **EACH)
-    assert summary.warnings == ()
+    assert events.log.ingest(spark, lake, **EACH).warnings == ()
     assert_published(spark, lake, states)
 
 
@@ -201,10 +188,10 @@ def test_a_run_that_dies_behind_the_last_version_is_continued(
 def test_a_joining_version_whose_number_is_taken_is_left_out(
     spark: SparkSession, events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake, states = tmp_path / "lake", events.insert(*MANY_SIZES)
+    lake, states = tmp_path / "lake", events.insert(*SIZES)
 
     def optimise(_table: str, commits: int) -> None:
-        if commits == len(MANY_SIZES) - 1:
+        if commits == len(SIZES) - 1:
             spark.sql(f"OPTIMIZE delta.`{lake / A}`")
 
     with before_each_version(monkeypatch, optimise):
@@ -215,19 +202,6 @@ def test_a_joining_version_whose_number_is_taken_is_left_out(
     assert "userMetadata" not in information
     states += events.insert(2)
     assert events.log.ingest(spark, lake, **EACH).warnings == ()
-    assert_published(spark, lake, states)
-
-
-def test_inserts_keep_their_order_where_the_table_wants_its_writes_optimised(
-    spark: SparkSession, events: Events, tmp_path: Path
-) -> None:
-    lake, states = tmp_path / "lake", events.insert(1)
-    events.log.ingest(spark, lake, **EACH)
-    want_optimised_writes(spark, lake)
-    # Delta would read the smaller of two shuffled blocks first: the second one.
-    states += events.insert(*[12] * 40, factor=982_451_653)
-    states += events.insert(*[12] * 40, factor=0)
-    events.log.ingest(spark, lake, **EACH)
     assert_published(spark, lake, states)
 
 
@@ -250,27 +224,30 @@ def want_optimised_writes(spark: SparkSession, lake: Path) -> None:
     spark.sql(f"ALTER TABLE delta.`{lake / A}` SET TBLPROPERTIES ({optimised})")
 
 
-@pytest.mark.parametrize("mode", ["grouped", "per-transaction"])
-def test_a_table_that_takes_only_appends_gets_inserts_and_refuses_a_change(
-    spark: SparkSession, events: Events, tmp_path: Path, mode: str
+def test_a_table_that_takes_only_appends_gets_inserts_and_refuses_a_change_in_either_mode(
+    spark: SparkSession, events: Events, tmp_path: Path
 ) -> None:
-    lake = tmp_path / "lake"
+    lake, modes = tmp_path / "lake", ("grouped", "per-transaction")
     events.insert(1)
-    events.log.ingest(spark, lake, commit_mode=mode)
+    events.log.ingest(spark, lake)
     appends = "'delta.appendOnly' = 'true'"
     spark.sql(f"ALTER TABLE delta.`{lake / A}` SET TBLPROPERTIES ({appends})")
-    events.insert(2, 1, 1)
-    events.log.ingest(spark, lake, commit_mode=mode)
-    events.send_again(2)
-    events.insert(1)
-    maintain_lake(spark, events.log.configured(lake, commit_mode=mode, deletes_values="null"))
-    events.log.ingest(spark, lake, commit_mode=mode)
+    for mode in modes:
+        states = events.insert(*SIZES)
+        events.log.ingest(spark, lake, commit_mode=mode)
+    assert_published(spark, lake, states)
+    maintain_lake(spark, events.log.configured(lake, deletes_values="null"))
+    for mode in modes:
+        events.send_again(2)
+        events.insert(1)
+        events.log.ingest(spark, lake, commit_mode=mode)
     before = dict(events.rows)
     assert table(spark, lake, A) == before
     events.write({1: 7}, "u")
     events.write({2: 8}, "u")
-    with pytest.raises(LakeingestError, match="appendOnly"):
-        events.log.ingest(spark, lake, commit_mode=mode)
+    for mode in modes:
+        with pytest.raises(LakeingestError, match="appendOnly"):
+            events.log.ingest(spark, lake, commit_mode=mode)
     assert table(spark, lake, A) == before
 
 

@@ -179,9 +179,10 @@ def test_a_table_that_was_never_published_is_ahead_though_its_batch_was_numbered
     assert LakeState(replace(head, tables={"new": 0}), {"new": made}).through == 9
 
 
-def test_a_run_leaves_idle_tables_as_they_are_and_adds_no_ledger_file_but_its_publication(
+def test_a_run_leaves_idle_tables_as_they_are_and_reads_progress_that_log_clean_up_took(
     spark: SparkSession, tmp_path: Path
 ) -> None:
+    """It adds no ledger file but its publication, in which the progress stands, too."""
     log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
     log.transaction("7:100", *(change(name, 100) for name in "abc"))
     log.ingest(spark, lake)
@@ -199,16 +200,6 @@ def test_a_run_leaves_idle_tables_as_they_are_and_adds_no_ledger_file_but_its_pu
     assert {name for name in files("public.a") if name.endswith("json")} == commits
     assert len(set((lake / LEDGER_FOLDER).glob("*.parquet")) - ledger) == 1
     assert log.ingest(spark, lake).nothing_new
-
-
-def test_progress_that_log_clean_up_took_from_a_table_is_read_from_the_ledger(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
-    log.transaction("7:100", change("a", 100))
-    log.ingest(spark, lake)
-    log.transaction("8:200", change("a", 200))
-    log.ingest(spark, lake)
     path = lake / "public.a"
     # What a month of VACUUM does to an idle table: the commits of its rows leave the log.
     spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('team' = 'shop')")

@@ -22,6 +22,7 @@ from lakeingest.apply.maintenance import keeper, maintain
 from lakeingest.apply.maintenance.keeper import Keeper
 from lakeingest.apply.maintenance.maintain import Maintenance
 from lakeingest.apply.maintenance.turn import turns_of
+from lakeingest.config.model.pipeline import TargetConfig
 from lakeingest.engine import delta_maintenance as delta_maintenance_engine
 from lakeingest.engine import hudi_table
 from lakeingest.engine.delta_log import newest_snapshot
@@ -104,11 +105,11 @@ def snapshots(shop: Shop) -> Mapping[int, Mapping[str, Mapping[int, int]]]:
 
 @pytest.fixture(scope="module")
 def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    """Four publications of two tables, the second one idle since the first; to be copied."""
+    """Three publications of two tables, the second one idle since the first; to be copied."""
     shop = begun_shop(spark, tmp_path_factory.mktemp("grown"), "delta")
     # MERGE adds a file for new rows; lakeingest's own commits write a small table as one file.
     shop.settings["delta_commit"] = "public"
-    for v in (30, 40, 50):
+    for v in (30, 40):
         shop.commit(a=v)
     shop.run(commit_max_transactions="1")
     return shop
@@ -116,65 +117,34 @@ def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop
 
 @pytest.fixture
 def shop(grown: Shop, tmp_path: Path) -> Shop:
-    """Four publications of two tables, the second one idle since the first."""
+    """Three publications of two tables, the second one idle since the first."""
     return grown.copied(tmp_path)
 
 
 @pytest.mark.slow
-def test_small_files_are_joined_and_every_kept_snapshot_shows_what_it_did(shop: Shop) -> None:
-    before, many = snapshots(shop), read_files(shop, A)
-    done = maintained(shop)
-    assert len(many) > 1
-    assert len(read_files(shop, A)) == 1
-    after = snapshots(shop)
-    assert {batch: after[batch] for batch in before} == before
-    assert (done.batch, done.kept_from, done.waiting) == (max(before) + 1, 1, ())
-    # Nothing is left to do.
-    assert maintained(shop) == done
+def test_small_files_are_joined_before_a_run_claims_and_every_kept_snapshot_shows_what_it_did(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run has read the lake before, and goes on."""
+    before, maintenances = snapshots(shop), []
+    assert len(read_files(shop, A)) > 1
+
+    def take_over(*arguments: Any) -> lake.LakeState:
+        monkeypatch.setattr(run, "take_over", lake.take_over)
+        maintenances.append(maintained(shop))
+        assert len(read_files(shop, A)) == 1
+        # Nothing is left to do.
+        assert maintained(shop) == maintenances[0]
+        return lake.take_over(*arguments)
+
+    monkeypatch.setattr(run, "take_over", take_over)
     shop.commit(a=60, b=61)
     assert shop.run().transactions == 1
-    assert shop.tables()[A][6] == 60
-
-
-@pytest.mark.soak
-@pytest.mark.slow
-def test_what_no_kept_publication_needs_goes_and_its_readers_are_told(
-    shop: Shop, at_once: Callable[..., None]
-) -> None:
-    before = snapshots(shop)
-    at_once()
-    done = maintained(shop)
-    assert done.kept_from == done.batch == max(before) + 1
-    assert snapshots(shop) == {done.batch: before[max(before)]}
-    for name in (A, B):
-        assert files(shop, name) == read_files(shop, name)
-    opened = open_lake(shop.spark, str(shop.lake))
-    with pytest.raises(UsageError, match=f"Publication 1 is older.*from {done.batch} on"):
-        opened.snapshot(as_of=1)
-    # The history stays.
-    assert {r["batch"] for r in opened.history().collect()} == {*before, done.batch}
-    assert opened.transactions().count() == 5
-    shop.commit(b=71)
-    assert shop.run().transactions == 1
-    assert shop.tables()[B][6] == 71
-
-
-@pytest.mark.slow
-def test_tombstones_go_once_they_are_old_and_the_next_run_goes_on(
-    shop: Shop, at_once: Callable[..., None]
-) -> None:
-    delete(shop, 1)
-    shop.run()
-    published = shop.tables()
-    at_once(tombstones=FOR_EVER)
-    maintained(shop)
-    assert deleted_rows(shop) == {1}
-    at_once(tombstones=timedelta(0))
-    maintained(shop)
-    assert deleted_rows(shop) == set()
-    assert shop.tables() == published
-    shop.commit(a=90)
-    assert shop.run().warnings == ()
+    [done] = maintenances
+    assert (done.batch, done.kept_from, done.waiting) == (max(before) + 1, 1, ())
+    after = snapshots(shop)
+    assert {batch: after[batch] for batch in before} == before
+    assert after[max(after)][A][5] == 60
 
 
 @pytest.mark.soak
@@ -221,29 +191,30 @@ def ages(monkeypatch: pytest.MonkeyPatch) -> list[timedelta]:
 
 
 @pytest.mark.slow
-def test_beside_a_run_an_idle_tables_new_version_waits_and_its_old_files_stay(
+def test_an_idle_tables_better_files_wait_for_a_run_which_joins_many_small_ones_at_once(
     shop: Shop,
     at_once: Callable[..., None],
     ages: list[timedelta],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The next turn is the other table's: a table that only grows would slow down each batch."""
     at_once()
-    with monkeypatch.context() as killed:
-        killed.setattr("lakeingest.ledger.delta.DeltaLedger.release", lambda *_: None)
-        shop.commit(a=60)
-        shop.run()
-    published = shop.tables()
+    config, published = shop.log.configured(shop.lake, **shop.settings), shop.tables()
+    ledger = open_ledger(shop.spark, config, "at work, or killed")
+    next_batch = ledger.claim(ledger.head()).batch + 1
     done = maintained(shop)
     assert done.waiting == (A,)
     assert shop.tables() == published
     # What A had before it was tidied must stay; nothing of B is old.
     assert [age > timedelta(0) for age in ages[:2]] == [True, False]
-    shop.commit(a=70, b=71)
-    shop.run()
     del ages[:]
-    maintained(shop)
+    assert turns_of(next_batch - 1, next_batch, next_batch, [A, B]) == [B]
+    monkeypatch.setattr(delta_maintenance, "MANY_FILES", 2)
+    shop.commit(a=70, b=71)
+    shop.run(maintain_batches=str(next_batch))
+    assert len(read_files(shop, A)) == 1
     assert ages[:2] == [timedelta(0), timedelta(0)]
-    assert shop.tables()[A][7] == 70
+    assert shop.tables()[A][5] == 70
 
 
 @pytest.mark.slow
@@ -317,8 +288,9 @@ def test_the_ledgers_head_outlives_its_log_where_only_maintenance_writes(
     shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next version is one at which Delta writes a checkpoint, and removes what is old."""
-    published = shop.tables()
-    ledger = shop.lake / LEDGER_FOLDER
+    published, ledger = shop.tables(), shop.lake / LEDGER_FOLDER
+    config = shop.log.configured(shop.lake, **shop.settings)
+    frontier = open_ledger(shop.spark, config, "").head().frontier
     checkpoint(shop.spark, ledger)
     aged(ledger / "_delta_log", 49, 0)
     for path in (ledger / "_delta_log").iterdir():
@@ -326,52 +298,18 @@ def test_the_ledgers_head_outlives_its_log_where_only_maintenance_writes(
     jvm: Any = shop.spark._jvm
     jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
     at_once()
-    with monkeypatch.context() as later:
-        later.setattr(maintain, "clock_ms", lambda: 2**50)
-        later.setattr("lakeingest.ledger.delta.DeltaLedger.release", lambda *_: None)
-        maintained(shop)
-        version = newest_snapshot(shop.spark, str(ledger)).version()
-        assert version >= 50
-        # Now the lake is one whose run was killed: maintenance leaves the ledger alone.
-        assert maintained(shop).kept_from == 0
-        assert newest_snapshot(shop.spark, str(ledger)).version() == version
+    # Without a better table there is nothing to publish.
+    monkeypatch.setattr(DeltaSink, "_tidy", lambda *_: None)
+    monkeypatch.setattr(maintain, "clock_ms", lambda: 2**50)
+    monkeypatch.setattr("lakeingest.ledger.delta.DeltaLedger.release", lambda *_: None)
+    maintained(shop)
+    version = newest_snapshot(shop.spark, str(ledger)).version()
+    assert version >= 50
+    # Now the lake is one whose run was killed: maintenance leaves the ledger alone.
+    assert maintained(shop).kept_from == 0
+    assert newest_snapshot(shop.spark, str(ledger)).version() == version
     assert shop.tables() == published
-    shop.commit(a=60)
-    assert shop.run().transactions == 1
-
-
-@pytest.mark.slow
-def test_a_run_that_has_claimed_nothing_yet_goes_on_after_maintenance(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shop.commit(a=60)
-
-    def take_over(*arguments: Any) -> lake.LakeState:
-        monkeypatch.setattr(run, "take_over", lake.take_over)
-        maintained(shop)
-        return lake.take_over(*arguments)
-
-    monkeypatch.setattr(run, "take_over", take_over)
-    assert shop.run().transactions == 1
-    assert shop.tables()[A][6] == 60
-
-
-@pytest.mark.slow
-def test_transactions_that_come_again_are_known_until_tombstones_go(
-    shop: Shop, at_once: Callable[..., None]
-) -> None:
-    at_once()
-    maintained(shop)
-    rows = [row(A, 1, 1, 1, 10), row(B, 1, 2, 1, 11)]
-    shop.log.transaction("1:1100", *rows)
-    shop.commit(a=60)
-    assert shop.run().transactions == 1
-    at_once(tombstones=timedelta(0))
-    maintained(shop)
-    shop.log.transaction("1:1100", *rows)
-    shop.commit(a=70)
-    with pytest.raises(DataError, match="are not in the ledger"):
-        shop.run()
+    assert open_ledger(shop.spark, config, "").head().frontier == frontier
 
 
 @pytest.mark.soak
@@ -425,7 +363,7 @@ def test_a_turn_that_fails_does_not_end_the_run(
     assert summary.transactions == 3
     (warning,) = summary.warnings
     assert warning.startswith("Maintenance failed (RuntimeError), and the run went on.")
-    assert shop.tables()[A][8] == 80
+    assert shop.tables()[A][7] == 80
     # It kept the lake, and released it at the end: the next run need not fence every table.
     config = shop.log.configured(shop.lake, **shop.settings)
     head = open_ledger(shop.spark, config, "").head()
@@ -446,24 +384,7 @@ def test_a_run_maintains_one_table_after_so_many_batches(
     history = DeltaTable.forPath(shop.spark, str(shop.lake / A)).history()
     assert not history.where("operation = 'OPTIMIZE'").isEmpty()
     assert min(s.batch for s in opened.snapshots()) > 1
-    assert shop.tables()[A] == {1: 10, 2: 20, 3: 30, 4: 40, 5: 50, 6: 60, 7: 70, 8: 80, 9: 90}
-
-
-@pytest.mark.slow
-def test_a_table_of_many_small_files_does_not_wait_for_its_turn(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The next turn is the other table's: a table that only grows would slow down each batch."""
-    config = shop.log.configured(shop.lake, **shop.settings)
-    next_batch = open_ledger(shop.spark, config, "").head().batch + 1
-    assert turns_of(next_batch - 1, next_batch, next_batch, [A, B]) == [B]
-    shop.settings["maintain_batches"] = str(next_batch)
-    number = len(read_files(shop, A))
-    assert number > 1
-    monkeypatch.setattr(delta_maintenance, "MANY_FILES", number + 1)
-    shop.commit(a=60)
-    shop.run()
-    assert len(read_files(shop, A)) == 1
+    assert shop.tables()[A] == {1: 10, 2: 20, 3: 30, 4: 40, 5: 60, 6: 70, 7: 80, 8: 90}
 
 
 class CrashError(Exception):
@@ -472,15 +393,34 @@ class CrashError(Exception):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("places", [("5.announced",), further(MAINTENANCE_FAILPOINTS)])
-def test_after_a_crash_at_each_step_the_next_maintenance_completes_it(
+def test_what_no_kept_publication_needs_goes_and_old_tombstones_and_known_transactions_do_too(
     shop: Shop,
     at_once: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
     places: Sequence[str],
 ) -> None:
+    """The next maintenance completes it after a crash at each step, and runs go on."""
     delete(shop, 1)
     shop.run()
     newest = shop.tables()
+    at_once(tombstones=FOR_EVER)
+    done = maintained(shop)
+    assert done.kept_from == done.batch == 5
+    assert snapshots(shop) == {done.batch: newest}
+    assert deleted_rows(shop) == {1}
+    for name in (A, B):
+        assert files(shop, name) == read_files(shop, name)
+    opened = open_lake(shop.spark, str(shop.lake))
+    with pytest.raises(UsageError, match=f"Publication 1 is older.*from {done.batch} on"):
+        opened.snapshot(as_of=1)
+    # The history stays, and transactions that come again are known.
+    assert {r["batch"] for r in opened.history().collect()} == {1, 2, 3, 4, 5}
+    assert opened.transactions().count() == 5
+    rows = [row(A, 1, 1, 1, 10), row(B, 1, 2, 1, 11)]
+    shop.log.transaction("1:1100", *rows)
+    shop.commit(a=60)
+    assert shop.run().transactions == 1
+    newest = {**newest, A: {**newest[A], shop.number: 60}}
     at_once(tombstones=timedelta(0))
     for place in places:
 
@@ -496,13 +436,17 @@ def test_after_a_crash_at_each_step_the_next_maintenance_completes_it(
         kept = snapshots(shop)
         assert kept[max(kept)] == newest
         shop.commit(a=100 + shop.number)
-        shop.run()
+        assert shop.run().warnings == ()
         newest = shop.tables()
     done = maintained(shop)
     assert snapshots(shop) == {done.batch: newest}
     assert deleted_rows(shop) == set()
     assert open_lake(shop.spark, str(shop.lake)).transactions().isEmpty()
     assert files(shop, A) == read_files(shop, A)
+    shop.log.transaction("1:1100", *rows)
+    shop.commit(a=70)
+    with pytest.raises(DataError, match="are not in the ledger"):
+        shop.run()
 
 
 def delete(shop: Shop, id_: int) -> None:
@@ -519,11 +463,11 @@ def deleted_rows(shop: Shop) -> set[int]:
 
 
 def hudi_shop(spark: SparkSession, folder: Path, table_type: str) -> Shop:
-    """Six publications of Hudi tables; the second one is idle since the first."""
+    """Three publications of Hudi tables; the second one is idle since the first."""
     settings = {"target_format": "hudi", "hudi_table_type": table_type}
     shop = Shop(spark, WrittenLog(folder / "log", "postgresql"), folder / "lake", settings)
     shop.commit(a=10, b=11)
-    for v in range(20, 70, 10):
+    for v in (20, 30):
         # Of one key, so that every commit writes to the same file.
         shop.number += 1
         end = f"{shop.number}:{1000 * shop.number + 100}"
@@ -533,7 +477,11 @@ def hudi_shop(spark: SparkSession, folder: Path, table_type: str) -> Shop:
 
 
 @pytest.mark.slow
-def test_log_files_of_hudi_tables_are_compacted(spark: SparkSession, tmp_path: Path) -> None:
+def test_log_files_of_hudi_tables_are_compacted(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    after_two = {"hoodie.compact.inline.max.delta.commits": "2"}
+    monkeypatch.setattr(TargetConfig, "hudi_writer_options", lambda _: after_two)
     shop = hudi_shop(spark, tmp_path, "MERGE_ON_READ")
     before = snapshots(shop)
     done = maintained(shop)
@@ -544,7 +492,7 @@ def test_log_files_of_hudi_tables_are_compacted(spark: SparkSession, tmp_path: P
     assert {batch: after[batch] for batch in before} == before
     shop.commit(a=100)
     assert shop.run().transactions == 1
-    assert shop.tables()[A] == {1: 60, 7: 100}
+    assert shop.tables()[A] == {1: 30, 4: 100}
 
 
 @pytest.mark.soak
@@ -563,7 +511,7 @@ def test_files_of_hudi_tables_go_that_no_kept_publication_needs(
     assert len({path for path in base_files if path.exists()}) == 2
     shop.commit(a=100)
     assert shop.run().transactions == 1
-    assert shop.tables()[A] == {1: 60, 7: 100}
+    assert shop.tables()[A] == {1: 30, 4: 100}
 
 
 @pytest.mark.parametrize(

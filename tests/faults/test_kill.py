@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,6 @@ from lakeingest.reader import open_lake
 from tests.faults.killed import (
     Kill,
     Ordeal,
-    Outcome,
     Writer,
     failpoint_kills,
     random_kills,
@@ -40,7 +40,6 @@ FEW_EVENTS = {"lakeingest.batch.max.events": "200"}
 """Some batches of the first transactions, which are small."""
 
 TABLES = ("customers", "order_lines", "orders", "txlog")
-KILLED_AT = "3.after-first-commit"
 
 HUDI = {"lakeingest.target.format": "hudi"}
 COPY_ON_WRITE = {**HUDI, "lakeingest.hudi.table.type": "COPY_ON_WRITE"}
@@ -52,6 +51,16 @@ FORMATS = pytest.mark.parametrize(
 @pytest.fixture(scope="module")
 def run() -> RecordedRun:
     return packaged_run()
+
+
+@contextmanager
+def watching(run: RecordedRun, target: Path) -> Iterator[Watcher]:
+    watcher = reader_of(run, target)
+    watcher.start()
+    try:
+        yield watcher
+    finally:
+        watcher.stop()
 
 
 @pytest.mark.soak
@@ -72,40 +81,33 @@ def test_a_run_killed_between_versions_gives_each_transaction_its_publication(
     assert history.publications == 151
 
 
-@pytest.fixture(scope="module")
-def killed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
-    """A lake whose writer was killed where tables are ahead of the ledger, then finished.
-
-    Before, a reader looked at it while it was being made: the folder of the first commit was there,
-    its file was not yet. Delta remembers in this session that there was no table.
-    """
-    folder = tmp_path_factory.mktemp("killed")
-    lake = folder / "lake-1"
+def test_a_run_killed_between_its_commits_is_finished_and_early_readers_find_the_lake(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The soak kills everywhere else, too."""
+    lake = tmp_path / "lake"
+    # A reader looks while the lake is being made: the folder of the first commit is there, its file
+    # is not yet. Delta remembers in this session that there was no table.
     (lake / LEDGER_FOLDER / "_delta_log").mkdir(parents=True)
     with pytest.raises(LakeingestError):
         open_lake(spark, str(lake))
-    kills = failpoint_kills([KILLED_AT])
-    run = short_run(folder / "log", 60, "orders", "order_lines")
-    ordeal = Ordeal(spark, run, folder, FEW_EVENTS)
-    return lake, ordeal.suffer(kills)
-
-
-def test_a_run_killed_between_its_commits_ends_with_the_same_tables(
-    killed: tuple[Path, Outcome],
-) -> None:
-    """The soak kills everywhere else, too."""
-    _, outcome = killed
-    assert outcome.violations == []
-    assert outcome.kills == {KILLED_AT: 1}
-    assert outcome.reader_checks > 0
-    assert outcome.publications > 1
-
-
-def test_a_reader_that_looked_while_the_lake_was_being_made_finds_it_later(
-    spark: SparkSession, killed: tuple[Path, Outcome]
-) -> None:
-    lake, outcome = killed
-    assert len(publications(open_lake(spark, str(lake)))) == outcome.publications
+    run = short_run(tmp_path / "log", 30, "orders", "order_lines")
+    settings = run.configuration(lake, batch_max_events="10")
+    configuration = write_properties(tmp_path / "pipeline.properties", settings)
+    with watching(run, lake) as watcher:
+        # Of two tables, one has the third batch: by then the first one is published.
+        writer = Writer(configuration, tmp_path / "killed.log", "3.after-first-commit:5")
+        assert writer.wait() == -signal.SIGKILL, writer.said()
+        seen = publications(open_lake(spark, str(lake)))
+        assert seen
+        run_pipeline(spark, load_config(configuration))
+    assert watcher.violations == []
+    assert watcher.checks > 0
+    history = check_history(run, RustLake(lake, run.namespace))
+    assert history.violations == ()
+    assert history.publications > len(seen)
+    assert history.place is not None
+    assert history.place.last == history.of
 
 
 @pytest.mark.soak
@@ -163,16 +165,6 @@ def test_tables_are_loaded_anew_by_runs_that_are_killed_at_every_failpoint(
     assert outcome.violations == []
     assert set(FAILPOINTS) <= set(outcome.kills)
     assert outcome.reader_checks > len(FAILPOINTS)
-
-
-@contextmanager
-def watching(run: RecordedRun, target: Path) -> Iterator[Watcher]:
-    watcher = reader_of(run, target)
-    watcher.start()
-    try:
-        yield watcher
-    finally:
-        watcher.stop()
 
 
 @pytest.mark.soak

@@ -26,16 +26,21 @@ from tests.faults.lost_publication import CrashError
 
 pytestmark = pytest.mark.slow
 
-TRANSACTIONS = 6
+TRANSACTIONS = 4
 EACH = {"commit_mode": "per-transaction"}
+
+
+def write(log: WrittenLog, *numbers: int) -> None:
+    """Write transactions that each change the one row; the first one makes the table."""
+    for number in numbers:
+        log.transaction(f"{number}:{number}00", change("a", 100 * number))
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> WrittenLog:
     """One row, which each transaction changes; the table is made by the first one."""
     written = WrittenLog(tmp_path / "log", "postgresql")
-    for number in range(1, TRANSACTIONS + 1):
-        written.transaction(f"{number}:{number}00", change("a", 100 * number))
+    write(written, *range(1, TRANSACTIONS + 1))
     return written
 
 
@@ -78,8 +83,8 @@ def test_rows_of_an_incremental_snapshot_are_not_lost_where_their_table_is_ahead
 ) -> None:
     lake, log = tmp_path / "lake", WrittenLog(tmp_path / "log", "postgresql")
     for number in range(1, TRANSACTIONS + 1):
-        log.transaction(f"{number}:{number}00", change("a", 100 * number))
-        if number in (2, 5):
+        write(log, number)
+        if number in (2, 4):
             # The table has the file of row 1 and more rows, so that a whole file could be lost.
             log.put(snapshot_row("a", 70 + number, number, 100 * number))
 
@@ -91,7 +96,7 @@ def test_rows_of_an_incremental_snapshot_are_not_lost_where_their_table_is_ahead
     log.ingest(spark, lake, **EACH)
     assert values(spark, lake) == EXPECTED
     rows = open_lake(spark, str(lake)).table("public.a").collect()
-    assert sorted((row["id"], row["v"]) for row in rows) == [(1, 600), (72, 2), (75, 5)]
+    assert sorted((row["id"], row["v"]) for row in rows) == [(1, 400), (72, 2), (74, 4)]
 
 
 def append(spark: SparkSession, table: Path) -> None:
@@ -99,25 +104,31 @@ def append(spark: SparkSession, table: Path) -> None:
     row.write.format("delta").mode("append").save(str(table))
 
 
-def test_an_append_of_another_writer_is_passed_over(
+def test_an_append_of_another_writer_may_pass_and_after_its_merge_the_rest_is_planned_anew(
     spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = tmp_path / "lake"
-    with rival(monkeypatch, lambda: append(spark, lake / "public.a")):
+
+    def appended() -> object:
+        return append(spark, lake / "public.a")
+
+    def merge() -> None:
+        target = DeltaTable.forPath(spark, str(lake / "public.a")).alias("t")
+        same = target.toDF().alias("s")
+        target.merge(same, "t.id = s.id").whenMatchedUpdate(set={"v": "s.v"}).execute()
+
+    with rival(monkeypatch, appended):
         summary = log.ingest(spark, lake, **EACH, foreign_changes="accept")
     assert summary.warnings == ()
     assert values(spark, lake) == EXPECTED
     assert ids(spark, lake) == [1, 77]
-
-
-def test_an_append_of_another_writer_stops_the_run_where_rows_must_not_change(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake = tmp_path / "lake"
-    with (
-        rival(monkeypatch, lambda: append(spark, lake / "public.a")),
-        pytest.raises(DataError, match="public.a"),
-    ):
+    write(log, 5, 6, 7)
+    with rival(monkeypatch, merge):
+        summary = log.ingest(spark, lake, **EACH, foreign_changes="accept")
+    assert [text for text in summary.warnings if "Tried again" in text]
+    assert values(spark, lake) == [*EXPECTED, 500, 600, 700]
+    write(log, 8, 9, 10)
+    with rival(monkeypatch, appended), pytest.raises(DataError, match="public.a"):
         log.ingest(spark, lake, **EACH)
 
 
@@ -161,22 +172,6 @@ def test_conflicts_end_no_run_whose_batches_get_on(
     with before_each_version(monkeypatch, conflict_once):
         log.ingest(spark, lake, **EACH, commit_max_transactions="1")
     assert len(met) > 2
-    assert values(spark, lake) == EXPECTED
-
-
-def test_after_a_merge_of_another_writer_the_rest_is_planned_anew(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake = tmp_path / "lake"
-
-    def merge() -> None:
-        target = DeltaTable.forPath(spark, str(lake / "public.a")).alias("t")
-        same = target.toDF().alias("s")
-        target.merge(same, "t.id = s.id").whenMatchedUpdate(set={"v": "s.v"}).execute()
-
-    with rival(monkeypatch, merge):
-        summary = log.ingest(spark, lake, **EACH, foreign_changes="accept")
-    assert [text for text in summary.warnings if "Tried again" in text]
     assert values(spark, lake) == EXPECTED
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
+from functools import cache
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from lakeingest.errors import UsageError
 from lakeingest.reader import Lake, open_lake
@@ -61,103 +61,104 @@ STAMP = 1_700_000_000_000_000
 
 @pytest.fixture(scope="module")
 def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """A snapshot, then one publication for each of five transactions."""
+    """A snapshot, then a publication for each of four transactions, and one for two of them.
+
+    The fourth deletes a row and truncates a table; neither keeps a row that is gone.
+    """
     folder = tmp_path_factory.mktemp("grown")
     log = WrittenLog(folder / "log", "postgresql")
     for id_, mark in ((1, "first"), (2, "last")):
         place = {"schema": "public", "table": "a", "lsn": 50, "snapshot": mark}
         log.put(Sent("public.a", id_, id_, place, "r"))
-    log.transaction("1:200", change("a", 200))
-    for number in (2, 3):
-        sent = change("times", 100 * number + 100)
-        log.transaction(f"{number}:{number + 1}00", replace(sent, v=STAMP + number))
-    log.transaction("4:500", change("a", 500), change("c", 500))
-    place = {**change("c", 550).source, "snapshot": "incremental"}
-    log.put(Sent("public.c", 1, 500, place, "r"))
-    log.transaction("5:600", change("b", 600))
-    settings = {"table.public.times.schema": "id BIGINT, v TIMESTAMP_NTZ"}
+    for number, names in ((1, "ac"), (2, "")):
+        lsn = 100 * number + 100
+        stamped = replace(change("times", lsn), v=STAMP + number)
+        log.transaction(f"{number}:{lsn}", *(change(name, lsn) for name in names), stamped)
+    place = {**change("c", 350).source, "snapshot": "incremental"}
+    log.put(Sent("public.c", 1, 200, place, "r"))
+    log.transaction("3:400", change("b", 400))
+    gone = replace(change("a", 500), v=None, op=None)
+    log.transaction("4:500", gone, Sent("public.c", 0, None, change("c", 500).source, "t"))
+    settings = {"deletes": "hard", "table.public.times.schema": "id BIGINT, v TIMESTAMP_NTZ"}
     log.ingest(spark, folder / "lake", commit_mode="per-transaction", **settings)
+    log.transaction("5:600", change("b", 600))
+    log.transaction("6:700", change("b", 700))
+    log.ingest(spark, folder / "lake", **settings)
     return open_lake(spark, str(folder / "lake"))
 
 
+TOLD = range(2, 6)
+"""Publications of one transaction each."""
+
+
+@pytest.fixture(scope="module")
+def told(grown: Lake) -> dict[tuple[int, str], list[Row]]:
+    """What ``diff`` shows of each publication and table."""
+    diffs = {number: grown.diff(number) for number in TOLD}
+    return {
+        (number, name): diff.table(name).collect()
+        for number, diff in diffs.items()
+        for name in diff.tables()
+    }
+
+
 def test_rows_of_the_snapshot_that_the_first_transaction_left_alone_are_no_updates(
-    grown: Lake,
+    grown: Lake, told: dict[tuple[int, str], list[Row]]
 ) -> None:
     [(op, before, after)] = rows(grown.diff("1:200").table("public.a"))
     assert (op, before) == ("update", (1, 1))
     assert isinstance(after, tuple)
-    assert rows(grown.diff(2).table("public.a")) == [(op, before, after)]
+    assert told[2, "public.a"] == [(op, before, after)]
 
 
-def test_a_row_that_an_incremental_snapshot_sent_is_no_update(grown: Lake) -> None:
-    diff = grown.diff("5:600")
-    assert [op for name in diff.tables() for op, *_ in rows(diff.table(name))] == ["insert"]
-
-
-def test_times_that_differ_by_a_microsecond_are_different(grown: Lake) -> None:
-    [(op, before, after)] = rows(grown.diff("3:400").table("public.times"))
-    assert isinstance(before, tuple)
-    assert isinstance(after, tuple)
-    assert (op, after[1] - before[1]) == ("update", timedelta(microseconds=1))
-
-
-def test_before_and_after_lead_from_one_publication_to_the_next(grown: Lake) -> None:
-    known: dict[tuple[int, str], set[str]] = {}
-    for number in range(1, 7):
-        snapshot = grown.snapshot(number)
-        for name in snapshot.tables():
-            known[number, name] = {
-                json.dumps(row.asDict(), default=str) for row in snapshot.table(name).collect()
-            }
-    for number in range(2, 7):
-        diff = grown.diff(number)
-        for name in diff.tables():
-            found = diff.table(name).collect()
-            before, after = (
-                {json.dumps(row[side].asDict(), default=str) for row in found if row[side]}
-                for side in ("before", "after")
-            )
-            then = known.get((number - 1, name), set())
-            assert before <= then
-            assert (then - before) | after == known[number, name]
-
-
-@pytest.fixture(scope="module")
-def hard(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """A row that was deleted, and one that a truncate removed; neither is kept."""
-    folder = tmp_path_factory.mktemp("hard")
-    log = WrittenLog(folder / "log", "postgresql")
-    log.transaction("1:100", change("a", 100))
-    log.transaction("2:200", replace(change("a", 200), v=None, op=None))
-    log.transaction("3:300", change("b", 300))
-    log.transaction("4:400", Sent("public.b", 0, None, change("b", 400).source, "t"))
-    log.ingest(spark, folder / "lake", commit_mode="per-transaction", deletes="hard")
-    return open_lake(spark, str(folder / "lake"))
-
-
-def test_a_row_that_was_removed_is_a_delete(hard: Lake) -> None:
-    [(op, before, after)] = rows(hard.diff("2:200").table("public.a"))
-    assert (op, after) == ("delete", None)
-    assert isinstance(before, tuple)
-    assert before[0] == 1
-
-
-def test_rows_that_a_truncate_removed_are_deletes(hard: Lake) -> None:
-    assert [op for op, *_ in rows(hard.diff("4:400").table("public.b"))] == ["delete"]
-
-
-def test_a_transaction_that_shares_its_publication_is_refused(
-    spark: SparkSession, tmp_path: Path
+def test_a_row_that_an_incremental_snapshot_sent_is_no_update(
+    told: dict[tuple[int, str], list[Row]],
 ) -> None:
-    log = WrittenLog(tmp_path / "log", "postgresql")
-    log.transaction("1:100", change("a", 100))
-    log.transaction("2:200", change("a", 200))
-    log.ingest(spark, tmp_path / "lake")
-    lake = open_lake(spark, str(tmp_path / "lake"))
-    assert lake.snapshot("tx:2").transactions == 2
-    with pytest.raises(UsageError, match=r"holds 2 source transactions.*lake\.diff\(1\)"):
-        lake.diff("2:200")
-    assert len(lake.diff(1).table("public.a").collect()) == 1
+    assert [row["op"] for (number, _), found in told.items() if number == 4 for row in found] == [
+        "insert"
+    ]
+
+
+def test_times_that_differ_by_a_microsecond_are_different(
+    told: dict[tuple[int, str], list[Row]],
+) -> None:
+    [(op, before, after)] = told[3, "public.times"]
+    assert (op, after["v"] - before["v"]) == ("update", timedelta(microseconds=1))
+
+
+def test_a_row_that_was_removed_or_truncated_is_a_delete(
+    told: dict[tuple[int, str], list[Row]],
+) -> None:
+    [(op, before, after)] = told[5, "public.a"]
+    assert (op, before["id"], after) == ("delete", 1, None)
+    assert [row["op"] for row in told[5, "public.c"]] == ["delete"]
+
+
+def test_before_and_after_lead_from_one_publication_to_the_next(
+    grown: Lake, told: dict[tuple[int, str], list[Row]]
+) -> None:
+    @cache
+    def known(name: str, version: int) -> set[str]:
+        number = next(n for n in range(1, 6) if grown.snapshot(n).versions.get(name) == version)
+        found = grown.snapshot(number).table(name).collect()
+        return {json.dumps(row.asDict(), default=str) for row in found}
+
+    for (number, name), found in told.items():
+        before, after = (
+            {json.dumps(row[side].asDict(), default=str) for row in found if row[side]}
+            for side in ("before", "after")
+        )
+        earlier = grown.snapshot(number - 1).versions.get(name)
+        then = set() if earlier is None else known(name, earlier)
+        assert before <= then
+        assert (then - before) | after == known(name, grown.snapshot(number).versions[name])
+
+
+def test_a_transaction_that_shares_its_publication_is_refused(grown: Lake) -> None:
+    assert grown.snapshot("tx:6").transactions == 2
+    with pytest.raises(UsageError, match=r"holds 2 source transactions.*lake\.diff\(6\)"):
+        grown.diff("6:700")
+    assert len(grown.diff(6).table("public.b").collect()) == 1
 
 
 def test_a_time_is_no_transaction(lake: Lake) -> None:

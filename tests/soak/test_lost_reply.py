@@ -21,11 +21,11 @@ pytestmark = pytest.mark.slow
 
 
 def run_in(folder: Path) -> RecordedRun:
-    return short_run(folder / "log", 40, "orders", "txlog")
+    return short_run(folder / "log", 16, "orders", "txlog")
 
 
 def pipeline(folder: Path) -> Path:
-    settings = run_in(folder).configuration(folder / "lake", batch_max_events="80")
+    settings = run_in(folder).configuration(folder / "lake", batch_max_events="12")
     return write_properties(folder / "pipeline.properties", settings)
 
 
