@@ -109,8 +109,8 @@ def test_an_append_of_another_writer_may_pass_and_after_its_merge_the_rest_is_pl
 ) -> None:
     lake = tmp_path / "lake"
 
-    def appended() -> object:
-        return append(spark, lake / "public.a")
+    def appended() -> None:
+        append(spark, lake / "public.a")
 
     def merge() -> None:
         target = DeltaTable.forPath(spark, str(lake / "public.a")).alias("t")
