@@ -82,7 +82,7 @@ def test_rows_of_an_incremental_snapshot_are_not_lost_where_their_table_is_ahead
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake, log = tmp_path / "lake", WrittenLog(tmp_path / "log", "postgresql")
-    for number in range(1, TRANSACTIONS + 1):
+    for number in range(1, TRANSACTIONS + 2):
         write(log, number)
         if number in (2, 4):
             # The table has the file of row 1 and more rows, so that a whole file could be lost.
@@ -94,9 +94,9 @@ def test_rows_of_an_incremental_snapshot_are_not_lost_where_their_table_is_ahead
     with rival(monkeypatch, die), pytest.raises(CrashError):
         log.ingest(spark, lake, **EACH)
     log.ingest(spark, lake, **EACH)
-    assert values(spark, lake) == EXPECTED
+    assert values(spark, lake) == [*EXPECTED, 500]
     rows = open_lake(spark, str(lake)).table("public.a").collect()
-    assert sorted((row["id"], row["v"]) for row in rows) == [(1, 400), (72, 2), (74, 4)]
+    assert sorted((row["id"], row["v"]) for row in rows) == [(1, 500), (72, 2), (74, 4)]
 
 
 def append(spark: SparkSession, table: Path) -> None:
