@@ -26,9 +26,9 @@ pytestmark = pytest.mark.slow
 def test_tables_two_batches_ahead_of_the_ledger_are_published_at_the_commit_they_show(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = short_run(tmp_path / "log", 100, "orders", "txlog")
+    run = short_run(tmp_path / "log", 150, "order_lines", "orders", "txlog")
     target = tmp_path / "lake"
-    settings = {**run.configuration(target), "lakeingest.batch.max.events": "25"}
+    settings = {**run.configuration(target), "lakeingest.batch.max.events": "120"}
     properties = write_properties(tmp_path / "pipeline.properties", settings)
     with monkeypatch.context() as crash:
         lose_a_publication(crash)
@@ -39,13 +39,13 @@ def test_tables_two_batches_ahead_of_the_ledger_are_published_at_the_commit_they
     assert before.violations == ()
     assert LOST + 1 in batches_of_tables(spark, target, run.configuration(target))
     # What the tables hold lies beyond such a window: it may not publish less than they hold.
-    small = {"lakeingest.batch.max.events": "5", "lakeingest.window.max.records": "15"}
+    small = {"lakeingest.batch.max.events": "20", "lakeingest.window.max.records": "60"}
     run_pipeline(spark, load_config({**settings, **small}), max_batches=1)
     run_pipeline(spark, load_config({**settings, "lakeingest.batch.max.events": "10000"}))
     after = check_history(run, RustLake(target, run.namespace))
     assert after.violations == ()
     assert after.place is not None
-    assert after.place.last == after.of == 100
+    assert after.place.last == after.of == 150
 
 
 @pytest.mark.soak
