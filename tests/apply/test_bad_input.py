@@ -13,11 +13,13 @@ from tempfile import mkdtemp
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeingest.apply.batch import writer
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.errors import ConfigError, DataError
-from lakeingest.reader import open_lake
-from tests.faults.lost_publication import CrashError, lose_a_publication
+from tests.apply.crash import crashing_at
+from tests.apply.shop import Shop
+from tests.apply.written import PREFIX
 from tests.recordings.altered import Edit, Line, altered, appended, short_run
 from tests.recordings.check import check_history
 from tests.recordings.configure import RecordedRun, write_properties
@@ -58,12 +60,6 @@ class Pipeline:
         history = check_history(self.whole, RustLake(self._folder / "lake", self.whole.namespace))
         assert history.violations == ()
         return history.place.last if history.place else -1
-
-    def end_offset(self) -> int:
-        """Return the offset of the last END that is published."""
-        row = open_lake(self._spark, str(self._folder / "lake")).history().first()
-        assert row is not None
-        return int(row["end_offset"])
 
     def holds_the_source_after(self, run: RecordedRun) -> bool:
         """Run over the log as it should be, and return whether its last commit is published."""
@@ -140,17 +136,34 @@ def test_a_row_that_is_missing_is_counted_and_its_transaction_published_when_it_
     assert pipeline.holds_the_source_after(pipeline.altered(orders=with_one_late))
 
 
-def test_an_end_that_cannot_be_read_is_named_and_nothing_goes_by_it(pipeline: Pipeline) -> None:
-    def cut_short(found: list[Line]) -> list[Line]:
-        line = next(line for line in found[120:] if '"END"' in line["v"])
-        line["v"] = line["v"][:-5]
-        return found
-
-    run = pipeline.altered(transaction=cut_short)
+def test_an_end_that_cannot_be_read_or_is_lost_once_tables_hold_its_rows_stops_the_run(
+    shop: Shop,
+) -> None:
+    """Tables are ahead of the ledger after a crash, and the broker lost its newest records."""
+    for v in (31, 41, 51):
+        shop.commit(a=v - 1, b=v)
+    topics, marks = shop.log._topics, f"{PREFIX}.transaction"
+    whole, published = topics[marks], {"public.a": {1: 10, 2: 20}, "public.b": {1: 11, 2: 21}}
+    mark = whole[5]
+    assert mark is not None
+    key, end, headers = mark
+    topics[marks] = [*whole[:5], (key, end[:-5], headers), *whole[6:]]
     with pytest.raises(DataError, match="of the transaction topic cannot be read"):
-        pipeline.ingest(run)
-    assert pipeline.commit() < 61
-    assert pipeline.holds_the_source_after(pipeline.whole)
+        shop.run()
+    assert shop.tables() == published
+    topics[marks] = whole
+    with crashing_at("3.after-last-commit", writer):
+        shop.run()
+    topics[marks] = whole[:4]
+    with pytest.raises(DataError, match="Some tables hold transactions up to the END at offset 9"):
+        shop.run()
+    assert shop.tables() == published
+    topics[marks] = whole
+    shop.run()
+    assert shop.tables() == {
+        "public.a": {1: 10, 2: 20, 3: 30, 4: 40, 5: 50},
+        "public.b": {1: 11, 2: 21, 3: 31, 4: 41, 5: 51},
+    }
 
 
 @pytest.mark.soak
@@ -184,19 +197,3 @@ def test_a_log_that_ends_before_what_was_applied_is_refused(fed: Pipeline) -> No
     with pytest.raises(DataError, match="deleted and made again"):
         fed.ingest(run)
     assert fed.commit() == last
-
-
-def test_a_log_that_lost_what_tables_hold_already_is_refused(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Tables are ahead of the ledger after a crash, and the broker lost its newest records."""
-    with monkeypatch.context() as crash:
-        lose_a_publication(crash)
-        with pytest.raises(CrashError):
-            pipeline.ingest(pipeline.whole, batch_max_events="100")
-    before, end = pipeline.commit(), pipeline.end_offset()
-    run = pipeline.altered(transaction=lambda found: [x for x in found if x["o"] <= end])
-    with pytest.raises(DataError, match="Some tables hold transactions up to the END at offset"):
-        pipeline.ingest(run)
-    assert pipeline.commit() == before
-    assert pipeline.holds_the_source_after(pipeline.whole)

@@ -126,6 +126,7 @@ def test_a_draft_with_its_comments_taken_away_runs(spark: SparkSession, tmp_path
     settings = {
         **SETTINGS,
         "lakeingest.source.topic.prefix": "t1",
+        "lakeingest.source.topics": "t1.public.customers,t1.public.stock_log",
         "lakeingest.source.path": str(demo_folder()),
         "lakeingest.target.path": str(tmp_path / "lake"),
     }

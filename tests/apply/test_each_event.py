@@ -18,6 +18,7 @@ from lakeingest.config import load_config
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.reader import open_lake
 from tests.apply.changing import ID, TABLE, Log, column
+from tests.apply.shop import Shop
 from tests.envelope.records import recorded
 from tests.forms import further
 from tests.recordings.altered import PartOracle, altered
@@ -35,7 +36,7 @@ def row(number: int, v: int | None, note: str = "") -> dict[str, Any]:
     return {"id": number, "v": v, "note": note}
 
 
-TABLES = ("carts", "documents", "orders")
+TABLES = ("carts", "documents")
 
 
 def ingest(spark: SparkSession, run: RecordedRun, folder: Path, events: int) -> RunSummary:
@@ -86,13 +87,13 @@ def test_a_recorded_run_without_its_transactions_ends_as_its_source_does_after_a
     with monkeypatch.context() as crashing:
         crashing.setattr(writer, "failpoint", crash)
         with pytest.raises(RuntimeError, match="first-commit"):
-            ingest(spark, run, tmp_path, 600)
+            ingest(spark, run, tmp_path, 230)
     # Batches of another size hold no batch that the crash cut short.
-    ended = ingest(spark, run, tmp_path, 500)
+    ended = ingest(spark, run, tmp_path, 150)
     assert (ended.transactions, ended.batches > 1) == (0, True)
     found = check_tables(run, tmp_path / "run.properties")
     assert {one.table: one.differences for one in found} == dict.fromkeys(TABLES, ())
-    assert ingest(spark, run, tmp_path, 500).batches == 0
+    assert ingest(spark, run, tmp_path, 150).batches == 0
 
 
 @pytest.mark.soak
@@ -107,19 +108,6 @@ def test_ordering_columns_decide_and_not_arrival(spark: SparkSession, tmp_path: 
     assert log.rows(spark, "v", "note") == {2: (12, "c"), 3: (9, "b")}
 
 
-@pytest.mark.parametrize(
-    "form",
-    ["json", *(further(form) for form in ("json-schema", "avro"))],
-)
-def test_a_table_may_have_an_order_of_its_own(
-    spark: SparkSession, tmp_path: Path, form: str
-) -> None:
-    log = Log(tmp_path, form)
-    log.commit(COLUMNS, ("c", row(1, 2, "new")), ("u", row(1, 1, "old")))
-    log.run(spark, {**EACH, f"table.{TABLE}.ordering.columns": "v,source.ts_ms"})
-    assert log.rows(spark, "note") == {1: ("new",)}
-
-
 @pytest.mark.soak
 def test_timestamps_order_rows_as_points_in_time(spark: SparkSession, tmp_path: Path) -> None:
     log = Log(tmp_path)
@@ -132,35 +120,45 @@ def test_timestamps_order_rows_as_points_in_time(spark: SparkSession, tmp_path: 
     assert log.rows(spark, "at") == {1: ("2026-01-01T09:30:00.25+00:00",)}
 
 
-def test_a_delete_without_its_ordering_column_stops_the_run_behind_what_came_before(
-    spark: SparkSession, tmp_path: Path
+@pytest.mark.parametrize(
+    "form",
+    ["json", *(further(form) for form in ("json-schema", "avro"))],
+)
+def test_a_table_may_have_its_own_order_and_a_delete_without_its_column_stops_the_run_there(
+    spark: SparkSession, tmp_path: Path, form: str
 ) -> None:
-    log = Log(tmp_path)
+    log, own = Log(tmp_path, form), {**EACH, f"table.{TABLE}.ordering.columns": "v,source.ts_ms"}
     log.commit(COLUMNS, ("c", row(1, 10, "a")), ("c", row(2, 10, "a")))
-    log.commit(COLUMNS, ("u", row(2, 11, "b")), ("d", row(1, None)), ("u", row(2, 12, "c")))
+    log.commit(COLUMNS, ("u", row(2, 11, "b")), ("u", row(2, 9, "old")))
+    log.commit(COLUMNS, ("d", row(1, None)), ("u", row(2, 12, "c")))
     with pytest.raises(DataError, match="ordering column, which a delete has with REPLICA"):
-        log.run(spark, BY_V)
+        log.run(spark, own)
     assert log.rows(spark, "note") == {1: ("a",), 2: ("b",)}
-    with pytest.raises(DataError, match="The record at offset 3 of"):
-        log.run(spark, BY_V)
+    with pytest.raises(DataError, match="The record at offset 4 of"):
+        log.run(spark, own)
 
 
-def test_a_lake_is_not_gone_on_with_in_another_mode_or_by_other_columns(
-    spark: SparkSession, tmp_path: Path
+def test_a_lake_is_gone_on_with_in_no_other_mode_by_no_other_columns_and_past_no_snapshot(
+    spark: SparkSession, shop: Shop, tmp_path: Path
 ) -> None:
-    log = Log(tmp_path)
-    log.commit(COLUMNS, ("c", row(1, 10)))
+    log = Log(tmp_path / "each")
+    log.commit(COLUMNS, ("c", row(1, 10, "new")), ("u", row(1, 9, "old")))
     log.run(spark, BY_V)
+    assert log.rows(spark, "note") == {1: ("new",)}
     with pytest.raises(ConfigError, match="begun with lakeingest.transaction.mode=none"):
         log.run(spark)
     with pytest.raises(ConfigError, match="begun with the ordering columns 'v'"):
         log.run(spark, {**EACH, "source.ordering.columns": "source.ts_ms"})
     log.run(spark, {**BY_V, "table.public.other.ordering.columns": "w"})
-    whole = Log(tmp_path / "whole")
-    whole.commit(COLUMNS, ("c", row(1, 10)))
-    whole.run(spark)
+    log.commit(COLUMNS, ("r", row(1, 10)))
+    lines = log._rows
+    event = json.loads(lines[-1]["v"])
+    event["source"]["snapshot"] = "last"
+    lines[-1]["v"] = json.dumps(event)
+    with pytest.raises(DataError, match="a new initial snapshot"):
+        log.run(spark, BY_V)
     with pytest.raises(ConfigError, match="begun with lakeingest.transaction.mode=metadata"):
-        whole.run(spark, EACH)
+        shop.run(transaction_mode="none")
 
 
 def test_a_changed_key_that_leaves_values_out_needs_one_partition(
@@ -202,16 +200,3 @@ def test_a_delete_waits_for_the_create_that_its_row_goes_on_with(
         )
         assert summary.pending_transactions == held
     assert open_lake(spark, str(tmp_path / "lake")).table("public.documents").count() > 0
-
-
-def test_a_new_snapshot_stops_the_run(spark: SparkSession, tmp_path: Path) -> None:
-    log = Log(tmp_path)
-    log.commit(COLUMNS, ("c", row(1, 10)))
-    log.run(spark, EACH)
-    log.commit(COLUMNS, ("r", row(1, 10)))
-    lines = log._rows
-    event = json.loads(lines[-1]["v"])
-    event["source"]["snapshot"] = "last"
-    lines[-1]["v"] = json.dumps(event)
-    with pytest.raises(DataError, match="a new initial snapshot"):
-        log.run(spark, EACH)

@@ -67,12 +67,11 @@ def test_a_failover_in_one_window_orders_the_new_server_above_the_old_one(
 def test_an_epoch_survives_restarts_and_what_is_sent_again_opens_none(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
-    log.ingest(spark, lake)
-    assert opened(spark, lake) == []
     # Rows of the new server that wait for their END: nothing of them is published.
     log.begin(f"{B}:3")
     log.rows(f"{B}:3", [row(f"{B}:3", 1, 3)])
-    assert log.ingest(spark, lake).batches == 0
+    log.ingest(spark, lake)
+    assert opened(spark, lake) == []
     assert table(spark, lake, TABLE)[1] == 100
     log.rows(f"{B}:3", [row(f"{B}:3", 2, 3, nth=1)])
     log.end(f"{B}:3", {TABLE: 2})

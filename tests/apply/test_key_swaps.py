@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,12 +13,16 @@ from tests.apply.written import Sent, WrittenLog, table
 pytestmark = pytest.mark.slow
 
 
-def place(before: int, lsn: int) -> dict[str, Any]:
-    return {"schema": "public", "table": "a", "lsn": lsn, "sequence": f'["{before}","{lsn}"]'}
+TABLES = ("public.a", "public.b")
 
 
-def change(before: int, lsn: int, id_: int, v: int | None) -> Sent:
-    return Sent("public.a", id_, v, place(before, lsn), None if v is None else "c")
+def changes(before: int, *changed: tuple[int, int, int | None]) -> Iterator[Sent]:
+    """Yield changes of a transaction, in each table the same: LSN, key, value or none."""
+    for name in TABLES:
+        for lsn, id_, v in changed:
+            place = {"schema": "public", "table": name[-1], "lsn": lsn}
+            told = {**place, "sequence": f'["{before}","{lsn}"]'}
+            yield Sent(name, id_, v, told, None if v is None else "c")
 
 
 def test_rows_that_exchange_keys_without_headers_both_stay(
@@ -26,22 +30,26 @@ def test_rows_that_exchange_keys_without_headers_both_stay(
 ) -> None:
     """PostgreSQL checks a deferrable key at a statement's end: 1 goes to 2 while 2 is there."""
     log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
-    log.transaction("1:100", *(change(0, 10 + id_, id_, id_ * 10) for id_ in (1, 2, 3)))
+    created = [*changes(0, (11, 1, 10), (12, 2, 20), (13, 3, 30))]
+    log.transaction("1:100", *created[:3])
     log.ingest(spark, lake)
+    # The rows of b come in the batch in which they change.
+    log.transaction("1:101", *created[3:])
     log.transaction(
         "2:200",
-        *(change(100, 150, 1, None), change(100, 150, 2, 10)),
-        *(change(100, 160, 2, None), change(100, 160, 1, 20)),
-        # A row that is deleted, and its key used again: no key change.
-        *(change(100, 170, 3, None), change(100, 180, 3, 31)),
+        *changes(
+            101,
+            *((150, 1, None), (150, 2, 10)),
+            *((160, 2, None), (160, 1, 20)),
+            # A row that is deleted, and its key used again: no key change.
+            *((170, 3, None), (180, 3, 31)),
+        ),
     )
     # In two statements the row goes on, and no row has key 1.
     log.transaction(
         "3:300",
-        *(change(200, 250, 1, None), change(200, 250, 4, 20)),
-        *(change(200, 260, 4, None), change(200, 260, 5, 20)),
+        *changes(200, (250, 1, None), (250, 4, 20), (260, 4, None), (260, 5, 20)),
     )
     log.ingest(spark, lake)
-    assert table(spark, lake, "public.a") == {2: 10, 3: 31, 5: 20}
-    log.ingest(spark, tmp_path / "again")
-    assert table(spark, tmp_path / "again", "public.a") == {2: 10, 3: 31, 5: 20}
+    for name in TABLES:
+        assert table(spark, lake, name) == {2: 10, 3: 31, 5: 20}

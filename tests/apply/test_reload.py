@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,6 @@ from tests.apply.crash import crashing_at
 from tests.apply.shop import Shop
 from tests.apply.written import Sent, WrittenLog, topic_of
 from tests.forms import further
-from tests.recordings.altered import short_run
-from tests.recordings.check import check_history
-from tests.recordings.rust import RustLake
 
 pytestmark = pytest.mark.slow
 
@@ -47,16 +45,48 @@ def folders(shop: Shop) -> list[str]:
     return sorted(path.name for path in shop.lake.iterdir() if path.name.startswith("public."))
 
 
-def test_a_corrected_type_is_that_of_the_new_load_and_older_snapshots_keep_theirs(
+def snapshotted(spark: SparkSession, tmp_path: Path, rows: int = 1) -> Shop:
+    """Return a shop whose source copied this many rows of each table in its initial snapshot."""
+    shop = Shop(spark, WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake", {}, rows)
+    for n, name in enumerate("ab"):
+        for id_ in range(1, rows + 1):
+            mark = "first" if (n, id_) == (0, 1) else "last" if (n, id_) == (1, rows) else "true"
+            place = {"schema": "public", "table": name, "lsn": 50, "snapshot": mark}
+            shop.log.put(Sent(f"public.{name}", id_, 10 * id_ + n, place, "r"))
+    return shop
+
+
+@pytest.fixture(scope="module")
+def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """A shop of which three rows of each table came by its snapshot; b was then loaded anew.
+
+    The load begins behind the snapshot alone, and once more while it is not over. To be copied.
+    """
+    shop = snapshotted(spark, tmp_path_factory.mktemp("loaded"), 3)
+    shop.commit(a=40, b=41)
+    config = shop.log.configured(shop.lake)
+    assert run_pipeline(spark, config, max_batches=1).batches == 1
+    assert reload(shop).batch == 2
+    assert reload(shop).batch == 3
+    assert pipeline_status(spark, config)["end_offset"] == -1
+    shop.run(batch_max_events="2", window_max_records="2")
+    return shop
+
+
+def test_a_corrected_type_is_that_of_a_load_that_comes_whole_and_older_snapshots_keep_theirs(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     log = WrittenLog(tmp_path / "log", "postgresql", declared=False)
     shop = Shop(spark, log, tmp_path / "lake", {})
-    prices = (b64encode(number.to_bytes(2, "big")).decode() for number in (1234, 1999, 250))
-    shop.commit(a=1, b=next(prices))  # type: ignore[arg-type]
-    shop.commit(a=2, b=next(prices))  # type: ignore[arg-type]
+    prices = [b64encode(n.to_bytes(2, "big")).decode() for n in (1234, 1999, 250, 100, 99)]
+
+    def commit() -> None:
+        shop.commit(a=shop.number + 1, b=prices[shop.number])  # type: ignore[arg-type]
+
+    commit()
+    commit()
     shop.run()
-    shop.commit(a=3, b=next(prices))  # type: ignore[arg-type]
+    commit()
     declared = {f"table.{B}.schema": "id BIGINT, v DECIMAL(6, 2)"}
     told = explain_pipeline(spark, shop.log.configured(shop.lake, **declared))
     assert (told.state, told.exit_code) == (State.STOPPED, DataError.exit_code)
@@ -64,14 +94,22 @@ def test_a_corrected_type_is_that_of_the_new_load_and_older_snapshots_keep_their
         shop.run(**declared)
     shop.settings.update(declared)
     reload(shop)
-    shop.run()
+    commit()
+    commit()
+    # Its topic is read in several windows.
+    shop.run(batch_max_events="2", window_max_records="2")
     assert {key: str(value) for key, value in values(shop, B).items()} == {
         1: "12.34",
         2: "19.99",
         3: "2.50",
+        4: "1.00",
+        5: "0.99",
     }
     assert values(shop, B, as_of=1) == {1: "BNI=", 2: "B88="}
-    assert values(shop, A) == {1: 1, 2: 2, 3: 3}
+    assert values(shop, A) == {number: number for number in range(1, 6)}
+    batches = [s.batch for s in open_lake(spark, str(shop.lake)).snapshots()]
+    assert len(batches) > 4
+    assert all(values(shop, A, at).keys() == values(shop, B, at).keys() for at in batches)
 
 
 @pytest.mark.soak
@@ -97,37 +135,25 @@ def test_a_source_at_rest_gets_the_new_load_at_once_and_nothing_else_changes(sho
     assert values(shop, B, as_of=2) == {1: 11, 2: 21}
 
 
-def test_the_first_publication_with_the_new_load_has_every_row_of_it(shop: Shop) -> None:
-    for v in (31, 41, 51):
-        shop.commit(a=v - 1, b=v)
-    shop.run()
-    reload(shop)
-    for v in (61, 71, 81):
-        shop.commit(a=v - 1, b=v)
-    shop.run(batch_max_events="2", window_max_records="2")
-    published = open_lake(shop.spark, str(shop.lake))
-    seen = [
-        [{row["v"] for row in snapshot.table(name).collect()} for name in (A, B)]
-        for snapshot in published.snapshots()
-    ]
-    assert len(seen) > 5
-    assert all({v + 1 for v in a} == b for a, b in seen)
-    assert max(seen[-1][1]) == 81
-
-
 @pytest.mark.parametrize("mode", [further("grouped"), "per-transaction"])
-def test_each_publication_is_one_commit_with_either_kind_of_versions(shop: Shop, mode: str) -> None:
+def test_a_later_load_has_its_own_folder_and_each_publication_is_one_commit_with_either_versions(
+    loaded: Shop, tmp_path: Path, mode: str
+) -> None:
+    shop = loaded.copied(tmp_path)
     shop.settings["commit_mode"] = mode
     reload(shop, A, B)
-    for v in (31, 41):
+    for v in (51, 61):
         shop.commit(a=v - 1, b=v)
     shop.run()
+    assert folders(shop) == [A, f"{A}__load_5", B, f"{B}__load_3", f"{B}__load_5"]
     published = open_lake(shop.spark, str(shop.lake)).snapshots()
+    sizes = []
     for snapshot in published:
         a, b = ({row["v"] for row in snapshot.table(name).collect()} for name in (A, B))
         assert {v + 1 for v in a} == b
-    assert shop.tables()[B] == {1: 11, 2: 21, 3: 31, 4: 41}
-    assert folders(shop) == [A, f"{A}__load_2", B, f"{B}__load_2"]
+        sizes.append(len(b))
+    assert sizes == [3, 3, 3, 4, 4, *([5] if mode == "per-transaction" else []), 6]
+    assert shop.tables()[B] == {1: 11, 2: 21, 3: 31, 4: 41, 5: 51, 6: 61}
 
 
 @pytest.mark.soak
@@ -166,21 +192,17 @@ def test_a_command_that_is_killed_has_begun_it_or_not(shop: Shop, place: str) ->
     assert folders(shop) == [A, B, *([f"{B}__load_2"] if begun else [])]
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("at_rest", [False, True])
 @pytest.mark.parametrize(
-    ("module", "place", "at_rest"),
+    ("module", "place"),
     [
-        further(run, "2.planned", False),
-        further(run, "2.planned", True),
-        further(lake_steps, "2.fenced", False),
-        further(lake_steps, "2.fenced", True),
-        further(writer, "3.after-first-commit", False),
-        further(writer, "3.after-first-commit", True),
-        further(writer, "3.after-last-commit", False),
-        (writer, "3.after-last-commit", True),
-        (publish, "4.before-publication", False),
-        further(publish, "4.before-publication", True),
-        further(publish, "4.after-publication", False),
-        further(publish, "4.after-publication", True),
+        (run, "2.planned"),
+        (lake_steps, "2.fenced"),
+        (writer, "3.after-first-commit"),
+        (writer, "3.after-last-commit"),
+        (publish, "4.before-publication"),
+        (publish, "4.after-publication"),
     ],
 )
 def test_a_killed_run_is_gone_on_with_and_readers_see_one_load_or_the_other(
@@ -215,7 +237,7 @@ def test_a_format_that_is_set_back_after_a_killed_run_begins_another_load(shop: 
     assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
 
 
-def test_what_a_table_held_before_it_was_moved_and_loaded_anew_is_read_from_where_it_lies(
+def test_a_moved_table_is_read_from_where_it_lay_after_a_killed_load_at_rest_is_gone_on_with(
     shop: Shop,
 ) -> None:
     (shop.lake / B).rename(shop.lake / "moved")
@@ -223,8 +245,12 @@ def test_what_a_table_held_before_it_was_moved_and_loaded_anew_is_read_from_wher
     shop.commit(a=30, b=31)
     shop.run()
     reload(shop)
+    with crashing_at("3.after-last-commit", writer):
+        shop.run()
+    assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
     shop.commit(b=41)
     shop.run()
+    assert shop.tables()[B] == {1: 11, 2: 21, 3: 31, 4: 41}
     for batch, ids in ((1, {1, 2}), (2, {1, 2, 3}), (None, {1, 2, 3, 4})):
         assert values(shop, B, as_of=batch).keys() == ids
 
@@ -241,24 +267,12 @@ def test_it_is_undone_while_it_is_not_published(shop: Shop) -> None:
         reload(shop, undo=True)
 
 
-def test_one_that_is_not_over_begins_once_more_and_a_later_one_has_its_own_folder(
-    shop: Shop,
+def test_a_table_that_was_loaded_anew_is_maintained_and_retired_and_taken_up_again(
+    loaded: Shop, tmp_path: Path
 ) -> None:
-    reload(shop)
-    assert reload(shop).batch == 3
-    shop.commit(b=31)
-    shop.run()
-    assert folders(shop) == [A, B, f"{B}__load_3"]
-    reload(shop)
-    shop.run()
-    assert folders(shop) == [A, B, f"{B}__load_3", f"{B}__load_5"]
-    batches = [s.batch for s in open_lake(shop.spark, str(shop.lake)).snapshots()]
-    assert [len(values(shop, B, as_of=batch)) for batch in batches] == [2, 2, 2, 3, 3, 3]
-
-
-def test_a_table_that_was_loaded_anew_is_retired_and_taken_up_again(shop: Shop) -> None:
-    reload(shop)
-    shop.run()
+    shop = loaded.copied(tmp_path)
+    lakeingest.maintain(shop.spark, shop.log.configured(shop.lake, **shop.settings))
+    assert values(shop, B, as_of=1) == {1: 11, 2: 21, 3: 31}
     reload(shop)
     with pytest.raises(UsageError, match="is loaded anew"):
         shop.retire()
@@ -266,25 +280,12 @@ def test_a_table_that_was_loaded_anew_is_retired_and_taken_up_again(shop: Shop) 
     shop.retire()
     with pytest.raises(UsageError, match="is retired; take it up first"):
         reload(shop)
-    shop.commit(a=30, b=31)
-    shop.run()
+    shop.commit(a=50, b=51)
     shop.retire(undo=True)
-    shop.commit(b=41)
+    shop.commit(b=61)
     shop.run()
-    assert shop.tables()[B] == {1: 11, 2: 21, 3: 31, 4: 41}
-    assert folders(shop) == [A, B, f"{B}__load_2"]
-
-
-def test_maintenance_keeps_what_older_snapshots_show(shop: Shop) -> None:
-    reload(shop)
-    shop.commit(b=31)
-    shop.run()
-    config = shop.log.configured(shop.lake, **shop.settings)
-    lakeingest.maintain(shop.spark, config)
-    assert values(shop, B, as_of=1) == {1: 11, 2: 21}
-    shop.commit(b=41)
-    shop.run()
-    assert values(shop, B) == {1: 11, 2: 21, 3: 31, 4: 41}
+    assert shop.tables()[B] == {1: 11, 2: 21, 3: 31, 4: 41, 5: 51, 6: 61}
+    assert folders(shop) == [A, B, f"{B}__load_3"]
 
 
 @pytest.mark.soak
@@ -316,7 +317,9 @@ def test_a_run_that_was_under_way_writes_nothing_more(
     assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
 
 
-def test_it_may_come_between_a_killed_run_and_the_one_that_finishes_its_batch(shop: Shop) -> None:
+def test_it_may_come_between_a_killed_run_and_the_ones_that_finish_its_batch_the_first_killed_too(
+    shop: Shop,
+) -> None:
     """The types of the table may be what stops each run after other tables are written."""
     shop.commit(a=30, b=31)
     with crashing_at("3.after-last-commit", writer):
@@ -325,6 +328,9 @@ def test_it_may_come_between_a_killed_run_and_the_one_that_finishes_its_batch(sh
     assert shop.tables() == {A: {1: 10, 2: 20}, B: {1: 11, 2: 21}}
     shop.commit(a=40, b=41)
     # Table a is ahead: no publication may end before what it holds, or behind it without b.
+    with crashing_at("4.before-publication", publish):
+        shop.run(commit_max_transactions="1")
+    assert shop.tables() == {A: {1: 10, 2: 20}, B: {1: 11, 2: 21}}
     shop.run(commit_max_transactions="1")
     for snapshot in open_lake(shop.spark, str(shop.lake)).snapshots():
         a, b = ({row["v"] for row in snapshot.table(name).collect()} for name in (A, B))
@@ -335,22 +341,22 @@ def test_it_may_come_between_a_killed_run_and_the_one_that_finishes_its_batch(sh
 def test_what_cannot_be_loaded_anew_is_refused_and_nothing_is_published(shop: Shop) -> None:
     with pytest.raises(UsageError, match=r"no table 'public\.bb' is published; did you mean"):
         reload(shop, "public.bb")
+    events_on_their_own = replace(shop, settings={"transaction_mode": "none"})
+    with pytest.raises(UsageError, match=r"transaction\.mode=none"):
+        reload(events_on_their_own)
     path = shop.log.folder / "topics" / f"{topic_of(B)}.jsonl.gz"
     records = shop.log._topics[topic_of(B)]
     shop.log._topics[topic_of(B)] = [None, *records[1:]]
     with pytest.raises(DataError, match=r"'w\.public\.b' .* at offset 1"):
         reload(shop)
     assert path.exists()
-    assert open_lake(shop.spark, str(shop.lake)).snapshot().batch == 1
-
-
-def test_events_on_their_own_are_refused(spark: SparkSession, tmp_path: Path) -> None:
-    log = WrittenLog(tmp_path / "log", "postgresql")
-    shop = Shop(spark, log, tmp_path / "lake", {"transaction_mode": "none"})
-    shop.commit(a=1, b=2)
-    shop.run()
-    with pytest.raises(UsageError, match=r"transaction\.mode=none"):
+    # Made again, it does not hold the whole table.
+    shop.log.drop(B)
+    shop.commit(a=30, b=31)
+    with pytest.raises(DataError, match=topic_of(B)):
         reload(shop)
+    assert shop.tables() == {A: {1: 10, 2: 20}, B: {1: 11, 2: 21}}
+    assert open_lake(shop.spark, str(shop.lake)).snapshot().batch == 1
 
 
 @pytest.mark.soak
@@ -371,21 +377,11 @@ def test_a_table_with_a_snapshot_key_changes_and_toast_is_loaded_anew_from_its_t
         assert lake.snapshot().folder(name).endswith("__load_3")
 
 
-def snapshotted(spark: SparkSession, tmp_path: Path) -> Shop:
-    """Return a shop whose initial snapshot is in the lake: a row of each table."""
-    shop = Shop(spark, WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake", {})
-    for name, v, mark in (("a", 10, "first"), ("b", 11, "last")):
-        place = {"schema": "public", "table": name, "lsn": 50, "snapshot": mark}
-        shop.log.put(Sent(f"public.{name}", 1, v, place, "r"))
-    return shop
-
-
 @pytest.mark.soak
 def test_a_table_that_only_the_snapshot_filled_is_loaded_at_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     shop = snapshotted(spark, tmp_path)
-    shop.number = 1
     shop.commit(a=20)
     shop.run()
     reload(shop)
@@ -395,15 +391,13 @@ def test_a_table_that_only_the_snapshot_filled_is_loaded_at_once(
     assert shop.run().nothing_new
 
 
-def test_behind_the_snapshot_alone_the_new_load_comes_with_the_first_transaction(
-    spark: SparkSession, tmp_path: Path
+def test_behind_the_snapshot_alone_the_new_load_comes_whole_with_the_first_transaction(
+    loaded: Shop,
 ) -> None:
-    run, target = short_run(tmp_path / "log", 60, "customers", "orders"), tmp_path / "lake"
-    config = load_config({**run.configuration(target), "lakeingest.batch.max.events": "200"})
-    run_pipeline(spark, config, max_batches=1)
-    customers = "public.customers"
-    lakeingest.reload(spark, config, customers)
-    assert pipeline_status(spark, config)["end_offset"] == -1
-    run_pipeline(spark, config)
-    assert open_lake(spark, str(target)).snapshot().folder(customers).endswith("__load_2")
-    assert check_history(run, RustLake(target, run.namespace)).violations == ()
+    assert folders(loaded) == [A, B, f"{B}__load_3"]
+    published = open_lake(loaded.spark, str(loaded.lake)).snapshots()
+    assert [s.batch for s in published] == [1, 2, 3, 4]
+    copied = {1: 11, 2: 21, 3: 31}
+    assert [values(loaded, B, s.batch) for s in published] == [copied] * 3 + [{**copied, 4: 41}]
+    copied = {1: 10, 2: 20, 3: 30}
+    assert [values(loaded, A, s.batch) for s in published] == [copied] * 3 + [{**copied, 4: 40}]

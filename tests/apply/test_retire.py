@@ -35,31 +35,37 @@ LISTED = ",".join(map(topic_of, (KEPT, GONE)))
 
 
 @pytest.mark.parametrize("format_", ["delta", further("hudi")])
-def test_a_table_that_the_source_dropped_is_retired_and_older_snapshots_show_it(
-    spark: SparkSession, tmp_path: Path, format_: str
+def test_a_dropped_table_is_retired_once_a_killed_run_is_finished_and_older_snapshots_show_it(
+    spark: SparkSession, shop: Shop, tmp_path: Path, format_: str
 ) -> None:
-    shop = begun_shop(spark, tmp_path, format_)
-    files = sorted((shop.lake / GONE).rglob("*"))
+    if format_ == "hudi":
+        shop = begun_shop(spark, tmp_path / "hudi", format_)
+    shop.commit(a=30, b=31)
+    with crashing_at("3.after-last-commit", writer):
+        shop.run()
+    # The topic is gone with the table, and with it the row that the killed run had read.
     shop.log.drop(GONE)
-    shop.commit(a=30)
+    with pytest.raises(TransientError, match="Run the pipeline .*filtered.collections=public.b"):
+        shop.retire()
+    shop.run(transaction_filtered_collections=GONE)
+    shop.commit(a=40)
     with pytest.raises(UnavailableError, match=r"w\.public\.b"):
         shop.run(source_topics=LISTED)
-    done = shop.retire(source_topics=LISTED)
-    assert done == Retirement(2, GONE)
-    # Its list of topics may stay as it is.
-    said = shop.run(source_topics=LISTED)
-    assert (said.transactions, said.warnings) == (1, ())
-    assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
+    with crashing_at("4.after-publication", table_choice):
+        shop.retire(source_topics=LISTED)
+    assert [*shop.tables()] == [KEPT]
+    with pytest.raises(UsageError, match="retired already, since batch 3"):
+        shop.retire()
     published = open_lake(spark, str(shop.lake))
     older = published.snapshot(as_of=1).table(GONE)
     assert {r["id"]: r["v"] for r in older.collect()} == {1: 11, 2: 21}
-    assert [sorted(s.tables()) for s in published.snapshots()] == [[KEPT, GONE], [KEPT], [KEPT]]
-    assert sorted((shop.lake / GONE).rglob("*")) == files
-    # The lake needs its folder no more.
+    # The lake needs its folder no more, and its list of topics may stay as it is.
     shutil.rmtree(shop.lake / GONE)
-    shop.commit(a=40)
-    assert shop.run().transactions == 1
-    assert shop.tables()[KEPT][4] == 40
+    said = shop.run(source_topics=LISTED)
+    assert (said.transactions, said.warnings) == (1, ())
+    assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30, 4: 40}}
+    tables = [sorted(s.tables()) for s in published.snapshots()]
+    assert tables == [[KEPT, GONE], [KEPT, GONE], [KEPT], [KEPT]]
 
 
 @pytest.mark.soak
@@ -72,11 +78,15 @@ def test_a_table_of_which_nothing_is_left_can_be_retired(shop: Shop) -> None:
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
-def test_rows_that_arrive_afterwards_are_not_mixed_into_it_and_are_told_of(shop: Shop) -> None:
+def test_rows_of_a_topic_that_was_made_anew_are_neither_taken_up_nor_mixed_in_but_told_of(
+    shop: Shop,
+) -> None:
     shop.log.drop(GONE)
-    shop.retire()
+    assert shop.retire() == Retirement(2, GONE)
     # Made anew at the source, under the same name: its topic begins at offset 0 again.
     shop.commit(a=30, b=31)
+    with pytest.raises(DataError, match="deleted and made again"):
+        shop.retire(undo=True)
     shop.commit(b=41)
     shop.commit(b=51)
     shop.commit(a=60)
@@ -107,27 +117,6 @@ def test_a_transaction_that_waits_for_its_rows_becomes_whole_without_them(shop: 
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
-@pytest.mark.parametrize("format_", ["delta", further("hudi")])
-def test_it_is_taken_up_again_from_where_it_was_left(
-    spark: SparkSession, tmp_path: Path, format_: str
-) -> None:
-    shop = begun_shop(spark, tmp_path, format_)
-    shop.retire()
-    shop.commit(a=30, b=31)
-    shop.commit(a=40)
-    shop.run()
-    assert shop.retire(undo=True) == Retirement(4, GONE, 1)
-    # Not before it is at the commit of the others.
-    assert [*shop.tables()] == [KEPT]
-    shop.commit(a=50, b=51)
-    said = shop.run()
-    assert (said.batches, said.warnings) == (1, ())
-    assert shop.tables() == {
-        KEPT: {1: 10, 2: 20, 3: 30, 4: 40, 5: 50},
-        GONE: {1: 11, 2: 21, 3: 31, 5: 51},
-    }
-
-
 @pytest.mark.soak
 def test_rows_of_one_that_is_taken_up_again_are_not_passed_over_while_the_source_is_at_rest(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
@@ -143,19 +132,6 @@ def test_rows_of_one_that_is_taken_up_again_are_not_passed_over_while_the_source
     shop.commit(b=41)
     shop.run()
     assert shop.tables()[GONE] == {1: 11, 2: 21, 3: 31, 4: 41}
-
-
-def test_one_that_is_taken_up_again_is_not_shown_before_all_of_its_rows_are_read(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(progress, "PROGRESS_RECORDS", 1)
-    shop.retire()
-    for v in (31, 41, 51, 61):
-        shop.commit(a=v - 1, b=v)
-    shop.run()
-    shop.retire(undo=True)
-    assert shop.run(batch_max_events="2", window_max_records="2").batches == 1
-    assert shop.tables()[GONE] == {1: 11, 2: 21, 3: 31, 4: 41, 5: 51, 6: 61}
 
 
 @pytest.mark.soak
@@ -200,48 +176,18 @@ def test_one_that_had_no_rows_since_is_shown_again_at_once(shop: Shop, null_reco
     assert shop.tables()[GONE] == {1: 11, 2: 21, 4: 41}
 
 
-def test_one_whose_topic_was_made_anew_is_not_taken_up_again(shop: Shop) -> None:
-    shop.log.drop(GONE)
-    shop.retire()
-    shop.commit(a=30, b=31)
-    with pytest.raises(DataError, match="deleted and made again"):
-        shop.retire(undo=True)
-    shop.run()
-    assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
-
-
-@pytest.mark.parametrize(
-    "place",
-    [further("4.before-publication"), "4.after-publication"],
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("place", ["4.before-publication", "4.after-publication"])
 def test_a_command_that_is_killed_is_done_or_not_and_runs_go_on(shop: Shop, place: str) -> None:
     with crashing_at(place, table_choice):
         shop.retire()
     done = place == "4.after-publication"
     assert ([*shop.tables()] == [KEPT]) is done
-    if done:
-        with pytest.raises(UsageError, match="retired already, since batch 2"):
-            shop.retire()
-    else:
+    if not done:
         shop.retire()
     shop.commit(a=30)
     shop.run()
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
-
-
-def test_a_killed_run_must_finish_first(shop: Shop) -> None:
-    shop.commit(a=30, b=31)
-    with crashing_at("3.after-last-commit", writer):
-        shop.run()
-    # The topic is gone with the table, and with it the row that the killed run had read.
-    shop.log.drop(GONE)
-    with pytest.raises(TransientError, match="Run the pipeline .*filtered.collections=public.b"):
-        shop.retire()
-    shop.run(transaction_filtered_collections=GONE)
-    shop.retire()
-    shop.commit(a=40)
-    shop.run()
-    assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30, 4: 40}}
 
 
 @pytest.mark.soak
@@ -265,11 +211,11 @@ def test_a_run_that_was_under_way_when_a_table_was_retired_stops_and_reads_it_no
     assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
 
 
-@pytest.mark.parametrize("undo", [False, further(True)])
-def test_a_run_that_read_the_lake_while_the_command_published_stops_before_it_writes(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch, undo: bool
-) -> None:
-    """Its claim is the later one, so nobody fences it."""
+def overtaken_run(shop: Shop, monkeypatch: pytest.MonkeyPatch, *, undo: bool) -> None:
+    """Run; right after the run read the lake, the command publishes, and the run must stop.
+
+    Its claim is the later one, so nobody fences it.
+    """
     step = lake.read_lake
 
     def while_publishing(*arguments: Any) -> object:
@@ -279,30 +225,63 @@ def test_a_run_that_read_the_lake_while_the_command_published_stops_before_it_wr
             if name == "4.before-publication":
                 read.append(step(*arguments))
 
-        monkeypatch.undo()
+        overtaking.undo()
         with monkeypatch.context() as patch:
             patch.setattr(table_choice, "failpoint", failpoint)
             shop.retire(undo=undo)
         return read[0]
 
-    if undo:
-        shop.retire()
-    shop.commit(a=30, b=31)
-    monkeypatch.setattr(run, "read_lake", while_publishing)
-    with pytest.raises(FencedError, match="retired, or taken up again, since this run began"):
-        shop.run()
-    assert shop.tables()[KEPT] == {1: 10, 2: 20}
-    shop.run()
-    assert shop.tables()[KEPT] == {1: 10, 2: 20, 3: 30}
-    assert shop.tables().get(GONE) == ({1: 11, 2: 21, 3: 31} if undo else None)
+    with monkeypatch.context() as overtaking:
+        overtaking.setattr(run, "read_lake", while_publishing)
+        with pytest.raises(FencedError, match="retired, or taken up again, since this run began"):
+            shop.run()
 
 
-def test_rows_of_a_retired_table_on_another_topic_stop_the_run(shop: Shop) -> None:
+@pytest.mark.soak
+def test_a_run_that_read_the_lake_while_the_command_took_a_table_up_stops_before_it_writes(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shop.retire()
     shop.commit(a=30, b=31)
+    overtaken_run(shop, monkeypatch, undo=True)
+    assert shop.tables()[KEPT] == {1: 10, 2: 20}
+    shop.run()
+    assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}, GONE: {1: 11, 2: 21, 3: 31}}
+
+
+@pytest.mark.parametrize("format_", ["delta", further("hudi")])
+def test_it_is_taken_up_again_from_where_it_was_left_and_shown_once_all_its_rows_are_read(
+    spark: SparkSession,
+    shop: Shop,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    format_: str,
+) -> None:
+    """A run under way stops before it writes; the table's rows may be on no other topic."""
+    if format_ == "hudi":
+        shop = begun_shop(spark, tmp_path / "hudi", format_)
+    monkeypatch.setattr(progress, "PROGRESS_RECORDS", 1)
+    for v in (31, 41, 51):
+        shop.commit(a=v - 1, b=v)
+    files = sorted((shop.lake / GONE).rglob("*"))
+    overtaken_run(shop, monkeypatch, undo=False)
+    assert shop.tables() == {KEPT: {1: 10, 2: 20}}
     shop.log.rename(topic_of(GONE), "w.routed")
     with pytest.raises(ConfigError, match=r"'w\.routed' holds rows of table 'public\.b'"):
         shop.run()
+    shop.log.rename("w.routed", topic_of(GONE))
+    (shop.log.folder / "topics" / "w.routed.jsonl.gz").unlink()
+    shop.commit(a=60)
+    shop.run()
+    kept = {1: 10, 2: 20, 3: 30, 4: 40, 5: 50, 6: 60}
+    assert shop.tables() == {KEPT: kept}
+    assert sorted((shop.lake / GONE).rglob("*")) == files
+    assert shop.retire(undo=True) == Retirement(4, GONE, 3)
+    # Not before it is at the commit of the others.
+    assert [*shop.tables()] == [KEPT]
+    said = shop.run(batch_max_events="2", window_max_records="2")
+    assert (said.batches, said.warnings) == (1, ())
+    assert shop.tables() == {KEPT: kept, GONE: {1: 11, 2: 21, 3: 31, 4: 41, 5: 51}}
 
 
 @pytest.mark.soak

@@ -30,8 +30,8 @@ FORMATS = pytest.mark.parametrize("format_", ["delta", further("hudi")])
 def added(folder: Path, form: str) -> Log:
     """Rows 1 to 3, 3 of them changed; then a column with a default, and 2 is changed."""
     log = Log(folder, form)
-    log.commit(OLD, *(("c", {"id": id_, "note": "a"}) for id_ in (1, 2, 3)))
-    log.commit(OLD, ("u", {"id": 3, "note": "b"}))
+    rows = (("c", {"id": id_, "note": "a"}) for id_ in (1, 2, 3))
+    log.commit(OLD, *rows, ("u", {"id": 3, "note": "b"}))
     log.commit(
         NEW,
         ("u", {"id": 2, "note": "c", "channel": "shop"}),
@@ -49,20 +49,30 @@ def said(summary: RunSummary) -> list[str]:
 
 
 @pytest.mark.parametrize("form", [further("json-schema"), "avro"])
-def test_old_rows_get_the_default_of_a_new_column_in_the_commit_that_brings_it(
+def test_old_rows_get_a_new_columns_default_in_its_commit_but_an_ignored_one_is_never_guessed(
     spark: SparkSession, tmp_path: Path, form: str
 ) -> None:
     log = added(tmp_path, form)
     assert said(log.run(spark, apart=True)) == []
     assert log.rows(spark, "note", "channel") == FILLED
     lake = log.lake(spark)
-    before, now = lake.snapshot(2), lake.snapshot(3)
+    before, now = lake.snapshot(1), lake.snapshot(2)
     assert "channel" not in before.table(TABLE).columns
     assert now.versions[TABLE] == before.versions[TABLE] + 1
     shown = [(row["batch"], row["columns"]) for row in lake.schemas(TABLE).collect()]
-    assert [batch for batch, _ in shown] == [3, 1]
+    assert [batch for batch, _ in shown] == [2, 1]
     assert shown[0][1].endswith('`note` STRING, `channel` STRING DEFAULT "web"')
     assert "`id` BIGINT NOT NULL" in shown[1][1]
+    # It is left out, and taken in later.
+    more = (*NEW, column("more", default="yes"))
+    log.commit(more, ("u", {"id": 4, "note": "e", "channel": None, "more": "no"}))
+    told = said(log.run(spark, {"schema.added": "ignore"}))
+    assert "more" not in log.lake(spark).table(TABLE).columns
+    assert ["is not taken in" in text for text in told] == [True]
+    log.commit(more, ("u", {"id": 3, "note": "f", "channel": "web", "more": "yes"}))
+    told = said(log.run(spark))
+    assert ["was there before" in text for text in told] == [True]
+    assert log.rows(spark, "more") == {1: (None,), 2: (None,), 3: ("yes",), 4: (None,)}
 
 
 @pytest.mark.soak
@@ -117,31 +127,23 @@ def test_the_default_of_an_expression_is_not_taken_for_a_value(
     assert known == {1: False, 2: True}
 
 
-def dropped(folder: Path, form: str) -> Log:
-    """A column that goes; in the last batch that has it, its value changes."""
-    log = Log(folder, form)
+BARE = (ID, column("n", "int64"))
+
+
+@pytest.mark.soak
+def test_a_column_that_comes_and_goes_in_the_batch_that_makes_the_table_is_no_change_of_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = Log(tmp_path, "json-schema")
     log.commit(OLD, *(("c", {"id": id_, "note": "a"}) for id_ in (1, 2, 3, 4)))
     log.commit(OLD, ("u", {"id": 1, "note": "newer"}))
-    bare = (ID, column("n", "int64"))
-    log.commit((*OLD, bare[1]), ("u", {"id": 4, "note": "b", "n": 4}))
-    log.commit(bare, ("u", {"id": 1, "n": 1}), ("d", {"id": 2, "n": None}))
-    log.commit(bare, ("c", {"id": 2, "n": 2}), ("c", {"id": 5, "n": 5}), ("u", {"id": 3, "n": 3}))
-    return log
-
-
-KEPT = {1: ("newer", 1), 2: (None, 2), 3: ("a", 3), 4: ("b", 4), 5: (None, 5)}
-
-
-@pytest.mark.parametrize(("form", "apart"), [("json", True), further("json-schema", False)])
-def test_a_dropped_column_keeps_its_values_and_is_null_in_later_rows(
-    spark: SparkSession, tmp_path: Path, form: str, apart: bool
-) -> None:
-    log = dropped(tmp_path, form)
-    summary = log.run(spark, apart=apart)
-    assert log.rows(spark, "note", "n") == KEPT
-    # What comes and goes in the batch that makes the table is no change of it.
-    gone = ["no longer sends column 'note'" in text for text in summary.warnings]
-    assert gone.count(True) == (1 if apart else 0)
+    log.commit((*OLD, BARE[1]), ("u", {"id": 4, "note": "b", "n": 4}))
+    log.commit(BARE, ("u", {"id": 1, "n": 1}), ("d", {"id": 2, "n": None}))
+    log.commit(BARE, ("c", {"id": 2, "n": 2}), ("c", {"id": 5, "n": 5}), ("u", {"id": 3, "n": 3}))
+    summary = log.run(spark)
+    kept = {1: ("newer", 1), 2: (None, 2), 3: ("a", 3), 4: ("b", 4), 5: (None, 5)}
+    assert log.rows(spark, "note", "n") == kept
+    assert not any("no longer sends column 'note'" in text for text in summary.warnings)
 
 
 @pytest.mark.parametrize("form", ["json-schema", further("json")])
@@ -153,9 +155,9 @@ def test_a_run_that_dies_between_versions_has_a_columns_values_until_the_column_
     rows = ({"id": 1, "n": 0, "channel": "0"}, {"id": 2, "n": 0, "channel": None})
     log.commit((ID, n, WEB), *(("c", row) for row in rows))
     log.run(spark, each)
-    for number in (1, 2, 3):
+    for number in (1, 2):
         log.commit((ID, n, WEB), ("u", {"id": 1, "n": number, "channel": str(number)}))
-    log.commit((ID, n), ("u", {"id": 1, "n": 4}))
+    log.commit((ID, n), ("u", {"id": 1, "n": 3}))
 
     def die(_: str, versions: int) -> None:
         if versions == 1:
@@ -166,59 +168,32 @@ def test_a_run_that_dies_between_versions_has_a_columns_values_until_the_column_
     log.run(spark, each)
     tables = [snapshot.table(TABLE) for snapshot in log.lake(spark).snapshots()]
     values = [{row["id"]: row["channel"] for row in frame.collect()} for frame in tables]
-    assert values == [{1: channel, 2: None} for channel in ("0", "1", "2", "3", "3")]
+    assert values == [{1: channel, 2: None} for channel in ("0", "1", "2", "2")]
 
 
 @FORMATS
-def test_a_batch_in_which_a_column_goes_leaves_the_tables_values_alone(
+def test_a_dropped_column_keeps_its_values_and_is_null_in_later_rows(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:
-    log = Log(tmp_path, "json")
+    log, of_format = Log(tmp_path, "json"), {"target.format": format_}
     log.commit(OLD, *(("c", {"id": id_, "note": "a"}) for id_ in (1, 2, 3)))
-    log.run(spark, {"target.format": format_})
+    warnings = [*log.run(spark, of_format).warnings]
+    # In the last batch that has it, its value changes.
     log.commit(OLD, ("u", {"id": 2, "note": "b"}))
     log.commit((ID,), ("u", {"id": 1}), ("u", {"id": 2}), ("c", {"id": 4}), ("u", {"id": 5}))
-    log.run(spark, {"target.format": format_})
+    warnings += log.run(spark, of_format).warnings
     kept = {1: ("a",), 2: ("b",), 3: ("a",), 4: (None,), 5: (None,)}
     assert log.rows(spark, "note") == kept
-    log.commit((ID,), ("u", {"id": 2}))
-    log.run(spark, {"target.format": format_})
-    assert log.rows(spark, "note") == kept
+    log.commit(BARE, ("u", {"id": 2, "n": 2}), ("d", {"id": 3, "n": None}))
+    log.commit(BARE, ("c", {"id": 3, "n": 3}), ("c", {"id": 6, "n": 6}), ("u", {"id": 1, "n": 1}))
+    warnings += log.run(spark, of_format, apart=True).warnings
+    assert log.rows(spark, "note") == {**kept, 3: (None,), 6: (None,)}
+    numbers = {1: 1, 2: 2, 3: 3, 4: None, 5: None, 6: 6}
+    assert log.rows(spark, "n") == {id_: (n,) for id_, n in numbers.items()}
+    assert ["no longer sends column 'note'" in text for text in warnings].count(True) == 1
 
 
-def test_another_type_stops_the_run_and_publishes_nothing(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    log = Log(tmp_path, "json-schema")
-    log.commit((ID, column("n", "int32")), ("c", {"id": 1, "n": 1}))
-    log.run(spark)
-    text = (ID, column("n", "string"))
-    log.commit(text, ("c", {"id": 2, "n": "2"}))
-    with pytest.raises(DataError, match=r"'public.items': column 'n' was retyped, from int .*"):
-        log.run(spark)
-    assert log.rows(spark, "n") == {1: (1,)}
-    log.run(spark, {f"table.{TABLE}.schema.retyped": "ignore"})
-    assert log.rows(spark, "n") == {1: (1,), 2: (2,)}
-    log.commit(text, ("c", {"id": 3, "n": "three"}))
-    with pytest.raises(DataError, match="column 'n': a value is not a int, its type in the lake"):
-        log.run(spark, {"schema.retyped": "ignore"})
-    assert log.rows(spark, "n") == {1: (1,), 2: (2,)}
-
-
-def test_a_column_that_is_ignored_is_left_out_and_taken_in_later_without_a_guess(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    log = added(tmp_path, "json-schema")
-    told = said(log.run(spark, {"schema.added": "ignore"}, apart=True))
-    assert "channel" not in log.lake(spark).table(TABLE).columns
-    assert ["is not taken in" in text for text in told] == [True]
-    log.commit(NEW, ("u", {"id": 3, "note": "e", "channel": "web"}))
-    told = said(log.run(spark))
-    assert ["was there before" in text for text in told] == [True]
-    assert log.rows(spark, "channel") == {1: (None,), 2: (None,), 3: ("web",), 4: (None,)}
-
-
-def test_wider_and_narrower_types_order_nullability_and_defaults_evolve_and_are_noted(
+def test_types_order_nullability_and_defaults_evolve_and_another_type_stops_the_run(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     log = Log(tmp_path, "json-schema")
@@ -228,7 +203,8 @@ def test_wider_and_narrower_types_order_nullability_and_defaults_evolve_and_are_
     log.commit((ID, wide, NOTE), ("c", {"id": 2, "n": None, "note": "b"}))
     log.commit((ID, small, NOTE), ("c", {"id": 3, "n": 3, "note": "c"}))
     assert said(log.run(spark, apart=True)) == []
-    assert log.rows(spark, "n", "note") == {1: (1, "a"), 2: (None, "b"), 3: (3, "c")}
+    evolved = {1: (1, "a"), 2: (None, "b"), 3: (3, "c")}
+    assert log.rows(spark, "n", "note") == evolved
     table = log.lake(spark).table(TABLE)
     assert (table.columns, dict(table.dtypes)["n"]) == (["id", "note", "n"], "bigint")
     rows = log.lake(spark).schemas(TABLE).collect()
@@ -239,6 +215,18 @@ def test_wider_and_narrower_types_order_nullability_and_defaults_evolve_and_are_
     ]
     # A wider type, too, comes in the commit of its transaction.
     assert len(list(commits(spark, str(tmp_path / "lake" / TABLE)))) == 3
+    text = (ID, column("n", "string"), NOTE)
+    log.commit(text, ("c", {"id": 4, "n": "4", "note": "d"}))
+    with pytest.raises(DataError, match=r"'public.items': column 'n' was retyped, from bigint .*"):
+        log.run(spark)
+    assert log.rows(spark, "n", "note") == evolved
+    log.run(spark, {f"table.{TABLE}.schema.retyped": "ignore"})
+    assert log.rows(spark, "n", "note") == {**evolved, 4: (4, "d")}
+    log.commit(text, ("c", {"id": 5, "n": "five", "note": "e"}))
+    told = "column 'n': a value is not a bigint, its type in the lake"
+    with pytest.raises(DataError, match=told):
+        log.run(spark, {"schema.retyped": "ignore"})
+    assert log.rows(spark, "n", "note") == {**evolved, 4: (4, "d")}
 
 
 @pytest.mark.soak

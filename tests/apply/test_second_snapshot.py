@@ -73,7 +73,7 @@ def test_two_whole_snapshots_larger_than_a_window_are_read_on(
     spark: SparkSession, tmp_path: Path, lake: Path
 ) -> None:
     log = WrittenLog(tmp_path / "log", "postgresql", "one")
-    many = {number: number for number in range(400)}
+    many = {number: number for number in range(150)}
     snapshot(log, 100, {"b": many, "a": {1: 10, 2: 20}})
     log.run = "two"
     del many[7]

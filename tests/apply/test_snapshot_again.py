@@ -14,7 +14,6 @@ from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver
 from lakeingest.errors import DataError, UsageError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake
-from tests.apply.crash import crashing_at
 from tests.apply.written import Sent, WrittenLog, table
 
 pytestmark = pytest.mark.slow
@@ -81,64 +80,57 @@ def start_over(log: WrittenLog) -> None:
 AFTER = {"public.a": {1: 12, 4: 41}, "public.b": {6: 60}, "public.c": {}}
 
 
-def test_a_new_snapshot_replaces_the_tables_where_the_user_says_so(
-    spark: SparkSession, log: WrittenLog, lake: Path
+def test_a_new_snapshot_replaces_the_tables_behind_what_was_complete_where_the_user_says_so(
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Killed before it is published, it is not published behind a command, but by the next run."""
     log.ingest(spark, lake)
     assert tables(spark, lake) == BEFORE
-    start_over(log)
-    with pytest.raises(DataError, match=r"lakeingest\.source\.snapshot\.again=replace"):
-        log.ingest(spark, lake)
-    assert tables(spark, lake) == BEFORE
-    log.ingest(spark, lake, **REPLACE)
-    assert tables(spark, lake) == AFTER
-    # It survives: a later run reads its epoch off the ledger, and asks for nothing.
-    commit(log, 9, 700, 800, ("a", 1, 13))
-    log.ingest(spark, lake)
-    assert tables(spark, lake) == {**AFTER, "public.a": {1: 13, 4: 41}}
-    ledger = spark.read.format("delta").load(f"{lake}/{LEDGER_FOLDER}")
-    (opened,) = ledger.where("kind = 'epoch'").collect()
-    assert opened["offsets"] == {
-        "w.public.a": {"0": 4},
-        "w.public.b": {"0": 1},
-        "w.public.c": {"0": 1},
-        "w.transaction": {"0": 4},
-    }
-
-
-def test_what_was_complete_before_the_snapshot_is_published_first_and_the_rest_is_superseded(
-    spark: SparkSession, log: WrittenLog, lake: Path
-) -> None:
-    log.ingest(spark, lake)
     commit(log, 9, 1_200, 1_300, ("a", 2, 21))
     # Killed in mid-transaction: no END, and no row in another table.
     log.begin("10:1301")
     log.rows("10:1301", [row("b", 5, 99, before=1_300, lsn=1_310, ms=1_301)])
     start_over(log)
-    log.ingest(spark, lake, **REPLACE)
-    assert tables(spark, lake) == AFTER
-    history = open_lake(spark, str(lake)).history().orderBy("batch").collect()
-    assert [row["transactions"] for row in history] == [0, 2, 1, 0, 0, 2]
+    with pytest.raises(DataError, match=r"lakeingest\.source\.snapshot\.again=replace"):
+        log.ingest(spark, lake)
+    assert tables(spark, lake) == BEFORE
+    passed: list[str] = []
 
+    def crash(name: str) -> None:
+        passed.append(name)
+        if passed.count("3.after-last-commit") == 2:
+            raise RuntimeError(name)
 
-def test_a_killed_snapshot_is_not_published_behind_a_command(
-    spark: SparkSession, log: WrittenLog, lake: Path
-) -> None:
-    log.ingest(spark, lake)
-    start_over(log)
-
-    with crashing_at("3.after-last-commit", writer):
-        log.ingest(spark, lake, **REPLACE)
+    with monkeypatch.context() as crashing:
+        crashing.setattr(writer, "failpoint", crash)
+        with pytest.raises(RuntimeError, match="last-commit"):
+            log.ingest(spark, lake, **REPLACE)
+    complete = {**BEFORE, "public.a": {1: 11, 2: 21, 3: 30}}
+    assert tables(spark, lake) == complete
     config = log.configured(lake, **REPLACE)
-    lakeingest.retire(spark, config, "public.c")
+    lakeingest.retire(spark, config, "public.b")
     lakeingest.maintain(spark, config)
-    others = {"public.a", "public.b"}
-    assert tables(spark, lake) == {name: BEFORE[name] for name in others}
+    others = {"public.a", "public.c"}
+    assert tables(spark, lake) == {name: complete[name] for name in others}
     log.ingest(spark, lake, **REPLACE)
     assert tables(spark, lake) == {name: AFTER[name] for name in others}
+    # It survives: a later run reads its epoch off the ledger, and asks for nothing.
+    commit(log, 9, 700, 800, ("a", 1, 13))
+    log.ingest(spark, lake)
+    assert tables(spark, lake) == {"public.a": {1: 13, 4: 41}, "public.c": {}}
+    ledger = spark.read.format("delta").load(f"{lake}/{LEDGER_FOLDER}")
+    (opened,) = ledger.where("kind = 'epoch'").collect()
+    assert opened["offsets"] == {
+        "w.public.a": {"0": 5},
+        "w.public.b": {"0": 2},
+        "w.public.c": {"0": 1},
+        "w.transaction": {"0": 7},
+    }
+    history = open_lake(spark, str(lake)).history().orderBy("batch").collect()
+    assert [row["transactions"] for row in history] == [0, 2, 1, 0, 0, 0, 2, 1]
     # Nothing removed what the new snapshot lacks of it.
-    with pytest.raises(UsageError, match=r"started over after the rows of table 'public\.c'"):
-        lakeingest.retire(spark, config, "public.c", undo=True)
+    with pytest.raises(UsageError, match=r"started over after the rows of table 'public\.b'"):
+        lakeingest.retire(spark, config, "public.b", undo=True)
 
 
 @pytest.mark.soak

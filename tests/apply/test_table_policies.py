@@ -115,22 +115,31 @@ def ingested(spark: SparkSession, log: Path, lake: Path, **settings: str) -> Any
     return open_lake(spark, str(lake)).snapshot()
 
 
-def test_a_table_has_its_own_policy_for_numbers_and_times(
+def test_a_table_has_its_own_policy_for_numbers_times_and_nulls_that_may_be_unchanged_values(
     spark: SparkSession, tmp_path: Path
 ) -> None:
+    large, small = unscaled(LARGE), unscaled(7)
     log = written(
         tmp_path / "log",
-        orders=[("c", 10, {"amount": unscaled(LARGE), "until": INFINITE, "tags": []})],
-        bills=[("c", 20, {"amount": unscaled(7), "until": 1, "tags": []})],
+        orders=[
+            ("c", 10, {"amount": large, "until": 1, "tags": [1.5]}),
+            ("u", 30, {"amount": large, "until": INFINITE, "tags": None}),
+        ],
+        bills=[
+            ("c", 11, {"amount": small, "until": 1, "tags": [1.5]}),
+            ("u", 31, {"amount": small, "until": 2, "tags": None}),
+        ],
     )
-    own = {f"table.{ORDERS}.decimal.too.large": "string", f"table.{ORDERS}.infinite.times": "edge"}
+    policies = {"decimal.too.large": "string", "infinite.times": "edge", "ambiguous.nulls": "keep"}
+    own = {f"table.{ORDERS}.{key}": policy for key, policy in policies.items()}
     snapshot = ingested(spark, log, tmp_path / "lake", **own)
     orders, bills = snapshot.table(ORDERS), snapshot.table(BILLS)
     assert orders.schema["amount"].dataType == StringType()
     assert bills.schema["amount"].dataType == DecimalType(38, 0)
     (row,) = orders.collect()
     last = datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001
-    assert (row["amount"], row["until"]) == (str(LARGE), last)
+    assert (row["amount"], row["until"], row["tags"]) == (str(LARGE), last, [1.5])
+    assert [row["tags"] for row in bills.collect()] == [None]
 
 
 @pytest.mark.soak
@@ -143,18 +152,3 @@ def test_a_table_may_be_stricter_than_its_pipeline(spark: SparkSession, tmp_path
     settings = {"infinite.times": "null", f"table.{BILLS}.infinite.times": "fail"}
     with pytest.raises(DataError, match=f"Table '{BILLS}', column 'until'.*infinite"):
         ingested(spark, log, tmp_path / "lake", **settings)
-
-
-def test_a_table_has_its_own_reading_of_a_null_that_may_be_an_unchanged_value(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    changes: list[tuple[str, int, dict[str, Any]]] = [
-        ("c", 10, {"amount": None, "until": 1, "tags": [1.5]}),
-        ("u", 30, {"amount": None, "until": 2, "tags": None}),
-    ]
-    bills = [(op, lsn + 1, row) for op, lsn, row in changes]
-    log = written(tmp_path / "log", orders=changes, bills=bills)
-    own = {f"table.{ORDERS}.ambiguous.nulls": "keep"}
-    snapshot = ingested(spark, log, tmp_path / "lake", **own)
-    assert [row["tags"] for row in snapshot.table(ORDERS).collect()] == [[1.5]]
-    assert [row["tags"] for row in snapshot.table(BILLS).collect()] == [None]
