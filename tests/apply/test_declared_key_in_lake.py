@@ -19,7 +19,7 @@ def place(number: int) -> Mapping[str, object]:
     return {**at, "sequence": f'["{100 * number}","{lsn}"]'}
 
 
-def test_a_batch_of_updates_alone_that_change_a_declared_key_leaves_tombstones_as_no_new_key_does(
+def test_updates_alone_that_change_a_declared_key_leave_tombstones_and_a_new_record_key_the_row(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     log = WrittenLog(tmp_path / "log", "postgresql")
