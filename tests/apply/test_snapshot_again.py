@@ -124,7 +124,7 @@ def test_a_new_snapshot_replaces_the_tables_behind_what_was_complete_where_the_u
         "w.public.a": {"0": 5},
         "w.public.b": {"0": 2},
         "w.public.c": {"0": 1},
-        "w.transaction": {"0": 7},
+        "w.transaction": {"0": 6},
     }
     history = open_lake(spark, str(lake)).history().orderBy("batch").collect()
     assert [row["transactions"] for row in history] == [0, 2, 1, 0, 0, 0, 2, 1]
