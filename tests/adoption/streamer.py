@@ -102,7 +102,8 @@ class Streamed:
         columns = declared_columns(self.spark.createDataFrame([], ddl).schema, encodings)
         table = TableSpec(self.run.collection(self.table), columns, key_of(self.table))
         ranges = [OffsetRange(self.topic, p, start[p], end[p]) for p in end]
-        changes = window_changes(source.read(ranges), spec)
+        # As a run does: Spark takes a minute to plan the decoding of what has its plan behind it.
+        changes = local_checkpoint(window_changes(source.read(ranges), spec))
         rows = changes.where(F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT))
         decoded = decoded_rows(rows, table, spec)
 

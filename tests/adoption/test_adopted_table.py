@@ -107,15 +107,16 @@ def adopted(spark: SparkSession, root: Path, **more: str) -> tuple[Lake, HudiAdo
 
 
 @pytest.mark.parametrize("table_type", [further("COPY_ON_WRITE"), "MERGE_ON_READ"])
-def test_rows_of_the_old_writer_and_of_ours_are_one_table(
+def test_rows_of_the_old_writer_and_of_ours_are_one_table_also_where_a_new_column_has_a_default(
     spark: SparkSession, tmp_path: Path, table_type: str
 ) -> None:
     path = str(tmp_path / COLLECTION)
-    streamed(spark, path, table_type, FIRST, SECOND)
+    untouched = (7, 7, "body 7", 10, "c")
+    streamed(spark, path, table_type, [*FIRST, untouched], SECOND)
     kept = table_properties(spark, path)
     lake, adoption = adopted(spark, tmp_path)
     assert not adoption.pending(COLLECTION)
-    old = {1: (11, "body 1"), 2: (2, "body 2"), 4: (4, None)}
+    old = {1: (11, "body 1"), 2: (2, "body 2"), 4: (4, None), 7: (7, "body 7")}
     assert lake.live("n", "body") == old
     assert {row[NAMES.position] for row in lake.head().collect()} == {ADOPTED_AT}
 
@@ -128,33 +129,28 @@ def test_rows_of_the_old_writer_and_of_ours_are_one_table(
         Payload(6, 103, {"n": 6, "body": "new"}, first="c"),
         ddl=DDL,
     )
-    assert lake.live("n", "body") == {1: (12, "body 1"), 4: (4, None), 6: (6, "new")}
+    ours = {1: (12, "body 1"), 6: (6, "new"), 7: (7, "body 7")}
+    assert lake.live("n", "body") == {**ours, 4: (4, None)}
     # A change of 2 from before its delete, and one of 4 that fills what Hudi had lost.
     lake.apply(Payload(2, 101, {"n": 2}), Payload(4, 104, {"n": 4, "body": "4"}), ddl=DDL)
-    assert lake.live("n", "body") == {1: (12, "body 1"), 4: (4, "4"), 6: (6, "new")}
-    assert lake.state is not None
+    assert lake.live("n", "body") == {**ours, 4: (4, "4")}
+    raw = spark.read.format("hudi").options(**READ_OPTIONS).load(path)
+    lsns = {1: 101, 4: 104, 6: 103, 7: 10}
+    assert {row["id"]: row["_event_lsn"] for row in raw.collect()} == lsns
+    assert raw.where("_change_operation_type = 'd'").isEmpty()
+    # Of a new column the old writer's rows get the default. Hudi would drop them as late: their
+    # position of ours ends with no LSN.
+    more = f"{DDL}, more STRING"
+    changes = lake.changeset(Payload(1, 105, {"n": 9, "more": "new"}), ddl=more)
+    changes = replace(changes, fills={"more": F.lit("old")})
+    lake.state = lake.sink.apply(changes, lake.note(3), lake.state)
+    rest = {4: (4, "old"), 6: (6, "old"), 7: (7, "old")}
+    assert lake.live("n", "more") == {1: (9, "new"), **rest}
     lake.state = lake.sink.fence(lake.state, 2, "run 2")
     assert lake.sink.state(COLLECTION) == lake.state
-
-    raw = spark.read.format("hudi").options(**READ_OPTIONS).load(path)
-    assert {row["id"]: row["_event_lsn"] for row in raw.collect()} == {1: 101, 4: 104, 6: 103}
-    assert raw.where("_change_operation_type = 'd'").isEmpty()
     after = table_properties(spark, path)
     assert {key: after.get(key) for key in kept} == kept
     assert newest_checkpoint(spark, path) == f"t1.{COLLECTION},0:1"
-
-
-def test_rows_of_the_old_writer_get_the_default_of_a_new_column(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """Hudi would drop them as late: their position of ours ends with no LSN."""
-    streamed(spark, str(tmp_path / COLLECTION), "MERGE_ON_READ", FIRST)
-    lake, _ = adopted(spark, tmp_path)
-    more = f"{DDL}, more STRING"
-    changes = lake.changeset(Payload(1, 101, {"n": 9, "more": "new"}), ddl=more)
-    changes = replace(changes, fills={"more": F.lit("old")})
-    lake.state = lake.sink.apply(changes, lake.note(1), lake.state)
-    assert lake.live("n", "more") == {1: (9, "new"), 2: (2, "old"), 3: (3, "old")}
 
 
 def test_a_table_in_buckets_is_not_adopted_without_being_told_of_them(
@@ -218,8 +214,8 @@ def test_an_adopted_table_is_refused_with_soft_deletes_a_new_log_and_beside_hudi
         lake.sink.apply(again, lake.note(1), lake.state)
     # And where Hudi Streamer goes on, whether that is seen at the start or after a commit.
     streamed(spark, path, "COPY_ON_WRITE", SECOND)
+    again_ours = sink_settings(str(tmp_path), hard=True, null_missing=True)
+    with pytest.raises(ConfigError, match="Hudi Streamer wrote to the table"):
+        HudiSink(spark, again_ours, HudiSettings()).state(COLLECTION)
     with pytest.raises(ConfigError, match="Hudi Streamer wrote to the table"):
         lake.apply(Payload(6, 103, {"n": 6}, first="c"), ddl=DDL)
-    streamed(spark, path, "COPY_ON_WRITE", SECOND)
-    with pytest.raises(ConfigError, match="Hudi Streamer wrote to the table"):
-        lake.restart()

@@ -38,8 +38,8 @@ pytestmark = pytest.mark.slow
 PARTS = {"customers": 0.6, "documents": 0.5}
 """How much of its topic a table's Hudi Streamer has read: to other places in the source's log."""
 
-SHORT_PARTS = {"customers": 0.85, "documents": 0.8}
-"""The same of the short run, of which the snapshot is a larger part."""
+SHORT_PARTS = {"customers": 0.85, "documents": 0.95}
+"""The same of the short run: the least with which the whole snapshot has been read."""
 
 LOST_BY_HUDI = frozenset({"documents.crc_body", "documents.crc_extra"})
 """Values that the old table does not have any more: see ``by_moved_keys``."""
@@ -136,7 +136,7 @@ def crash_at(place: str, crash: pytest.MonkeyPatch) -> None:
     ("table_type", "crashes", "events", "end"),
     [
         further("COPY_ON_WRITE", ADOPTION_FAILPOINTS, "100", None),
-        ("MERGE_ON_READ", ("0.first-adopted",), "500", 250),
+        ("MERGE_ON_READ", ("0.first-adopted",), None, 100),
     ],
 )
 def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(
@@ -144,7 +144,7 @@ def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(
     tmp_path: Path,
     table_type: str,
     crashes: Sequence[str],
-    events: str,
+    events: str | None,
     end: int | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -154,8 +154,6 @@ def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(
     streamed = stream(spark, run, target, table_type, parts)
     given = properties_of(run, target) | {"lakeingest.batch.max.events": "20"}
     config = load_config(write_properties(tmp_path / "p.properties", given))
-    assert not raw(spark, streamed["customers"].path).isEmpty()
-    assert said_to_be_adopted(spark, config)
     for place in crashes:
         with monkeypatch.context() as crash:
             crash_at(place, crash)
@@ -163,9 +161,10 @@ def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(
                 run_pipeline(spark, config)
         assert said_to_be_adopted(spark, config) == (place != "0.adopted")
     # A first batch that is far smaller than what lies between the tables must reach all the same.
-    run_pipeline(spark, config, max_batches=1)
-    given |= {"lakeingest.batch.max.events": events}
-    run_pipeline(spark, load_config(write_properties(tmp_path / "p.properties", given)))
+    run_pipeline(spark, config, max_batches=1 if events else None)
+    if events:
+        given |= {"lakeingest.batch.max.events": events}
+        run_pipeline(spark, load_config(write_properties(tmp_path / "p.properties", given)))
     checker = checked(spark, run, target)
     assert checker.violations == []
     assert checker.place is not None
@@ -186,21 +185,18 @@ def said_to_be_adopted(spark: SparkSession, config: PipelineConfig) -> bool:
     return f"{len(PARTS)} tables to be adopted" in summary
 
 
-def of_avro(spark: SparkSession, folder: Path, taken: int) -> dict[str, str]:
-    """Return a pipeline of an Avro log of three rows, without the last END, and of a table.
-
-    Args:
-        spark: Session with Hudi.
-        folder: Gets both.
-        taken: How many of the rows Hudi Streamer has read.
-    """
-    log = Log(folder / "log")
+def test_a_look_at_a_pipeline_that_will_adopt_reads_its_log_as_the_run_and_a_late_commit_stops_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An Avro log of three rows without the last END; read as JSON it would have nothing."""
+    log = Log(tmp_path / "log")
     for number in (1, 2, 3):
         log.commit(2, OLD, {"id": number, "n": number})
     del log.ends[-1]
     log.write(1, 2, 3)
     orders = "public.orders"
-    streamed(spark, str(folder / "lake" / orders), "COPY_ON_WRITE", FIRST)
+    path = str(tmp_path / "lake" / orders)
+    streamed(spark, path, "COPY_ON_WRITE", FIRST)
     given = {
         "pipeline.name": "orders",
         "source.kind": "recorded",
@@ -209,40 +205,29 @@ def of_avro(spark: SparkSession, folder: Path, taken: int) -> dict[str, str]:
         "source.connector": "postgresql",
         "source.topic.prefix": "shop",
         "source.topics": f"shop.{orders}",
-        "target.path": str(folder / "lake"),
+        "target.path": str(tmp_path / "lake"),
         "target.format": "hudi",
         "deletes": "hard",
         f"table.{orders}.adopt": "hudi-streamer",
-        f"table.{orders}.checkpoint": f"shop.{orders},0:{taken}",
     }
-    return {f"lakeingest.{key}": text for key, text in given.items()}
 
+    def config(taken: int) -> PipelineConfig:
+        """Say how many of the rows Hudi Streamer has read."""
+        named = {**given, f"table.{orders}.checkpoint": f"shop.{orders},0:{taken}"}
+        return load_config({f"lakeingest.{key}": text for key, text in named.items()})
 
-def test_a_look_at_a_pipeline_that_will_adopt_reads_its_log_as_the_run_does(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """Avro here; read as JSON it would have no change and no END."""
-    config = load_config(of_avro(spark, tmp_path, 3))
     for tried in (validate_pipeline, run_pipeline):
         with pytest.raises(DataError, match="changes of 1 rows whose transaction has no END"):
-            tried(spark, config)
-
-
-def test_a_commit_of_hudi_streamer_after_its_checkpoint_was_read_stops_the_adoption(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The frontier that was found knows nothing of it."""
-    config = load_config(of_avro(spark, tmp_path, 2))
-    path = str(tmp_path / "lake" / "public.orders")
+            tried(spark, config(3))
 
     def failpoint(passed: str) -> None:
         if passed == "0.before-adoption":
             streamed(spark, path, "COPY_ON_WRITE", FIRST)
 
-    with monkeypatch.context() as between:
-        between.setattr(adopt, "failpoint", failpoint)
-        with pytest.raises(TransientError, match="written to while it was about to be adopted"):
-            run_pipeline(spark, config)
+    # A commit of Hudi Streamer's: the frontier that was found knows nothing of it.
+    monkeypatch.setattr(adopt, "failpoint", failpoint)
+    with pytest.raises(TransientError, match="written to while it was about to be adopted"):
+        run_pipeline(spark, config(2))
     assert [commit.metadata for commit in commits(spark, path)] == [None, None]
 
 
