@@ -12,15 +12,18 @@ from tests.law.oracle import SourceTable, Statement
 class Steps:
     """A source whose statements are numbered from 1, in its order."""
 
-    def __init__(self, *statements: Statement, together: Collection[int] = ()) -> None:
+    def __init__(
+        self, *statements: Statement, together: Collection[int] = (), history: int = 0
+    ) -> None:
         """Execute all statements at once; their events wait for ``sent``.
 
         Args:
             *statements: Each is a transaction of its own.
             together: But not these, which are one.
+            history: Tells the rows apart where several of them share a table.
         """
         self.source = SourceTable()
-        self._together = together
+        self._together, self._history = together, history
         self._events = [self.source.execute(statement) for statement in statements]
 
     def sent(self, *numbers: int) -> list[Change]:
@@ -29,7 +32,9 @@ class Steps:
             item
             for number in numbers
             for part, event in enumerate(self._events[number - 1])
-            for item in change(0, event, position(number, part // 2), self._transaction(number))
+            for item in change(
+                self._history, event, position(number, part // 2), self._transaction(number)
+            )
         ]
 
     def _transaction(self, number: int) -> str:

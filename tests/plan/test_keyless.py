@@ -14,6 +14,7 @@ from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.errors import DataError
 from lakeingest.payload.net_zero import NET_ZERO, resolve_net_zero
@@ -60,7 +61,7 @@ def decoded(
         for number, (life, one) in enumerate((life, one) for life in lives for one in events)
     ]
     found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql"))
-    return decoded_rows(found, keyless(policy), SPEC)
+    return decoded_rows(local_checkpoint(found), keyless(policy), SPEC)
 
 
 def payloads(
@@ -95,32 +96,33 @@ def test_rows_that_differ_by_a_microsecond_are_two_rows(spark: SparkSession) -> 
         assert len(payloads(spark, policy, [event("c", ROW), event("c", later)])) == 2
 
 
-def test_an_update_takes_the_row_away_that_was_and_brings_the_one_that_is(
+def test_an_update_takes_the_row_away_that_was_brings_the_one_that_is_and_may_change_nothing(
     spark: SparkSession,
 ) -> None:
-    new = {**ROW, "n": 2}
-    found = payloads(spark, Keyless.FULL_ROW, [event("u", new, ROW)])
-    assert found == [(2, None, False), (None, None, True)]
-
-
-def test_an_update_that_changes_nothing_leaves_its_row(spark: SparkSession) -> None:
-    assert payloads(spark, Keyless.FULL_ROW, [event("u", ROW, ROW)]) == [(1, None, False)]
+    events = [
+        event("u", numbered(2), ROW, order=1),
+        event("u", numbered(5), numbered(5), lsn=120, order=2),
+    ]
+    found = payloads(spark, Keyless.FULL_ROW, events)
+    assert found == [(2, None, False), (5, None, False), GONE]
 
 
 def test_a_row_that_is_inserted_changed_back_and_forth_and_deleted_is_gone(
     spark: SparkSession,
 ) -> None:
-    new = {**ROW, "n": 2}
-    events = [
-        event("c", ROW, lsn=110),
-        event("u", new, ROW, lsn=120),
-        event("u", ROW, new, lsn=130),
-        event("d", None, ROW, lsn=140),
-    ]
+    def history(one: Any, two: Any) -> list[Any]:
+        return [
+            event("c", one, lsn=110),
+            event("u", two, one, lsn=120),
+            event("u", one, two, lsn=130),
+            event("d", None, one, lsn=140),
+        ]
+
     # In one transaction nothing happened to either row, which nobody had; in four, each is gone.
-    assert [row[2] for row in payloads(spark, Keyless.FULL_ROW, events)] == [True, True]
-    apart = [in_transaction(one, xid) for xid, one in enumerate(events)]
-    assert [row[2] for row in payloads(spark, Keyless.FULL_ROW, apart)] == [True, True]
+    together = history(ROW, numbered(2))
+    apart = [in_transaction(one, xid) for xid, one in enumerate(history(numbered(5), numbered(6)))]
+    found = payloads(spark, Keyless.FULL_ROW, [*together, *apart])
+    assert [row[2] for row in found] == [True] * 4
 
 
 @pytest.mark.parametrize("lives", [("one",), ("one", "two", "one")])
@@ -137,18 +139,20 @@ def test_rows_that_a_statement_passes_on_to_one_another_stay(
     assert found == [(2, None, False), (3, None, False), (None, None, True)]
 
 
-@pytest.mark.parametrize(("deleted", "kept"), [(False, [(1, None, False)]), (True, [GONE])])
 def test_a_row_that_its_transaction_makes_and_takes_away_is_as_the_lake_has_it(
-    spark: SparkSession, deleted: bool, kept: list[Any]
+    spark: SparkSession,
 ) -> None:
-    events = [event("c", ROW, lsn=110, order=1), event("d", None, ROW, lsn=120, order=2)]
-    (made,) = decoded(spark, [events[0]]).select("key_row.*").collect()
+    live, dead = ROW, numbered(5)
+    made = [event("c", live, lsn=110, order=1), event("c", dead, lsn=110, order=2)]
+    taken = [event("d", None, live, lsn=120, order=3), event("d", None, dead, lsn=120, order=4)]
+    rows = decoded(spark, made).select("key_row.*", "row.n").collect()
     names = SPEC.names
     lake = spark.createDataFrame(
-        [(made[0], deleted, "1")],
+        [(row[0], row[1] == dead["n"], "1") for row in rows],
         f"{names.row_key} string, {names.deleted} boolean, {names.position} string",
     )
-    assert payloads(spark, Keyless.FULL_ROW, events, lake=lake) == kept
+    found = payloads(spark, Keyless.FULL_ROW, [*made, *taken], lake=lake)
+    assert found == [(1, None, False), GONE]
 
 
 def test_what_a_transaction_left_as_it_was_has_its_last_place(spark: SparkSession) -> None:
@@ -161,24 +165,20 @@ def test_what_a_transaction_left_as_it_was_has_its_last_place(spark: SparkSessio
     assert first < last
 
 
-def test_a_row_that_its_transaction_makes_once_more_than_it_takes_it_away_is_there(
-    spark: SparkSession,
-) -> None:
-    made = [event("c", ROW, lsn=110, order=1), event("c", ROW, lsn=110, order=2)]
-    taken = event("d", None, ROW, lsn=120, order=3)
-    assert payloads(spark, Keyless.FULL_ROW, [*made, taken]) == [(1, None, False)]
-    assert payloads(spark, Keyless.FULL_ROW, [made[0], taken]) == [GONE]
-
-
-def test_a_row_that_is_made_last_is_there_whatever_was_taken_away_before(
-    spark: SparkSession,
-) -> None:
+def test_a_row_that_its_transaction_makes_once_more_or_last_is_there(spark: SparkSession) -> None:
+    more, as_often, last = ROW, numbered(5), numbered(7)
     events = [
-        event("d", None, ROW, lsn=110, order=1),
-        event("d", None, ROW, lsn=120, order=2),
-        event("c", ROW, lsn=130, order=3),
+        event("c", more, lsn=110, order=1),
+        event("c", more, lsn=110, order=2),
+        event("d", None, more, lsn=120, order=3),
+        event("c", as_often, lsn=110, order=4),
+        event("d", None, as_often, lsn=120, order=5),
+        event("d", None, last, lsn=110, order=6),
+        event("d", None, last, lsn=120, order=7),
+        event("c", last, lsn=130, order=8),
     ]
-    assert payloads(spark, Keyless.FULL_ROW, events) == [(1, None, False)]
+    found = payloads(spark, Keyless.FULL_ROW, events)
+    assert found == [(1, None, False), (7, None, False), GONE]
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
