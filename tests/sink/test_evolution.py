@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType, DoubleType, LongType
 
 from lakeingest.errors import FencedError
 from lakeingest.sink.contract import Changeset
@@ -90,13 +92,25 @@ def test_a_value_that_is_nowhere_is_null_in_a_column_that_is_no_more(lakes: Lake
     assert lake.live("n", "body") == {1: (2, "a"), 2: (2, None)}
 
 
-def test_a_key_whose_type_becomes_wider_keeps_its_tombstones(each_lakes: Lakes) -> None:
-    narrow, wide = "id INT, n INT", "id BIGINT, n INT"
+def test_types_are_widened_without_loss_and_a_wider_key_keeps_its_tombstones(
+    each_lakes: Lakes,
+) -> None:
+    narrow = "i INT, f FLOAT, d DECIMAL(6,2)"
+    wide = "id BIGINT, i BIGINT, f DOUBLE, d DECIMAL(20,4)"
     lake = each_lakes(hard=True)
-    lake.apply(insert(1, 1, n=1), insert(2, 2, n=2), ddl=narrow)
-    lake.apply(delete(1, 5), ddl=narrow)
+    rows = (insert(key, key, i=1, f=0.1, d=Decimal("12.34")) for key in (1, 2, 3))
+    lake.apply(*rows, ddl=f"id INT, {narrow}")
+    lake.apply(delete(1, 5), ddl=f"id INT, {narrow}")
     large = 2**40
-    lake.apply(insert(large, 6, n=6), delete(2, 7), ddl=wide)
+    values = {"i": 2**40, "f": 1e300, "d": Decimal("1.2345")}
+    lake.apply(insert(large, 6), delete(2, 7), insert(4, 6, **values), ddl=wide)
+    kinds = [lake.head().schema[name].dataType for name in ("i", "f", "d")]
+    assert kinds == [LongType(), DoubleType(), DecimalType(20, 4)]
     lake.apply(delete(large, 9), ddl=wide)
-    lake.apply(Payload(1, 4, {"n": 4}), Payload(large, 8, {"n": 8}), ddl=wide)
-    assert lake.live() == {}
+    # What the float was, and not what its text says.
+    old = (1, 0.10000000149011612, Decimal("12.3400"))
+    assert lake.live("i", "f", "d") == {3: old, 4: (2**40, 1e300, Decimal("1.2345"))}
+    late = (Payload(1, 4, {"i": 4}), Payload(large, 8, {"i": 8}))
+    newer = Payload(4, 10, {"i": 3, "f": 0.25, "d": Decimal("0.5")})
+    lake.apply(*late, newer, ddl=f"id BIGINT, {narrow}")
+    assert lake.live("i", "f", "d") == {3: old, 4: (3, 0.25, Decimal("0.5000"))}

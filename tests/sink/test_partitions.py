@@ -27,53 +27,34 @@ def folders(lake: Lake) -> set[str]:
 
 
 @HARD
-def test_a_row_that_moves_is_found_where_it_is_and_nowhere_else(
+def test_a_row_that_moves_is_found_where_it_is_and_nowhere_else_also_when_its_batch_comes_again(
     each_partitioned: Lakes, hard: bool
 ) -> None:
     lake = each_partitioned("n", hard=hard)
-    lake.apply(insert(1, 1, n=1, body="a"), insert(2, 2, n=1), insert(3, 3, n=2))
+    rows = (insert(2, 2, n=1), insert(3, 3, n=1), insert(4, 4, n=2))
+    lake.apply(insert(1, 1, n=1, body="a"), *rows)
     assert folders(lake) == {"n=1", "n=2"}
-    lake.apply(Payload(1, 5, {"n": 2, "body": "b"}))
-    moved = {1: (2, "b"), 2: (1, None), 3: (2, None)}
-    assert lake.live("n", "body") == moved
-    lake.apply(Payload(1, 4, {"n": 1, "body": "late"}))
-    assert lake.live("n", "body") == moved
+    lake.apply(Payload(1, 5, {"n": 2, "body": "b"}), Payload(3, 5, {"n": 2}))
+    assert lake.live("n", "body") == {1: (2, "b"), 2: (1, None), 3: (2, None), 4: (2, None)}
     # A delete knows its key alone.
-    lake.apply(delete(1, 6), delete(3, 7))
-    assert lake.live("n", "body") == {2: (1, None)}
+    lake.apply(Payload(1, 4, {"n": 1, "body": "late"}), delete(3, 6), delete(4, 7))
+    assert lake.live("n", "body") == {1: (2, "b"), 2: (1, None)}
     # It is marked, or taken away, where it was.
     gone = lake.head().where(NAMES.deleted).select("id", "n").collect()
-    assert sorted(map(tuple, gone)) == ([] if hard else [(1, 2), (3, 2)])
+    assert sorted(map(tuple, gone)) == ([] if hard else [(3, 2), (4, 2)])
     lake.restart()
-    lake.apply(Payload(1, 5, {"n": 1}))
-    assert lake.live() == {2: (1,)}
-    lake.apply(insert(1, 8, n=7), Payload(2, 8, {"n": None}))
-    assert lake.live() == {1: (7,), 2: (None,)}
-
-
-@HARD
-def test_a_batch_with_moves_again_changes_nothing(partitioned: Lakes, hard: bool) -> None:
-    lake = partitioned("n", hard=hard)
-    lake.apply(insert(1, 1, n=1), insert(2, 2, n=1), insert(3, 3, n=2))
-    batch = (Payload(1, 5, {"n": 2}), delete(2, 6), Payload(3, 7, {"n": 1}))
+    lake.apply(Payload(3, 5, {"n": 1}), insert(5, 5, n=2))
+    assert lake.live() == {1: (2,), 2: (1,), 5: (2,)}
+    moves = (Payload(1, 8, {"n": 1}), Payload(2, 8, {"n": None}))
+    batch = (*moves, insert(3, 8, n=7), delete(5, 9))
     unpublished = lake.apply(*batch)
+    assert lake.live() == {1: (1,), 2: (None,), 3: (7,)}
     lake.restart()
     assert lake.state == unpublished
-    lake.state = lake.sink.fence(unpublished, 2, "run 2")
-    note = successor(lake.note(2), 2, "run 2")
-    lake.state = lake.sink.apply(lake.changeset(*batch), note, lake.state)
-    assert lake.live() == {1: (2,), 3: (1,)}
-    assert lake.everything(lake.state.version) == lake.everything(unpublished.version)
-
-
-@HARD
-def test_a_truncate_reaches_every_partition(partitioned: Lakes, hard: bool) -> None:
-    lake = partitioned("n", hard=hard)
-    lake.apply(insert(1, 1, n=1), insert(2, 2, n=2), insert(3, 9, n=3))
-    lake.apply(insert(2, 6, n=1), floor=at(5))
-    assert lake.live() == {2: (1,), 3: (3,)}
-    lake.apply(Payload(2, 4, {"n": 2}), Payload(3, 10, {"n": 1}))
-    assert lake.live() == {2: (1,), 3: (1,)}
+    fenced = lake.sink.fence(unpublished, 2, "run 2")
+    note = successor(lake.note(lake.batch), 2, "run 2")
+    again = lake.sink.apply(lake.changeset(*batch), note, fenced)
+    assert lake.everything(again.version) == lake.everything(unpublished.version)
 
 
 TEXTS = ["a/b", "..", "x=y", "%2F", "ä b", None]
@@ -85,14 +66,15 @@ def test_a_partition_that_an_update_leaves_out_is_the_rows_whatever_its_text(
     lake = each_partitioned("body")
     rest = {"blob": b"b", "tags": ["t"]}
     rows = dict(enumerate(TEXTS))
-    lake.apply(*(insert(n, n + 1, n=n, body=text, **rest) for n, text in rows.items()))
+    # What an older change supplies later moves the row, which has its position already.
+    newer = {"n": 10, "body": "a/b", **rest}
+    moved = Payload(9, 109, newer, dict.fromkeys(("body", *rest), at(1)), "c")
+    lake.apply(moved, *(insert(n, n + 1, n=n, body=text, **rest) for n, text in rows.items()))
     root = Path(lake.sink.path(COLLECTION))
     assert not [path for path in root.parent.rglob("*.parquet") if root not in path.parents]
-    lake.apply(*(update(n, n + 101, n=n + 10) for n in rows))
-    assert lake.live("n", "body") == {n: (n + 10, text) for n, text in rows.items()}
-    # What an older change supplies later moves the row, which has its position already.
-    lake.apply(update(0, 50, n=0, body="supplied"))
-    assert lake.live("n", "body")[0] == (10, "supplied")
+    lake.apply(update(9, 50, n=0, body="supplied"), *(update(n, n + 101, n=n + 10) for n in rows))
+    left = {n: (n + 10, text) for n, text in rows.items()}
+    assert lake.live("n", "body") == {**left, 9: (10, "supplied")}
 
 
 @pytest.mark.parametrize("text", ["", further("__HIVE_DEFAULT_PARTITION__")])
@@ -109,28 +91,35 @@ def test_a_partition_of_key_columns_needs_no_look_at_the_table(
 ) -> None:
     monkeypatch.delattr("lakeingest.sink.hudi.sink.merged_rows")
     lake = partitioned("id")
-    lake.apply(insert(1, 1, n=1), insert(2, 2, n=2))
-    lake.apply(Payload(1, 3, {"n": 3}), delete(2, 4))
-    lake.apply(Payload(1, 2, {"n": 2}), Payload(2, 3, {"n": 5}))
-    assert lake.live() == {1: (3,)}
+    lake.apply(insert(1, 1, n=1), insert(2, 2, n=2), insert(3, 5, n=5), delete(4, 5))
+    lake.apply(
+        *(Payload(1, 3, {"n": 3}), delete(2, 4), Payload(3, 4, {"n": 4}), Payload(4, 3, {"n": 3}))
+    )
+    assert lake.live() == {1: (3,), 3: (5,)}
 
 
-def test_partitions_of_every_kind_are_found_by_a_filter(partitioned: Lakes) -> None:
-    lake = partitioned("d", "b", "big")
+@HARD
+def test_partitions_of_every_kind_are_found_by_a_filter_and_all_reached_by_a_truncate(
+    partitioned: Lakes, hard: bool
+) -> None:
+    lake = partitioned("d", "b", "big", hard=hard)
     ddl = "id BIGINT, d DATE, b BOOLEAN, big BIGINT, n INT"
     day = date(2020, 2, 29)
     lake.apply(insert(1, 1, d=day, b=True, big=2**40, n=1), insert(2, 2), ddl=ddl)
-    lake.apply(Payload(2, 3, {"d": day, "b": False, "big": -1}), ddl=ddl)
+    yes, no = {"d": day, "b": True}, {"d": day, "b": False}
+    lake.apply(Payload(2, 3, {**no, "big": -1}), insert(3, 9, **yes, big=3), ddl=ddl)
     where = F.col("d") == F.lit(day)
     found = lake.head().where(where & F.col("b") & (F.col("big") == 2**40)).select("id", "n")
     assert [tuple(row) for row in found.collect()] == [(1, 1)]
-    assert lake.head().where(where).count() == 2
-    lake.apply(Payload(1, 4, {"d": day, "b": True, "big": 5}), ddl=ddl.replace("n INT", "n BIGINT"))
-    assert lake.live("big") == {1: (5,), 2: (-1,)}
-    lake.apply(
-        Payload(1, 5, {"d": None, "b": True, "big": 5}), ddl=ddl.replace("n INT", "n BIGINT")
-    )
-    assert lake.live("d") == {1: (None,), 2: (day,)}
+    assert lake.head().where(where).count() == 3
+    wide = ddl.replace("n INT", "n BIGINT")
+    undated = {"d": None, "b": True, "big": 5}
+    lake.apply(Payload(1, 4, {**yes, "big": 5}), Payload(2, 4, undated), ddl=wide)
+    assert lake.live("d", "big") == {1: (day, 5), 2: (None, 5), 3: (day, 3)}
+    lake.apply(insert(2, 6, **yes, big=1), floor=at(5), ddl=wide)
+    assert lake.live("d", "big") == {2: (day, 1), 3: (day, 3)}
+    lake.apply(Payload(2, 4, undated), Payload(3, 10, {**yes, "big": 1}), ddl=wide)
+    assert lake.live("d", "big") == {2: (day, 1), 3: (day, 1)}
 
 
 @pytest.mark.soak
