@@ -21,6 +21,7 @@ from lakeingest.apply.window.summary import summarise
 from lakeingest.commit_note import CommitNote, token
 from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
+from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import TransientError
 from lakeingest.folders import LakeFolders
 from lakeingest.frame_schemas import CHANGE, END
@@ -143,7 +144,7 @@ class Ingest:
                 fixed = {"topic": "t.docs", "partition": 0, "offset": len(rows), "source_ms": 1}
                 named = {**same, **fixed, **vars(item), "collection": COLLECTION, "batch": number}
                 rows.append(tuple(named[name] for name in _BATCHED.fieldNames()))
-        return self._spark.createDataFrame(rows, _BATCHED)
+        return local_checkpoint(self._spark.createDataFrame(rows, _BATCHED))
 
     def _apply(self, changes: DataFrame, mine: Sequence[BatchStats]) -> None:
         previous, self._batch = self.state, self._batch + 1

@@ -367,22 +367,21 @@ def test_a_table_that_was_moved_is_gone_on_with(hudi_lake: Lake) -> None:
     assert hudi_lake.live() == {1: (2,)}
 
 
+@pytest.mark.parametrize("batches", [2, further(4)])
 def test_a_table_that_is_the_whole_lake_leaves_the_ledger_in_it_alone(
-    hudi_lake: Lake, monkeypatch: pytest.MonkeyPatch
+    hudi_lake: Lake, batches: int
 ) -> None:
-    monkeypatch.setattr("lakeingest.sink.hudi.table_services.LEAST_RETAINED", 1)
     services = {**SERVICES[table_type_of(hudi_lake)], "hoodie.metadata.enable": "true"}
     hudi_lake.restart(paths={COLLECTION: "."}, given=services)
     ledger = f"{hudi_lake.sink.path(COLLECTION)}/{LEDGER_FOLDER}"
     rows = hudi_lake.spark.range(3)
-    for number in range(1, 4):
+    for number in range(1, batches + 1):
         rows.write.format("delta").mode("append").save(ledger)
         hudi_lake.apply(Payload(1, number, {"n": number}), insert(number + 1, number, n=0))
-    assert instants(Path(hudi_lake.sink.path(COLLECTION)), "clean") > 0
-    assert hudi_lake.live()[1] == (3,)
+    assert hudi_lake.live()[1] == (batches,)
     by_hudi = hudi_lake.spark.read.format("hudi").option("hoodie.metadata.enable", "true")
-    assert by_hudi.load(hudi_lake.sink.path(COLLECTION)).count() == 4
-    assert hudi_lake.spark.read.format("delta").load(ledger).count() == 9
+    assert by_hudi.load(hudi_lake.sink.path(COLLECTION)).count() == batches + 1
+    assert hudi_lake.spark.read.format("delta").load(ledger).count() == 3 * batches
 
 
 def test_a_foreign_upsert_is_found_and_a_column_that_it_adds_between_our_commits_keeps_its_values(
