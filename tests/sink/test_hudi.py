@@ -255,10 +255,10 @@ def test_a_deleted_row_and_what_is_published_stay_however_often_a_table_is_clean
         assert instants(path, "commit") == hudi_lake.batch, "a commit is not a batch"
     fenced = published
     ahead = hudi_lake.changeset(Payload(9, 9, {"n": 9}))
-    for writer in range(2, 6):
+    for writer in range(2, 10):
         run = f"run {writer}"
         fenced = hudi_lake.sink.fence(fenced, writer, run)
-        if writer > 3:
+        if writer > 5:
             note = hudi_lake.note(hudi_lake.batch + 1, writer=writer, run=run)
             fenced = hudi_lake.sink.apply(ahead, note, fenced)
     assert hudi_lake.live(version=published.version) == {9: (8,)}
