@@ -12,8 +12,6 @@ from lakeingest.apply.inspect import pipeline_status, validate_pipeline
 from lakeingest.apply.run import run_pipeline
 from lakeingest.cli.main import execute
 from lakeingest.config import load_config
-from lakeingest.config.model import PipelineConfig
-from lakeingest.demo import demo_folder
 from lakeingest.errors import ConfigError, UnavailableError
 from tests.reader.small_lake import LINES, NOTES, SmallLake
 
@@ -25,31 +23,24 @@ APPLICABLE = "the first records that wait can be applied"
 MISSPELT = "lakeingest.table.public.note.infinite.times"
 
 
-@pytest.fixture
-def demo(tmp_path: Path) -> PipelineConfig:
-    """The packaged run, without a lake."""
-    folder = demo_folder()
-    return load_config(
-        folder / "pipeline.properties",
-        [f"lakeingest.source.path={folder}", f"lakeingest.target.path={tmp_path / 'lake'}"],
-    )
-
-
 def without_settings_of_notes(lake: SmallLake) -> dict[str, str]:
     return {key: text for key, text in lake.settings.items() if f".{NOTES}." not in key}
 
 
-def test_before_the_first_run_everything_waits(spark: SparkSession, demo: PipelineConfig) -> None:
-    found = validate_pipeline(spark, demo)
+def test_before_the_first_run_everything_waits(
+    spark: SparkSession, small_lake: SmallLake, tmp_path: Path
+) -> None:
+    config = load_config({**small_lake.settings, "lakeingest.target.path": str(tmp_path / "lake")})
+    found = validate_pipeline(spark, config)
     assert found.warnings == ()
-    assert found.seen == ("9 topics, 0 tables, batch 0", APPLICABLE, READERS)
-    status = pipeline_status(spark, demo)
+    assert found.seen == ("2 topics, 0 tables, batch 0", APPLICABLE, READERS)
+    status = pipeline_status(spark, config)
     assert status["batch"] == 0
     assert status["tables"] == {}
-    assert status["records_not_applied"] == 9803
+    assert status["records_not_applied"] == 6
     # A BEGIN and an END for each.
-    assert status["transaction_records_not_applied"] == 2 * 979
-    assert not Path(demo.target.path).exists()
+    assert status["transaction_records_not_applied"] == 2 * 3
+    assert not Path(config.target.path).exists()
 
 
 def test_after_a_run_nothing_waits(spark: SparkSession, small_lake: SmallLake) -> None:
