@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.demo import demo_folder
 from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.frame_schemas import Kind
@@ -24,7 +24,6 @@ from tests.envelope.records import (
     recorded,
 )
 
-RECORDING = Path(__file__).parents[1] / "recordings" / "data" / "pg-shop-small" / "json-schema"
 TABLES = ("orders", "order_lines", "customers", "ledger", "txlog")
 
 
@@ -107,8 +106,8 @@ def shop(spark: SparkSession) -> list[Row]:
     """Rows of the recorded run with their transaction; transactions interleave in it."""
     records = [
         Record(line_topic, line["v"], line["k"], line["p"], line["o"])
-        for line_topic in (f"t3.public.{table}" for table in TABLES)
-        for line in recorded(RECORDING, line_topic)
+        for line_topic in (f"t1.public.{table}" for table in TABLES)
+        for line in recorded(demo_folder(), line_topic)
     ]
     found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql"))
     return in_transactions(found).collect()
@@ -124,9 +123,8 @@ def in_transactions(found: DataFrame) -> DataFrame:
 def commit_order() -> dict[str, int]:
     """Transaction number -> place of its END on the transaction topic."""
     ends: dict[str, int] = {}
-    for line in recorded(RECORDING, "t3.transaction"):
+    for line in recorded(demo_folder(), "t1.transaction"):
         value = json.loads(line["v"])
-        value = value.get("payload", value)
         if value["status"] == "END":
             ends.setdefault(value["id"].partition(":")[0], line["o"])
     return ends
