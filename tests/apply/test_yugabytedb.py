@@ -210,14 +210,13 @@ def test_updates_of_what_they_change_leave_the_rest_as_it_was(
     log, lake = Log(tmp_path / "log", format_), tmp_path / "lake"
     log.commit(*(("c", None, cells(pk, aa=22, bb=TEXT)) for pk in (1, 2, 3, 4)))
     # In one format all comes in one batch, in the others what is filled is in the lake.
-    apart = format_ != "json with schemas"
-    if apart:
+    if format_ == "avro":
         assert log.ingest(spark, lake) == dict.fromkeys((1, 2, 3, 4), (22, TEXT))
     log.commit(("u", None, cells(1, aa=12345)))
     # A key that changes is deleted and inserted, the whole row, in two events without headers.
     log.commit(("d", gone(2), None), ("c", None, cells(20, aa=22, bb=TEXT)))
     log.commit(("d", gone(3), None))
-    if apart:
+    if format_ != "json with schemas":
         assert log.ingest(spark, lake) == {1: (12345, TEXT), 4: (22, TEXT), 20: (22, TEXT)}
     log.commit(("u", None, cells(1, aa=None)), ("u", None, cells(20, bb="new")))
     # REPLICA IDENTITY DEFAULT and FULL send whole rows; FULL and CHANGE_OLD_NEW what was before.
