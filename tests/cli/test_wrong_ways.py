@@ -22,6 +22,7 @@ import lakeingest
 from lakeingest.cli.main import execute
 from lakeingest.config.file.properties import read_properties
 from lakeingest.demo import demo_folder
+from tests.recordings.altered import short_run
 from tests.source.folder import line, write_topic
 
 pytestmark = pytest.mark.slow
@@ -29,6 +30,10 @@ pytestmark = pytest.mark.slow
 ORDERS = "lakeingest.table.public.orders"
 SCHEMA = f"{ORDERS}.schema"
 COLUMNS = read_properties(demo_folder() / "pipeline.properties").value(SCHEMA).text
+TABLES = ("carts", "customers", "orders")
+TOPICS = "lakeingest.source.topics"
+COMMITS = 12
+"""As many have rows of each of these tables."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Wrong:
         begun: Whether a right run of one batch comes before.
         published: How many batches are right and published, besides.
         arguments: Further ones.
-        make: Makes the folder of the case wrong; returns further properties.
+        make: Makes the folder of the case wrong, from the right log; returns further properties.
     """
 
     how: str
@@ -55,27 +60,27 @@ class Wrong:
     begun: bool = False
     published: int = 0
     arguments: tuple[str, ...] = ()
-    make: Callable[[Path], Mapping[str, str]] | None = None
+    make: Callable[[Path, Path], Mapping[str, str]] | None = None
 
 
-def below_a_file(folder: Path) -> Mapping[str, str]:
+def below_a_file(folder: Path, _: Path) -> Mapping[str, str]:
     (folder / "file").write_text("x", "utf-8")
     return {"lakeingest.target.path": str(folder / "file" / "lake")}
 
 
-def a_file(folder: Path) -> Mapping[str, str]:
+def a_file(folder: Path, _: Path) -> Mapping[str, str]:
     (folder / "file").write_text("x", "utf-8")
     return {"lakeingest.target.path": str(folder / "file")}
 
 
-def without_transactions(folder: Path) -> Mapping[str, str]:
-    shutil.copytree(demo_folder(), folder / "recorded")
+def without_transactions(folder: Path, log: Path) -> Mapping[str, str]:
+    shutil.copytree(log, folder / "recorded")
     (folder / "recorded" / "topics" / "t1.transaction.jsonl.gz").unlink()
     return {"lakeingest.source.path": str(folder / "recorded")}
 
 
-def no_json(folder: Path) -> Mapping[str, str]:
-    shutil.copytree(demo_folder(), folder / "recorded")
+def no_json(folder: Path, log: Path) -> Mapping[str, str]:
+    shutil.copytree(log, folder / "recorded")
     write_topic(folder / "recorded", "t1.public.carts", [line(0, 0, "no JSON", '{"id":1}')])
     return {"lakeingest.source.path": str(folder / "recorded")}
 
@@ -111,7 +116,7 @@ WRONG = (
         "another topic prefix",
         69,
         ("starts with 'shop.'", "Check the topic prefix"),
-        {"lakeingest.source.topic.prefix": "shop"},
+        {"lakeingest.source.topic.prefix": "shop", TOPICS: None},
     ),
     Wrong(
         "a recorded folder that is not there",
@@ -130,7 +135,7 @@ WRONG = (
         "a listed topic that does not exist",
         69,
         ("'t1.public.order' does not exist", "t1.public.orders"),
-        {"lakeingest.source.topics": "t1.public.order"},
+        {TOPICS: "t1.public.order"},
     ),
     Wrong(
         "an include that is not there",
@@ -202,7 +207,7 @@ WRONG = (
             "lakeingest.source.kind": "kafka",
             "lakeingest.source.path": None,
             "bootstrap.servers": "127.0.0.1:9",
-            "default.api.timeout.ms": "3000",
+            "default.api.timeout.ms": "1000",
         },
     ),
     Wrong(
@@ -230,7 +235,7 @@ WRONG = (
         "a topic of a published table that is not listed",
         78,
         ("is not read any more", "lakeingest retire CONFIG 'public.customers'"),
-        {"lakeingest.source.topics": "t1.public.orders"},
+        {TOPICS: "t1.public.orders"},
         begun=True,
     ),
     Wrong(
@@ -260,32 +265,44 @@ class Outcome:
     publications: int
 
 
-def rightly(lake: Path) -> Mapping[str, str]:
-    """Return the settings of the demo with a lake of its own."""
-    return {"lakeingest.source.path": str(demo_folder()), "lakeingest.target.path": str(lake)}
+@dataclass(frozen=True)
+class Begun:
+    """The beginning of the demo's log, and a lake with it as its first batch; to be copied."""
+
+    log: Path
+    lake: Path
+
+    @staticmethod
+    def below(folder: Path) -> Begun:
+        """Make both, below an empty folder."""
+        begun = Begun(folder / "log", folder / "lake")
+        short_run(begun.log, COMMITS, *TABLES)
+        begin = configured(folder / "right.properties", begun.rightly(begun.lake))
+        assert _called("run", begin, "--max-batches", "1").code == 0
+        return begun
+
+    def rightly(self, lake: Path) -> Mapping[str, str]:
+        """Return the settings of the demo with this log and a lake of its own."""
+        return {
+            "lakeingest.source.path": str(self.log),
+            TOPICS: ",".join(f"t1.public.{table}" for table in TABLES),
+            "lakeingest.target.path": str(lake),
+        }
 
 
-def begun_lake(folder: Path) -> Path:
-    """Make a lake with the demo's first batch, below an empty folder; to be copied."""
-    lake = folder / "lake"
-    begin = configured(folder / "right.properties", rightly(lake))
-    assert _called("run", begin, "--max-batches", "1").code == 0
-    return lake
-
-
-def outcome(wrong: Wrong, folder: Path, begun: Path) -> Outcome:
+def outcome(wrong: Wrong, folder: Path, begun: Begun) -> Outcome:
     """Do it wrong, below an empty folder.
 
     Args:
         wrong: What.
         folder: Where.
-        begun: Lake to copy if it is to be done to one that exists.
+        begun: The log, and the lake to copy if it is to be done to one that exists.
     """
     lake = folder / "lake"
-    right = rightly(lake)
+    right = begun.rightly(lake)
     if wrong.begun:
-        shutil.copytree(begun, lake)
-    made = wrong.make(folder) if wrong.make else {}
+        shutil.copytree(begun.lake, lake)
+    made = wrong.make(folder, begun.log) if wrong.make else {}
     file = configured(folder / "wrong.properties", {**right, **wrong.settings, **made})
     called = _called(wrong.command, file, *wrong.arguments)
     is_lake = (lake / "_lakeingest" / "ledger" / "_delta_log").exists()
@@ -295,9 +312,13 @@ def outcome(wrong: Wrong, folder: Path, begun: Path) -> Outcome:
 
 
 def configured(file: Path, settings: Mapping[str, str | None]) -> Path:
-    """Write the demo's configuration with other settings."""
+    """Write the demo's configuration, for the tables of the log, with other settings."""
     demo = read_properties(demo_folder() / "pipeline.properties")
-    texts = {key: entry.text for key, entry in demo.entries.items()}
+    texts = {
+        key: entry.text
+        for key, entry in demo.entries.items()
+        if not key.startswith("lakeingest.table.") or key.split(".")[3] in TABLES
+    }
     entries = {key: text for key, text in {**texts, **settings}.items() if text is not None}
     file.write_text("".join(f"{key}={text}\n" for key, text in entries.items()), "utf-8")
     return file
@@ -311,12 +332,14 @@ def _called(command: str, file: Path, *arguments: str) -> Outcome:
 
 
 @pytest.fixture(scope="module")
-def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return begun_lake(tmp_path_factory.mktemp("begun"))
+def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Begun:
+    return Begun.below(tmp_path_factory.mktemp("begun"))
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.how)
-def test_it_is_said_what_is_wrong_and_what_to_do(begun: Path, tmp_path: Path, wrong: Wrong) -> None:
+def test_it_is_said_what_is_wrong_and_what_to_do(
+    begun: Begun, tmp_path: Path, wrong: Wrong
+) -> None:
     done = outcome(wrong, tmp_path, begun)
     assert done.code == wrong.code, done.said
     for text in wrong.says:
@@ -338,7 +361,7 @@ def main() -> None:
     if "--guide" in sys.argv:
         sys.stdout.writelines(f"{row_of(wrong)}\n" for wrong in WRONG)
         return
-    begun = begun_lake(Path(tempfile.mkdtemp()))
+    begun = Begun.below(Path(tempfile.mkdtemp()))
     for wrong in WRONG:
         folder = Path(tempfile.mkdtemp())
         done = outcome(wrong, folder, begun)
@@ -346,7 +369,7 @@ def main() -> None:
         row = f"| {wrong.how} | {wrong.command} | {done.code} | {error.replace(str(folder), '…')} |"
         sys.stdout.write(f"{row}\n")
         shutil.rmtree(folder)
-    shutil.rmtree(begun.parent)
+    shutil.rmtree(begun.lake.parent)
 
 
 if __name__ == "__main__":
