@@ -78,8 +78,7 @@ class PartOracle(Oracle):
     @cached_property
     def commits(self) -> tuple[Totals, ...] | None:
         found = Oracle(self.folder).commits
-        assert found is not None
-        return tuple(
+        return found and tuple(
             {table: measures for table, measures in totals.items() if table in self.tables}
             for totals in found[: None if self.end is None else self.end + 1]
         )
