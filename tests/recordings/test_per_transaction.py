@@ -29,7 +29,7 @@ from tests.recordings.totals import Published, ReadBySpark
 pytestmark = pytest.mark.slow
 
 COMMITS = 150
-TABLES = ("customers", "documents", "orders", "txlog")
+TABLES = ("documents", "orders", "txlog")
 SAMPLED = (2, 40, 97, COMMITS + 1)
 
 PER_TRANSACTION = {"lakeingest.commit.mode": "per-transaction"}
