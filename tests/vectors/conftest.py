@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.reader import open_lake
+from tests.recordings.rust import DELETED, RustLake
 from tests.vectors.wire import PREFIX, write_registry, written_log
 
 State = dict[Any, tuple[Any, ...]]
@@ -25,8 +27,14 @@ class Lake:
         self._spark = spark
         self._folder = folder
 
-    def of(self, *runs: str, **settings: str) -> Lake:
-        """Ingest files of events, each source transaction in a publication of its own."""
+    def of(self, *runs: str, settings: Mapping[str, str], batches: int | None = None) -> Lake:
+        """Ingest files of events, each source transaction in a publication of its own.
+
+        Args:
+            runs: Names of the files.
+            settings: More of them, or others.
+            batches: Stop after so many.
+        """
         log = written_log(self._folder / "log", *runs)
         if settings.get("lakeingest.source.format") == "avro":
             write_registry(log)
@@ -41,7 +49,7 @@ class Lake:
             "lakeingest.types.guess": "accept",
             **settings,
         }
-        run_pipeline(self._spark, load_config(configured))
+        run_pipeline(self._spark, load_config(configured), max_batches=batches)
         return self
 
     def rows(self, table: str, *columns: str) -> State:
@@ -50,19 +58,24 @@ class Lake:
         return _state(snapshot.table(f"public.{table}").select(*columns).collect())
 
     def history(self, table: str, *columns: str) -> list[State]:
-        """Return the table's rows at each publication, without repetitions."""
-        lake = open_lake(self._spark, str(self._folder / "lake"))
+        """Return the table's rows at each publication, without repetitions, as delta-rs reads."""
+        lake = self._folder / "lake"
+        listed = ", ".join(f'"{name}"' for name in columns)
+        query = f'SELECT {listed} FROM t WHERE NOT "{DELETED}"'  # noqa: S608
         found: list[State] = []
-        for snapshot in sorted(lake.snapshots(), key=lambda one: one.batch):
-            if f"public.{table}" not in snapshot.tables():
+        for publication in RustLake(lake, "public").publications():
+            if table not in publication.versions:
                 continue
-            state = _state(snapshot.table(f"public.{table}").select(*columns).collect())
+            at = DeltaTable(str(lake / f"public.{table}"), version=publication.versions[table])
+            read = QueryBuilder().register("t", at).execute(query).read_all()
+            rows = zip(*(read.column(name).to_pylist() for name in columns), strict=True)
+            state = _state(list(rows))
             if not found or found[-1] != state:
                 found.append(state)
         return found
 
 
-def _state(rows: list[Any]) -> State:
+def _state(rows: Sequence[Any]) -> State:
     found = {row[0]: tuple(row[1:]) for row in rows}
     assert len(found) == len(rows), "a key stands in two rows"
     return found
@@ -73,6 +86,6 @@ def lake(spark: SparkSession, tmp_path: Path) -> Callable[..., Lake]:
     """Ingest files of events: names of files, settings, and into which lake."""
 
     def ingested(*runs: str, settings: dict[str, str] | None = None, into: str = "one") -> Lake:
-        return Lake(spark, tmp_path / into).of(*runs, **(settings or {}))
+        return Lake(spark, tmp_path / into).of(*runs, settings=settings or {})
 
     return ingested
