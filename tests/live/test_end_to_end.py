@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
-from tests.forms import further
 from tests.live.run import LiveRun
 from tests.live.stage import Play, Stage
 from tests.recordings.check import History, check_history, check_tables
@@ -23,7 +23,7 @@ from tests.workloads.crew import Pace
 from tests.workloads.shop import Schedule
 from tests.workloads.source import Family
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.generated]
+pytestmark = [pytest.mark.slow, pytest.mark.kafka]
 
 NUMBER = 150
 SHOP = Schedule(giant_every=60, giant_rows=1_000, alter_at=80, signal_every=60, truncate_from=60)
@@ -50,6 +50,11 @@ def ingested(
             return history, configuration
 
 
+def generated(*values: object) -> ParameterSet:
+    """Return a further form, in generated code: ten tables of it are too much for CI."""
+    return pytest.param(*values, marks=[pytest.mark.soak, pytest.mark.generated])
+
+
 def all_of_it(history: History) -> bool:
     return bool(history.violations) or (
         history.place is not None and history.place.last == history.of
@@ -60,9 +65,9 @@ def all_of_it(history: History) -> bool:
     ("workload", "family", "formats"),
     [
         ("shop", "mariadb", (Format.AVRO,)),
-        further("shop", "postgresql", (Format.JSON,)),
-        further("bank", "postgresql", (Format.JSON, Format.AVRO)),
-        further("sysbench", "mariadb", (Format.AVRO,)),
+        generated("shop", "postgresql", (Format.JSON,)),
+        generated("bank", "postgresql", (Format.JSON, Format.AVRO)),
+        generated("sysbench", "mariadb", (Format.AVRO,)),
     ],
 )
 def test_the_lake_becomes_the_database_by_way_of_its_commits(
