@@ -17,10 +17,10 @@ from lakeingest.session import session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakeingest.apply.explain import Explanation
+    from lakeingest.apply.choice.reload import Reloading
+    from lakeingest.apply.choice.retire import Retirement
+    from lakeingest.apply.inspect.explain import Explanation
     from lakeingest.apply.maintenance.maintain import Maintenance
-    from lakeingest.apply.reload import Reloading
-    from lakeingest.apply.retire import Retirement
     from lakeingest.apply.summary import RunSummary
     from lakeingest.config.model import PipelineConfig
     from lakeingest.reader import Lake
@@ -37,8 +37,8 @@ def run(spark: SparkSession, config: PipelineConfig, **options: Any) -> RunSumma
 
 
 def explain(spark: SparkSession, config: PipelineConfig) -> Explanation:
-    """Say where a pipeline stands and why; see ``lakeingest.apply.explain.explain_pipeline``."""
-    from lakeingest.apply.explain import explain_pipeline
+    """Say where a pipeline stands and why; see ``apply/inspect/explain.py``."""
+    from lakeingest.apply.inspect.explain import explain_pipeline
 
     return explain_pipeline(spark, config)
 
@@ -53,8 +53,8 @@ def maintain(spark: SparkSession, config: PipelineConfig) -> Maintenance:
 def retire(
     spark: SparkSession, config: PipelineConfig, table: str, *, undo: bool = False
 ) -> Retirement:
-    """Take a table out of the pipeline; see ``lakeingest.apply.retire.retire_table``."""
-    from lakeingest.apply.retire import retire_table
+    """Take a table out of the pipeline; see ``lakeingest.apply.choice.retire.retire_table``."""
+    from lakeingest.apply.choice.retire import retire_table
 
     return retire_table(spark, config, table, undo=undo)
 
@@ -62,8 +62,8 @@ def retire(
 def reload(
     spark: SparkSession, config: PipelineConfig, *tables: str, undo: bool = False
 ) -> Reloading:
-    """Let the next run load tables anew; see ``lakeingest.apply.reload.reload_tables``."""
-    from lakeingest.apply.reload import reload_tables
+    """Let the next run load tables anew; see ``lakeingest.apply.choice.reload.reload_tables``."""
+    from lakeingest.apply.choice.reload import reload_tables
 
     return reload_tables(spark, config, tables, undo=undo)
 

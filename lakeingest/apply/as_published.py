@@ -8,8 +8,8 @@ stops if it finds something else later.
 
 from __future__ import annotations
 
-from lakeingest.apply.reloading import refuse_replacing
-from lakeingest.apply.unmatched_tables import refuse_left_out
+from lakeingest.apply.choice.reloading import refuse_replacing
+from lakeingest.apply.guards.unmatched_tables import refuse_left_out
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import FencedError
 from lakeingest.ledger.publication import Publication

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from lakeingest.config.model import PipelineConfig
-from lakeingest.engine.log_store import fences, log_store_of
+from lakeingest.engine.delta.log_store import fences, log_store_of
 from lakeingest.errors import ConfigError
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.session import require_hudi

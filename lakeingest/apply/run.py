@@ -21,7 +21,7 @@ from lakeingest.apply.as_published import as_published, refuse_other_tables, ref
 from lakeingest.apply.attempts import Attempts
 from lakeingest.apply.batch.prepare import prepare
 from lakeingest.apply.batch.writer import BatchWriter
-from lakeingest.apply.connector_guard import refuse_other_connector
+from lakeingest.apply.choice.retirement import rows_since
 from lakeingest.apply.factory import (
     open_adoption,
     open_ledger,
@@ -31,6 +31,9 @@ from lakeingest.apply.factory import (
 )
 from lakeingest.apply.failpoints import failpoint
 from lakeingest.apply.failure import classify_failure
+from lakeingest.apply.guards.connector import refuse_other_connector
+from lakeingest.apply.guards.order import refuse_another_order
+from lakeingest.apply.guards.unmatched_tables import without_topic
 from lakeingest.apply.lake import (
     LakeState,
     read_lake,
@@ -42,11 +45,9 @@ from lakeingest.apply.lake import (
 from lakeingest.apply.maintenance.keeper import open_keeper
 from lakeingest.apply.maintenance.turn import Turns
 from lakeingest.apply.next_publication import clock_ms
-from lakeingest.apply.order_guard import refuse_another_order
 from lakeingest.apply.pace import Pace
 from lakeingest.apply.parallel import in_background
 from lakeingest.apply.pipeline_spec import pipeline_log
-from lakeingest.apply.retirement import rows_since
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.stall_detection import (
     Patience,
@@ -58,7 +59,6 @@ from lakeingest.apply.summary import BatchSummary, RunSummary, Tally
 from lakeingest.apply.table.catalog import TableBook, Warnings
 from lakeingest.apply.table.new_tables import FirstSeen, likely_tables
 from lakeingest.apply.table.record_schemas import Schemas, open_schemas
-from lakeingest.apply.unmatched_tables import without_topic
 from lakeingest.apply.window.batch_size import BatchSize, bounds_of
 from lakeingest.apply.window.prefetch import WindowReader
 from lakeingest.apply.window.progress import (

@@ -12,7 +12,7 @@ _LISTED_FILES = 100
 """Number of data files up to which Delta lists them with each version (its default: 50).
 
 A version whose files are listed is written and read without a job that looks for them
-(``engine/delta_files.py``). The list is part of each version's checksum file: some kB per file.
+(``engine/delta/files.py``). The list is part of each version's checksum file: some kB per file.
 """
 
 _OPEN_COST = "spark.sql.files.openCostInBytes"

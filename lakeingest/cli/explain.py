@@ -27,7 +27,7 @@ def explain(
     """Say what waits, for what, since when, and what the next run does; changes nothing."""
     pipeline = load_pipeline(config, settings)
     with progress("starting Spark"):
-        from lakeingest.apply.explain import explain_pipeline
+        from lakeingest.apply.inspect.explain import explain_pipeline
 
         kafka = pipeline.source.kind == "kafka"
         spark = start_spark(f"lakeingest explain {pipeline.name}", pipeline, kafka=kafka)

@@ -38,7 +38,7 @@ def reload(
     """
     pipeline = load_pipeline(config, settings)
     with progress("starting Spark"):
-        from lakeingest.apply.reload import reload_tables
+        from lakeingest.apply.choice.reload import reload_tables
 
         kafka = pipeline.source.kind == "kafka"
         spark = start_spark(f"lakeingest reload {pipeline.name}", pipeline, kafka=kafka)

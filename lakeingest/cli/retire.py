@@ -39,7 +39,7 @@ def retire(
     """
     pipeline = load_pipeline(config, settings)
     with progress("starting Spark"):
-        from lakeingest.apply.retire import retire_table
+        from lakeingest.apply.choice.retire import retire_table
 
         spark = start_spark(f"lakeingest retire {pipeline.name}", pipeline)
         retirement = retire_table(spark, pipeline, table, undo=undo)

@@ -16,7 +16,7 @@ def status(
     """Show how far the lake is and what waits; changes nothing."""
     pipeline = load_pipeline(config, settings)
     with progress("starting Spark"):
-        from lakeingest.apply.inspect import pipeline_status
+        from lakeingest.apply.inspect.status import pipeline_status
 
         kafka = pipeline.source.kind == "kafka"
         spark = start_spark(f"lakeingest status {pipeline.name}", pipeline, kafka=kafka)

@@ -27,7 +27,7 @@ def validate(
         message(f"the configuration of {pipeline.name} is complete")
         return
     with progress("starting Spark"):
-        from lakeingest.apply.inspect import validate_pipeline
+        from lakeingest.apply.inspect.validate import validate_pipeline
 
         kafka = pipeline.source.kind == "kafka"
         spark = start_spark(f"lakeingest validate {pipeline.name}", pipeline, kafka=kafka)

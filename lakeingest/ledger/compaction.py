@@ -19,7 +19,7 @@ from datetime import timedelta
 from pyspark.sql import SparkSession
 
 from lakeingest.commit_note import maintenance_note
-from lakeingest.engine.delta_maintenance import DeltaMaintenance
+from lakeingest.engine.delta.maintenance import DeltaMaintenance
 
 EVERY = 100
 """Publications after which the small files are joined."""

@@ -31,10 +31,10 @@ from pyspark.sql import functions as F
 
 from lakeingest.cast import no_rows
 from lakeingest.commit_note import claim_token, release_token
-from lakeingest.engine.delta_files import available
-from lakeingest.engine.delta_log import TABLE_PROPERTIES, commits, is_delta_table
-from lakeingest.engine.delta_transaction import DeltaTransaction
-from lakeingest.engine.local_disk import committing
+from lakeingest.engine.delta.files import available
+from lakeingest.engine.delta.local_disk import committing
+from lakeingest.engine.delta.log import TABLE_PROPERTIES, commits, is_delta_table
+from lakeingest.engine.delta.transaction import DeltaTransaction
 from lakeingest.errors import ConfigError, FencedError, TransientError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.frame_schemas import LEDGER

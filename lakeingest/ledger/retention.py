@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.cast import typed_columns
 from lakeingest.commit_note import maintenance_note
-from lakeingest.engine.local_disk import committing
+from lakeingest.engine.delta.local_disk import committing
 from lakeingest.ledger.compaction import FILES_KEPT, ledger_maintenance, unless_concurrent
 from lakeingest.ledger.publication import KEPT, PUBLICATION, TRANSACTION
 

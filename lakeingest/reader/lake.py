@@ -9,8 +9,8 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.delta_files import highest_value
-from lakeingest.engine.delta_log import is_delta_table
+from lakeingest.engine.delta.files import highest_value
+from lakeingest.engine.delta.log import is_delta_table
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import ConfigError, UsageError
 from lakeingest.folders import LEDGER_FOLDER, LakeFolders, folder_name, load_of

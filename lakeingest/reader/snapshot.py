@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote
-from lakeingest.engine import hudi_table
 from lakeingest.engine.commit import Commit
-from lakeingest.engine.delta_log import commits
-from lakeingest.engine.hudi_streamer import with_positions
+from lakeingest.engine.delta.log import commits
+from lakeingest.engine.hudi import table as hudi_table
+from lakeingest.engine.hudi.streamer import with_positions
 from lakeingest.errors import UsageError
 from lakeingest.folders import LakeFolders
 from lakeingest.frame_schemas import MetadataColumns

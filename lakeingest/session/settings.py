@@ -113,7 +113,7 @@ LOCAL = (
         "spark.delta.logStore.file.impl",
         "io.delta.storage.LocalLogStore",
         "on a local disk, Delta's default starts ten programs (chmod, readlink) per log file: "
-        "45 ms against 12; neither is safe between processes by itself (engine/local_disk.py)",
+        "45 ms against 12; neither is safe between processes (engine/delta/local_disk.py)",
     ),
     Setting(
         "spark.sql.streaming.checkpointFileManagerClass",

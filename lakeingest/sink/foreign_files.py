@@ -12,8 +12,8 @@ from pathlib import PurePosixPath
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.delta_log import is_delta_table
-from lakeingest.engine.hudi_table import is_hudi_table
+from lakeingest.engine.delta.log import is_delta_table
+from lakeingest.engine.hudi.table import is_hudi_table
 from lakeingest.errors import ConfigError, load_anew
 from lakeingest.folders import TOMBSTONES
 

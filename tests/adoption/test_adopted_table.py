@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote, schema_token, token
-from lakeingest.engine.hudi_streamer import newest_checkpoint, rows_elsewhere, table_properties
-from lakeingest.engine.hudi_table import READ_OPTIONS
+from lakeingest.engine.hudi.streamer import newest_checkpoint, rows_elsewhere, table_properties
+from lakeingest.engine.hudi.table import READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.position import after
 from lakeingest.sink.contract import TableState

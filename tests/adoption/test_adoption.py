@@ -12,12 +12,12 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply.adoption import adopt
 from lakeingest.apply.failpoints import ADOPTION_FAILPOINTS
-from lakeingest.apply.inspect import validate_pipeline
+from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.window import progress
 from lakeingest.commit_note import CommitNote
 from lakeingest.config import PipelineConfig, load_config
-from lakeingest.engine.hudi_table import READ_OPTIONS, commits
+from lakeingest.engine.hudi.table import READ_OPTIONS, commits
 from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.reader import open_lake
 from lakeingest.source.recorded import RecordedSource

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import lakeingest
-from lakeingest.apply.retire import Retirement
+from lakeingest.apply.choice.retire import Retirement
 from lakeingest.apply.summary import RunSummary
 from lakeingest.reader import open_lake
 from tests.apply.written import Sent, WrittenLog, table

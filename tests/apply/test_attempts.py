@@ -13,8 +13,8 @@ from lakeingest.apply import attempts
 from lakeingest.apply import run as runs
 from lakeingest.apply.attempts import PAUSES_SECONDS, Attempts
 from lakeingest.apply.failure import classify_failure
-from lakeingest.engine.delta_files import DataFile
-from lakeingest.engine.delta_transaction import DeltaTransaction
+from lakeingest.engine.delta.files import DataFile
+from lakeingest.engine.delta.transaction import DeltaTransaction
 from lakeingest.errors import (
     AccessError,
     ConfigError,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.inspect import pipeline_status
+from lakeingest.apply.inspect.status import pipeline_status
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.config import load_config

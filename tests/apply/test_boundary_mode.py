@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply import run
 from lakeingest.apply.batch import publish
-from lakeingest.apply.inspect import validate_pipeline
-from lakeingest.apply.order_guard import refuse_another_order
+from lakeingest.apply.guards.order import refuse_another_order
+from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.apply.window.batch_size import bounds_of
 from lakeingest.config import load_config
 from lakeingest.decode.encodings import Encodings

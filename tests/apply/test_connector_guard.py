@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.explain import State, explain_pipeline
-from lakeingest.apply.inspect import validate_pipeline
+from lakeingest.apply.inspect.explain import State, explain_pipeline
+from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.config.model import PipelineConfig

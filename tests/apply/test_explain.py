@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakeingest
-from lakeingest.apply.explain import Explanation, State
 from lakeingest.apply.factory import open_ledger
+from lakeingest.apply.inspect.explain import Explanation, State
 from tests.apply.written import Sent, WrittenLog
 
 A, B = "public.a", "public.b"

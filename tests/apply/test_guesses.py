@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakeingest
-from lakeingest.apply.inspect import validate_pipeline
+from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.apply.table.guesses import Guesses
 from lakeingest.config import load_config
 from lakeingest.errors import ConfigError, LakeingestError

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.inspect import pipeline_status, validate_pipeline
+from lakeingest.apply.inspect.status import pipeline_status
+from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.apply.run import run_pipeline
 from lakeingest.cli.main import execute
 from lakeingest.config import load_config

@@ -17,7 +17,7 @@ from lakeingest.apply.lake import (
     with_tables,
 )
 from lakeingest.commit_note import CommitNote
-from lakeingest.engine.delta_log import java_log
+from lakeingest.engine.delta.log import java_log
 from lakeingest.errors import ConfigError
 from lakeingest.folders import LEDGER_FOLDER, LakeFolders
 from lakeingest.ledger.delta import DeltaLedger

@@ -23,10 +23,10 @@ from lakeingest.apply.maintenance.keeper import Keeper
 from lakeingest.apply.maintenance.maintain import Maintenance
 from lakeingest.apply.maintenance.turn import turns_of
 from lakeingest.config.model.pipeline import TargetConfig
-from lakeingest.engine import delta_maintenance as delta_maintenance_engine
-from lakeingest.engine import hudi_table
-from lakeingest.engine.delta_log import newest_snapshot
-from lakeingest.engine.delta_maintenance import DeltaMaintenance
+from lakeingest.engine.delta import maintenance as delta_maintenance_engine
+from lakeingest.engine.delta.log import newest_snapshot
+from lakeingest.engine.delta.maintenance import DeltaMaintenance
+from lakeingest.engine.hudi import table as hudi_table
 from lakeingest.errors import ConfigError, DataError, UsageError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.inspect import validate_pipeline
+from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.errors import DataError
 from tests.apply.written import WrittenLog, change, table
 from tests.forms import further

@@ -11,11 +11,13 @@ from pyspark.sql import SparkSession
 
 import lakeingest
 from lakeingest.apply import lake as lake_steps
-from lakeingest.apply import run, table_choice
+from lakeingest.apply import run
 from lakeingest.apply.batch import publish, writer
-from lakeingest.apply.explain import State, explain_pipeline
-from lakeingest.apply.inspect import pipeline_status, validate_pipeline
-from lakeingest.apply.reload import Reloading
+from lakeingest.apply.choice import table_choice
+from lakeingest.apply.choice.reload import Reloading
+from lakeingest.apply.inspect.explain import State, explain_pipeline
+from lakeingest.apply.inspect.status import pipeline_status
+from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.demo import demo_folder

@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakeingest
-from lakeingest.apply.explain import State, explain_pipeline
-from lakeingest.apply.inspect import validate_pipeline
-from lakeingest.apply.reloading import refuse_source
+from lakeingest.apply.choice.reloading import refuse_source
+from lakeingest.apply.inspect.explain import State, explain_pipeline
+from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.errors import ConfigError, UsageError
 from lakeingest.reader import open_lake
 from tests.apply.shop import Shop, row

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from lakeingest.apply.reloading import refuse_reloading, with_reloads, with_reloads_undone
-from lakeingest.apply.retirement import with_table, without_table
+from lakeingest.apply.choice.reloading import refuse_reloading, with_reloads, with_reloads_undone
+from lakeingest.apply.choice.retirement import with_table, without_table
 from lakeingest.errors import UsageError
 from lakeingest.ledger.publication import (
     CLAIM,

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply import lake, run, table_choice
+from lakeingest.apply import lake, run
 from lakeingest.apply.batch import writer
-from lakeingest.apply.inspect import pipeline_status, validate_pipeline
-from lakeingest.apply.retire import Retirement
+from lakeingest.apply.choice import table_choice
+from lakeingest.apply.choice.retire import Retirement
+from lakeingest.apply.inspect.status import pipeline_status
+from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.apply.window import progress
 from lakeingest.errors import (
     ConfigError,

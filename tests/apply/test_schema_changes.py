@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.summary import RunSummary
-from lakeingest.engine.delta_log import commits
+from lakeingest.engine.delta.log import commits
 from lakeingest.errors import DataError
 from tests.apply.changing import ID, TABLE, Log, column
 from tests.faults.before_commit import before_each_version

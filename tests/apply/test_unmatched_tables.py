@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakeingest.apply.unmatched_tables import topics_left_out
+from lakeingest.apply.guards.unmatched_tables import topics_left_out
 from lakeingest.config import load_config
 from tests.config.settings import RECORDED
 

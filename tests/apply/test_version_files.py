@@ -11,9 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.maintenance.keeper import Keeper
-from lakeingest.engine import delta_versions, vector_file
-from lakeingest.engine.delta_log import commit_name, java_log
-from lakeingest.engine.delta_snapshot import cached_snapshot
+from lakeingest.engine.delta import vector_file
+from lakeingest.engine.delta import versions as delta_versions
+from lakeingest.engine.delta.log import commit_name, java_log
+from lakeingest.engine.delta.snapshot import cached_snapshot
 from lakeingest.engine.in_turn import InTurn
 from lakeingest.reader import open_lake
 from lakeingest.sink.contract import TableState

@@ -28,7 +28,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.engine.hudi_table import READ_OPTIONS
+from lakeingest.engine.hudi.table import READ_OPTIONS
 from lakeingest.sink.hudi.options import TableType
 from tests.benchmarks.contestant import Stream
 from tests.benchmarks.workload import TABLES, Table

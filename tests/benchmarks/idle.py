@@ -20,7 +20,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.delta_log import java_log, newest_snapshot
+from lakeingest.engine.delta.log import java_log, newest_snapshot
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.frame_schemas import LEDGER
 from lakeingest.ledger.delta import DeltaLedger

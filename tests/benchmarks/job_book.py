@@ -13,7 +13,7 @@ from unittest.mock import patch
 from delta.tables import DeltaMergeBuilder
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
-from lakeingest.engine.delta_transaction import DeltaTransaction
+from lakeingest.engine.delta.transaction import DeltaTransaction
 
 ACTIONS: tuple[tuple[type, str], ...] = (
     (DataFrame, "collect"),

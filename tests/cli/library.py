@@ -64,14 +64,14 @@ class Maintenance:
 
 
 class State(Enum):
-    """As ``lakeingest.apply.explain`` has it."""
+    """As ``lakeingest.apply.inspect.explain`` has it."""
 
     STOPPED = "stopped"
 
 
 @dataclass
 class Explanation:
-    """As ``lakeingest.apply.explain`` has it."""
+    """As ``lakeingest.apply.inspect.explain`` has it."""
 
     state: State = State.STOPPED
     reasons: tuple[str, ...] = ("A run would stop with exit code 65: it lacks rows",)
@@ -134,14 +134,14 @@ class Library:
             "lakeingest.session": {"session": self._session},
             "lakeingest.apply": {},
             "lakeingest.apply.run": {"run_pipeline": self._run},
-            "lakeingest.apply.explain": {"explain_pipeline": self._explain},
-            "lakeingest.apply.retire": {"retire_table": self._retire},
+            "lakeingest.apply.inspect.explain": {"explain_pipeline": self._explain},
+            "lakeingest.apply.choice": {},
+            "lakeingest.apply.choice.retire": {"retire_table": self._retire},
             "lakeingest.apply.maintenance": {},
             "lakeingest.apply.maintenance.maintain": {"maintain_lake": self._maintain},
-            "lakeingest.apply.inspect": {
-                "pipeline_status": self._status,
-                "validate_pipeline": self._validate,
-            },
+            "lakeingest.apply.inspect": {},
+            "lakeingest.apply.inspect.status": {"pipeline_status": self._status},
+            "lakeingest.apply.inspect.validate": {"validate_pipeline": self._validate},
         }
         for name, functions in modules.items():
             module = ModuleType(name)

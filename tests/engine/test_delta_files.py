@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.delta_files import highest_value, may_hide_rows
+from lakeingest.engine.delta.files import highest_value, may_hide_rows
 
 
 def test_the_highest_value_of_a_column_is_in_the_statistics_of_the_files(

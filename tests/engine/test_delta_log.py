@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.delta_log import commits, is_delta_table, newest_snapshot
-from lakeingest.engine.delta_transaction import DeltaTransaction
+from lakeingest.engine.delta.log import commits, is_delta_table, newest_snapshot
+from lakeingest.engine.delta.transaction import DeltaTransaction
 
 
 def test_a_table_that_another_process_made_after_the_first_look_is_seen(
@@ -92,7 +92,7 @@ def test_a_table_that_is_gone_has_no_newest_version(spark: SparkSession, tmp_pat
 def test_a_snapshot_of_many_commits_begins_again_at_the_newest_checkpoint(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakeingest.engine.delta_log._MOST_COMMITS", 4)
+    monkeypatch.setattr("lakeingest.engine.delta.log._MOST_COMMITS", 4)
     table = table_of(spark, tmp_path / "table", 1)
     spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('delta.checkpointInterval' = '2')")
     for token in range(1, 12):
@@ -103,7 +103,7 @@ def test_a_snapshot_of_many_commits_begins_again_at_the_newest_checkpoint(
 def test_a_log_of_many_commits_is_listed_once_for_each_new_version(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakeingest.engine.delta_log._MOST_COMMITS", 1)
+    monkeypatch.setattr("lakeingest.engine.delta.log._MOST_COMMITS", 1)
     table = table_of(spark, tmp_path / "table", 3)
     DeltaTransaction(spark, str(table), "writer").commit(1, "")
     assert newest_snapshot(spark, str(table)).version() == 3

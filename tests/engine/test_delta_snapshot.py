@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.delta_snapshot import cached_snapshot
+from lakeingest.engine.delta.snapshot import cached_snapshot
 from tests.benchmarks.job_book import JobBook
 
 

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote
-from lakeingest.engine.delta_maintenance import DeltaMaintenance
-from lakeingest.engine.delta_transaction import DeltaTransaction
-from lakeingest.engine.local_disk import committing
+from lakeingest.engine.delta.local_disk import committing
+from lakeingest.engine.delta.maintenance import DeltaMaintenance
+from lakeingest.engine.delta.transaction import DeltaTransaction
 from lakeingest.sink.delta.commit import DeltaLakeTable
 
 _TRIES_TO_LOCK = """
@@ -61,7 +61,7 @@ def test_a_folder_that_cannot_be_made_is_left_to_delta(spark: SparkSession, tmp_
 def test_a_commit_does_not_wait_for_ever_for_one_that_is_frozen(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakeingest.engine.local_disk.PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("lakeingest.engine.delta.local_disk.PATIENCE_SECONDS", 0.1)
     with committing(spark, str(tmp_path)), committing(spark, str(tmp_path)):
         assert other_process_sees(tmp_path) == "locked"
 

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.factory import refuse_unfenced
-from lakeingest.apply.inspect import validate_pipeline
+from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
-from lakeingest.engine.log_store import fences, log_store, log_store_of
+from lakeingest.engine.delta.log_store import fences, log_store, log_store_of
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import ConfigError
 from tests.config.settings import RECORDED
@@ -77,7 +77,7 @@ def test_the_default_of_each_scheme_is_delta_s_own(spark: SparkSession) -> None:
 @pytest.fixture
 def unfenced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the local disk a storage on which two drivers commit the same version."""
-    monkeypatch.setattr("lakeingest.engine.log_store._ATOMIC", frozenset())
+    monkeypatch.setattr("lakeingest.engine.delta.log_store._ATOMIC", frozenset())
 
 
 def settings(tmp_path: Path, **more: str) -> dict[str, str]:

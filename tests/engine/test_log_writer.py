@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeingest.engine.log_writer import (
+from lakeingest.engine.delta.log_writer import (
     LogBrokenError,
     VersionReplacedError,
     VersionTakenError,

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
 
-from lakeingest.engine.delta_log import has_log
+from lakeingest.engine.delta.log import has_log
 from lakeingest.engine.remembered_names import _remember, remember_names
 
 LOOKUP = "r\n"

@@ -11,7 +11,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.delta_log import commit_name, java_log
+from lakeingest.engine.delta.log import commit_name, java_log
 from lakeingest.engine.storage_errors import storage, storage_error
 from lakeingest.errors import AccessError, ConfigError, TransientError, UnavailableError
 from tests.engine.web_storage import closed_storage, refusing_storage

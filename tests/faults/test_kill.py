@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeingest.apply.choice.reload import reload_tables
 from lakeingest.apply.failpoints import FAILPOINTS, MAINTENANCE_FAILPOINTS, VERSIONS_FAILPOINT
-from lakeingest.apply.reload import reload_tables
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.errors import FencedError, LakeingestError

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply import attempts
 from lakeingest.apply.run import run_pipeline
-from lakeingest.engine.log_writer import VersionTakenError
+from lakeingest.engine.delta.log_writer import VersionTakenError
 from lakeingest.errors import DataError, FencedError
 from lakeingest.reader import open_lake
 from lakeingest.sink.delta import maintenance

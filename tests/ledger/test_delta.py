@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.commit_note import token
 from lakeingest.engine.commit import Commit
-from lakeingest.engine.delta_log import commits
+from lakeingest.engine.delta.log import commits
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import FencedError
 from lakeingest.folders import LEDGER_FOLDER

@@ -11,7 +11,7 @@ import pytest
 from _pytest.mark import ParameterSet
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.delta_log import TABLE_PROPERTIES
+from lakeingest.engine.delta.log import TABLE_PROPERTIES
 from lakeingest.sink.contract import Sink
 from lakeingest.sink.delta import landing
 from lakeingest.sink.delta.sink import DeltaSink

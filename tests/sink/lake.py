@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote, token
-from lakeingest.engine import delta_log, hudi_table
+from lakeingest.engine.delta import log as delta_log
+from lakeingest.engine.hudi import table as hudi_table
 from lakeingest.folders import LakeFolders
 from lakeingest.frame_schemas import FIRST_OP, LINK, MetadataColumns
 from lakeingest.position import after

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lakeingest.engine.delta_files import TableSize
-from lakeingest.engine.delta_maintenance import SMALL_BYTES
+from lakeingest.engine.delta.files import TableSize
+from lakeingest.engine.delta.maintenance import SMALL_BYTES
 from lakeingest.sink.delta import maintenance
 from lakeingest.sink.delta.maintenance import MANY_FILES, is_crowded
 

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote
-from lakeingest.engine.delta_files import DataFile
-from lakeingest.engine.delta_transaction import DeltaTransaction
+from lakeingest.engine.delta.files import DataFile
+from lakeingest.engine.delta.transaction import DeltaTransaction
 from lakeingest.errors import ConfigError, FencedError, TransientError
 from lakeingest.sink.contract import Upkeep
 from lakeingest.sink.delta import rewrite, sink

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.hudi_table import HUDI_COLUMNS, READ_OPTIONS
+from lakeingest.engine.hudi.table import HUDI_COLUMNS, READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError, FencedError, TransientError
 from lakeingest.folders import LEDGER_FOLDER, TOMBSTONES
 from lakeingest.frame_schemas import FIRST_OP, LINK

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lakeingest.engine.delta_log import properties
+from lakeingest.engine.delta.log import properties
 from tests.sink.lake import COLLECTION, Lake, insert
 
 pytestmark = pytest.mark.slow

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.delta_files import DataFile, listed_files
-from lakeingest.engine.delta_log import newest_snapshot
+from lakeingest.engine.delta.files import DataFile, listed_files
+from lakeingest.engine.delta.log import newest_snapshot
 from lakeingest.sink.delta import landing, rewrite
 from lakeingest.sink.delta.key_range import KeyRange
 from lakeingest.sink.delta.landing import files_to_compact

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
 
 from lakeingest.apply.spark_errors import spark_errors_of
-from lakeingest.engine.hudi_table import READ_OPTIONS
+from lakeingest.engine.hudi.table import READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError
 from tests.forms import HARD, further
 from tests.sink.conftest import Lakes

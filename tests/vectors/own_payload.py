@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lakeingest.decode.encodings import Encodings
-from lakeingest.engine.hudi_table import READ_OPTIONS
+from lakeingest.engine.hudi.table import READ_OPTIONS
 from tests.vectors.arrival import COLUMNS, Event, Left, Vector
 from tests.vectors.judged import Rows
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from lakeingest.apply.record_origin import AVRO_BEGINS, first_byte, with_connector
+from lakeingest.apply.guards.record_origin import AVRO_BEGINS, first_byte, with_connector
 from lakeingest.apply.window.window import PipelineLog
 from lakeingest.connectors import CONNECTORS, Connector
 from lakeingest.decode.seen_modes import MICROS, MILLIS, NANOS

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.window.continuity import log_rules
 from lakeingest.apply.window.window import Bounds
 from lakeingest.config.model import PipelineConfig
-from lakeingest.engine.delta_files import available
+from lakeingest.engine.delta.files import available
 
 MOST_VERSIONS = 1_000
 """Most versions of a table that a batch makes at once, where each transaction becomes one.

@@ -29,7 +29,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply.batch_stats import BatchStats, batch_stats
-from lakeingest.apply.order_guard import order_epoch
+from lakeingest.apply.guards.order import order_epoch
 from lakeingest.apply.parallel import start_in_background
 from lakeingest.apply.window.contents import Contents, contents
 from lakeingest.apply.window.initial_snapshot import (

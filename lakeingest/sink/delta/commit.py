@@ -13,7 +13,7 @@ next write. So each commit has its own temporary session (sessions share jars an
 facts: Delta 3.3 ``DeltaCommand.hasBeenExecuted``, ``ConflictChecker``.
 
 Small commits open Delta's transaction themselves where table and engine allow it
-(``engine/delta_transaction.py``). There, the newest note in the log must be older than the commit's
+(``engine/delta/transaction.py``). There, the newest note in the log must be older than the commit's
 note when the transaction begins, and a rival's later commit makes the transaction fail.
 """
 
@@ -26,14 +26,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakeingest.commit_note import CommitNote
-from lakeingest.engine import delta_log
 from lakeingest.engine.commit import Commit
-from lakeingest.engine.delta_files import DataFile
-from lakeingest.engine.delta_snapshot import cached_schema, cached_snapshot
-from lakeingest.engine.delta_transaction import DeltaTransaction
-from lakeingest.engine.delta_versions import VersionsTransaction
-from lakeingest.engine.local_disk import committing
-from lakeingest.engine.log_writer import LogBrokenError
+from lakeingest.engine.delta import log as delta_log
+from lakeingest.engine.delta.files import DataFile
+from lakeingest.engine.delta.local_disk import committing
+from lakeingest.engine.delta.log_writer import LogBrokenError
+from lakeingest.engine.delta.snapshot import cached_schema, cached_snapshot
+from lakeingest.engine.delta.transaction import DeltaTransaction
+from lakeingest.engine.delta.versions import VersionsTransaction
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import DataError, TransientError
 from lakeingest.named import quoted

@@ -21,7 +21,7 @@ from dataclasses import replace
 from pyspark.sql.types import StructField, StructType
 
 from lakeingest.commit_note import CommitNote, schema_token
-from lakeingest.engine.local_disk import committing
+from lakeingest.engine.delta.local_disk import committing
 from lakeingest.engine.own_session import own_session
 from lakeingest.named import quoted
 from lakeingest.sink.contract import Changeset, TableState

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegralType, StructType
 
-from lakeingest.engine.delta_files import DataFile
+from lakeingest.engine.delta.files import DataFile
 from lakeingest.named import named
 from lakeingest.sink.contract import Changeset
 

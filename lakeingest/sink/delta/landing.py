@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.engine.deletion_vectors import FILE_PATH, ROW_INDEX, with_places
-from lakeingest.engine.delta_files import DataFile, number_of_rows
-from lakeingest.engine.delta_transaction import DeltaTransaction
+from lakeingest.engine.delta.deletion_vectors import FILE_PATH, ROW_INDEX, with_places
+from lakeingest.engine.delta.files import DataFile, number_of_rows
+from lakeingest.engine.delta.transaction import DeltaTransaction
 from lakeingest.engine.few_rows import for_few_rows
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.named import all_named

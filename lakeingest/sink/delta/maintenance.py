@@ -21,15 +21,15 @@ from functools import partial
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote, maintenance_note
-from lakeingest.engine.delta_files import (
+from lakeingest.engine.delta.files import (
     HIDES_ROWS,
     listed_sizes,
     may_hide_rows,
     plain_size,
     takes_only_appends,
 )
-from lakeingest.engine.delta_log import commit_time, created_at, oldest_file_time
-from lakeingest.engine.delta_maintenance import SMALL_BYTES, DeltaMaintenance
+from lakeingest.engine.delta.log import commit_time, created_at, oldest_file_time
+from lakeingest.engine.delta.maintenance import SMALL_BYTES, DeltaMaintenance
 from lakeingest.errors import ConfigError
 from lakeingest.sink.contract import Upkeep
 from lakeingest.sink.delta.commit import DeltaLakeTable

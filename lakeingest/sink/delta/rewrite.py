@@ -5,7 +5,7 @@ and a key look-up find which payloads have a row, and in which files. If none ha
 payloads are appended. Otherwise the rows that change are hidden (``landing.py``). Where the table
 may not have deletion vectors, their files are rewritten with the law's clauses applied, together
 with the payloads that have no row. One transaction does all this. It has marked the whole table as
-read, so a rival's change meanwhile makes it fail (``engine/delta_transaction.py``).
+read, so a rival's change meanwhile makes it fail (``engine/delta/transaction.py``).
 
 The key look-up decides whether every key is new. Inserts alone do not prove it: an insert may be
 redelivered, and a reused key may have a tombstone.
@@ -20,8 +20,8 @@ from functools import cached_property
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.engine.delta_files import DataFile, number_of_rows
-from lakeingest.engine.delta_transaction import DeltaTransaction
+from lakeingest.engine.delta.files import DataFile, number_of_rows
+from lakeingest.engine.delta.transaction import DeltaTransaction
 from lakeingest.engine.few_rows import in_session
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.frame_schemas import OURS

@@ -2,7 +2,7 @@
 
 The rows of all versions are written once, before the first version. A version then shows the rows
 that its transaction wrote, and hides those that these replace, in the files of the batch and in
-the files that the table had. This module only counts rows; ``engine/delta_versions.py`` writes.
+the files that the table had. This module only counts rows; ``engine/delta/versions.py`` writes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from lakeingest.engine.versioned_file import FileStep
+from lakeingest.engine.delta.versioned_file import FileStep
 
 
 class RowStep(NamedTuple):

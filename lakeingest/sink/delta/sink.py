@@ -25,10 +25,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote, maintenance_note
-from lakeingest.engine.delta_files import available, may_hide_rows
-from lakeingest.engine.delta_log import TABLE_PROPERTIES
-from lakeingest.engine.delta_transaction import DeltaTransaction
-from lakeingest.engine.delta_versions import VersionsTransaction
+from lakeingest.engine.delta.files import available, may_hide_rows
+from lakeingest.engine.delta.log import TABLE_PROPERTIES
+from lakeingest.engine.delta.transaction import DeltaTransaction
+from lakeingest.engine.delta.versions import VersionsTransaction
 from lakeingest.engine.in_turn import InTurn, as_help
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.folders import TOMBSTONES

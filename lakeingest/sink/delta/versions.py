@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote
-from lakeingest.engine.deletion_vectors import FILE_PATH, ROW_INDEX, with_places
-from lakeingest.engine.delta_files import DataFile, file_name
-from lakeingest.engine.delta_versions import FILE_ROWS, Joining, NewVersion, VersionsTransaction
+from lakeingest.engine.delta.deletion_vectors import FILE_PATH, ROW_INDEX, with_places
+from lakeingest.engine.delta.files import DataFile, file_name
+from lakeingest.engine.delta.versions import FILE_ROWS, Joining, NewVersion, VersionsTransaction
 from lakeingest.engine.few_rows import for_few_rows, to_join
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import InvariantError

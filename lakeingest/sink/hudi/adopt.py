@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote
-from lakeingest.engine.hudi_streamer import (
+from lakeingest.engine.hudi.streamer import (
     is_hashed_consistently,
     newest_checkpoint,
     newest_file_ids,

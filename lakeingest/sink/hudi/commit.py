@@ -22,9 +22,9 @@ from pyspark.sql import DataFrame
 
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine.commit import Commit
-from lakeingest.engine.hudi_client import clean, compact
-from lakeingest.engine.hudi_streamer import table_properties, with_positions
-from lakeingest.engine.hudi_table import commits, is_hudi_table, restored_after, rows_of
+from lakeingest.engine.hudi.client import clean, compact
+from lakeingest.engine.hudi.streamer import table_properties, with_positions
+from lakeingest.engine.hudi.table import commits, is_hudi_table, restored_after, rows_of
 from lakeingest.errors import ConfigError, DataError, FencedError, TransientError
 from lakeingest.sink.contract import TableState
 from lakeingest.sink.hudi.adopted_table import (

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from lakeingest.commit_note import CommitNote
-from lakeingest.engine.hudi_table import METADATA_KEY, METADATA_PREFIX
+from lakeingest.engine.hudi.table import METADATA_KEY, METADATA_PREFIX
 from lakeingest.errors import ConfigError
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.sink.hudi.partition import folder_names, partition_options

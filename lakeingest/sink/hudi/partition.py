@@ -29,7 +29,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
-from lakeingest.engine.hudi_table import DELETE_MARKER
+from lakeingest.engine.hudi.table import DELETE_MARKER
 from lakeingest.engine.known_columns import made_once
 from lakeingest.errors import ConfigError
 from lakeingest.frame_schemas import OURS

@@ -31,7 +31,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from lakeingest.engine.hudi_table import DELETE_MARKER, HUDI_COLUMNS
+from lakeingest.engine.hudi.table import DELETE_MARKER, HUDI_COLUMNS
 from lakeingest.errors import ConfigError, DataError, load_anew
 from lakeingest.named import named
 from lakeingest.sink.schema_change import SchemaChange

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.hudi_unfinished import roll_back_failed, unfinished
+from lakeingest.engine.hudi.unfinished import roll_back_failed, unfinished
 from lakeingest.errors import TransientError
 
 _MODE = "hoodie.write.concurrency.mode"

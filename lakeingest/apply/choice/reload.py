@@ -16,21 +16,21 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.as_published import as_published
-from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, storage_of
-from lakeingest.apply.lake import LakeState
-from lakeingest.apply.reloading import (
+from lakeingest.apply.choice.reloading import (
     NEW_LAKE,
     refuse_replacing,
     refuse_source,
     with_reloads,
     with_reloads_undone,
 )
+from lakeingest.apply.choice.table_choice import TableChoice
+from lakeingest.apply.choice.unnamed_rows import refuse_unnamed_rows
+from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, storage_of
+from lakeingest.apply.lake import LakeState
 from lakeingest.apply.run_session import run_session
-from lakeingest.apply.table_choice import TableChoice
-from lakeingest.apply.unnamed_rows import refuse_unnamed_rows
 from lakeingest.apply.window.offset_ranges import plan_all_ranges
 from lakeingest.config.model import PipelineConfig
-from lakeingest.engine.hudi_table import is_hudi_table
+from lakeingest.engine.hudi.table import is_hudi_table
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import UsageError
 from lakeingest.folders import LakeFolders

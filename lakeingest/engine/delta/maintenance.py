@@ -20,8 +20,8 @@ from py4j.protocol import Py4JError
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.delta_log import checkpoint_before, commit_time, location, properties
-from lakeingest.engine.local_disk import committing
+from lakeingest.engine.delta.local_disk import committing
+from lakeingest.engine.delta.log import checkpoint_before, commit_time, location, properties
 from lakeingest.engine.own_session import own_session
 from lakeingest.named import quoted
 

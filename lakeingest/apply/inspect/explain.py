@@ -16,9 +16,9 @@ from enum import Enum
 
 from pyspark.sql import SparkSession
 
+from lakeingest.apply.inspect.next_batch import NextBatch
+from lakeingest.apply.inspect.pipeline_parts import open_parts
 from lakeingest.apply.lake import read_lake
-from lakeingest.apply.next_batch import NextBatch
-from lakeingest.apply.pipeline_parts import open_parts
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table.new_tables import likely_tables
 from lakeingest.apply.window.incomplete_transaction import NO_END

@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.hudi_table import java, load_table
+from lakeingest.engine.hudi.table import java, load_table
 
 _NO_SCHEMA = '{"type":"record","name":"none","fields":[]}'
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.delta_log import has_log, java_log
+from lakeingest.engine.delta.log import has_log, java_log
 
 try:
     import fcntl

@@ -14,9 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.apply.as_published import as_published
-from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, storage_of
-from lakeingest.apply.lake import LakeState, with_tables
-from lakeingest.apply.retirement import (
+from lakeingest.apply.choice.retirement import (
     OWN_LAKE,
     refuse_retiring,
     refuse_undoing,
@@ -25,9 +23,11 @@ from lakeingest.apply.retirement import (
     with_table,
     without_table,
 )
+from lakeingest.apply.choice.table_choice import TableChoice
+from lakeingest.apply.choice.unnamed_rows import refuse_unnamed_rows
+from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, storage_of
+from lakeingest.apply.lake import LakeState, with_tables
 from lakeingest.apply.run_session import run_session
-from lakeingest.apply.table_choice import TableChoice
-from lakeingest.apply.unnamed_rows import refuse_unnamed_rows
 from lakeingest.apply.window.offset_ranges import plan_all_ranges
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage

@@ -4,7 +4,7 @@ Adapter. The option ``versionAsOf`` lists the table's log up to three times. A l
 commits (``delta.logRetentionDuration``): for a table that changes each minute, 43,200 files. To
 list them takes half a second on a local disk, and more in an object store. After a run has read a
 table's state, and after each commit of Delta's, its cached log has the newest version at hand.
-Versions that lakeingest has committed itself (``delta_versions.py``) take one listing.
+Versions that lakeingest has committed itself (``versions.py``) take one listing.
 
 Internal names, verified in 3.3.3 and used with 3.3 only (``available``): ``DeltaLog``
 (``unsafeVolatileSnapshot``, ``createRelation``). The relation is the one that ``versionAsOf``
@@ -23,14 +23,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakeingest.engine.active_session import active
-from lakeingest.engine.delta_files import (
+from lakeingest.engine.delta.files import (
     available,
     plain_files,
     rows_of_files,
     scala_sequence,
     schema_of,
 )
-from lakeingest.engine.delta_log import java_log, newest_snapshot
+from lakeingest.engine.delta.log import java_log, newest_snapshot
 
 
 def cached_snapshot(spark: SparkSession, path: str, version: int) -> DataFrame | None:

@@ -12,7 +12,12 @@ from __future__ import annotations
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
-from lakeingest.apply.record_origin import AVRO_BEGINS, JSON_BEGINS, first_byte, with_connector
+from lakeingest.apply.guards.record_origin import (
+    AVRO_BEGINS,
+    JSON_BEGINS,
+    first_byte,
+    with_connector,
+)
 from lakeingest.apply.window.window import PipelineLog
 from lakeingest.connectors import CONNECTORS
 from lakeingest.errors import ConfigError

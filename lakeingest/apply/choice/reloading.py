@@ -17,8 +17,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from lakeingest.apply.choice.retirement import refuse_unplaced_ends, unknown_table
 from lakeingest.apply.next_publication import next_publication
-from lakeingest.apply.retirement import refuse_unplaced_ends, unknown_table
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import ConfigError, UsageError
 from lakeingest.ledger.publication import Publication, Reload

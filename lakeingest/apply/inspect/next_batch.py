@@ -15,12 +15,12 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.as_published import refuse_unsuited
 from lakeingest.apply.batch.changeset import changeset
 from lakeingest.apply.batch.prepare import PreparedBatch, prepare
-from lakeingest.apply.connector_guard import refuse_other_connector
 from lakeingest.apply.factory import storage_of
 from lakeingest.apply.failure import classify_failure
+from lakeingest.apply.guards.connector import refuse_other_connector
+from lakeingest.apply.guards.order import refuse_another_order
+from lakeingest.apply.inspect.pipeline_parts import PipelineParts
 from lakeingest.apply.lake import LakeState, with_tables, with_unpublished
-from lakeingest.apply.order_guard import refuse_another_order
-from lakeingest.apply.pipeline_parts import PipelineParts
 from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.apply.stall_detection import (
     Patience,

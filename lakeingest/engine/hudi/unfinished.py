@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.hudi_client import write_client
-from lakeingest.engine.hudi_table import java, load_table
+from lakeingest.engine.hudi.client import write_client
+from lakeingest.engine.hudi.table import java, load_table
 
 
 def unfinished(spark: SparkSession, path: str) -> list[str]:

@@ -30,9 +30,9 @@ from typing import Any, Protocol
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.delta_log import commit_file, commit_name
-from lakeingest.engine.local_disk import local_folder
-from lakeingest.engine.log_store import log_store_of, renames_locally
+from lakeingest.engine.delta.local_disk import local_folder
+from lakeingest.engine.delta.log import commit_file, commit_name
+from lakeingest.engine.delta.log_store import log_store_of, renames_locally
 
 _EXISTS = "FileAlreadyExistsException"
 

@@ -18,7 +18,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakeingest.engine.delta_files import DataFile, file_name, scala_sequence
+from lakeingest.engine.delta.files import DataFile, file_name, scala_sequence
 from lakeingest.frame_schemas import OURS
 
 FILE_PATH = f"{OURS}file_path"

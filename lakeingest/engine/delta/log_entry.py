@@ -1,6 +1,6 @@
 """Actions of a Delta log's entry, as the protocol writes them (Delta's ``PROTOCOL.md``, "Actions").
 
-Pure. Only the actions that ``delta_versions.py`` commits itself are here; all others are Delta's.
+Pure. Only the actions that ``versions.py`` commits itself are here; all others are Delta's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
-from lakeingest.engine.deletion_vectors import with_wide_bounds
+from lakeingest.engine.delta.deletion_vectors import with_wide_bounds
 
 Action = dict[str, Any]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from lakeingest.engine.delta_files import DataFile
-from lakeingest.engine.log_entry import Action, addition, removal
-from lakeingest.engine.vector_file import HiddenRows, VectorFile
+from lakeingest.engine.delta.files import DataFile
+from lakeingest.engine.delta.log_entry import Action, addition, removal
+from lakeingest.engine.delta.vector_file import HiddenRows, VectorFile
 
 
 @dataclass(frozen=True)

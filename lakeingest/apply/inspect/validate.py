@@ -1,8 +1,8 @@
-"""Inspect a pipeline without changing anything: its status, and whether it could run."""
+"""Check whether a pipeline could run, without changing anything."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -10,23 +10,23 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.adoption.adopt import Adoption, adopted_collections
 from lakeingest.apply.as_published import as_published
+from lakeingest.apply.choice.retirement import rows_since
 from lakeingest.apply.factory import (
     open_adoption,
     open_ledger,
     refuse_unfenced,
     storage_of,
 )
+from lakeingest.apply.guards.order import refuse_another_order
+from lakeingest.apply.guards.unmatched_tables import topics_left_out, without_topic
+from lakeingest.apply.inspect.next_batch import NextBatch
+from lakeingest.apply.inspect.pipeline_parts import PipelineParts, open_parts
+from lakeingest.apply.inspect.refusals import Refusals
 from lakeingest.apply.lake import LakeState, with_every_table
-from lakeingest.apply.next_batch import NextBatch
-from lakeingest.apply.order_guard import refuse_another_order
-from lakeingest.apply.pipeline_parts import PipelineParts, open_parts
-from lakeingest.apply.refusals import Refusals
-from lakeingest.apply.retirement import rows_since
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table.catalog import TableBook, Warnings
 from lakeingest.apply.table.new_tables import likely_tables
 from lakeingest.apply.table.record_schemas import open_schemas
-from lakeingest.apply.unmatched_tables import topics_left_out, without_topic
 from lakeingest.apply.window.offset_ranges import plan_all_ranges
 from lakeingest.config.model import PipelineConfig
 from lakeingest.engine.storage_errors import storage
@@ -53,37 +53,6 @@ class Findings:
 
     warnings: tuple[str, ...]
     seen: tuple[str, ...] = ()
-
-
-def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str, object]:
-    """Return the state of the pipeline: flat, printable values.
-
-    Raises:
-        LakeingestError: Lake or source cannot be read.
-    """
-    with storage(*storage_of(config)):
-        head = open_ledger(spark, config, "").head()
-        frontier = head.frontier
-        config = as_published(config, head)
-        source = open_source(spark, config.source)
-    with storage(*storage_of(config)), closing(source):
-        ranges = plan_all_ranges(source, config.source, frontier)
-    not_applied = sum(part.end - part.start for part in ranges.data)
-    ends = ranges.transactions
-    return {
-        "pipeline": config.name,
-        "batch": head.batch,
-        "tables": dict(sorted(head.shown.items())),
-        "retired_tables": sorted(head.retired),
-        "reloading_tables": sorted(head.reloads),
-        "snapshot_applied": frontier.streaming,
-        "epoch": frontier.newest_epoch,
-        "end_offset": frontier.end_offset,
-        "jobs_of_last_batch": head.jobs,
-        "records_not_applied": not_applied,
-        "transaction_records_not_applied": ends.end - ends.start if ends else 0,
-        "last_run": head.run,
-    }
 
 
 def validate_pipeline(spark: SparkSession | None, config: PipelineConfig) -> Findings:

@@ -17,7 +17,7 @@ The newest version gets a checksum, as Delta's own commits have one: it lists th
 the next batch needs no job to find them. Others have none, and Delta reads the log for them.
 
 Internal names, verified in 3.3.3 and used with 3.3 only (``delta_files.available``): those of
-``delta_transaction.py`` and ``vector_file.py``; ``Action.fromJson``, ``Action.json``,
+``transaction.py`` and ``vector_file.py``; ``Action.fromJson``, ``Action.json``,
 ``OptimisticTransaction.incrementallyDeriveChecksum``, ``JsonUtils.mapper``,
 ``DeltaLog.checkpointAndCleanUpDeltaLog``, ``DeltaLog.assertRemovable``, ``DeltaOptions``.
 """
@@ -37,13 +37,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 
 from lakeingest.engine.active_session import active
-from lakeingest.engine.delta_files import DataFile, data_files, scala_sequence
-from lakeingest.engine.delta_log import commit_file, newest_snapshot
-from lakeingest.engine.delta_transaction import DeltaTransaction
-from lakeingest.engine.in_turn import as_help
-from lakeingest.engine.local_disk import committing_to
-from lakeingest.engine.log_entry import Action, addition, commit_info, lines, now_ms, removal
-from lakeingest.engine.log_writer import (
+from lakeingest.engine.delta.files import DataFile, data_files, scala_sequence
+from lakeingest.engine.delta.local_disk import committing_to
+from lakeingest.engine.delta.log import commit_file, newest_snapshot
+from lakeingest.engine.delta.log_entry import Action, addition, commit_info, lines, now_ms, removal
+from lakeingest.engine.delta.log_writer import (
     EntryWriter,
     LogBrokenError,
     VersionReplacedError,
@@ -52,8 +50,10 @@ from lakeingest.engine.log_writer import (
     sync_files,
     sync_log,
 )
-from lakeingest.engine.vector_file import VectorFile
-from lakeingest.engine.versioned_file import FileStep, VersionedFile
+from lakeingest.engine.delta.transaction import DeltaTransaction
+from lakeingest.engine.delta.vector_file import VectorFile
+from lakeingest.engine.delta.versioned_file import FileStep, VersionedFile
+from lakeingest.engine.in_turn import as_help
 from lakeingest.errors import DataError, InvariantError
 
 FILE_ROWS = 1_000

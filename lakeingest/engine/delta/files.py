@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakeingest.engine.active_session import active
-from lakeingest.engine.delta_log import has_log, newest_snapshot, snapshot_at_hand
+from lakeingest.engine.delta.log import has_log, newest_snapshot, snapshot_at_hand
 
 _SUPPORTED_VERSIONS = ("3.3.",)
 _DELETION_VECTORS = "deletionVectors"

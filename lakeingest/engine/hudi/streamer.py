@@ -12,7 +12,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.hudi_table import (
+from lakeingest.engine.hudi.table import (
     READ_OPTIONS,
     commits,
     completed_commits,

@@ -3,7 +3,7 @@
 Adapter. A MERGE of a few thousand rows takes eight Spark jobs. Each writer option that names a
 transaction (``txnAppId``, ``txnVersion``) makes Delta rebuild the table's state to look up the
 transaction's number: 0.5 s of a 1 s append, measured. Inside ``OptimisticTransaction`` neither is
-needed: the checksum file of a version lists its data files (``delta_files.py``), and the note in
+needed: the checksum file of a version lists its data files (``files.py``), and the note in
 its commit holds the number.
 
 Two checks stay. The transaction id is among the transaction's *reads*, so a rival's commit
@@ -28,8 +28,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakeingest.engine.active_session import active
-from lakeingest.engine.deletion_vectors import with_vector, write_vectors
-from lakeingest.engine.delta_files import (
+from lakeingest.engine.delta.deletion_vectors import with_vector, write_vectors
+from lakeingest.engine.delta.files import (
     HIDES_ROWS,
     DataFile,
     appends_only,
@@ -41,8 +41,8 @@ from lakeingest.engine.delta_files import (
     scala_sequence,
     schema_of,
 )
-from lakeingest.engine.delta_log import java_log, newest_snapshot
-from lakeingest.engine.local_disk import committing_to
+from lakeingest.engine.delta.local_disk import committing_to
+from lakeingest.engine.delta.log import java_log, newest_snapshot
 from lakeingest.errors import InvariantError
 
 

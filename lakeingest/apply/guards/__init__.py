@@ -1,0 +1,1 @@
+"""Refuse a lake or log that the configuration does not fit."""

@@ -1,0 +1,1 @@
+"""Look at a pipeline without changing it: status, validate, explain."""

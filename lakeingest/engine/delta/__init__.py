@@ -1,0 +1,1 @@
+"""Adapters to Delta's internals and log."""

@@ -1,0 +1,1 @@
+"""Adapters to Hudi's client and timeline."""
