@@ -146,8 +146,8 @@ def test_an_end_that_cannot_be_read_or_is_lost_once_tables_hold_its_rows_stops_t
     whole, published = topics[marks], {"public.a": {1: 10, 2: 20}, "public.b": {1: 11, 2: 21}}
     mark = whole[5]
     assert mark is not None
-    key, end, headers = mark
-    topics[marks] = [*whole[:5], (key, end[:-5], headers), *whole[6:]]
+    key, end, *rest = mark
+    topics[marks] = [*whole[:5], (key, end[:-5], *rest), *whole[6:]]
     with pytest.raises(DataError, match="of the transaction topic cannot be read"):
         shop.run()
     assert shop.tables() == published
