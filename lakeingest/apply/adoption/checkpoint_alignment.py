@@ -225,7 +225,7 @@ def _refuse_incomplete(search: _Search, result: _Result, unproven: list[TopicPar
         DataError: Some rows are missing.
     """
     offsets = result.frontier.offsets
-    # Without a checkpoint Spark plans the counts for a minute (measured), on a handful of rows, too.
+    # Without a checkpoint Spark plans the counts of a handful of rows for a minute (measured).
     rows = local_checkpoint(
         search.changes(lambda place: offsets[place.topic][place.partition], None)
     )
