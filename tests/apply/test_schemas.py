@@ -237,6 +237,22 @@ def test_a_schema_that_records_carry_is_read_once_whatever_their_number(
     }
 
 
+def test_a_schema_that_a_windows_edge_shows_late_is_as_old_as_its_first_record(
+    spark: SparkSession,
+) -> None:
+    schemas = CarriedSchemas()
+    of = [{"schema": connect_schema(("n", kind)), "payload": {}} for kind in ("int32", "int64")]
+    records = [Record("t", of[number], None, 0, at) for at, number in enumerate((0, 1, 0))]
+    log = frame(spark, records).withColumn("timestamp", F.timestamp_seconds("offset"))
+    assert schemas.learn(log.where("offset = 2"))
+    assert schemas.learn(log)
+    shown = schemas.format.schemas.values()
+    assert {str(one.columns[0].type.spark): one.since for one in shown} == {
+        str(IntegerType()): 0,
+        str(LongType()): 1_000,
+    }
+
+
 def test_what_names_no_schema_is_not_asked_for(spark: SparkSession) -> None:
     registry = Asked()
     broken = [b"", b"\0\0", b'{"op":"c"}', b"\1\0\0\0\2x"]

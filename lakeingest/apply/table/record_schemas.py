@@ -11,6 +11,7 @@ is requested once.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Protocol, get_args
 
 from pyspark.sql import DataFrame, SparkSession
@@ -94,7 +95,12 @@ class CarriedSchemas:
         count_before = len(self._schemas_by_tag)
         for row in carried_schemas(records).collect():
             tag = bytes(row["tag"])
-            if tag not in self._schemas_by_tag:
+            known = self._schemas_by_tag.get(tag)
+            if known is not None:
+                # A window's edges may have shown it late.
+                since = min(known.since, row["since"])
+                self._schemas_by_tag[tag] = replace(known, since=since)
+            else:
                 # A table's policy may differ from the pipeline's.
                 self._schemas_by_tag[tag] = self.format.carried_schema(
                     row["since"], row["schema"], self._form, get_args(TooLarge)
