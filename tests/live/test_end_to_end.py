@@ -36,12 +36,22 @@ def play(workload: str, family: Family) -> Play:
 
 
 def ingested(
-    spark: SparkSession, stage: Stage, run: LiveRun, stop: Callable[[History], bool]
+    spark: SparkSession,
+    stage: Stage,
+    run: LiveRun,
+    stop: Callable[[History], bool],
+    mode: str = "metadata",
 ) -> tuple[History, Path]:
     """Run the pipeline until ``stop`` likes what its publications show."""
-    lake = stage.folder / f"lake-{run.form}"
-    properties = run.configuration(stage.chain, lake, batch_max_events="4000")
-    configuration = write_properties(stage.folder / f"{run.form}.properties", properties)
+    lake = stage.folder / f"lake-{run.form}-{mode}"
+    properties = run.configuration(
+        stage.chain,
+        lake,
+        batch_max_events="4000",
+        transaction_mode=mode,
+        transaction_boundary_delay_seconds="1",
+    )
+    configuration = write_properties(stage.folder / f"{run.form}-{mode}.properties", properties)
     deadline = time.monotonic() + ARRIVAL_SECONDS
     while True:
         run_pipeline(spark, load_config(configuration))
@@ -59,6 +69,10 @@ def all_of_it(history: History) -> bool:
     return bool(history.violations) or (
         history.place is not None and history.place.last == history.of
     )
+
+
+def has_commits(history: History) -> bool:
+    return bool(history.violations) or (history.place is not None and history.place.last > 0)
 
 
 @pytest.mark.parametrize(
@@ -100,6 +114,11 @@ def test_the_lake_becomes_the_database_by_way_of_its_commits(
             assert {table.table: table.differences for table in tables} == dict.fromkeys(
                 stage.workload.captured, ()
             )
+        if (workload, family) == ("shop", "postgresql"):
+            # The newest transactions wait for later ones, which never come.
+            by_rows, _ = ingested(spark, stage, runs[0], has_commits, mode="boundary")
+            assert by_rows.violations == ()
+            assert has_commits(by_rows)
     finally:
         for run in runs:
             chain.connect.delete_connector(run.connector)
