@@ -6,7 +6,9 @@ once the connector has gone on to a later one, and all that it sent before has a
 on if a row of a later transaction is there. What it sent before that row is there once some row of
 the same incarnation was written later, by as long as a record can be under way (the delay of
 ``row_evidence``). Nothing here asks the driver's clock: the timestamps are those of the records,
-and one incarnation of the connector gave them.
+and one incarnation of the connector, or its brokers (``LogAppendTime``), gave them. A row that does
+not name its incarnation (Debezium before 3.3) could be of one that was killed, behind which others
+are yet to be sent again: it stops the run.
 
 A transaction's number, in place of an END's offset, is the leading component of its positions. So
 it has the same number whenever it is read, and with whichever other topics. Rejected: to count on
@@ -101,7 +103,8 @@ def row_evidence(changes: DataFrame, delay_seconds: int) -> DataFrame:
     """Return what the rows of a window show of what is not there, in one row.
 
     Columns: ``settled`` (string): the commit below which nothing is under way (NULL: not known);
-    ``unnamed`` (bigint): number of streamed rows that do not show their transaction.
+    ``unnamed``, ``anonymous`` (bigint): number of streamed rows that do not show their transaction,
+    and of those that do not show which incarnation of the connector sent them.
 
     Args:
         changes: ``CHANGE`` with ``WRITTEN_AT``.
@@ -118,6 +121,7 @@ def row_evidence(changes: DataFrame, delay_seconds: int) -> DataFrame:
             "settled"
         ),
         F.count_if(~named & ~is_incremental).alias("unnamed"),
+        F.count_if(F.col("incarnation").isNull()).alias("anonymous"),
     )
 
 

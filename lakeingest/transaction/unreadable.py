@@ -33,20 +33,24 @@ _PLACE = ("topic", "partition")
 _KINDS = (Kind.ROW, Kind.TRUNCATE, Kind.SNAPSHOT, *UNREADABLE)
 
 
-def unreplaced_records(changes: DataFrame, released: str, *, initial: bool) -> DataFrame:
+def unreplaced_records(
+    changes: DataFrame, released: str, *, initial: bool, counted: bool = True
+) -> DataFrame:
     """Find the unreadable records that no later record replaces.
 
     Args:
         changes: ``CHANGE`` of whole partitions of a window.
         released: Position below which every transaction is released; empty: not known.
         initial: Whether the initial snapshot is not released yet.
+        counted: Whether a transaction that lacks a row is noticed. Else the next change of its key
+            does not replace a record: the record may be of another transaction.
 
     Returns:
         One row per partition: ``topic``, ``partition``, ``records`` (their number), and ``first``,
         the first of them (struct of ``offset``, ``reached``: highest position of a streamed row
         before it, empty if there is none, ``kind``, ``op``).
     """
-    rows = _with_neighbours(changes.where(F.col("kind").isin(*_KINDS)))
+    rows = _with_neighbours(changes.where(F.col("kind").isin(*_KINDS)), counted=counted)
     unreadable = F.col("kind").isin(*UNREADABLE)
     bad = rows.where(unreadable).withColumn("replaced", _is_replaced(initial=initial))
     late_rows = rows.where(
@@ -85,7 +89,7 @@ def unreplaced_records(changes: DataFrame, released: str, *, initial: bool) -> D
     )
 
 
-def _with_neighbours(rows: DataFrame) -> DataFrame:
+def _with_neighbours(rows: DataFrame, *, counted: bool) -> DataFrame:
     """Add the neighbours before and behind each record of its partition.
 
     ``reached``: highest position of a streamed row before it. ``following``: position of the next
@@ -102,7 +106,8 @@ def _with_neighbours(rows: DataFrame) -> DataFrame:
     snapshot = F.when(F.col("kind") == Kind.SNAPSHOT, F.col("offset"))
     goes_further = F.col("streamed") > F.col("reached")
     omits_nothing = ~F.coalesce(F.col("may_be_masked"), F.lit(False))
-    replacing_hash = F.when(omits_nothing | F.col("transaction_key").isNotNull(), F.col("hash"))
+    replaces = omits_nothing | F.col("transaction_key").isNotNull()
+    replacing_hash = F.when(replaces & F.lit(counted), F.col("hash"))
     return (
         rows.withColumn("hash", F.when(F.col("key").isNotNull(), F.xxhash64("key")))
         .withColumn("streamed", streamed)

@@ -30,7 +30,8 @@ def sent(
     """Return a row of PostgreSQL that was written to its partition at a second."""
     table = more.pop("table", "a")
     event = postgresql_event(xid=None, before=before, lsn=lsn, txId=xid, table=table, **more)
-    return Record(f"t.public.{table}", event, {"id": lsn}, 0, second, {RUN_HEADER: run})
+    headers = {RUN_HEADER: run} if run else {}
+    return Record(f"t.public.{table}", event, {"id": lsn}, 0, second, headers)
 
 
 def read(
@@ -44,7 +45,7 @@ def read(
 def settled(spark: SparkSession, *records: Record) -> str | None:
     evidence = row_evidence(read(spark, records), DELAY).first()
     assert evidence is not None
-    assert evidence["unnamed"] == 0
+    assert (evidence["unnamed"], evidence["anonymous"]) == (0, 0)
     return None if evidence["settled"] is None else str(evidence["settled"])
 
 
@@ -115,11 +116,12 @@ def test_rows_that_do_not_show_their_transaction_are_counted_and_rows_of_none_ar
         sent(2, None, 100, 151, snapshot="incremental", op="r"),
         sent(3, None, None, 90, snapshot="true", op="r"),
         sent(4, 9, 100, 152),
+        sent(5, 9, 100, 153, ""),
     )
     changes = read(spark, records)
     evidence = row_evidence(changes, DELAY).first()
     assert evidence is not None
-    assert evidence["unnamed"] == 1
+    assert (evidence["unnamed"], evidence["anonymous"]) == (1, 1)
     assert [row["id"] for row in row_boundaries(changes, POSTGRESQL).collect()] == ["9:100"]
 
 

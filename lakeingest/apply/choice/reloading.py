@@ -111,7 +111,7 @@ def refuse_source(config: PipelineConfig) -> None:
             f"a table has all rows again: {NEW_LAKE}"
         )
         raise UsageError(problem)
-    refuse_unplaced_ends(config.source.connector, NEW_LAKE)
+    refuse_unplaced_ends(config.source, NEW_LAKE)
 
 
 def refuse_replacing(config: PipelineConfig, head: Publication) -> None:

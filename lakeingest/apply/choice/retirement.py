@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lakeingest.apply.next_publication import next_publication
+from lakeingest.config.model import SourceConfig
 from lakeingest.config.spelling import nearest
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.errors import AccessError, UnavailableError, UsageError
@@ -192,23 +193,30 @@ def refuse_undoing(head: Publication, name: str) -> None:
         raise UsageError(problem)
 
 
-def refuse_unplaced_ends(connector: str, instead: str) -> None:
+def refuse_unplaced_ends(source: SourceConfig, instead: str) -> None:
     """Stop where rows alone give transactions their places, and rows of old ones are to be read.
 
     Another transaction may have the place of the last one that was applied, and its rows could not
-    be told from those of that one.
+    be told from those of that one. Where rows alone show transactions, nobody knows those of which
+    only these rows tell.
 
     Args:
-        connector: The connector.
+        source: The pipeline's source.
         instead: What the user can do.
 
     Raises:
         UsageError: That is so.
     """
-    if FAMILIES[connector].end_position is None:
+    if source.transaction_mode == "boundary":
         problem = (
-            f"the transaction topic of {connector} does not say where a transaction stands, so "
-            f"rows of the last one that was applied cannot be told from later ones: {instead}"
+            "with lakeingest.transaction.mode=boundary nothing says which transactions of the "
+            f"table's rows were applied: {instead}"
+        )
+        raise UsageError(problem)
+    if FAMILIES[source.connector].end_position is None:
+        problem = (
+            f"the transaction topic of {source.connector} does not say where a transaction stands, "
+            f"so rows of the last one that was applied cannot be told from later ones: {instead}"
         )
         raise UsageError(problem)
 

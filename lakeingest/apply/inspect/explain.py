@@ -181,7 +181,8 @@ def _waits(window: Window, timeout_seconds: int) -> Iterator[str]:
     elif window.waiting:
         yield (
             f"{window.waiting} transactions wait until every topic is read past them: their rows "
-            "may still be under way."
+            "may still be under way. (With lakeingest.transaction.mode=boundary they wait for a "
+            "row of a later transaction, and for another one that was written after the delay.)"
         )
     if without_end is not None:
         yield (

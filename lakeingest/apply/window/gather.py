@@ -22,6 +22,11 @@ from lakeingest.apply.window.facts import WindowFacts
 from lakeingest.apply.window.failover_epochs import find_new_epochs
 from lakeingest.apply.window.incomplete_transaction import first_interrupted, first_short
 from lakeingest.apply.window.initial_snapshot import new_snapshots, read_past
+from lakeingest.apply.window.null_records import (
+    closely_before,
+    read_before,
+    refuse_lone_null_records,
+)
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import stretches
 from lakeingest.apply.window.row_ends import (
@@ -155,6 +160,13 @@ def gather(
             summaries = frames.summarise(likely, spec.format, snapshot=not frontier.streaming)
             likely_stats = batch_stats(summaries)
             facts, frames = _with_contents(facts, frames, contents(summaries), frontier)
+            if spec.by_rows:
+                refuse_lone_null_records(
+                    frames.changes,
+                    facts.contents,
+                    read_before(frontier),
+                    partial(closely_before, log),
+                )
             if facts.new_snapshot and bounds.snapshot_again:
                 runs = {taken.run for taken in new_snapshots(facts.contents, frontier)}
                 facts = replace(facts, stretches=stretches(frames.changes, runs))

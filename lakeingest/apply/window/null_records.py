@@ -1,9 +1,9 @@
-"""Refuse null records that are a delete by themselves, where no transaction counts them.
+"""Refuse null records that are a delete by themselves, where no END counts them.
 
 Debezium writes a null record behind the ``d`` of its key, for compaction. It says nothing that the
 ``d`` did not say. Where the ``d`` is missing, the null record is the delete, and to skip it leaves
 the row in the lake for ever. This happens for rows without envelopes, unless the transform writes
-deletes as rows, and for a topic that was compacted before it was read. With transactions, END
+deletes as rows, and for a topic that was compacted before it was read. Where there is an END, it
 counts the delete. Without, only the records before a null record tell the two cases apart.
 
 A null record has no place in the source's log, so it cannot be applied: a redelivered older change
@@ -34,9 +34,12 @@ from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from lakeingest.apply.window.contents import Contents
+from lakeingest.apply.window.window import PipelineLog
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import Kind
-from lakeingest.source.contract import TopicPartition
+from lakeingest.ledger.publication import Frontier
+from lakeingest.plan.window import window_changes
+from lakeingest.source.contract import OffsetRange, TopicPartition
 
 _LOOKED_AT = ("topic", "partition", "offset", "key", "kind", "op")
 
@@ -56,6 +59,31 @@ class Alone:
 
 Before = Callable[[Mapping[TopicPartition, int]], DataFrame]
 """Reads the ``CHANGE`` of the records closely before these offsets, as far as they still exist."""
+
+
+_CLOSELY = 8
+"""Offsets in which to look for a record's predecessor: markers of Kafka transactions take some."""
+
+
+def read_before(frontier: Frontier) -> frozenset[TopicPartition]:
+    """Return the partitions of which something was read before."""
+    return frozenset(
+        TopicPartition(topic, partition)
+        for topic, parts in frontier.offsets.items()
+        for partition in parts
+    )
+
+
+def closely_before(log: PipelineLog, offsets: Mapping[TopicPartition, int]) -> DataFrame:
+    """Return the changes right before these offsets, as far as they still exist."""
+    marks = log.source.watermarks(sorted({place.topic for place in offsets}))
+    starts = {p: max(marks[p].earliest, offset - _CLOSELY) for p, offset in offsets.items()}
+    ranges = [
+        OffsetRange(place.topic, place.partition, starts[place], offset)
+        for place, offset in offsets.items()
+        if starts[place] < offset
+    ]
+    return window_changes(log.read_and_learn(ranges), log.spec)
 
 
 def refuse_lone_null_records(
@@ -171,11 +199,12 @@ def _lone_error(where: TopicPartition, offset: int) -> DataError:
     return DataError(
         f"The record at offset {offset} of '{where.topic}' partition {where.partition} is a null "
         "record, and the delete that belongs before it is missing: it would be dropped, and the "
-        "row stay. A null record has no place in the source's log, so it cannot be applied "
-        "without transactions. If a transform unwraps the rows (ExtractNewRecordState), set its "
-        "delete.tombstone.handling.mode=rewrite; if one routes rows to partitions, set the "
-        "connector's tombstones.on.delete=false; if the topic is compacted, set its "
-        "cleanup.policy=delete, or raise lakeingest.batch.max.events so that a first run reads it "
-        "in one piece. What is in the topic already needs a topic that was repaired, or a new "
-        "lake (another lakeingest.target.path). Nothing of this batch was published."
+        "row stay. A null record has no place in the source's log, so it cannot be applied where "
+        "no END counts it (lakeingest.transaction.mode). If a transform unwraps the rows "
+        "(ExtractNewRecordState), set its delete.tombstone.handling.mode=rewrite; if one routes "
+        "rows to partitions, set the connector's tombstones.on.delete=false; if the topic is "
+        "compacted, set its cleanup.policy=delete, or raise lakeingest.batch.max.events so that a "
+        "first run reads it in one piece. What is in the topic already needs a topic that was "
+        "repaired, or a new lake (another lakeingest.target.path). Nothing of this batch was "
+        "published."
     )

@@ -38,7 +38,11 @@ from lakeingest.apply.window.initial_snapshot import (
     new_snapshots,
     read_past,
 )
-from lakeingest.apply.window.null_records import refuse_lone_null_records
+from lakeingest.apply.window.null_records import (
+    closely_before,
+    read_before,
+    refuse_lone_null_records,
+)
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import stretches
 from lakeingest.apply.window.snapshot_attempts import judge_attempts, restarted_snapshot
@@ -57,11 +61,8 @@ from lakeingest.plan.batches import in_batches, without_batch
 from lakeingest.plan.snapshot_attempts import mark_superseded
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.plan.window import window_boundaries, window_changes, window_metadata
-from lakeingest.source.contract import OffsetRange, TopicPartition
+from lakeingest.source.contract import TopicPartition
 from lakeingest.transaction.cut import Cut
-
-_CLOSELY = 8
-"""Offsets in which to look for a record's predecessor: markers of Kafka transactions take some."""
 
 
 def cut_events(
@@ -116,8 +117,8 @@ def cut_events(
     batched = in_batches(changes, no_boundaries, cuts, "", snapshot=False)
 
     def check() -> Sequence[BatchStats]:
-        predecessors = partial(_closely_before, log, spec)
-        refuse_lone_null_records(changes, summaries, _read_before(frontier), predecessors)
+        predecessors = partial(closely_before, replace(log, spec=spec))
+        refuse_lone_null_records(changes, summaries, read_before(frontier), predecessors)
         return _checked_stats(batch_stats(summarise(batched, spec.format)), ranges, frontier, spec)
 
     return Window(
@@ -158,29 +159,6 @@ def _last_attempt(
         return changes, summaries
     names = [(attempt.run, attempt.place) for attempt in verdict.superseded]
     return mark_superseded(changes, names), summaries.without(verdict.superseded)
-
-
-def _read_before(frontier: Frontier) -> frozenset[TopicPartition]:
-    """Return the partitions of which something was read before."""
-    return frozenset(
-        TopicPartition(topic, partition)
-        for topic, parts in frontier.offsets.items()
-        for partition in parts
-    )
-
-
-def _closely_before(
-    log: PipelineLog, spec: PipelineSpec, offsets: Mapping[TopicPartition, int]
-) -> DataFrame:
-    """Return the changes right before these offsets, as far as they still exist."""
-    marks = log.source.watermarks(sorted({place.topic for place in offsets}))
-    starts = {p: max(marks[p].earliest, offset - _CLOSELY) for p, offset in offsets.items()}
-    ranges = [
-        OffsetRange(place.topic, place.partition, starts[place], offset)
-        for place, offset in offsets.items()
-        if starts[place] < offset
-    ]
-    return window_changes(log.read_and_learn(ranges), spec)
 
 
 def _lone_deletes(changes: DataFrame) -> dict[TopicPartition, int]:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from lakeingest.apply.window.end_markers import EndMarker
 from lakeingest.apply.window.window import Bounds
+from lakeingest.envelope.headers import RUN_HEADER
 from lakeingest.errors import DataError
 from lakeingest.plan.row_boundaries import row_evidence
 from lakeingest.position.epochs import IN_FILE_ORDER
@@ -31,14 +32,25 @@ def read_settled(changes: DataFrame, bounds: Bounds) -> str | None:
         bounds: How long a record may be under way.
 
     Raises:
-        DataError: A streamed row does not show its transaction.
+        DataError: A streamed row does not show its transaction, or, in a source that goes on, who
+            sent it.
     """
     evidence = row_evidence(changes, bounds.delay_seconds).first()
     if evidence is not None and evidence["unnamed"]:
         message = (
             f"{evidence['unnamed']} rows do not show which transaction they are of "
             "(lakeingest.transaction.mode=boundary): their source block has no transaction id "
-            "(MySQL and MariaDB: no GTID, gtid_mode=OFF). " + _REMEDY
+            "(MySQL and MariaDB: no GTID, gtid_mode=OFF; flattened rows of PostgreSQL: add "
+            "source.txId to add.fields). " + _REMEDY
+        )
+        raise DataError(message)
+    if evidence is not None and evidence["anonymous"] and not bounds.final:
+        message = (
+            f"{evidence['anonymous']} rows do not show which run of the connector sent them "
+            f"(header {RUN_HEADER}), so rows that a killed connector has yet to send again cannot "
+            "be told from rows that were sent (lakeingest.transaction.mode=boundary). Use Debezium "
+            "3.3 or later with extended.headers.enabled=true, and keep its headers. The lake "
+            "stands at its last publication."
         )
         raise DataError(message)
     settled = evidence["settled"] if evidence is not None else None

@@ -70,7 +70,10 @@ def unreadable_records(
         ours = ours.where(~(unreadable & F.concat_ws(":", *_NAME).isin(*spec.skipped)))
     if spec.ordering:
         ours = ours.where(unreadable)
-    blocking = map(_of_partition, unreplaced_records(ours, released, initial=initial).collect())
+    blocking = map(
+        _of_partition,
+        unreplaced_records(ours, released, initial=initial, counted=not spec.by_rows).collect(),
+    )
     return {record.where: record for record in blocking}
 
 

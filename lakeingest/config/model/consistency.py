@@ -168,6 +168,9 @@ def _boundary(config: PipelineConfig) -> Iterator[str]:
     needing += [f"lakeingest.table.{n}.keyless={t.keyless}" for n, t in tables if _is_keyless(t)]
     if source.snapshot_again == "replace":
         needing.append("lakeingest.source.snapshot.again=replace")
+    if config.commit_mode != "grouped":
+        # A version that holds all rows of its transactions would never get a row that is late.
+        needing.append(f"lakeingest.commit.mode={config.commit_mode}")
     for setting in needing:
         yield f"{setting} needs lakeingest.transaction.mode=metadata, which has BEGIN and END"
 
