@@ -27,13 +27,8 @@ if TYPE_CHECKING:
 _OPTIONS = "SPARK_SUBMIT_OPTS"
 _FEW_ROWS = few_rows.FEW_ROWS
 
-_SELDOM_OPTIMISED = (
-    "-XX:Tier4InvocationThreshold=25000 -XX:Tier4MinInvocationThreshold=3000 "
-    "-XX:Tier4CompileThreshold=75000 -XX:Tier4BackEdgeThreshold=200000 "
-    "-XX:ReservedCodeCacheSize=480m"
-)
-"""Code that is not optimised yet takes more room: after twenty minutes it had filled nearly all of
-what Java reserves for it by default (107 of 120 MB), and Java then throws code away."""
+_SMALL, _LARGE = "ReservedCodeCacheSize=240m", "ReservedCodeCacheSize=480m"
+"""A session of many tests needs more room for code: where none is left, Java throws code away."""
 
 GENERATED_CODE = {
     "spark.sql.codegen.wholeStage": "true",
@@ -60,9 +55,9 @@ def compile_quickly() -> None:
 
 @contextmanager
 def long_lived() -> Iterator[None]:
-    """Let a Spark that starts meanwhile optimise code, if seldom; later ones compile quickly."""
+    """Give a Spark that starts meanwhile room for the code of many tests."""
     options = os.environ.get(_OPTIONS, "")
-    os.environ[_OPTIONS] = options.replace(QUICKLY_COMPILED, _SELDOM_OPTIMISED)
+    os.environ[_OPTIONS] = options.replace(_SMALL, _LARGE)
     try:
         yield
     finally:

@@ -130,7 +130,7 @@ class LakeState:
         It may be the lake's first publication. Then no earlier publication has the adopted tables.
         """
         tables = self.versions({})
-        return replace(publication, tables=tables, paths=folders.named(tables))
+        return replace(publication, tables=tables, paths=folders.named({*tables, *self.head.paths}))
 
     def published(self, publication: Publication, changed: Mapping[str, TableState]) -> LakeState:
         """Return the state after a publication."""

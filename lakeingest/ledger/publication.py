@@ -127,7 +127,8 @@ class Publication:
         writer: Number of that writer.
         run: Identifier of that writer's run.
         tables: Collection to table version.
-        paths: Collection to folder, where the folder's name is not the collection's.
+        paths: Collection to folder, where the folder's name is not the collection's; also of a
+            table that was taken up again and is not shown yet.
         transactions: Number of source transactions in the batch.
         events: Number of their changes, as read.
         jobs: Spark jobs that began between the batch before and this one, of whatever thread; 0:
@@ -177,7 +178,8 @@ class Publication:
     def shown_paths(self) -> dict[str, str]:
         """Folders of the tables that readers see, as ``paths``."""
         earlier = {name: table.path for name, table in self.reloads.items() if table.path != name}
-        return {**earlier, **self.paths}
+        paths = {**earlier, **self.paths}
+        return {name: path for name, path in paths.items() if name in self.shown}
 
     @property
     def loads(self) -> dict[str, int]:

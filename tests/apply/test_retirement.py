@@ -92,6 +92,14 @@ def test_taken_up_again_its_topic_is_read_from_where_it_was_left() -> None:
     assert (shown.tables, shown.paths) == (HEAD.tables, HEAD.paths)
 
 
+def test_a_table_that_was_loaded_anew_goes_on_in_its_folder_before_it_is_shown_again() -> None:
+    loaded = replace(HEAD, paths={"public.orders": "o__load_3", "public.lines": "l"})
+    assert loaded.loads == {"public.orders": 3}
+    waits = with_table(retired(loaded), "public.orders", "again", shown=False, path="o__load_3")
+    assert waits.loads == loaded.loads
+    assert waits.shown_paths == {"public.lines": "l"}
+
+
 @pytest.mark.parametrize(
     ("head", "name", "why"),
     [

@@ -78,10 +78,10 @@ def has_commits(history: History) -> bool:
 @pytest.mark.parametrize(
     ("workload", "family", "formats"),
     [
-        ("shop", "mariadb", (Format.AVRO,)),
+        ("sysbench", "mariadb", (Format.AVRO,)),
+        generated("shop", "mariadb", (Format.AVRO,)),
         generated("shop", "postgresql", (Format.JSON,)),
         generated("bank", "postgresql", (Format.JSON, Format.AVRO)),
-        generated("sysbench", "mariadb", (Format.AVRO,)),
     ],
 )
 def test_the_lake_becomes_the_database_by_way_of_its_commits(

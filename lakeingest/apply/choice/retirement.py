@@ -139,6 +139,8 @@ def with_table(head: Publication, name: str, run: str, *, shown: bool, path: str
     offsets = {**head.frontier.offsets, table.topic: dict(table.offsets)}
     publication = replace(
         next_publication(head, run),
+        # Also of a table that is not shown yet: a table that was loaded anew goes on in its folder.
+        paths={**head.paths, **({name: path} if path != name else {})},
         frontier=replace(head.frontier, offsets=offsets),
         retired={
             other: other_table for other, other_table in head.retired.items() if other != name
@@ -146,8 +148,7 @@ def with_table(head: Publication, name: str, run: str, *, shown: bool, path: str
     )
     if not shown:
         return publication
-    paths = {**head.paths, **({name: path} if path != name else {})}
-    return replace(publication, tables={**head.tables, name: table.version}, paths=paths)
+    return replace(publication, tables={**head.tables, name: table.version})
 
 
 def refuse_retiring(head: Publication, name: str, names: TopicNames) -> None:
