@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.encodings import Encodings
+from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.envelope.headers import RUN_HEADER
 from lakeingest.plan.row_boundaries import is_by_rows, row_boundaries, row_evidence
@@ -39,7 +40,8 @@ def read(
 ) -> DataFrame:
     """Return the changes of records whose offsets are the seconds at which they were written."""
     written = frame(spark, records).withColumn("timestamp", F.timestamp_seconds("offset"))
-    return window_changes(written, spec)
+    # As a run does: Spark plans a question about changes longer than it takes to answer it.
+    return local_checkpoint(window_changes(written, spec))
 
 
 def settled(spark: SparkSession, *records: Record) -> str | None:
