@@ -130,7 +130,11 @@ class LakeState:
         It may be the lake's first publication. Then no earlier publication has the adopted tables.
         """
         tables = self.versions({})
-        return replace(publication, tables=tables, paths=folders.named({*tables, *self.head.paths}))
+        return replace(publication, tables=tables, paths=self.paths(tables, folders))
+
+    def paths(self, tables: Iterable[str], folders: LakeFolders) -> dict[str, str]:
+        """Return the folders that the next publication stores (``Publication.paths``)."""
+        return folders.named({*tables, *self.head.paths})
 
     def published(self, publication: Publication, changed: Mapping[str, TableState]) -> LakeState:
         """Return the state after a publication."""

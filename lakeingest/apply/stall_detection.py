@@ -233,9 +233,9 @@ def refuse_unknown_ends(window: Window, ledger: DeltaLedger, adopted_at: str) ->
         # Then no END says that a transaction has begun.
         by_rows = any(map(is_by_rows, window.again))
         late = (
-            f"), or they came later than {_DELAY} allows, or are of a table that was added later"
+            f", or they came later than {_DELAY} allows, or are of a table that was added later"
             if by_rows
-            else ")"
+            else ""
         )
         anew = "load the lake anew (another lakeingest.target.path)"
         replaced = (
@@ -247,7 +247,7 @@ def refuse_unknown_ends(window: Window, ledger: DeltaLedger, adopted_at: str) ->
             "ledger: the source's log started over (restored database, failover, new slot), or "
             "its numbers do not follow its commits (MySQL: a group whose primary changed, with "
             "group_replication_gtid_assignment_block_size above 1; a replica without "
-            f"replica_preserve_commit_order=ON{late}. Their order against the lake is not known, "
+            f"replica_preserve_commit_order=ON){late}. Their order against the lake is not known, "
             f"nor what the source lost. Correct that, {'' if by_rows else replaced}{anew}. The "
             "lake stands at its last publication."
         )

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.plan.spec import PipelineSpec
-from lakeingest.position import COMPONENT_WIDTH, EPOCH_WIDTH, after, component
+from lakeingest.position import COMMIT_WIDTH, COMPONENT_WIDTH, EPOCH_WIDTH, after, component
 from lakeingest.transaction import completeness
 
 
@@ -48,10 +48,10 @@ def with_positions_from_rows(
         .agg(F.max("position").alias("_reached"))
     )
     before = Window.orderBy("end_offset").rowsBetween(Window.unboundedPreceding, 0)
-    lowest = frontier[:_COMMIT_WIDTH] or after(spec.epoch, 0)
+    lowest = frontier[:COMMIT_WIDTH] or after(spec.epoch, 0)
     commit = F.coalesce(
         F.last(
-            F.when(~F.col("open"), F.substring("_reached", 1, _COMMIT_WIDTH)), ignorenulls=True
+            F.when(~F.col("open"), F.substring("_reached", 1, COMMIT_WIDTH)), ignorenulls=True
         ).over(before),
         F.lit(lowest),
     )
@@ -101,15 +101,12 @@ def release_limit(frontier: str) -> str:
         frontier: Position of the last END that was released. If rows gave this position, another
             transaction with the same commit may follow.
     """
-    return frontier[:_COMMIT_WIDTH] if _is_placed(frontier) else frontier
+    return frontier[:COMMIT_WIDTH] if _is_placed(frontier) else frontier
 
 
 def _is_placed(end_position: str) -> bool:
-    return end_position.startswith(_ABOVE_ROWS, _COMMIT_WIDTH)
+    return end_position.startswith(_ABOVE_ROWS, COMMIT_WIDTH)
 
-
-_COMMIT_WIDTH = EPOCH_WIDTH + 1 + COMPONENT_WIDTH
-"""Width of a position's epoch, rank and leading component."""
 
 UNPLACED = "?"
 """Position of an END whose id gives none, until its rows do."""

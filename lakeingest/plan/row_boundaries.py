@@ -32,16 +32,13 @@ from pyspark.sql import functions as F
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.frame_schemas import BOUNDARY, WRITTEN_AT, Kind
 from lakeingest.plan.spec import PipelineSpec
-from lakeingest.position import COMPONENT_WIDTH, EPOCH_WIDTH, component
+from lakeingest.position import COMMIT_WIDTH, COMPONENT_WIDTH, EPOCH_WIDTH, component
 from lakeingest.transaction.completeness import transactional
-
-_COMMIT_WIDTH = EPOCH_WIDTH + 1 + COMPONENT_WIDTH
-"""Width of a position's epoch, rank and leading component: its commit."""
 
 
 def is_by_rows(end_position: str) -> bool:
     """Return whether a position is that of a transaction without END."""
-    return len(end_position) == _COMMIT_WIDTH
+    return len(end_position) == COMMIT_WIDTH
 
 
 def row_boundaries(changes: DataFrame, spec: PipelineSpec) -> DataFrame:
@@ -58,7 +55,7 @@ def row_boundaries(changes: DataFrame, spec: PipelineSpec) -> DataFrame:
         transactional(changes)
         .groupBy("transaction_key", "collection")
         .agg(
-            F.max(F.substring("position", 1, _COMMIT_WIDTH)).alias("_commit"),
+            F.max(F.substring("position", 1, COMMIT_WIDTH)).alias("_commit"),
             F.count_distinct("identity").alias("_rows"),
             F.max("source_ms").alias("_source_ms"),
             F.min(WRITTEN_AT).alias("_written_at"),
@@ -117,7 +114,7 @@ def row_evidence(changes: DataFrame, delay_seconds: int) -> DataFrame:
     is_incremental = F.coalesce(F.col("snapshot") == "incremental", F.lit(False))
     is_old = F.col(WRITTEN_AT) <= F.col("_newest") - age
     return rows.agg(
-        F.substring(F.max(F.when(named & is_old, F.col("position"))), 1, _COMMIT_WIDTH).alias(
+        F.substring(F.max(F.when(named & is_old, F.col("position"))), 1, COMMIT_WIDTH).alias(
             "settled"
         ),
         F.count_if(~named & ~is_incremental).alias("unnamed"),

@@ -5,6 +5,7 @@ with the same places as exact values.
 """
 
 from lakeingest.position.encoding import (
+    COMMIT_WIDTH,
     COMPONENT_WIDTH,
     EPOCH_WIDTH,
     after,
@@ -18,6 +19,7 @@ from lakeingest.position.encoding import (
 from lakeingest.position.epochs import Epoch
 
 __all__ = [
+    "COMMIT_WIDTH",
     "COMPONENT_WIDTH",
     "EPOCH_WIDTH",
     "Epoch",

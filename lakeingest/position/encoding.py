@@ -25,6 +25,9 @@ from pyspark.sql import functions as F
 
 COMPONENT_WIDTH = 16
 EPOCH_WIDTH = 4
+COMMIT_WIDTH = EPOCH_WIDTH + 1 + COMPONENT_WIDTH
+"""Width of a position's epoch, rank and leading component: its commit."""
+
 _MISSING = "!"
 
 

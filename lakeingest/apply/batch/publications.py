@@ -110,7 +110,7 @@ def publications(
             writer=head.writer,
             run=note.run,
             tables=tables,
-            paths=folders.named({*tables, *head.paths}),
+            paths=state.paths(tables, folders),
             transactions=transactions,
             events=events,
             jobs=jobs if is_last else 0,

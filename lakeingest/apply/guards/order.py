@@ -38,7 +38,7 @@ def refuse_another_order(head: Publication, spec: PipelineSpec) -> None:
     if not head.batch:
         return
     begun = _begun_with(frontier)
-    if begun and spec.transactions not in begun:
+    if spec.transactions not in begun:
         mode = begun[0].value
         message = (
             f"The lake was begun with lakeingest.transaction.mode={mode}; where it stands cannot "
@@ -61,7 +61,7 @@ def refuse_another_order(head: Publication, spec: PipelineSpec) -> None:
 
 
 def _begun_with(frontier: Frontier) -> tuple[Transactions, ...]:
-    """Return the modes with which a lake may have been begun; none: all."""
+    """Return the modes with which a lake may have been begun."""
     if frontier.end_position:
         by_rows = is_by_rows(frontier.end_position)
         return (Transactions.BOUNDARY if by_rows else Transactions.METADATA,)

@@ -27,6 +27,7 @@ from lakeingest.apply.window.window import Window
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import LakeingestError
 from lakeingest.ledger.publication import Publication
+from lakeingest.plan.row_boundaries import is_by_rows
 
 _OPEN = "rows of it are there, and its END is not"
 
@@ -181,14 +182,21 @@ def _waits(window: Window, timeout_seconds: int) -> Iterator[str]:
     elif window.waiting:
         yield (
             f"{window.waiting} transactions wait until every topic is read past them: their rows "
-            "may still be under way. (With lakeingest.transaction.mode=boundary they wait for a "
-            "row of a later transaction, and for another one that was written after the delay.)"
+            f"may still be under way.{_UNTIL if _by_rows(window) else ''}"
         )
     if without_end is not None:
         yield (
             f"Transaction {without_end.transaction} is open: {_OPEN}. It waits until the connector "
             "sends the END."
         )
+
+
+_UNTIL = " That shows a row of a later transaction, and another one written after the delay."
+
+
+def _by_rows(window: Window) -> bool:
+    """Return whether rows alone show which transactions are over."""
+    return window.in_the_way is not None and is_by_rows(window.in_the_way.position)
 
 
 def _reloads(head: Publication) -> Iterator[str]:

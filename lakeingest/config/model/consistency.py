@@ -19,7 +19,6 @@ from lakeingest.errors import ConfigError
 
 if TYPE_CHECKING:
     from lakeingest.config.model.pipeline import PipelineConfig
-    from lakeingest.config.model.table import TableConfig
 
 _TABLE = "lakeingest.table."
 _FILTERED = "lakeingest.transaction.filtered.collections"
@@ -165,7 +164,11 @@ def _boundary(config: PipelineConfig) -> Iterator[str]:
     tables = config.tables.items()
     needing = [f"lakeingest.table.{name}.adopt" for name, table in tables if table.adopt]
     # Nothing numbers the rows of one COPY, which have one place in the log.
-    needing += [f"lakeingest.table.{n}.keyless={t.keyless}" for n, t in tables if _is_keyless(t)]
+    needing += [
+        f"lakeingest.table.{name}.keyless={table.keyless}"
+        for name, table in tables
+        if table.keyless != "stop"
+    ]
     if source.snapshot_again == "replace":
         needing.append("lakeingest.source.snapshot.again=replace")
     if config.commit_mode != "grouped":
@@ -173,10 +176,6 @@ def _boundary(config: PipelineConfig) -> Iterator[str]:
         needing.append(f"lakeingest.commit.mode={config.commit_mode}")
     for setting in needing:
         yield f"{setting} needs lakeingest.transaction.mode=metadata, which has BEGIN and END"
-
-
-def _is_keyless(table: TableConfig) -> bool:
-    return table.keyless != "stop"
 
 
 def unseen_compression(config: PipelineConfig) -> Iterator[str]:
