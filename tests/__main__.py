@@ -3,8 +3,8 @@
 A plain program and not a Makefile, tox or nox: it needs nothing that the ``test`` extra does not
 bring. The jars are resolved first, so that no test waits for a network or depends on one. Later
 steps run even when an earlier one failed: one run shows all there is to mend. The tests come last,
-in one run of pytest, whose start, collection and Spark sessions are paid for once; its summary
-closes the output.
+in one run of pytest, whose start, collection and Spark are paid for once. The types are checked
+beside it, because its start leaves a core idle.
 
 ``--fast`` leaves the slow tests out. ``--all`` adds what takes many minutes, the further forms of a
 case that CI runs in one (``soak``), and the slow tests of the harness itself, which run otherwise
@@ -18,6 +18,7 @@ import argparse
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from lakeingest.errors import LakeingestError
@@ -31,15 +32,16 @@ ROOT = Path(__file__).resolve().parents[1]
 CHECKS = (
     ("ruff check", ["-m", "ruff", "check", "--quiet"]),
     ("ruff format", ["-m", "ruff", "format", "--check", "--quiet"]),
-    ("mypy", ["-m", "mypy", "--no-error-summary"]),
     (
         "lint-imports",
         ["-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-logo"],
     ),
 )
 
+TYPES = ("mypy", ["-m", "mypy", "--no-error-summary"])
+
 WORKERS = ["-n", "2", "--no-loadscope-reorder"]
-"""See ``conftest.py``; twice the memory of one, three quarters of its time."""
+"""See ``conftest.py``: one worker leaves a core idle."""
 
 PYTEST = ["-m", "pytest", "--no-header", *WORKERS, "--durations=40"]
 
@@ -60,15 +62,17 @@ def main() -> int:
     except LakeingestError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    failed = []
-    for name, arguments in () if options.harness else CHECKS:
-        started = time.monotonic()
-        passed = run(arguments) == 0
-        report(name, started, passed=passed)
-        if not passed:
-            failed.append(name)
-    print(f"failed so far: {', '.join(failed) or 'nothing'}", flush=True)
-    passed = run([*PYTEST, *chosen(options)]) == 0 and not failed
+    tests = [*PYTEST, *chosen(options)]
+    if options.harness:
+        passed = run(tests) == 0
+    else:
+        failed = [name for name, arguments in CHECKS if not check(name, arguments)]
+        with ThreadPoolExecutor(1) as beside:
+            types = beside.submit(check, *TYPES)
+            passed = run(tests) == 0
+            failed += [] if types.result() else [TYPES[0]]
+        print(f"failed besides tests: {', '.join(failed) or 'nothing'}", flush=True)
+        passed = passed and not failed
     if passed and (options.all or options.harness):
         harness.take_note()
     return 0 if passed else 1
@@ -88,6 +92,14 @@ def chosen(options: argparse.Namespace) -> list[str]:
 def run(arguments: list[str]) -> int:
     """Run a module of this interpreter at the top of the repository; return its exit code."""
     return subprocess.run([sys.executable, *arguments], cwd=ROOT, check=False).returncode
+
+
+def check(name: str, arguments: list[str]) -> bool:
+    """Run a check, print its outcome, and return whether it passed."""
+    started = time.monotonic()
+    passed = run(arguments) == 0
+    report(name, started, passed=passed)
+    return passed
 
 
 def report(name: str, started: float, *, passed: bool) -> None:

@@ -1,11 +1,14 @@
-"""One Spark session for all tests: its start costs seconds, a test in it milliseconds."""
+"""One Spark for all tests: its start costs seconds, a test in it milliseconds."""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,12 +20,12 @@ from tests.harness import is_harness_test
 from tests.patches import reach_kept_columns
 from tests.pickled_rows import take_rows_as_they_are
 from tests.reader.small_lake import small_lake
+from tests.shared_jvm import SharedJvm, silent_children
 from tests.young_jvm import compile_quickly, generate_code, long_lived
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
+    from xdist.workermanage import WorkerController
 
 
 __all__ = ["small_lake"]
@@ -41,6 +44,9 @@ _FAST_TESTS_OF_A_SLOW_ONE = 20
 
 _FILES_BEFORE_PARTS = 8
 
+_SHARED = "shared_jvm"
+_STARTED = pytest.StashKey[tuple["SparkSession", Path]]()
+
 PARTS = "parts"
 _PARTS = ("live", "oracles", "rig", "soak", "workloads")
 _MORE_PARTS = (
@@ -53,9 +59,9 @@ _MORE_PARTS = (
 class ByParts(LoadScopeScheduling):  # type: ignore[misc]
     """Tests that start databases, brokers and connectors share a worker; others go by file.
 
-    One Spark session keeps little more than one core busy, so tests run in two workers
-    (``pytest -n 2``). A second set of databases would cost more than it brings. Rejected:
-    ``--dist loadgroup``, which pytest-xdist 3.8 loses under pytest 9.
+    One test keeps little more than one core busy, so tests run in two workers (``pytest -n 2``),
+    which share Spark's JVM (``shared_jvm.py``). A second set of databases would cost more than it
+    brings. Rejected: ``--dist loadgroup``, which pytest-xdist 3.8 loses under pytest 9.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -111,6 +117,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.line(f"{seconds[file]:7.1f}s {file}")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Let no test of another worker run beside one that is marked ``alone``."""
+    shared = _shared_jvm(item.config)
+    is_alone = item.get_closest_marker("alone") is not None
+    with shared.turn(alone=is_alone) if shared else nullcontext():
+        return (yield)
+
+
 @pytest.fixture(autouse=True)
 def _generated(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let Spark generate code in a test that is marked ``generated``."""
@@ -128,23 +143,55 @@ def spark(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkSession]:
     """The session that the library itself would start, small."""
-    warehouse = tmp_path_factory.mktemp("warehouse")
-    with long_lived() if request.session.testscollected > MANY_TESTS else nullcontext():
+    if shared := _shared_jvm(request.config):
+        yield shared.attached()
+        return
+    is_long = request.session.testscollected > MANY_TESTS
+    started = _started(tmp_path_factory.mktemp("warehouse"), is_long=is_long)
+    yield started
+    started.stop()
+
+
+def pytest_configure_node(node: WorkerController) -> None:
+    """Tell a worker where Spark is; before the first one, start it."""
+    stash = node.config.stash
+    if _STARTED not in stash:
+        folder = Path(tempfile.mkdtemp(prefix="lakeingest-tests-"))
+        with silent_children():
+            stash[_STARTED] = _started(folder, is_long=True), folder
+    node.workerinput[_SHARED] = tuple(SharedJvm.of(*stash[_STARTED]))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the workers' Spark, if there is one."""
+    if _STARTED in config.stash:
+        started, folder = config.stash[_STARTED]
+        started.stop()
+        shutil.rmtree(folder)
+
+
+def _shared_jvm(config: pytest.Config) -> SharedJvm | None:
+    """Return where this worker finds Spark; ``None``: this process is no worker."""
+    shared = getattr(config, "workerinput", {}).get(_SHARED)
+    return SharedJvm(*shared) if shared else None
+
+
+def _started(warehouse: Path, *, is_long: bool) -> SparkSession:
+    with long_lived() if is_long else nullcontext():
         started = session(
             "lakeingest tests", cores=2, hudi=True, jdbc=True, extra=_settings(warehouse)
         )
     assert started.sparkContext.master == "local[2]"
     assert str(started.conf.get("spark.sql.warehouse.dir")).endswith(str(warehouse))
-    yield started
-    started.stop()
+    return started
 
 
 def _settings(warehouse: Path) -> dict[str, str]:
     return {
         "spark.sql.warehouse.dir": warehouse.as_uri(),
-        "spark.driver.memory": "3g",
+        "spark.driver.memory": "6g",
         # Delta keeps 10,000 tables' logs for an hour, at some 6 MB each: the tests' hundreds of
         # tables filled the heap until Spark ended its own JVM.
-        "spark.databricks.delta.delta.log.cacheSize": "32",
+        "spark.databricks.delta.delta.log.cacheSize": "64",
         **FOR_FEW_ROWS,
     }

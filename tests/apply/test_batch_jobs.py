@@ -15,6 +15,8 @@ from tests.apply.written import WrittenLog, change
 from tests.benchmarks.job_book import JobBook
 from tests.recordings.configure import packaged_run
 
+pytestmark = pytest.mark.alone
+
 TABLES = 4
 WINDOW = 8
 """Jobs that read and judge a window, however many batches it has."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.engine.delta.snapshot import cached_snapshot
@@ -42,6 +43,7 @@ def test_the_log_is_not_listed(spark: SparkSession, tmp_path: Path) -> None:
     assert newest.columns == ["id"]
 
 
+@pytest.mark.alone
 def test_files_that_a_checksum_lists_are_read_without_a_job_that_finds_them(
     spark: SparkSession, tmp_path: Path
 ) -> None:
