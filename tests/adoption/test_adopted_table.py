@@ -114,6 +114,9 @@ def test_rows_of_the_old_writer_and_of_ours_are_one_table_also_where_a_new_colum
     untouched = (7, 7, "body 7", 10, "c")
     streamed(spark, path, table_type, [*FIRST, untouched], SECOND)
     kept = table_properties(spark, path)
+    strict = HudiSink(spark, sink_settings(str(tmp_path), hard=True), HudiSettings())
+    with pytest.raises(DataError, match="rows of the Hudi table .* hold Debezium's placeholder"):
+        HudiAdoption(spark, strict, PLACEHOLDER).check(COLLECTION)
     lake, adoption = adopted(spark, tmp_path)
     assert not adoption.pending(COLLECTION)
     old = {1: (11, "body 1"), 2: (2, "body 2"), 4: (4, None), 7: (7, "body 7")}

@@ -14,18 +14,16 @@ from lakeingest.apply.adoption import adopt
 from lakeingest.apply.failpoints import ADOPTION_FAILPOINTS
 from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.apply.run import run_pipeline
-from lakeingest.apply.window import progress
 from lakeingest.commit_note import CommitNote
 from lakeingest.config import PipelineConfig, load_config
 from lakeingest.engine.hudi.table import READ_OPTIONS, commits
-from lakeingest.errors import ConfigError, DataError, TransientError
+from lakeingest.errors import DataError, TransientError
 from lakeingest.reader import open_lake
 from lakeingest.source.recorded import RecordedSource
 from lakeingest.topic_names import TopicNames
 from tests.adoption.streamer import PLACEHOLDER, Streamed
 from tests.adoption.test_adopted_table import FIRST, streamed
 from tests.apply.test_schemas import OLD, Log
-from tests.apply.written import WrittenLog, change
 from tests.forms import further
 from tests.recordings.altered import PartOracle, short_run
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
@@ -231,25 +229,6 @@ def test_a_look_at_a_pipeline_that_will_adopt_reads_its_log_as_the_run_and_a_lat
     assert [commit.metadata for commit in commits(spark, path)] == [None, None]
 
 
-@pytest.mark.soak
-def test_progress_alone_as_the_first_publication_holds_the_adopted_tables(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(progress, "PROGRESS_RECORDS", 1)
-    log = WrittenLog(tmp_path / "log", "postgresql", declared=False)
-    log.transaction("50:200", change("a", 100), change("b", 100))
-    settings = {"target_format": "hudi", "deletes": "hard"}
-    for name in ("public.a", "public.b"):
-        streamed(spark, str(tmp_path / "lake" / name), "COPY_ON_WRITE", FIRST)
-        log.raw(name, None, {"ts_ms": 5})
-        settings[f"table.{name}.adopt"] = "hudi-streamer"
-        settings[f"table.{name}.checkpoint"] = f"w.{name},0:1"
-    assert log.ingest(spark, tmp_path / "lake", **settings).batches == 1
-    found = open_lake(spark, str(tmp_path / "lake")).snapshot()
-    assert (found.batch, sorted(found.tables())) == (1, ["public.a", "public.b"])
-    assert found.table("public.b").count() == len(FIRST)
-
-
 def by_moved_keys(spark: SparkSession, run: RecordedRun, target: Path) -> None:
     """A value that Hudi had stored fills later changes that leave it out.
 
@@ -265,39 +244,3 @@ def by_moved_keys(spark: SparkSession, run: RecordedRun, target: Path) -> None:
     different = [key for key, body in wanted.items() if body not in (found[key], "\\N")]
     assert all(int(key) > 10_000_000 and found[key] is None for key in different), different
     assert len(different) < len(wanted) / 10
-
-
-@pytest.mark.soak
-def test_a_table_is_not_touched_where_it_cannot_be_adopted_or_need_not_be(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    run, target = run_of({"documents": 1}, tmp_path), tmp_path / "lake"
-    old = stream(spark, run, target, "COPY_ON_WRITE")["documents"]
-
-    def refused(kind: type[Exception], said: str, **change: str) -> None:
-        given = properties_of(run, target)
-        for key, value in change.items():
-            given[f"lakeingest.{key.replace('_', '.')}"] = value
-        config = load_config(write_properties(tmp_path / "p.properties", given))
-        for tried in (validate_pipeline, run_pipeline):
-            with pytest.raises(kind, match=said):
-                tried(spark, config)
-
-    before = sorted(path.name for path in (Path(old.path) / ".hoodie" / "timeline").iterdir())
-    of_table = "table_public_documents"
-    refused(
-        DataError, "rows of the Hudi table .* hold Debezium's placeholder", toast_missing="fail"
-    )
-    refused(
-        ConfigError,
-        "not finished the initial",
-        **{f"{of_table}_checkpoint": f"{old.topic},0:1,1:1,2:1"},
-    )
-    given = properties_of(run, target)
-    del given["lakeingest.table.public.documents.adopt"]
-    config = load_config(write_properties(tmp_path / "p.properties", given))
-    with pytest.raises(ConfigError, match="belongs to no lakeingest pipeline"):
-        run_pipeline(spark, config)
-    after = sorted(path.name for path in (Path(old.path) / ".hoodie" / "timeline").iterdir())
-    assert after == before
-    assert not (target / "_lakeingest").exists()

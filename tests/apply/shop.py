@@ -47,9 +47,9 @@ class Shop:
     def run(self, **settings: str) -> RunSummary:
         return self.log.ingest(self.spark, self.lake, **self.settings, **settings)
 
-    def retire(self, *, undo: bool = False, table: str = GONE, **settings: str) -> Retirement:
+    def retire(self, *, undo: bool = False, **settings: str) -> Retirement:
         config = self.log.configured(self.lake, **self.settings, **settings)
-        return lakeingest.retire(self.spark, config, table, undo=undo)
+        return lakeingest.retire(self.spark, config, GONE, undo=undo)
 
     def copied(self, folder: Path) -> Shop:
         """Return a copy of source and lake in another folder."""

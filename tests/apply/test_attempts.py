@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from py4j.protocol import Py4JNetworkError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from lakeingest.apply import attempts
 from lakeingest.apply import run as runs
 from lakeingest.apply.attempts import PAUSES_SECONDS, Attempts
 from lakeingest.apply.failure import classify_failure
-from lakeingest.engine.delta.files import DataFile
-from lakeingest.engine.delta.transaction import DeltaTransaction
 from lakeingest.errors import (
     AccessError,
     ConfigError,
@@ -24,7 +20,6 @@ from lakeingest.errors import (
     UnavailableError,
 )
 from lakeingest.sink.contract import TableState
-from lakeingest.sink.delta import rewrite
 from lakeingest.sink.delta.sink import DeltaSink
 from lakeingest.source.contract import TopicPartition, Watermarks
 from lakeingest.source.topics import MissingTopicError
@@ -168,25 +163,6 @@ def test_offsets_are_lost_only_where_a_broker_says_so(source: Log, kind: type[Ex
 
 @pytest.mark.soak
 @pytest.mark.slow
-def test_maintenance_that_meets_a_batch_costs_an_attempt_and_not_the_run(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Several files, so that OPTIMIZE has something to do.
-    monkeypatch.setattr(rewrite, "TINY_BYTES", 0)
-    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
-    for lsn in (50, 70):
-        log.transaction(f"{lsn}:{lsn + 10}", Sent("public.a", lsn, 1, place(lsn), "c"))
-        log.ingest(spark, lake)
-    log.transaction("90:100", Sent("public.a", 50, 2, place(90), "u"))
-    tries = meet_maintenance(spark, monkeypatch, lake)
-    summary = log.ingest(spark, lake)
-    assert (summary.batches, tries()) == (1, 2)
-    assert any("Tried again after: Table 'public.a'" in text for text in summary.warnings)
-    assert table(spark, lake, "public.a") == {50: 2, 70: 1}
-
-
-@pytest.mark.soak
-@pytest.mark.slow
 def test_a_run_that_fails_before_it_writes_leaves_nothing_to_fence_behind(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,23 +190,3 @@ def test_a_run_that_fails_before_it_writes_leaves_nothing_to_fence_behind(
     log.ingest(spark, lake)
     assert fenced == []
     assert table(spark, lake, "public.a") == {50: 2}
-
-
-def meet_maintenance(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, lake: Path
-) -> Callable[[], int]:
-    """Let OPTIMIZE run before the next commit of a table; returns what counts the writes."""
-    monkeypatch.setattr(attempts, "PAUSES_SECONDS", (0.0,) * 5)
-    write = DeltaTransaction.write
-    writes: list[int] = []
-
-    def optimized_first(self: DeltaTransaction, frame: DataFrame) -> tuple[DataFile, ...]:
-        written = write(self, frame)
-        if "n" in frame.columns or "v" in frame.columns:
-            if not writes:
-                spark.sql(f"OPTIMIZE delta.`{lake}/public.a`")
-            writes.append(1)
-        return written
-
-    monkeypatch.setattr(DeltaTransaction, "write", optimized_first)
-    return lambda: len(writes)

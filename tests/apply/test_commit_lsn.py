@@ -44,35 +44,6 @@ def log(tmp_path: Path) -> WrittenLog:
 WHOLE = {1: 12, 3: 32}
 
 
-@pytest.mark.soak
-def test_sql_server_ends_as_its_transactions_say(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path
-) -> None:
-    lake = tmp_path / "lake"
-    log.ingest(spark, lake, commit_max_transactions="1")
-    assert table(spark, lake, "shop.dbo.a") == WHOLE
-    # A restarted connector sends the last ones again; a new one follows.
-    log.transaction(lsn(0xFF), sent(0xFF, 1, 1, 11, "u"), sent(0xFF, 2, 2, None, "d"))
-    log.transaction(lsn(0x100), sent(0x100, 9, 1, None, "d", 1), sent(0x100, 9, 1, 12, "c", 2))
-    log.transaction(lsn(0x101), sent(0x101, 1, 3, 31, "u"), sent(0x101, 2, 3, 32, "u"))
-    log.transaction(lsn(0x1000), sent(0x1000, 1, 4, 40, "c"))
-    log.ingest(spark, lake)
-    assert table(spark, lake, "shop.dbo.a") == {**WHOLE, 4: 40}
-
-
-@pytest.mark.soak
-def test_a_transaction_of_sql_server_waits_for_its_rows(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path
-) -> None:
-    log.begin(lsn(0x200))
-    log.end(lsn(0x200), {"shop.dbo.a": 1})
-    log.transaction(lsn(0x201), sent(0x201, 1, 9, 9, "c"))
-    lake = tmp_path / "lake"
-    with pytest.raises(DataError, match="END counts 1 rows of table 'shop.dbo.a', 0 are there"):
-        log.ingest(spark, lake)
-    assert table(spark, lake, "shop.dbo.a") == WHOLE
-
-
 def test_a_second_database_of_one_connector_is_refused_whenever_it_comes(
     spark: SparkSession, log: WrittenLog, tmp_path: Path
 ) -> None:

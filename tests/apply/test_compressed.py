@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.errors import DataError
-from tests.apply.written import Sent, WrittenLog, table
+from tests.apply.written import Sent, WrittenLog
 from tests.forms import further
 
 pytestmark = pytest.mark.slow
@@ -55,15 +55,6 @@ def log_of(folder: Path, version: str, transactions: list[list[Told]]) -> Writte
     return log
 
 
-@pytest.mark.soak
-def test_statements_of_one_compressed_transaction_leave_what_the_last_one_wrote(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    log = log_of(tmp_path, "3.7.0.Final", COMPRESSED)
-    log.ingest(spark, tmp_path / "lake")
-    assert table(spark, tmp_path / "lake", TABLE) == {1: 6, 2: 7, 3: 4, 8: 8}
-
-
 @pytest.mark.parametrize(
     "number",
     [0, *(further(n) for n in range(1, len(COMPRESSED)))],
@@ -74,17 +65,3 @@ def test_a_debezium_that_does_not_tell_the_order_for_certain_stops_the_run(
     log = log_of(tmp_path, "3.6.1.Final", [COMPRESSED[number]])
     with pytest.raises(DataError, match="binlog_transaction_compression=OFF"):
         log.ingest(spark, tmp_path / "lake")
-
-
-@pytest.mark.soak
-def test_a_key_change_without_headers_and_many_rows_are_no_sign_of_compression(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    plain: list[list[Told]] = [
-        [(1, 1, "c", 0), (2, 2, "c", 1), (3, 3, "c", 2)],
-        [(3, None, "d", 0), (4, 3, "c", 0), (2, None, "d", 1), (3, 2, "c", 1)],
-        [(1, None, "d", 0), (4, None, "d", 1)],
-    ]
-    log = log_of(tmp_path, "3.4.1.Final", plain)
-    log.ingest(spark, tmp_path / "lake")
-    assert table(spark, tmp_path / "lake", TABLE) == {3: 2}

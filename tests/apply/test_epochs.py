@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.window import decide, failover_epochs, gather
+from lakeingest.apply.window import failover_epochs
 from lakeingest.errors import DataError
 from lakeingest.folders import LEDGER_FOLDER
 from tests.apply.written import PREFIX, Sent, WrittenLog, table
@@ -89,18 +89,6 @@ def test_an_epoch_survives_restarts_and_what_is_sent_again_opens_none(
 
 
 @pytest.mark.soak
-def test_without_epochs_the_new_server_would_look_older(
-    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gather, "find_new_epochs", lambda _, __, ___, spec: spec.epochs)
-    # Else it would look as if the log had started over.
-    monkeypatch.setattr(decide, "ascending_prefix", lambda ends: ends)
-    commit(log, f"{B}:3", (1, 3))
-    log.ingest(spark, lake)
-    assert table(spark, lake, TABLE)[1] == 100
-
-
-@pytest.mark.soak
 def test_servers_that_take_turns_are_refused(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,19 +145,3 @@ def test_a_server_that_tags_every_other_transaction_opens_one_epoch(
     tagged(log, f"{A}:104", 10_000, ("a", 1, 11))
     with pytest.raises(DataError, match="the source's log started over"):
         log.ingest(spark, lake)
-
-
-@pytest.mark.soak
-def test_a_binlog_with_another_name_begins_anew_above_the_old_one(
-    spark: SparkSession, tmp_path: Path, lake: Path
-) -> None:
-    log = WrittenLog(tmp_path / "renamed", "mysql")
-    files = ("mysql-bin.999999", "mysql-bin.1000000", "binlog.000001")
-    for number, file in enumerate(files):
-        id_ = f"file={file},pos=4"
-        place = {"db": "shop", "table": "a", "gtid": None, "file": file, "pos": 90, "row": 0}
-        log.transaction(id_, Sent(TABLE, 1, number, place))
-        if number > 0:
-            log.ingest(spark, lake)
-            assert table(spark, lake, TABLE) == {1: number}
-    assert [domain for domain, _, _ in opened(spark, lake)] == ["file=binlog"]

@@ -39,24 +39,6 @@ def test_no_name_leads_out_of_the_lake_or_into_another_table(
         assert spark.table("`" + view.replace("`", "``") + "`").count() == 2
 
 
-CASES = ("public.ORDERS", "public.Orders", "public.orders")
-
-
-@pytest.mark.soak
-def test_each_view_shows_its_own_table_where_names_differ_by_case(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    lake = tmp_path / "lake"
-    log = log_of(tmp_path / "log", *CASES, lacks="public.Orders")
-    with pytest.raises(Exception, match="is not complete"):
-        log.ingest(spark, lake)
-    snapshot = open_lake(spark, str(lake)).snapshot()
-    views = snapshot.create_views("case_")
-    assert sorted(views.tables.values()) == sorted(CASES)
-    shown = {name: {*spark.table(view).inputFiles()} for view, name in views.tables.items()}
-    assert shown == {name: {*snapshot.table(name).inputFiles()} for name in CASES}
-
-
 @pytest.mark.soak
 def test_tables_that_one_folder_would_hold_are_refused_before_one_is_written(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

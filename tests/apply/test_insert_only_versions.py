@@ -107,28 +107,6 @@ def test_a_version_of_inserts_only_adds_beside_a_truncate_of_another_table(
     assert table(spark, lake, "public.b") == {}
 
 
-@pytest.mark.soak
-def test_a_stream_gets_each_row_of_a_table_of_inserts_once(
-    spark: SparkSession, events: Events, tmp_path: Path
-) -> None:
-    lake = tmp_path / "lake"
-    for _ in range(2):
-        events.insert(*SIZES)
-        events.log.ingest(spark, lake, **EACH)
-        query = (
-            spark.readStream.format("delta")
-            .load(str(lake / A))
-            .select("id", "v")
-            .writeStream.format("delta")
-            .option("checkpointLocation", str(tmp_path / "checkpoint"))
-            .trigger(availableNow=True)
-            .start(str(tmp_path / "copy"))
-        )
-        query.awaitTermination()
-        copied = spark.read.format("delta").load(str(tmp_path / "copy")).collect()
-        assert sorted((row["id"], row["v"]) for row in copied) == sorted(events.rows.items())
-
-
 def test_each_version_of_inserts_adds_a_file_in_order_and_the_last_joins_them_though_the_run_dies(
     spark: SparkSession, events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,23 +146,6 @@ def test_each_version_of_inserts_adds_a_file_in_order_and_the_last_joins_them_th
 
 
 @pytest.mark.soak
-def test_a_run_that_dies_before_it_joins_files_is_continued(
-    spark: SparkSession, events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake, states = tmp_path / "lake", events.insert(*SIZES)
-
-    def die(_table: str, commits: int) -> None:
-        if commits == len(SIZES) - 1:
-            raise CrashError
-
-    with before_each_version(monkeypatch, die), pytest.raises(CrashError):
-        events.log.ingest(spark, lake, **EACH)
-    states += events.insert(2)
-    assert events.log.ingest(spark, lake, **EACH).warnings == ()
-    assert_published(spark, lake, states)
-
-
-@pytest.mark.soak
 def test_a_joining_version_whose_number_is_taken_is_left_out(
     spark: SparkSession, events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,20 +163,6 @@ def test_a_joining_version_whose_number_is_taken_is_left_out(
     assert "userMetadata" not in information
     states += events.insert(2)
     assert events.log.ingest(spark, lake, **EACH).warnings == ()
-    assert_published(spark, lake, states)
-
-
-@pytest.mark.soak
-def test_rows_keep_their_order_where_the_table_wants_its_writes_optimised(
-    spark: SparkSession, events: Events, tmp_path: Path
-) -> None:
-    lake, states = tmp_path / "lake", events.insert(100)
-    events.log.ingest(spark, lake, **EACH)
-    want_optimised_writes(spark, lake)
-    for number in range(1, 25):
-        events.write({id_: 1_000 * number + id_ for id_ in range(1, 100)}, "u")
-        states.append(dict(events.rows))
-    events.log.ingest(spark, lake, **EACH)
     assert_published(spark, lake, states)
 
 

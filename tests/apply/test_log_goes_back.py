@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.window import decide
 from lakeingest.apply.window.end_markers import EndMarker, ascending_prefix
 from lakeingest.errors import DataError
 from lakeingest.position import after
@@ -65,16 +64,3 @@ def test_a_log_that_starts_over_within_what_was_not_read_yet_stops_the_run(
     with pytest.raises(DataError, match="the source's log started over"):
         log.ingest(spark, lake)
     assert table(spark, lake, TABLE[connector]) == {1: 2}
-
-
-@pytest.mark.soak
-@pytest.mark.slow
-def test_unguarded_the_older_row_would_be_published(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(decide, "ascending_prefix", lambda ends: ends)
-    log, lake = WrittenLog(tmp_path / "log", "mysql"), tmp_path / "lake"
-    for v, number in enumerate([500, 1_000_001, 501]):
-        commit(log, number, v)
-    log.ingest(spark, lake)
-    assert table(spark, lake, TABLE["mysql"]) == {1: 1}

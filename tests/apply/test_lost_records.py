@@ -76,26 +76,3 @@ def test_rows_without_a_key_that_unnamed_lives_of_the_connector_repeat_are_there
     found = open_lake(spark, str(lake)).snapshot().table("public.a").select("id").collect()
     there = [1, 2, 4, 5, 6, 9] if keyless == "full-row" else [1, 2, 3, 4, 5, 6, 9]
     assert sorted(row["id"] for row in found) == there
-
-
-def maria(number: int, id_: int) -> Sent:
-    source = {"db": "shop", "table": "a", "gtid": f"0-1-{number}", "file": "b.000001"}
-    return Sent("shop.a", id_, id_, {**source, "pos": number * 10, "row": 0}, "c")
-
-
-@pytest.mark.soak
-def test_a_truncate_whose_begin_comes_twice_is_published_before_what_follows(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """The connector was killed behind it; a TRUNCATE of MariaDB has no END."""
-    log, lake = WrittenLog(tmp_path / "log", "mariadb", "first"), tmp_path / "lake"
-    log.transaction("0-1-7", maria(7, 1), maria(7, 2))
-    log.begin("0-1-8")
-    log.run = "second"
-    log.begin("0-1-8")
-    source = {"db": "shop", "table": "a", "gtid": "0-1-8", "file": "b.000001", "pos": 80, "row": 0}
-    log.put(Sent("shop.a", 0, None, source, "t"), {"id": "0-1-8", "total_order": 1})
-    log.transaction("0-1-9", maria(9, 3))
-    summary = log.ingest(spark, lake)
-    assert (summary.transactions, summary.pending_transactions) == (3, 0)
-    assert table(spark, lake, "shop.a") == {3: 3}

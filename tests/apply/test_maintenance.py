@@ -151,19 +151,6 @@ def test_small_files_are_joined_before_a_run_claims_and_every_kept_snapshot_show
 
 @pytest.mark.soak
 @pytest.mark.slow
-def test_the_side_tables_tombstones_go_too(shop: Shop, at_once: Callable[..., None]) -> None:
-    shop.settings["deletes"] = "hard"
-    delete(shop, 1)
-    shop.run()
-    side_table = f"{shop.lake / A}__tombstones"
-    assert shop.spark.read.format("delta").load(side_table).count() == 1
-    at_once(tombstones=timedelta(0))
-    maintained(shop)
-    assert shop.spark.read.format("delta").load(side_table).isEmpty()
-
-
-@pytest.mark.soak
-@pytest.mark.slow
 def test_erased_values_are_in_no_file_any_more(
     shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,23 +357,6 @@ def test_a_turn_that_fails_does_not_end_the_run(
     config = shop.log.configured(shop.lake, **shop.settings)
     head = open_ledger(shop.spark, config, "").head()
     assert (head.released, head.writer) == (True, writer + 1)
-
-
-@pytest.mark.soak
-@pytest.mark.slow
-def test_a_run_maintains_one_table_after_so_many_batches(
-    shop: Shop, at_once: Callable[..., None]
-) -> None:
-    at_once()
-    shop.settings["maintain_batches"] = "2"
-    for v in (60, 70, 80, 90):
-        shop.commit(a=v)
-        shop.run()
-    opened = open_lake(shop.spark, str(shop.lake))
-    history = DeltaTable.forPath(shop.spark, str(shop.lake / A)).history()
-    assert not history.where("operation = 'OPTIMIZE'").isEmpty()
-    assert min(s.batch for s in opened.snapshots()) > 1
-    assert shop.tables()[A] == {1: 10, 2: 20, 3: 30, 4: 40, 5: 60, 6: 70, 7: 80, 8: 90}
 
 
 class CrashError(Exception):

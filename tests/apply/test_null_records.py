@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from lakeingest.apply.window import per_event
 from lakeingest.apply.window.contents import Contents, Portion
 from lakeingest.apply.window.null_records import refuse_lone_null_records
 from lakeingest.errors import DataError
@@ -107,21 +106,6 @@ def _read(word: str) -> tuple[str, str | None, bytearray | None]:
 
 def null_record(log: Log, id_: int) -> None:
     log._write(log._rows, log._key(id_), None)
-
-
-@pytest.mark.soak
-def test_a_delete_that_comes_as_a_null_record_only_stops_the_run(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = Log(tmp_path)
-    log.commit(COLUMNS, ("c", {"id": 1, "v": 1}), ("c", {"id": 2, "v": 2}))
-    null_record(log, 2)
-    with pytest.raises(DataError, match=r"delete\.tombstone\.handling\.mode=rewrite"):
-        log.run(spark, EACH)
-    with monkeypatch.context() as unguarded:
-        unguarded.setattr(per_event, "refuse_lone_null_records", lambda *_: None)
-        log.run(spark, EACH)
-    assert log.rows(spark, "v") == {1: (1,), 2: (2,)}
 
 
 def test_a_null_record_that_comes_first_in_a_later_run_is_judged_by_what_lies_before(

@@ -56,18 +56,6 @@ def tables(spark: SparkSession, lake: Path) -> tuple[dict[int, int], dict[int, i
 
 
 @pytest.mark.soak
-def test_transactions_follow_one_another_by_the_scn_of_their_rows(
-    spark: SparkSession, log: WrittenLog, lake: Path
-) -> None:
-    log.ingest(spark, lake, commit_max_transactions="1")
-    assert tables(spark, lake) == ({1: 11, 2: 21}, {3: 30})
-    history = open_lake(spark, str(lake)).history().orderBy("batch").collect()
-    assert [found["transactions"] for found in history] == [0, 1, 1]
-    names = open_lake(spark, str(lake)).transactions().select("events_by_table").collect()
-    assert {name for found in names for name in found[0]} == {TABLE, OTHER}
-
-
-@pytest.mark.soak
 def test_an_end_that_is_there_before_its_rows_waits_for_them(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
@@ -92,6 +80,8 @@ def test_transactions_of_one_commit_scn_are_whole_and_a_table_may_be_retired_but
     log.rows("07", [row(1_001, 1, 2, 22)])
     log.ingest(spark, lake)
     assert tables(spark, lake) == ({1: 12, 2: 21}, {3: 30})
+    told = open_lake(spark, str(lake)).transactions().select("events_by_table").collect()
+    assert {name for found in told for name in found[0]} == {TABLE, OTHER}
     log.rows("07", [row(1_001, 2, 3, 31, "B")])
     log.end("07", counted(A=1, B=1))
     log.ingest(spark, lake)

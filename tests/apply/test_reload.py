@@ -13,15 +13,13 @@ import lakeingest
 from lakeingest.apply import lake as lake_steps
 from lakeingest.apply import run
 from lakeingest.apply.batch import publish, writer
-from lakeingest.apply.choice import table_choice
 from lakeingest.apply.choice.reload import Reloading
 from lakeingest.apply.inspect.explain import State, explain_pipeline
 from lakeingest.apply.inspect.status import pipeline_status
-from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.demo import demo_folder
-from lakeingest.errors import ConfigError, DataError, FencedError, UsageError
+from lakeingest.errors import DataError, UsageError
 from lakeingest.reader import open_lake
 from tests.apply.crash import crashing_at
 from tests.apply.shop import Shop
@@ -71,7 +69,8 @@ def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Sho
     run_pipeline(spark, config, max_batches=1)
     assert reload(shop).batch == 2
     assert reload(shop).batch == 3
-    assert pipeline_status(spark, config)["end_offset"] == -1
+    status = pipeline_status(spark, config)
+    assert (status["end_offset"], status["reloading_tables"]) == (-1, [B])
     shop.run(batch_max_events="2", window_max_records="2")
     return shop
 
@@ -115,29 +114,6 @@ def test_a_corrected_type_is_that_of_a_load_that_comes_whole_and_older_snapshots
     assert all(values(shop, A, at).keys() == values(shop, B, at).keys() for at in batches)
 
 
-@pytest.mark.soak
-def test_a_source_at_rest_gets_the_new_load_at_once_and_nothing_else_changes(shop: Shop) -> None:
-    assert reload(shop) == Reloading(2, (B,), 2)
-    config = shop.log.configured(shop.lake, **shop.settings)
-    assert values(shop, B) == {1: 11, 2: 21}
-    status = pipeline_status(shop.spark, config)
-    assert (status["reloading_tables"], status["tables"]) == ([B], {A: 0, B: 0})
-    explained = explain_pipeline(shop.spark, config)
-    assert f"To be loaded anew: {B}." in " ".join(explained.reasons)
-    validate_pipeline(shop.spark, config)
-    assert shop.run().batches == 1
-    published = open_lake(shop.spark, str(shop.lake))
-    assert [s.versions for s in published.snapshots()] == [{A: 0, B: 0}] * 3
-    assert folders(shop) == [A, B, f"{B}__load_2"]
-    assert values(shop, B) == {1: 11, 2: 21}
-    assert explain_pipeline(shop.spark, config).state is State.IDLE
-    assert shop.run().nothing_new
-    shop.commit(a=30, b=31)
-    shop.run()
-    assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
-    assert values(shop, B, as_of=2) == {1: 11, 2: 21}
-
-
 @pytest.mark.parametrize("mode", [further("grouped"), "per-transaction"])
 def test_a_later_load_has_its_own_folder_and_each_publication_is_one_commit_with_either_versions(
     loaded: Shop, tmp_path: Path, mode: str
@@ -161,20 +137,8 @@ def test_a_later_load_has_its_own_folder_and_each_publication_is_one_commit_with
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"target_format": "hudi"},
-        {f"table.{B}.partition": "v"},
-        further({f"table.{B}.path": "elsewhere/b"}),
-        further({"deletes": "hard"}),
-    ],
-    ids=["format", "partition", "path", "deletes"],
-)
-def test_what_a_table_cannot_change_in_place_the_new_load_has(
-    shop: Shop, changed: dict[str, str]
-) -> None:
-    shop.settings |= {f"table.{A}.format": "delta", **changed}
+def test_a_new_load_may_have_another_format(shop: Shop) -> None:
+    shop.settings |= {f"table.{A}.format": "delta", "target_format": "hudi"}
     reload(shop)
     shop.commit(a=30, b=31)
     shop.run()
@@ -182,18 +146,6 @@ def test_what_a_table_cannot_change_in_place_the_new_load_has(
     shop.run()
     assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31, 4: 41}}
     assert values(shop, B, as_of=1) == {1: 11, 2: 21}
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("place", ["4.before-publication", "4.after-publication"])
-def test_a_command_that_is_killed_has_begun_it_or_not(shop: Shop, place: str) -> None:
-    with crashing_at(place, table_choice):
-        reload(shop)
-    shop.commit(a=30, b=31)
-    shop.run()
-    assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
-    begun = place == "4.after-publication"
-    assert folders(shop) == [A, B, *([f"{B}__load_2"] if begun else [])]
 
 
 @pytest.mark.soak
@@ -226,21 +178,6 @@ def test_a_killed_run_is_gone_on_with_and_readers_see_one_load_or_the_other(
     assert shop.tables()[B] == {1: 11, 2: 21, **extra, shop.number: 41}
 
 
-@pytest.mark.soak
-def test_a_format_that_is_set_back_after_a_killed_run_begins_another_load(shop: Shop) -> None:
-    reload(shop)
-    shop.commit(a=30, b=31)
-    with crashing_at("4.before-publication", publish):
-        shop.run(**{f"table.{B}.format": "hudi"})
-    with pytest.raises(
-        ConfigError, match=rf"format cannot change .*lakeingest reload CONFIG '{B}'"
-    ):
-        shop.run()
-    reload(shop)
-    shop.run()
-    assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
-
-
 def test_a_moved_table_is_read_from_where_it_lay_after_a_killed_load_at_rest_is_gone_on_with(
     shop: Shop,
 ) -> None:
@@ -257,18 +194,6 @@ def test_a_moved_table_is_read_from_where_it_lay_after_a_killed_load_at_rest_is_
     assert shop.tables()[B] == {1: 11, 2: 21, 3: 31, 4: 41}
     for batch, ids in ((1, {1, 2}), (2, {1, 2, 3}), (None, {1, 2, 3, 4})):
         assert values(shop, B, as_of=batch).keys() == ids
-
-
-@pytest.mark.soak
-def test_it_is_undone_while_it_is_not_published(shop: Shop) -> None:
-    reload(shop)
-    shop.commit(a=30, b=31)
-    assert reload(shop, undo=True) == Reloading(3, (B,), None)
-    shop.run()
-    assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
-    assert folders(shop) == [A, B]
-    with pytest.raises(UsageError, match="is being loaded anew; there are: none"):
-        reload(shop, undo=True)
 
 
 def test_a_table_that_was_loaded_anew_is_maintained_and_retired_and_taken_up_again(
@@ -290,35 +215,6 @@ def test_a_table_that_was_loaded_anew_is_maintained_and_retired_and_taken_up_aga
     shop.run()
     assert shop.tables()[B] == {1: 11, 2: 21, 3: 31, 4: 41, 5: 51, 6: 61}
     assert folders(shop) == [A, B, f"{B}__load_3"]
-
-
-@pytest.mark.soak
-def test_what_its_publication_changed_is_shown_by_rows(shop: Shop) -> None:
-    reload(shop)
-    shop.commit(a=30, b=31)
-    shop.run()
-    diff = open_lake(shop.spark, str(shop.lake)).diff(3)
-    assert diff.tables() == [A, B]
-    assert [(row["op"], row["after"]["v"]) for row in diff.table(B).collect()] == [("insert", 31)]
-
-
-@pytest.mark.soak
-def test_a_run_that_was_under_way_writes_nothing_more(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    step = lake_steps.take_over
-
-    def overtaken(*arguments: object) -> object:
-        monkeypatch.undo()
-        reload(shop)
-        return step(*arguments)  # type: ignore[arg-type]
-
-    shop.commit(a=30, b=31)
-    monkeypatch.setattr(run, "take_over", overtaken)
-    with pytest.raises(FencedError, match="or is to be loaded anew"):
-        shop.run()
-    shop.run()
-    assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
 
 
 def test_it_may_come_between_a_killed_run_and_the_ones_that_finish_its_batch_the_first_killed_too(
@@ -404,3 +300,4 @@ def test_behind_the_snapshot_alone_the_new_load_comes_whole_with_the_first_trans
     copied = [{1: 10, 2: 20, 3: 30}, {1: 11, 2: 21, 3: 31}]
     assert shown[:-1] == [copied] * (len(shown) - 1)
     assert shown[-1] == [{**copied[0], 4: 40}, {**copied[1], 4: 41}]
+    assert open_lake(loaded.spark, str(loaded.lake)).diff(published[-1].batch).tables() == [A, B]

@@ -13,7 +13,6 @@ from lakeingest.apply.choice.reloading import refuse_source
 from lakeingest.apply.inspect.explain import State, explain_pipeline
 from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.errors import ConfigError, UsageError
-from lakeingest.reader import open_lake
 from tests.apply.shop import Shop, row
 from tests.apply.written import WrittenLog, topic_of
 
@@ -41,34 +40,12 @@ def test_its_topic_must_be_read_and_a_new_snapshot_of_all_tables_waits_meanwhile
         validate_pipeline(shop.spark, config)
     explained = explain_pipeline(shop.spark, config)
     assert (explained.state, explained.exit_code) == (State.STOPPED, ConfigError.exit_code)
+    assert "To be loaded anew" in " ".join(explained.reasons)
     with pytest.raises(ConfigError, match="One at a time"):
         shop.run(**again)
     reload(shop, B, undo=True, **again)
     shop.run(**again)
     assert shop.tables() == {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21, 3: 31}}
-
-
-@pytest.mark.soak
-@pytest.mark.slow
-def test_a_table_is_retired_beside_one_that_is_loaded_anew(shop: Shop) -> None:
-    reload(shop, B)
-    shop.retire(table=A)
-    shop.commit(b=31)
-    shop.run()
-    assert shop.tables() == {B: {1: 11, 2: 21, 3: 31}}
-    assert {*open_lake(shop.spark, str(shop.lake)).snapshot(1).tables()} == {A, B}
-
-
-@pytest.mark.soak
-@pytest.mark.slow
-def test_tables_that_share_a_topic_are_not_loaded_anew(spark: SparkSession, tmp_path: Path) -> None:
-    log = WrittenLog(tmp_path / "log", "postgresql")
-    shop = Shop(spark, log, tmp_path / "lake", {})
-    log.transaction("1:1100", row("public.a b", 1, 1, 1, 10), row("public.a_b", 1, 2, 1, 11))
-    shop.run()
-    for tables in (("public.a_b",), ("public.a b", "public.a_b")):
-        with pytest.raises(UsageError, match="holds the rows of public"):
-            reload(shop, *tables)
 
 
 def test_a_source_whose_rows_alone_have_places_is_refused(tmp_path: Path) -> None:

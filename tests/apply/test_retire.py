@@ -26,7 +26,7 @@ from lakeingest.errors import (
 )
 from lakeingest.reader import open_lake
 from tests.apply.crash import crashing_at
-from tests.apply.shop import GONE, Shop, begun_shop, row
+from tests.apply.shop import GONE, Shop, begun_shop
 from tests.apply.written import topic_of
 from tests.forms import further
 
@@ -107,63 +107,6 @@ def test_rows_of_a_topic_that_was_made_anew_are_neither_taken_up_nor_mixed_in_bu
 
 
 @pytest.mark.soak
-def test_a_transaction_that_waits_for_its_rows_becomes_whole_without_them(shop: Shop) -> None:
-    rows = [row(KEPT, 3, 1, 3, 30), row(GONE, 3, 2, 3, 31)]
-    shop.log.begin("3:3100")
-    shop.log.rows("3:3100", rows[:1])
-    shop.log.end("3:3100", {KEPT: 1, GONE: 1})
-    with pytest.raises(Exception, match=GONE):
-        shop.run()
-    shop.retire()
-    assert shop.run().transactions == 1
-    assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
-
-
-@pytest.mark.soak
-def test_rows_of_one_that_is_taken_up_again_are_not_passed_over_while_the_source_is_at_rest(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(progress, "PROGRESS_RECORDS", 1)
-    shop.retire()
-    shop.commit(a=30, b=31)
-    shop.run()
-    shop.retire(undo=True)
-    assert shop.run().batches == 1
-    assert shop.tables()[GONE] == {1: 11, 2: 21, 3: 31}
-    assert shop.run().batches == 0
-    shop.commit(b=41)
-    shop.run()
-    assert shop.tables()[GONE] == {1: 11, 2: 21, 3: 31, 4: 41}
-
-
-@pytest.mark.soak
-def test_a_run_killed_before_it_publishes_redelivered_rows_is_recovered(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(progress, "PROGRESS_RECORDS", 1)
-    shop.retire()
-    shop.commit(a=30, b=31)
-    shop.run()
-    shop.retire(undo=True)
-
-    with crashing_at("3.after-last-commit", writer):
-        shop.run()
-    assert shop.run().batches == 1
-    assert shop.tables()[GONE] == {1: 11, 2: 21, 3: 31}
-
-
-@pytest.mark.soak
-def test_a_published_table_whose_topic_is_not_read_any_more_stops_the_run(shop: Shop) -> None:
-    shop.commit(a=30, b=31)
-    with pytest.raises(ConfigError, match=r"'public\.b' is published .* lakeingest retire"):
-        shop.run(source_topics=topic_of(KEPT))
-    assert shop.tables() == {KEPT: {1: 10, 2: 20}, GONE: {1: 11, 2: 21}}
-    shop.retire()
-    shop.run(source_topics=topic_of(KEPT))
-    assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
-
-
-@pytest.mark.soak
 @pytest.mark.parametrize("null_records", [0, 1])
 def test_one_that_had_no_rows_since_is_shown_again_at_once(shop: Shop, null_records: int) -> None:
     shop.retire()
@@ -178,42 +121,7 @@ def test_one_that_had_no_rows_since_is_shown_again_at_once(shop: Shop, null_reco
     assert shop.tables()[GONE] == {1: 11, 2: 21, 4: 41}
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("place", ["4.before-publication", "4.after-publication"])
-def test_a_command_that_is_killed_is_done_or_not_and_runs_go_on(shop: Shop, place: str) -> None:
-    with crashing_at(place, table_choice):
-        shop.retire()
-    done = place == "4.after-publication"
-    assert ([*shop.tables()] == [KEPT]) is done
-    if not done:
-        shop.retire()
-    shop.commit(a=30)
-    shop.run()
-    assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("place", ["read_lake", further("take_over")])
-def test_a_run_that_was_under_way_when_a_table_was_retired_stops_and_reads_it_no_more(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
-    step = getattr(lake, place)
-
-    def overtaken(*arguments: object) -> object:
-        monkeypatch.undo()
-        shop.retire()
-        return step(*arguments)
-
-    shop.commit(a=30, b=31)
-    monkeypatch.setattr(run, place, overtaken)
-    with pytest.raises(FencedError, match="retired, or taken up again, since this run began"):
-        shop.run()
-    assert [*shop.tables()] == [KEPT]
-    shop.run()
-    assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}}
-
-
-def overtaken_run(shop: Shop, monkeypatch: pytest.MonkeyPatch, *, undo: bool) -> None:
+def overtaken_run(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run; right after the run read the lake, the command publishes, and the run must stop.
 
     Its claim is the later one, so nobody fences it.
@@ -230,25 +138,13 @@ def overtaken_run(shop: Shop, monkeypatch: pytest.MonkeyPatch, *, undo: bool) ->
         overtaking.undo()
         with monkeypatch.context() as patch:
             patch.setattr(table_choice, "failpoint", failpoint)
-            shop.retire(undo=undo)
+            shop.retire()
         return read[0]
 
     with monkeypatch.context() as overtaking:
         overtaking.setattr(run, "read_lake", while_publishing)
         with pytest.raises(FencedError, match="retired, or taken up again, since this run began"):
             shop.run()
-
-
-@pytest.mark.soak
-def test_a_run_that_read_the_lake_while_the_command_took_a_table_up_stops_before_it_writes(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shop.retire()
-    shop.commit(a=30, b=31)
-    overtaken_run(shop, monkeypatch, undo=True)
-    assert shop.tables()[KEPT] == {1: 10, 2: 20}
-    shop.run()
-    assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}, GONE: {1: 11, 2: 21, 3: 31}}
 
 
 @pytest.mark.parametrize("format_", ["delta", further("hudi")])
@@ -266,7 +162,7 @@ def test_it_is_taken_up_again_from_where_it_was_left_and_shown_once_all_its_rows
     for v in (31, 41, 51):
         shop.commit(a=v - 1, b=v)
     files = sorted((shop.lake / GONE).rglob("*"))
-    overtaken_run(shop, monkeypatch, undo=False)
+    overtaken_run(shop, monkeypatch)
     assert shop.tables() == {KEPT: {1: 10, 2: 20}}
     shop.log.rename(topic_of(GONE), "w.routed")
     with pytest.raises(ConfigError, match=r"'w\.routed' holds rows of table 'public\.b'"):
@@ -284,11 +180,3 @@ def test_it_is_taken_up_again_from_where_it_was_left_and_shown_once_all_its_rows
     said = shop.run(batch_max_events="2", window_max_records="2")
     assert (said.batches, said.warnings) == (1, ())
     assert shop.tables() == {KEPT: kept, GONE: {1: 11, 2: 21, 3: 31, 4: 41, 5: 51}}
-
-
-@pytest.mark.soak
-def test_a_name_that_is_not_published_is_refused_with_the_nearest_one(shop: Shop) -> None:
-    with pytest.raises(UsageError, match=r"no table 'public\.bb' is published; did you mean"):
-        shop.retire(table="public.bb")
-    with pytest.raises(UsageError, match=r"no table 'public\.b' is retired; there are: none"):
-        shop.retire(undo=True)

@@ -54,20 +54,6 @@ def test_tables_with_rewritten_names_are_published_whole_also_by_the_run_behind_
     assert {name: table(spark, lake, name) for name in TABLES} == dict.fromkeys(TABLES, rows)
 
 
-@pytest.mark.soak
-def test_a_crash_before_their_first_publication_is_recovered(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    lake = tmp_path / "lake"
-    log = log_of(tmp_path / "log", *TABLES)
-
-    with crashing_at("3.after-last-commit", writer):
-        log.ingest(spark, lake)
-    log.ingest(spark, lake)
-    rows = {1: 10, 2: 20}
-    assert {name: table(spark, lake, name) for name in TABLES} == dict.fromkeys(TABLES, rows)
-
-
 @pytest.mark.parametrize("mode", ["metadata", further("none")])
 def test_two_tables_on_one_topic_are_told_apart(
     spark: SparkSession, tmp_path: Path, mode: str
@@ -88,17 +74,6 @@ def test_settings_under_the_name_of_the_topic_are_refused(
     with pytest.raises(ConfigError, match=r"write lakeingest\.table\.public\.Order\\ Items\.\*"):
         log.ingest(spark, tmp_path / "lake", **{"table.public.Order_Items.key": "id"})
     assert not (tmp_path / "lake").exists()
-
-
-@pytest.mark.soak
-def test_settings_of_a_table_whose_topic_is_not_there_name_table_and_topic(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    log = log_of(tmp_path / "log", "public.Order Items")
-    said = log.ingest(spark, tmp_path / "lake", **{"table.public.Order Itens.key": "id"})
-    (warning,) = said.warnings
-    assert "lakeingest.table.public.Order Itens.* has no effect yet" in warning
-    assert "'w.public.Order_Itens'" in warning
 
 
 def test_rows_on_a_topic_that_is_not_their_tables_are_refused_where_topics_are_listed(

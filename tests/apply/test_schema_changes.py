@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 NOTE = column("note")
 WEB = column("channel", default="web")
-OLD, NEW = (ID, NOTE), (ID, NOTE, WEB)
+OLD, NEW, BARE = (ID, NOTE), (ID, NOTE, WEB), (ID, column("n", "int64"))
 
 # What differs between the formats is in tests/sink.
 FORMATS = pytest.mark.parametrize("format_", ["delta", further("hudi")])
@@ -73,77 +72,6 @@ def test_old_rows_get_a_new_columns_default_in_its_commit_but_an_ignored_one_is_
     told = said(log.run(spark))
     assert ["was there before" in text for text in told] == [True]
     assert log.rows(spark, "more") == {1: (None,), 2: (None,), 3: ("yes",), 4: (None,)}
-
-
-@pytest.mark.soak
-@FORMATS
-def test_a_batch_that_brings_a_column_and_rows_from_before_gives_these_its_default(
-    spark: SparkSession, tmp_path: Path, format_: str
-) -> None:
-    log = added(tmp_path, "avro")
-    assert log.run(spark, {"target.format": format_}).batches == 1
-    assert log.rows(spark, "note", "channel") == FILLED
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("apart", [True, further(False)])
-def test_old_rows_of_a_column_that_may_be_renamed_are_null_which_is_said(
-    spark: SparkSession, tmp_path: Path, apart: bool
-) -> None:
-    log = Log(tmp_path, "json-schema")
-    log.commit((ID, column("qty", "int32")), *(("c", {"id": id_, "qty": 7}) for id_ in (1, 2)))
-    renamed = (ID, column("quantity", "int32", optional=False, default=0))
-    log.commit(renamed, ("u", {"id": 2, "quantity": 8}))
-    told = said(log.run(spark, apart=apart))
-    assert ["'quantity' came when another column went" in text for text in told].count(True) == 1
-    assert log.rows(spark, "quantity") == {1: (None,), 2: (8,)}
-
-
-@pytest.mark.soak
-def test_without_schemas_a_default_cannot_be_known_which_is_said_once(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    log = added(tmp_path, "json")
-    log.commit(NEW, ("u", {"id": 1, "note": "e", "channel": "web"}))
-    told = said(log.run(spark, apart=True))
-    assert ["'channel' is new" in text for text in told].count(True) == 1
-    assert any("value.converter.schemas.enable" in text for text in told)
-    assert log.rows(spark, "channel") == {1: ("web",), 2: ("shop",), 3: (None,), 4: (None,)}
-
-
-@pytest.mark.soak
-def test_the_default_of_an_expression_is_not_taken_for_a_value(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    log = Log(tmp_path, "json-schema")
-    log.commit(OLD, ("c", {"id": 1, "note": "a"}))
-    kind = {"name": "io.debezium.time.MicroTimestamp", "default": 0}
-    log.commit(
-        (*OLD, column("made", "int64", **kind)), ("c", {"id": 2, "note": "b", "made": 1_000_000})
-    )
-    told = said(log.run(spark, apart=True))
-    assert ["expression" in text for text in told] == [True]
-    known = {id_: at is not None for id_, (at,) in log.rows(spark, "made").items()}
-    assert known == {1: False, 2: True}
-
-
-BARE = (ID, column("n", "int64"))
-
-
-@pytest.mark.soak
-def test_a_column_that_comes_and_goes_in_the_batch_that_makes_the_table_is_no_change_of_it(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    log = Log(tmp_path, "json-schema")
-    log.commit(OLD, *(("c", {"id": id_, "note": "a"}) for id_ in (1, 2, 3, 4)))
-    log.commit(OLD, ("u", {"id": 1, "note": "newer"}))
-    log.commit((*OLD, BARE[1]), ("u", {"id": 4, "note": "b", "n": 4}))
-    log.commit(BARE, ("u", {"id": 1, "n": 1}), ("d", {"id": 2, "n": None}))
-    log.commit(BARE, ("c", {"id": 2, "n": 2}), ("c", {"id": 5, "n": 5}), ("u", {"id": 3, "n": 3}))
-    summary = log.run(spark)
-    kept = {1: ("newer", 1), 2: (None, 2), 3: ("a", 3), 4: ("b", 4), 5: (None, 5)}
-    assert log.rows(spark, "note", "n") == kept
-    assert not any("no longer sends column 'note'" in text for text in summary.warnings)
 
 
 @pytest.mark.parametrize("form", ["json-schema", further("json")])
@@ -227,29 +155,6 @@ def test_types_order_nullability_and_defaults_evolve_and_another_type_stops_the_
     with pytest.raises(DataError, match=told):
         log.run(spark, {"schema.retyped": "ignore"})
     assert log.rows(spark, "n", "note") == {**evolved, 4: (4, "d")}
-
-
-@pytest.mark.soak
-def test_each_kind_of_change_can_be_made_to_stop(spark: SparkSession, tmp_path: Path) -> None:
-    n = column("n", "int32")
-    stopping: dict[str, tuple[dict[str, object], ...]] = {
-        "added": (ID, NOTE, n, column("more")),
-        "dropped": (ID, NOTE),
-        "widened": (ID, NOTE, column("n", "int64")),
-        "reordered": (ID, n, NOTE),
-        "nullability": (ID, column("note", optional=False), n),
-        "default": (ID, column("note", default="x"), n),
-    }
-    log = Log(tmp_path, "json-schema")
-    log.commit((ID, NOTE, n), ("c", {"id": 1, "note": "a", "n": 1}))
-    log.run(spark)
-    values = {"id": 2, "note": "b", "n": 2, "more": "c"}
-    for kind, now in stopping.items():
-        changed = deepcopy(log)
-        changed.commit(now, ("c", {str(item["field"]): values[str(item["field"])] for item in now}))
-        with pytest.raises(DataError, match=rf"lakeingest\.schema\.{kind}\) to evolve or ignore"):
-            changed.run(spark, {f"schema.{kind}": "stop"})
-    assert list(log.rows(spark)) == [1]
 
 
 def cents(unscaled: int) -> bytes:

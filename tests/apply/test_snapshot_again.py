@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 import lakeingest
 from lakeingest.apply.batch import writer
-from lakeingest.apply.window.resnapshot_cut_over import SnapshotCutOver
 from lakeingest.errors import DataError, UsageError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake
@@ -131,38 +130,3 @@ def test_a_new_snapshot_replaces_the_tables_behind_what_was_complete_where_the_u
     # Nothing removed what the new snapshot lacks of it.
     with pytest.raises(UsageError, match=r"started over after the rows of table 'public\.b'"):
         lakeingest.retire(spark, config, "public.b", undo=True)
-
-
-@pytest.mark.soak
-def test_a_snapshot_that_is_not_complete_is_waited_for_by_later_runs(
-    spark: SparkSession, log: WrittenLog, lake: Path
-) -> None:
-    log.ingest(spark, lake)
-    log.run = "two"
-    log.put(row("a", 1, 12, before=None, lsn=500, ms=2_000, snapshot="true"))
-    log.ingest(spark, lake, **REPLACE)
-    assert tables(spark, lake) == BEFORE
-    log.put(row("a", 4, 40, before=None, lsn=500, ms=2_000, snapshot="last"))
-    # Rows of the other tables may be under way until a transaction follows.
-    assert log.ingest(spark, lake).warnings
-    assert tables(spark, lake) == BEFORE
-    commit(log, 7, None, 600, ("a", 4, 41))
-    # The ledger says that the epoch is open: a driver that starts anew need not be told again.
-    log.ingest(spark, lake)
-    assert tables(spark, lake) == {"public.a": {1: 12, 4: 41}, "public.b": {}, "public.c": {}}
-
-
-@pytest.mark.soak
-def test_a_connector_that_only_sends_again_opens_no_epoch(
-    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def opened(*_: object) -> SnapshotCutOver:
-        raise AssertionError
-
-    monkeypatch.setattr("lakeingest.apply.window.resolve.cut_over", opened)
-    log.ingest(spark, lake, **REPLACE)
-    log.run = "restarted"
-    commit(log, 7, None, 1_100, ("a", 1, 11))
-    commit(log, 8, 1_100, 1_200, ("a", 3, 30))
-    log.ingest(spark, lake, **REPLACE)
-    assert tables(spark, lake) == BEFORE

@@ -13,7 +13,6 @@ from pyspark.sql.types import DecimalType, StringType
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
-from lakeingest.errors import DataError
 from lakeingest.reader import open_lake
 from tests.decode.wire import unscaled
 from tests.source.folder import line, write_topic
@@ -140,15 +139,3 @@ def test_a_table_has_its_own_policy_for_numbers_times_and_nulls_that_may_be_unch
     last = datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001
     assert (row["amount"], row["until"], row["tags"]) == (str(LARGE), last, [1.5])
     assert [row["tags"] for row in bills.collect()] == [None]
-
-
-@pytest.mark.soak
-def test_a_table_may_be_stricter_than_its_pipeline(spark: SparkSession, tmp_path: Path) -> None:
-    log = written(
-        tmp_path / "log",
-        orders=[("c", 10, {"amount": None, "until": INFINITE, "tags": []})],
-        bills=[("c", 20, {"amount": None, "until": INFINITE, "tags": []})],
-    )
-    settings = {"infinite.times": "null", f"table.{BILLS}.infinite.times": "fail"}
-    with pytest.raises(DataError, match=f"Table '{BILLS}', column 'until'.*infinite"):
-        ingested(spark, log, tmp_path / "lake", **settings)

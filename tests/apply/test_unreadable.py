@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.errors import ConfigError, DataError
-from tests.apply.written import COLUMNS, Sent, WrittenLog, table
+from tests.apply.written import Sent, WrittenLog, table
 from tests.forms import further
 
 pytestmark = pytest.mark.slow
@@ -118,27 +118,6 @@ def test_a_record_whose_key_cannot_be_read_is_named_and_may_be_sent_again(
         assert table(spark, lake, A) == {1: 4, 2: 3}
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("skipped", [{}, further({"source_skip_records": "w.public.a:0:1"})])
-def test_a_counted_row_that_cannot_be_read_is_named_where_another_change_of_its_key_stands_for_it(
-    spark: SparkSession, tmp_path: Path, skipped: dict[str, str]
-) -> None:
-    """Named as filtered, as a transaction that lacks rows otherwise is, it would be lost."""
-    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
-    changed(log, 2, 1)
-    log.begin("3:300")
-    log.raw(A, {"id": 2}, b"{")
-    log.end("3:300", {A: 1})
-    changed(log, 4, 2)
-    told = r"END counts 1 rows .* offset 1 of 'w\.public\.a' partition 0 cannot be read .*again"
-    with pytest.raises(DataError, match=told) as raised:
-        log.ingest(spark, lake, **skipped)
-    assert "filtered.collections" not in str(raised.value)
-    log.put(Sent(A, 2, 3, place(252), "c"), {"id": "3:300", "total_order": 1})
-    log.ingest(spark, lake, **skipped)
-    assert table(spark, lake, A) == {1: 2, 2: 4}
-
-
 def test_without_transactions_an_unknown_operation_stops_the_run_behind_what_came_before(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -146,7 +125,9 @@ def test_without_transactions_an_unknown_operation_stops_the_run_behind_what_cam
     log.put(Sent(A, 1, 1, place(10), "c"))
     log.raw(A, {"id": 2}, Sent(A, 2, 1, place(11), "x").value(None))
     log.put(Sent(A, 1, 2, place(12), "u"))
-    with pytest.raises(DataError, match=r"offset 1 .* other than c, u, d, r, t and m"):
+    with pytest.raises(
+        DataError, match=r"offset 1 .* other than c, u, d, r, t and m.*records as w\.public\.a:0:1"
+    ):
         log.ingest(spark, lake, **EACH)
     assert table(spark, lake, A) == {1: 1}
     log.ingest(spark, lake, **EACH, source_skip_records="w.public.a:0:1")
@@ -189,45 +170,3 @@ def test_rows_without_their_envelopes_are_named_and_make_no_empty_table(
     with pytest.raises(ConfigError, match=message):
         log.ingest(spark, lake, transaction_mode=mode)
     assert not (lake / A).exists()
-
-
-@pytest.mark.soak
-def test_messages_of_debezium_that_are_no_change_are_passed_over(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
-    log.put(Sent(A, 1, 1, place(10), "c"))
-    log.raw(A, None, {"ts_ms": 5})
-    assert log.ingest(spark, lake, **EACH).batches == 1
-    assert table(spark, lake, A) == {1: 1}
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("keyless", [True, further(False)])
-def test_a_record_that_is_not_recognised_when_it_is_sent_again_is_passed_where_it_is_listed(
-    spark: SparkSession, tmp_path: Path, *, keyless: bool
-) -> None:
-    """The first streamed one may be of the snapshot; one without a key has nothing to compare."""
-    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
-    settings = {"table.public.a.schema": COLUMNS}
-    if keyless:
-        settings["table.public.a.keyless"] = "full-row"
-
-    def put(id_: int, sent: Sent, block: dict[str, Any] | None) -> None:
-        log.raw(A, None if keyless else {"id": id_}, sent.value(block))
-
-    put(1, copied(1, 0, "first"), None)
-    put(2, copied(2, 0, "last"), None)
-    block = {"id": "3:300", "total_order": 1, "data_collection_order": 1}
-    row = Sent(A, 3, 3, place(252), "c")
-    log.begin("3:300")
-    log.raw(A, None if keyless else {"id": 3}, b"{")
-    log.end("3:300", {A: 1})
-    log.begin("4:400")
-    put(4, Sent(A, 4, 4, place(352), "c"), {**block, "id": "4:400"})
-    log.end("4:400", {A: 1})
-    with pytest.raises(DataError, match="skip.records as w.public.a:0:2"):
-        log.ingest(spark, lake, **settings)
-    put(3, row, block)
-    log.ingest(spark, lake, source_skip_records="w.public.a:0:2", **settings)
-    assert table(spark, lake, A) == {1: 0, 2: 0, 3: 3, 4: 4}

@@ -21,9 +21,7 @@ from pyspark.sql import SparkSession
 import lakeingest
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
-from lakeingest.errors import DataError
 from tests.decode.avro import METADATA, envelope_schema, record
-from tests.envelope.records import grpc_event
 from tests.forms import further
 from tests.source.folder import Line, line, write_manifest, write_topic
 
@@ -117,12 +115,10 @@ class Log:
     Attributes:
         folder: Where it is.
         format: One of ``FORMATS``.
-        hybrid: Whether the slot's LSNs are hybrid times.
     """
 
     folder: Path
     format: str = "json"
-    hybrid: bool = False
     rows: list[Line] = field(default_factory=list)
     ends: list[Line] = field(default_factory=list)
     _lsn: int = 5
@@ -131,14 +127,12 @@ class Log:
     def commit(self, *changes: tuple[str, Row | None, Row | None]) -> None:
         """Write a transaction of changes: operation, row before, row after."""
         xid = 2 + len(self.ends) // 2
-        if self.hybrid:
-            self._lsn = 1_763_874_000_000_000 + xid << 12
         self._mark("BEGIN", f"{xid}:{self._lsn}", None)
         for order, change in enumerate(changes, 1):
-            self._lsn += not self.hybrid
+            self._lsn += 1
             self._put(f"{xid}:{self._lsn}", order, *change)
         # The end of a commit's record, one above its LSN.
-        self._lsn += 1 if self.hybrid else 2
+        self._lsn += 2
         self._last = self._lsn
         self._mark("END", f"{xid}:{self._lsn}", len(changes))
 
@@ -172,7 +166,7 @@ class Log:
         marked = _b64(record(3, METADATA, value)) if octets else _text(value)
         self.ends.append(line(0, len(self.ends), marked, None))
 
-    def ingest(self, spark: SparkSession, lake: Path, **more: str) -> dict[int, tuple[Any, Any]]:
+    def ingest(self, spark: SparkSession, lake: Path) -> dict[int, tuple[Any, Any]]:
         """Run over what there is to the end; return the table."""
         topics = {TOPIC: self.rows, "shop.transaction": self.ends}
         for topic, lines in topics.items():
@@ -188,7 +182,6 @@ class Log:
             "lakeingest.source.connector": "yugabytedb",
             "lakeingest.source.topic.prefix": "shop",
             "lakeingest.target.path": str(lake),
-            **more,
         }
         if self.format == "json":
             properties["lakeingest.table.public.orders.schema"] = DDL
@@ -226,57 +219,3 @@ def test_updates_of_what_they_change_leave_the_rest_as_it_was(
     log.commit(("c", None, cells(3, aa=1)), ("u", None, cells(3, aa=2)))
     expected = {1: (None, TEXT), 3: (2, None), 4: (23, None), 20: (22, "new")}
     assert log.ingest(spark, lake) == expected
-
-
-@pytest.mark.soak
-def test_changes_of_a_row_at_one_hybrid_time_come_in_their_order(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    log, lake = Log(tmp_path / "log", hybrid=True), tmp_path / "lake"
-    log.commit(("c", None, cells(1, aa=1, bb=TEXT)), ("u", None, cells(1, aa=2)))
-    log.commit(
-        ("u", None, cells(1, aa=3)),
-        ("d", gone(1), None),
-        ("c", None, cells(1, aa=4, bb=None)),
-        ("u", None, cells(1, aa=5)),
-    )
-    assert log.ingest(spark, lake) == {1: (5, None)}
-
-
-@pytest.mark.soak
-def test_an_update_of_a_row_that_nobody_has_seen_stops_the_run(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    log = Log(tmp_path / "log")
-    log.commit(("u", None, cells(1, aa=1)))
-    with pytest.raises(DataError, match=r"no earlier value of that column is in the lake"):
-        log.ingest(spark, tmp_path / "lake")
-
-
-@pytest.mark.soak
-def test_rows_by_grpc_are_in_the_order_of_their_hybrid_times_without_transactions(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    log, lake = Log(tmp_path / "log"), tmp_path / "lake"
-    settings = {
-        "lakeingest.source.connector": "yugabytedb-grpc",
-        "lakeingest.transaction.mode": "none",
-    }
-
-    def put(time: int, op: str, before: Row | None, after: Row | None) -> None:
-        event = grpc_event(time << 12, time << 12, op=op, table="orders")
-        key = {"pk": (after or before or {})["pk"]}
-        value = _text({**event, "before": before, "after": after})
-        log.rows.append(line(0, len(log.rows), value, _text(key)))
-
-    put(10, "r", None, cells(1, aa=1, bb=TEXT))
-    put(10, "r", None, cells(2, aa=1, bb=TEXT))
-    put(12, "u", None, cells(1, aa=2))
-    assert log.ingest(spark, lake, **settings) == {1: (2, TEXT), 2: (1, TEXT)}
-    put(30, "d", gone(2), None)
-    put(31, "u", None, cells(1, bb=None))
-    assert log.ingest(spark, lake, **settings) == {1: (2, None)}
-    # From a tablet that lags, or sent again by a connector that went back.
-    put(20, "u", None, cells(2, aa=9))
-    put(21, "u", None, cells(1, aa=3, bb="old"))
-    assert log.ingest(spark, lake, **settings) == {1: (3, None)}

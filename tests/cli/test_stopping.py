@@ -8,7 +8,6 @@ import time
 import pytest
 
 from lakeingest.cli.stopping import STOPPED
-from tests.forms import further
 
 # A run whose worker thread does not end when the main thread is interrupted.
 STUBBORN = """
@@ -51,18 +50,6 @@ def waits() -> None:
     raise RuntimeError("Job 7 cancelled")
 main.app.command()(waits)
 sys.argv = ["lakeingest", "waits"]
-main.main()
-"""
-
-WITH_SPARK = """
-import sys, types
-from lakeingest.cli import main, pipeline
-def counts() -> None:
-    spark = pipeline.start_spark("counts", types.SimpleNamespace(formats=set))
-    print("running", flush=True)
-    spark.range(10**15, numPartitions=2).selectExpr("sum(hash(id))").collect()
-main.app.command()(counts)
-sys.argv = ["lakeingest", "counts"]
 main.main()
 """
 
@@ -110,10 +97,3 @@ def test_a_stop_is_130_whatever_pysparks_handler_and_the_cancelled_jobs_raise(
     number: signal.Signals,
 ) -> None:
     assert stopped(REENTRANT, number) == (130, "cancelled\n", f"{STOPPED}\n")
-
-
-@pytest.mark.soak
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, further(signal.SIGTERM)])
-def test_a_stop_within_a_job_of_spark_is_130(number: signal.Signals) -> None:
-    assert stopped(WITH_SPARK, number) == (130, "", f"{STOPPED}\n")

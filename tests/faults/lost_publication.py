@@ -18,22 +18,24 @@ from lakeingest.apply.window.window import Window
 from lakeingest.ledger.publication import Publication
 
 LOST = 4
-"""The publication that never happens."""
+"""The publication that never happens, by default."""
 
 
 class CrashError(Exception):
     """Stands for the end of the process."""
 
 
-def lose_a_publication(monkeypatch: pytest.MonkeyPatch, wait_seconds: float = 120.0) -> None:
-    """Let publication ``LOST`` wait until the next batch is written, and then never happen."""
+def lose_a_publication(
+    monkeypatch: pytest.MonkeyPatch, number: int = LOST, wait_seconds: float = 120.0
+) -> None:
+    """Let a publication wait until the next batch is written, and then never happen."""
     apply: Callable[..., Any] = BatchWriter._apply
     publish: Callable[..., None] = Publisher._publish
     written = Event()
 
     def tell(self: BatchWriter, *arguments: Any) -> Any:
         result = apply(self, *arguments)
-        if result[0][-1].batch > LOST:
+        if result[0][-1].batch > number:
             written.set()
         return result
 
@@ -44,7 +46,7 @@ def lose_a_publication(monkeypatch: pytest.MonkeyPatch, wait_seconds: float = 12
         publications: Sequence[Publication],
         summary: BatchSummary,
     ) -> None:
-        if publications[-1].batch == LOST:
+        if publications[-1].batch == number:
             written.wait(wait_seconds)
             raise CrashError
         publish(self, window, index, publications, summary)

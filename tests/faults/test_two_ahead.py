@@ -14,6 +14,7 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.sink.delta.sink import DeltaSink
 from tests.faults.lost_publication import LOST, CrashError, lose_a_publication
+from tests.forms import further
 from tests.recordings.altered import short_run
 from tests.recordings.check import check_history
 from tests.recordings.configure import write_properties
@@ -48,19 +49,25 @@ def test_tables_two_batches_ahead_of_the_ledger_are_published_at_the_commit_they
     assert after.place.last == after.of == 150
 
 
-@pytest.mark.soak
-def test_with_a_bound_on_transactions_no_batch_is_written_before_the_last_is_published(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("last", "settings"), [(1, {}), further(LOST, {"lakeingest.commit.max.transactions": "5"})]
+)
+def test_no_batch_is_written_before_a_snapshot_or_one_with_a_bound_is_published(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    last: int,
+    settings: dict[str, str],
 ) -> None:
+    """A snapshot of some tables at that moment and others at a later one is no commit."""
     run = short_run(tmp_path / "log", 30, "txlog", "orders")
     target = tmp_path / "lake"
-    settings = {**run.configuration(target), "lakeingest.commit.max.transactions": "5"}
-    properties = write_properties(tmp_path / "pipeline.properties", settings)
+    config = load_config({**run.configuration(target), **settings})
     with monkeypatch.context() as crash:
-        lose_a_publication(crash, wait_seconds=5.0)
+        lose_a_publication(crash, last, wait_seconds=5.0)
         with pytest.raises(CrashError):
-            run_pipeline(spark, load_config(properties))
-    assert max(batches_of_tables(spark, target, settings)) == LOST
+            run_pipeline(spark, config)
+    assert max(batches_of_tables(spark, target, run.configuration(target))) == last
 
 
 def batches_of_tables(spark: SparkSession, target: Path, settings: dict[str, str]) -> set[int]:

@@ -125,12 +125,6 @@ class Ingest:
         assert self.state is not None
         return self.state
 
-    def resume(self) -> None:
-        """Go on where the table stands, as a run does that starts again."""
-        self.state = self.sink.state(COLLECTION)
-        assert self.state is not None
-        self._batch = self.state.note.batch
-
     def head(self) -> DataFrame:
         """Read the table with tombstones and metadata."""
         assert self.state is not None

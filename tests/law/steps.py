@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from lakeingest.position import after
 from tests.law.history import Change, change
 from tests.law.oracle import SourceTable, Statement
@@ -12,18 +10,15 @@ from tests.law.oracle import SourceTable, Statement
 class Steps:
     """A source whose statements are numbered from 1, in its order."""
 
-    def __init__(
-        self, *statements: Statement, together: Collection[int] = (), history: int = 0
-    ) -> None:
+    def __init__(self, *statements: Statement, history: int = 0) -> None:
         """Execute all statements at once; their events wait for ``sent``.
 
         Args:
             *statements: Each is a transaction of its own.
-            together: But not these, which are one.
             history: Tells the rows apart where several of them share a table.
         """
         self.source = SourceTable()
-        self._together, self._history = together, history
+        self._history = history
         self._events = [self.source.execute(statement) for statement in statements]
 
     def sent(self, *numbers: int) -> list[Change]:
@@ -32,13 +27,8 @@ class Steps:
             item
             for number in numbers
             for part, event in enumerate(self._events[number - 1])
-            for item in change(
-                self._history, event, position(number, part // 2), self._transaction(number)
-            )
+            for item in change(self._history, event, position(number, part // 2), str(number))
         ]
-
-    def _transaction(self, number: int) -> str:
-        return "together" if number in self._together else str(number)
 
 
 def position(number: int, pair: int = 0) -> str:

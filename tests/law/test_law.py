@@ -7,8 +7,6 @@ and the smallest history that shows it.
 from __future__ import annotations
 
 import pytest
-from delta.tables import DeltaTable
-from pyspark.sql import SparkSession
 
 from lakeingest.sink.delta import rewrite
 from tests.forms import HARD, SOFT
@@ -39,16 +37,6 @@ def test_every_batch_leaves_the_rows_of_the_source_whatever_is_repeated(
     check(tables(hard=hard, whole=True), cases)
 
 
-@pytest.mark.soak
-@pytest.mark.generated
-@HARD
-def test_each_transaction_of_a_batch_leaves_a_version_with_the_rows_of_the_source(
-    tables: Tables, hard: bool
-) -> None:
-    cases = [in_order(seed, TRANSACTIONS, shifts=True) for seed in range(HISTORIES)]
-    check(tables(hard=hard, whole=True, each=True), cases)
-
-
 @HARD
 def test_the_versions_of_transactions_go_on_after_a_kill_between_two_of_them(
     tables: Tables, hard: bool
@@ -59,19 +47,6 @@ def test_the_versions_of_transactions_go_on_after_a_kill_between_two_of_them(
 
     cases = [in_order(seed, TRANSACTIONS, shifts=True) for seed in range(HISTORIES)]
     check(tables(hard=hard, whole=True, each=True, interrupt=dies), cases)
-
-
-@pytest.mark.soak
-@SOFT
-def test_the_versions_of_transactions_go_on_after_an_optimize_between_two_of_them(
-    spark: SparkSession, tables: Tables, hard: bool
-) -> None:
-    def optimizes(path: str, commits: int) -> None:
-        if commits == KILLED_AFTER:
-            DeltaTable.forPath(spark, path).optimize().executeCompaction()
-
-    cases = [in_order(seed, TRANSACTIONS, shifts=True) for seed in range(HISTORIES)]
-    check(tables(hard=hard, whole=True, each=True, interrupt=optimizes), cases)
 
 
 @pytest.mark.generated

@@ -137,21 +137,22 @@ def test_a_row_that_was_removed_or_truncated_is_a_delete(
 def test_before_and_after_lead_from_one_publication_to_the_next(
     grown: Lake, told: dict[tuple[int, str], list[Row]]
 ) -> None:
+    snapshots = {snapshot.batch: snapshot for snapshot in grown.snapshots()}
+
     @cache
     def known(name: str, version: int) -> set[str]:
-        number = next(n for n in range(1, 6) if grown.snapshot(n).versions.get(name) == version)
-        found = grown.snapshot(number).table(name).collect()
-        return {json.dumps(row.asDict(), default=str) for row in found}
+        shown = next(s for s in snapshots.values() if s.versions.get(name) == version)
+        return {json.dumps(row.asDict(), default=str) for row in shown.table(name).collect()}
 
     for (number, name), found in told.items():
         before, after = (
             {json.dumps(row[side].asDict(), default=str) for row in found if row[side]}
             for side in ("before", "after")
         )
-        earlier = grown.snapshot(number - 1).versions.get(name)
+        earlier = snapshots[number - 1].versions.get(name)
         then = set() if earlier is None else known(name, earlier)
         assert before <= then
-        assert (then - before) | after == known(name, grown.snapshot(number).versions[name])
+        assert (then - before) | after == known(name, snapshots[number].versions[name])
 
 
 def test_a_transaction_that_shares_its_publication_is_refused(grown: Lake) -> None:

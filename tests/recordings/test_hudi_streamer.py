@@ -117,27 +117,3 @@ def test_a_table_by_the_streamers_command_is_the_sources_and_a_second_run_change
     assert "there is nothing new" in capsys.readouterr().err
     assert timeline == sorted(path.name for path in (table / ".hoodie" / "timeline").iterdir())
     assert lake.history().count() == published
-
-
-@pytest.mark.soak
-def test_tables_by_the_multi_table_streamers_files_share_one_ledger(
-    spark: SparkSession, stage: Stage
-) -> None:
-    tables = ("carts", "bulk")
-    for table in tables:
-        file = stage.folder / f"shop_{table}_config.properties"
-        file.write_text(stage.properties(table), "utf-8")
-    common = stage.folder / "common.properties"
-    listed = ",".join(f"shop.{table}" for table in tables)
-    common.write_text(f"hoodie.streamer.ingestion.tablesToBeIngested={listed}\n", "utf-8")
-    lake = stage.folder / "hudi"
-    command = ["hoodie-multi-table-streamer", "--props", str(common), "--op", "UPSERT"]
-    command += ["--config-folder", str(stage.folder), "--base-path-prefix", str(lake)]
-    command += ["--table-type", "MERGE_ON_READ", "--source-class", SOURCE]
-    assert execute(command) == 0
-    snapshot = open_lake(spark, str(lake)).snapshot()
-    assert snapshot.tables() == ["public.bulk", "public.carts"]
-    for table in tables:
-        final = stage.final(table)
-        assert rows(by_hudi(spark, lake / "shop" / table), final.header) == final
-        assert rows(snapshot.table(f"public.{table}"), final.header) == final

@@ -111,19 +111,6 @@ def test_delta_kernel_sees_the_newest_version_as_spark_does(run: RecordedRun, la
 
 
 @pytest.mark.soak
-def test_a_reader_asks_for_the_lake_as_of_a_transaction(spark: SparkSession, lake: Path) -> None:
-    opened = open_lake(spark, str(lake))
-    rows = {row["batch"]: row["transaction_id"] for row in opened.transactions().collect()}
-    snapshot = opened.snapshot(f"tx:{rows[60]}")
-    assert snapshot.batch == 60
-    before = opened.snapshot(59)
-    changed = [
-        name for name in snapshot.tables() if snapshot.versions[name] != before.versions[name]
-    ]
-    assert changed
-
-
-@pytest.mark.soak
 def test_other_commands_find_a_table_like_any_other(
     spark: SparkSession, run: RecordedRun, lake: Path, tmp_path: Path
 ) -> None:

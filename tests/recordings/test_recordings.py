@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
@@ -20,14 +17,14 @@ from lakeingest.demo import demo_folder
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake
 from tests.forms import further
-from tests.recordings.altered import Line, PartOracle, altered, short_run
-from tests.recordings.check import Report, check_history, check_run, check_tables
+from tests.recordings.altered import PartOracle, short_run
+from tests.recordings.check import Report, check_history, check_run
 from tests.recordings.configure import RecordedRun, packaged_run, recorded_run
 from tests.recordings.known import uncounted
-from tests.recordings.oracle import NULL, Rows, Totals
+from tests.recordings.oracle import Totals
 from tests.recordings.prefix import PrefixChecker
 from tests.recordings.rust import RustLake
-from tests.recordings.totals import Publication, ReadBySpark, measured
+from tests.recordings.totals import Publication, ReadBySpark
 from tests.recordings.watcher import reader_of
 from tests.sink.conftest import treat_as_large
 
@@ -195,44 +192,11 @@ def test_there_is_no_publication_where_there_is_no_lake(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-def test_a_table_that_lost_one_row_is_found(
-    demo: RecordedRun, in_small_batches: Report, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def without_the_last_row(configuration: Path, collection: str) -> Rows:
-        rows = show(configuration, collection)
-        return Rows(rows.header, rows.rows[:-1])
-
-    from tests.recordings import check
-    from tests.recordings.shown import show_in_process as show
-
-    assert wrong(in_small_batches) == []
-    monkeypatch.setattr(check, "show_in_process", without_the_last_row)
-    compared = check_tables(demo, folder / "pipeline.properties")
-    assert len(compared) == 9
-    assert [table for table in compared if "1 rows missing" not in table.differences[0]] == []
-
-
-@pytest.mark.soak
 @pytest.mark.generated
 def test_records_with_schemas_need_no_declared_tables(spark: SparkSession, tmp_path: Path) -> None:
     run = recorded_run(DATA / "pg-shop-small", "json-schema")
     assert not [key for key in run.configuration(tmp_path) if key.endswith(".schema")]
     assert wrong(check_run(spark, run, tmp_path)) == []
-
-
-@pytest.mark.soak
-def test_one_transaction_per_commit_gives_every_commit_of_the_source(
-    spark: SparkSession, demo: RecordedRun, tmp_path: Path
-) -> None:
-    report = check_run(
-        spark,
-        demo,
-        tmp_path,
-        settings={"lakeingest.commit.max.transactions": "1"},
-        max_batches=6,
-    )
-    assert report.history.violations == ()
-    assert report.history.publications >= 6
 
 
 @pytest.mark.generated
@@ -269,54 +233,6 @@ def epochs(spark: SparkSession, folder: Path) -> list[str]:
     return [row["transaction_id"] for row in ledger.where("kind = 'epoch'").collect()]
 
 
-@pytest.mark.soak
-def test_a_server_that_takes_over_with_lower_numbers_leaves_the_tables_of_the_database(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """The recorded run, its second half committed by a server that begins at another number."""
-
-    def taken_over(found: list[Line]) -> list[Line]:
-        return [{**line, "k": failover(line["k"]), "v": failover(line["v"])} for line in found]
-
-    recorded = recorded_run(DATA / "mariadb-kill")
-    topics = dict.fromkeys((*recorded.oracle.tables, "transaction"), taken_over)
-    run = altered(recorded, tmp_path / "log", **topics)
-    report = check_run(spark, run, tmp_path, settings={"lakeingest.batch.max.events": "5000"})
-    assert wrong(report) == []
-    assert epochs(spark, tmp_path) == ["7"]
-
-
-GTID = re.compile(r'"0-223344-(\d+)')
-PLACE = re.compile(r'"pos":(\d+)')
-
-
-def failover(text: str | None) -> str | None:
-    """Let the numbers above 6300 be another domain's, lower than all, in a binlog begun anew."""
-    number = GTID.search((text or "").replace("\\", ""))
-    if text is None or number is None or int(number[1]) <= 6300:
-        return text
-    moved = PLACE.sub(lambda place: f'"pos":{int(place[1]) - 27_000_000}', text)
-    return GTID.sub(lambda gtid: f'"7-9-{int(gtid[1]) - 6299}', moved)
-
-
-@pytest.mark.soak
-def test_the_totals_of_the_final_tables_are_those_of_the_last_commit(
-    spark: SparkSession,
-) -> None:
-    # The checker's own sums against the recorder's, without a lake between them.
-    run = recorded_run(DATA / "pg-kill-replay")
-    assert run.oracle.commits is not None
-    checker = PrefixChecker(run.oracle.commits)
-    totals = {
-        table: measured(typed(spark, run, table), checker.measures[table]).collect()[0]["measures"]
-        for table in run.oracle.tables
-    }
-    place = checker.check("final", totals)
-    assert checker.violations == []
-    assert place is not None
-    assert place.last == len(run.oracle.commits) - 1
-
-
 def test_the_packaged_run_is_the_recorded_one() -> None:
     folder = demo_folder()
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
@@ -345,15 +261,3 @@ class Torn:
         self, wanted: Sequence[Publication], measures: Mapping[str, tuple[str, ...]]
     ) -> Iterator[tuple[Publication, Totals]]:
         return self.lake.totals_of(wanted, measures)
-
-
-def typed(spark: SparkSession, run: RecordedRun, table: str) -> DataFrame:
-    """Return the source's final rows of ``table`` as a DataFrame of the declared types."""
-    rows = run.oracle.final(table)
-    text = StructType([StructField(column, StringType()) for column in rows.header])
-    values: Sequence[Sequence[str | None]] = [
-        [None if value == NULL else value for value in row] for row in rows.rows
-    ]
-    return spark.createDataFrame(values, text).select(
-        *(F.col(column).cast(run.schemas[table][column]) for column in rows.header)
-    )

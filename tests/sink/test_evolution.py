@@ -9,11 +9,11 @@ import pytest
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, DoubleType, LongType
 
-from lakeingest.errors import FencedError
+from lakeingest.errors import DataError
 from lakeingest.sink.contract import Changeset
 from tests.forms import HARD
 from tests.sink.conftest import Lakes
-from tests.sink.lake import COLLECTION, DDL, Lake, Payload, at, delete, insert, update
+from tests.sink.lake import COLLECTION, DDL, Lake, Payload, delete, insert, update
 
 # Real Delta and Hudi commits, some seconds each.
 pytestmark = pytest.mark.slow
@@ -46,28 +46,6 @@ def test_rows_of_the_table_get_the_default_of_a_new_column_in_the_commit_of_the_
     assert "more" not in lake.sink.read(COLLECTION, before.version).columns
 
 
-@pytest.mark.soak
-def test_a_truncate_in_the_batch_that_brings_a_column_sweeps_what_lies_below_it(
-    lakes: Lakes,
-) -> None:
-    lake = lakes()
-    before = lake.apply(insert(1, 1, n=1), insert(2, 9, n=2))
-    changes = filled(lake, insert(3, 10, n=3, more="new"), floor=at(5))
-    lake.state = lake.sink.apply(changes, lake.note(2), before)
-    assert lake.live("n", "more") == {2: (2, "old"), 3: (3, "new")}
-
-
-@pytest.mark.soak
-def test_an_older_writer_cannot_fill_a_column(lakes: Lakes) -> None:
-    lake = lakes()
-    old = lake.apply(insert(1, 1, n=1))
-    lake.state = lake.sink.fence(old, 2, "run 2")
-    with pytest.raises(FencedError):
-        lake.sink.apply(filled(lake, insert(2, 2, n=2, more="x")), lake.note(2), old)
-    assert "more" not in lake.head().columns
-    assert lake.live() == {1: (1,)}
-
-
 @HARD
 def test_a_key_that_is_used_again_has_nothing_in_columns_that_are_no_more(
     lakes: Lakes, hard: bool
@@ -92,7 +70,7 @@ def test_a_value_that_is_nowhere_is_null_in_a_column_that_is_no_more(lakes: Lake
     assert lake.live("n", "body") == {1: (2, "a"), 2: (2, None)}
 
 
-def test_types_are_widened_without_loss_and_a_wider_key_keeps_its_tombstones(
+def test_types_are_widened_without_loss_or_refused_and_a_wider_key_keeps_its_tombstones(
     each_lakes: Lakes,
 ) -> None:
     narrow = "i INT, f FLOAT, d DECIMAL(6,2)"
@@ -112,5 +90,9 @@ def test_types_are_widened_without_loss_and_a_wider_key_keeps_its_tombstones(
     assert lake.live("i", "f", "d") == {3: old, 4: (2**40, 1e300, Decimal("1.2345"))}
     late = (Payload(1, 4, {"i": 4}), Payload(large, 8, {"i": 8}))
     newer = Payload(4, 10, {"i": 3, "f": 0.25, "d": Decimal("0.5")})
-    lake.apply(*late, newer, ddl=f"id BIGINT, {narrow}")
-    assert lake.live("i", "f", "d") == {3: old, 4: (3, 0.25, Decimal("0.5000"))}
+    lake.apply(*late, newer, ddl=f"id BIGINT, {narrow}, `select` STRING")
+    live = {3: (*old, None), 4: (3, 0.25, Decimal("0.5000"), None)}
+    assert lake.live("i", "f", "d", "`select`") == live
+    with pytest.raises(DataError, match="'i' of 'public.docs' is bigint in the lake and string"):
+        lake.apply(insert(5, 11, i="x"), ddl=wide.replace("i BIGINT", "i STRING"))
+    assert lake.sink.state(COLLECTION) == lake.state

@@ -46,22 +46,6 @@ def raw(lake: Lake) -> list[str]:
     return lake.spark.read.format("hudi").options(**READ_OPTIONS).load(path).columns
 
 
-@pytest.mark.soak
-def test_a_column_that_hudi_has_no_name_for_is_refused_by_name(hudi_lake: Lake) -> None:
-    before = hudi_lake.apply(insert(1, 1, n=1))
-    with pytest.raises(ConfigError, match="'odd.name' of 'public.docs' cannot be in a Hudi table"):
-        hudi_lake.apply(insert(2, 2, n=2), ddl="id BIGINT, n INT, `odd.name` STRING")
-    assert hudi_lake.sink.state(COLLECTION) == before
-
-
-@pytest.mark.soak
-def test_a_key_of_numbers_is_the_record_key_that_hudis_users_know(hudi_lake: Lake) -> None:
-    hudi_lake.apply(insert(1, 1, n=1))
-    assert NAMES.record_key not in raw(hudi_lake)
-    assert set(HUDI_COLUMNS) <= set(raw(hudi_lake))
-    assert not set(HUDI_COLUMNS) & set(hudi_lake.head().columns)
-
-
 @pytest.fixture
 def far_west(spark: SparkSession) -> Iterator[None]:
     """Let the machine be in another zone.
@@ -178,19 +162,6 @@ COMPACTED = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.c
 SERVICES = {"COPY_ON_WRITE": CLEANED, "MERGE_ON_READ": {**CLEANED, **COMPACTED}}
 """Every commit is compacted, and everything older is cleaned away; by table type."""
 
-OWN_PAYLOAD = {
-    "hoodie.table.name": "own",
-    "hoodie.datasource.write.recordkey.field": "id",
-    "hoodie.datasource.write.payload.class": (
-        "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload"
-    ),
-    "hoodie.table.ordering.fields": "_event_lsn",
-    "hoodie.datasource.write.keygenerator.class": (
-        "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
-    ),
-    "hoodie.metadata.enable": "false",
-}
-
 
 def instants(path: Path, action: str) -> int:
     """Count the completed instants of an action in a table's timeline."""
@@ -200,27 +171,6 @@ def instants(path: Path, action: str) -> int:
 def table_type_of(lake: Lake) -> str:
     """Return the table type by the folder that the fixture made."""
     return "MERGE_ON_READ" if "hudi-mor" in lake.sink.path(COLLECTION) else "COPY_ON_WRITE"
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("table_type", SERVICES)
-def test_hudis_own_payload_brings_a_deleted_row_back(
-    spark: SparkSession, tmp_path: Path, table_type: str
-) -> None:
-    """Else the next test shows nothing any more. Written as Hudi Streamer does."""
-    options = {
-        **OWN_PAYLOAD,
-        **SERVICES[table_type],
-        "hoodie.datasource.write.table.type": table_type,
-    }
-    for lsn, operation in ((1, "c"), (3, "d"), (2, "u")):
-        rows = [(1, lsn, lsn, operation), (9, lsn, lsn, "u")]
-        frame = spark.createDataFrame(
-            rows, "id BIGINT, n INT, _event_lsn BIGINT, _change_operation_type STRING"
-        )
-        frame.write.format("hudi").options(**options).mode("append").save(str(tmp_path / "own"))
-    found = spark.read.format("hudi").options(**READ_OPTIONS).load(str(tmp_path / "own"))
-    assert found.where("id = 1").select("id", "n").collect() == [(1, 2)]
 
 
 @HARD
@@ -394,6 +344,7 @@ def test_a_foreign_upsert_is_found_and_a_column_that_it_adds_between_our_commits
     assert hudi_lake.sink.state(COLLECTION, known) == hudi_lake.state
     path = hudi_lake.sink.path(COLLECTION)
     rows = hudi_lake.spark.read.format("hudi").options(**READ_OPTIONS).load(path)
+    assert NAMES.record_key not in rows.columns, "Hudi's users know a key of numbers by itself"
     rows = rows.drop(*HUDI_COLUMNS).withColumn("added", F.lit(7)).localCheckpoint()
     options = write_options(HudiSettings(), COLLECTION, ("id",), NAMES, hard=False)
     options["hoodie.datasource.write.table.type"] = table_type_of(hudi_lake)

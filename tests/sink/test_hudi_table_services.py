@@ -9,7 +9,7 @@ import pytest
 from lakeingest.errors import TransientError
 from tests.forms import HARD
 from tests.sink.lake import COLLECTION, Lake, Payload, delete, insert, update
-from tests.sink.test_hudi import CLEANED, instants, table_type_of
+from tests.sink.test_hudi import CLEANED, instants
 
 # Real Hudi commits, some seconds each.
 pytestmark = pytest.mark.slow
@@ -25,13 +25,10 @@ CLUSTERED = {
 }
 
 
-COMPACTED_EACH_TIME = {"hoodie.compact.inline.max.delta.commits": "1"}
-
-
-def beside(lake: Lake, operation: str, service: str = "clustering") -> None:
-    """Plan or do a table service as a job beside the pipeline does."""
+def beside(lake: Lake, operation: str) -> None:
+    """Plan or do a clustering as a job beside the pipeline does."""
     path = lake.sink.path(COLLECTION)
-    lake.spark.sql(f"CALL run_{service}(path => '{path}', op => '{operation}')").collect()
+    lake.spark.sql(f"CALL run_clustering(path => '{path}', op => '{operation}')").collect()
 
 
 @pytest.mark.soak
@@ -95,22 +92,3 @@ def test_a_clustering_elsewhere_that_is_not_done_is_named_and_then_gone_on_after
     hudi_lake.apply(Payload(1, 2, {"n": 2}))
     assert hudi_lake.live() == {1: (2,), 2: (1,)}
     assert hudi_lake.live(version=before.version) == {1: (1,), 2: (1,)}
-
-
-@pytest.mark.soak
-def test_a_compaction_that_is_done_elsewhere_leaves_what_is_published(hudi_lake: Lake) -> None:
-    if table_type_of(hudi_lake) == "COPY_ON_WRITE":
-        pytest.skip("Hudi knows compaction for merge-on-read alone")
-    planned = {"hoodie.compact.schedule.inline": "true", **COMPACTED_EACH_TIME, **CLEANED}
-    hudi_lake.restart(given=planned)
-    published: list[tuple[int, int]] = []
-    for n in range(1, 7):
-        state = hudi_lake.apply(Payload(1, n, {"n": n}), insert(100 + n, n, n=n))
-        published = [*published[-1:], (state.version, n)]
-        if n % 2 == 0:
-            beside(hudi_lake, "run", "compaction")
-        for version, then in published:
-            assert hudi_lake.live(version=version)[1] == (then,)
-            assert len(hudi_lake.live(version=version)) == then + 1
-        assert hudi_lake.sink.state(COLLECTION) is not None
-    assert instants(Path(hudi_lake.sink.path(COLLECTION)), "commit") == 3, "it was not compacted"

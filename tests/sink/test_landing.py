@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from pathlib import Path
-from random import Random
 from types import SimpleNamespace
 
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine.delta.files import DataFile, listed_files
@@ -19,9 +16,7 @@ from lakeingest.engine.delta.log import newest_snapshot
 from lakeingest.sink.delta import landing, rewrite
 from lakeingest.sink.delta.key_range import KeyRange
 from lakeingest.sink.delta.landing import files_to_compact
-from tests.forms import SOFT, further
-from tests.sink.conftest import SINKS, treat_as_large
-from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, delete, insert, update
+from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, delete, insert
 
 
 def files(lake: Lake) -> dict[str, int]:
@@ -51,40 +46,6 @@ def test_a_changed_row_is_hidden_and_its_file_is_not_written_again(large_lake: L
     assert sum(after.values()) == 2
     assert large_lake.live()[2] == (3,)
     assert set(large_lake.live()) == {1, 2, 3, 4, 6, 7, 8, 30}
-
-
-@pytest.mark.soak
-@pytest.mark.slow
-@SOFT
-@pytest.mark.parametrize("seed", [0, further(1)])
-def test_every_version_has_the_rows_of_a_plain_replica(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hard: bool, seed: int
-) -> None:
-    treat_as_large(monkeypatch)
-    new = SINKS["delta"]
-    lake = Lake(spark, lambda **options: new(spark, str(tmp_path), **options), {"hard": hard})
-    rng, hidden = Random(seed), 0
-    replica: dict[int, tuple[object, ...]] = {}
-    for batch in range(1, 13):
-        keys = rng.sample(range(40), rng.randrange(1, 15))
-        changes: list[Payload] = []
-        for key in keys:
-            position = 100 * batch + len(changes)
-            if key in replica and rng.random() < 0.25:
-                changes.append(delete(key, position))
-                del replica[key]
-            elif key in replica:
-                # The long column keeps its value.
-                changes.append(update(key, position, n=batch))
-                replica[key] = (batch, replica[key][1])
-            else:
-                changes.append(insert(key, position, n=batch, body=f"{key} of {batch}"))
-                replica[key] = (batch, f"{key} of {batch}")
-        lake.apply(*changes)
-        assert lake.live("n", "body") == replica, f"seed {seed}, batch {batch}"
-        hidden += sum(files(lake).values())
-        assert len(files(lake)) <= landing.SMALL_FILES + 1
-    assert hidden
 
 
 @pytest.mark.slow

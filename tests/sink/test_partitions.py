@@ -73,8 +73,8 @@ def test_a_partition_that_an_update_leaves_out_is_the_rows_whatever_its_text(
     root = Path(lake.sink.path(COLLECTION))
     assert not [path for path in root.parent.rglob("*.parquet") if root not in path.parents]
     lake.apply(update(9, 50, n=0, body="supplied"), *(update(n, n + 101, n=n + 10) for n in rows))
-    left = {n: (n + 10, text) for n, text in rows.items()}
-    assert lake.live("n", "body") == {**left, 9: (10, "supplied")}
+    left = {n: (n + 10, text, b"b", ["t"]) for n, text in rows.items()}
+    assert lake.live("n", "body", *rest) == {**left, 9: (10, "supplied", b"b", ["t"])}
 
 
 @pytest.mark.parametrize("text", ["", further("__HIVE_DEFAULT_PARTITION__")])
@@ -164,9 +164,13 @@ def test_settings_under_which_rows_could_get_lost_are_refused(
 
 
 @pytest.mark.parametrize("name", ["_hoodie_is_deleted", further("_hoodie_record_key")])
-def test_a_column_with_a_name_of_hudis_is_refused(hudi_lake: Lake, name: str) -> None:
+def test_a_column_name_that_hudi_keeps_or_cannot_have_is_refused(
+    hudi_lake: Lake, name: str
+) -> None:
     with pytest.raises(ConfigError, match=f"'{name}' of 'public.docs' has a name that Hudi keeps"):
         hudi_lake.apply(insert(1, 1), ddl=f"id BIGINT, {name} BOOLEAN")
+    with pytest.raises(ConfigError, match="'odd.name' of 'public.docs' cannot be in a Hudi table"):
+        hudi_lake.apply(insert(1, 1), ddl="id BIGINT, `odd.name` STRING")
     assert hudi_lake.sink.state(COLLECTION) is None
 
 

@@ -28,7 +28,7 @@ from lakeingest.source import (
 )
 from lakeingest.topic_names import TopicNames
 from tests.rig.kafka import PASSWORD, USER, KafkaBroker
-from tests.rig.replay import Order, replay
+from tests.rig.replay import replay
 from tests.source.folder import line, write_topic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
@@ -372,26 +372,3 @@ def test_missing_client_package_names_what_to_install(
     monkeypatch.setattr(builtins, "__import__", without_client)
     with pytest.raises(UnavailableError, match=r"pip install 'lakeingest\[kafka\]'"):
         KafkaSource(spark, {"bootstrap.servers": "x:1"}, TopicNames("shop"))
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("order", Order)
-def test_replayed_run_has_the_recorded_offsets_in_every_order(
-    spark: SparkSession, broker: KafkaBroker, prefix: str, tmp_path: Path, order: Order
-) -> None:
-    write_topic(tmp_path, "r.transaction", [line(0, o, ts=10 * o) for o in range(4)])
-    write_topic(tmp_path, "r.a", [line(p, o, f"{p}-{o}", ts=9 * o) for p in (1, 0) for o in (0, 1)])
-    done = replay(tmp_path, broker.bootstrap, order=order, rename=f"{prefix}.", chunk=3)
-    assert done.records == 8
-    found = source(spark, broker, f"{prefix}.r")
-    topics = [f"{prefix}.r.a", f"{prefix}.r.transaction"]
-    assert [*found.topics()] == topics[:1]
-    ranges = [
-        OffsetRange(place.topic, place.partition, marks.earliest, marks.high)
-        for place, marks in found.watermarks(topics).items()
-    ]
-    rows = found.read(ranges).where("topic LIKE '%.a'").collect()
-    assert {(row.partition, row.offset): bytes(row.value).decode() for row in rows} == {
-        (p, o): f"{p}-{o}" for p in (0, 1) for o in (0, 1)
-    }
-    assert sum(span.end - span.start for span in ranges) == 8

@@ -13,7 +13,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from lakeingest.errors import ConfigError, DataError
+from lakeingest.errors import DataError
 from tests.decode.avro import record
 from tests.forms import further
 from tests.vectors import conftest, wire
@@ -182,12 +182,3 @@ def test_a_row_that_does_not_say_what_it_is_or_where_stops_the_run(
     stream(without=field)
     with pytest.raises(DataError, match=r"lakeingest\.source\.envelope"):
         lake("statements", settings=SETTINGS)
-
-
-@pytest.mark.soak
-def test_rows_without_envelopes_are_told_where_envelopes_are_expected(
-    lake: Callable[..., Lake], stream: Callable[..., None]
-) -> None:
-    stream()
-    with pytest.raises(ConfigError, match=r"lakeingest\.source\.envelope=flattened"):
-        lake("statements")

@@ -63,13 +63,9 @@ def test_each_commit_of_a_table_is_seen_with_key_change_truncate_and_copy(statem
         {**copied, 201: ("T2-1",)},
         {**copied, 200: ("T1-1",), 201: ("T2-1",), 202: ("T1-2",), 203: ("T1-3",)},
     ]
-
-
-@pytest.mark.soak
-def test_a_delete_and_an_insert_of_one_transaction_are_seen_together(statements: Lake) -> None:
-    columns = ("id", "v", "n", "d", "ts", "nn")
+    # A delete and an insert of one transaction.
     placed = datetime.fromisoformat("2026-01-02T03:04:05.123456")
-    assert statements.history("b", *columns) == [
+    assert statements.history("b", "id", "v", "n", "d", "ts", "nn") == [
         {1: ("x", Decimal("1.50"), date(2026, 1, 2), placed, 9)},
         {2: ("y", None, None, None, 7)},
     ]
@@ -94,13 +90,6 @@ def test_a_transaction_that_was_cut_by_a_kill_is_whole_however_end_counts(later:
         {900: ("pre",), **ten},
         {900: ("pre",), **ten, 901: ("post",)},
     ]
-
-
-@pytest.mark.soak
-def test_of_a_transaction_that_a_kill_cut_nothing_is_seen_before_its_end(
-    lake: Callable[..., Lake],
-) -> None:
-    assert lake("killed").history("a", "id", "v") == [{900: ("pre",)}]
 
 
 @pytest.mark.soak
