@@ -8,6 +8,7 @@ different moments. A publication of lakeingest is a commit of the source.
 from __future__ import annotations
 
 from functools import reduce
+from itertools import groupby
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -66,7 +67,12 @@ def by_publication(lake: Lake) -> DataFrame:
     snapshots = [s for s in lake.snapshots() if {ORDERS, LINES} <= {*s.tables()}]
 
     def union(table: str) -> DataFrame:
-        frames = (s.table(table).withColumn("state", F.lit(s.batch)) for s in snapshots)
+        # A publication that leaves a table as it was shows the version of the one before.
+        frames = []
+        for _, group in groupby(snapshots, lambda snapshot: snapshot.versions[table]):
+            same = [*group]
+            states = F.array(*(F.lit(snapshot.batch) for snapshot in same))
+            frames.append(same[0].table(table).withColumn("state", F.explode(states)))
         return reduce(lambda one, other: one.unionByName(other, True), frames)
 
     return _count(union(ORDERS), union(LINES))
