@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 import lakeingest
 from lakeingest.apply.choice.retire import Retirement
 from lakeingest.apply.summary import RunSummary
-from lakeingest.reader import open_lake
-from tests.apply.written import Sent, WrittenLog, table
+from tests.apply.published import tables
+from tests.apply.written import Sent, WrittenLog
 
 GONE = "public.b"
 
@@ -60,8 +60,7 @@ class Shop:
 
     def tables(self) -> dict[str, dict[int, int]]:
         """Return the newest snapshot's tables."""
-        names = open_lake(self.spark, str(self.lake)).tables()
-        return {name: table(self.spark, self.lake, name) for name in names}
+        return tables(self.spark, self.lake)
 
 
 def begun_shop(spark: SparkSession, tmp_path: Path, format_: str) -> Shop:

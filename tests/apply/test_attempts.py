@@ -23,9 +23,10 @@ from lakeingest.sink.contract import TableState
 from lakeingest.sink.delta.sink import DeltaSink
 from lakeingest.source.contract import TopicPartition, Watermarks
 from lakeingest.source.topics import MissingTopicError
+from tests.apply.published import table
 from tests.apply.test_offset_ranges import Log
 from tests.apply.test_progress import place
-from tests.apply.written import Sent, WrittenLog, table
+from tests.apply.written import Sent, WrittenLog
 from tests.engine.test_storage_errors import thrown
 
 LAKE = "s3a://lake/shop"

@@ -22,7 +22,8 @@ from lakeingest.plan.spec import PipelineSpec, Transactions
 from lakeingest.position import after
 from lakeingest.reader import open_lake
 from tests.apply.crash import crashing_at
-from tests.apply.written import Record, Sent, WrittenLog, table
+from tests.apply.published import table
+from tests.apply.written import Record, Sent, WrittenLog
 from tests.config.settings import KAFKA, problem_of
 from tests.recordings.check import check_run
 from tests.recordings.configure import RecordedRun, packaged_run, recorded_run

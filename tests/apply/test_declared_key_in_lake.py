@@ -8,7 +8,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lakeingest.folders import TOMBSTONES
-from tests.apply.written import Sent, WrittenLog, table
+from tests.apply.published import table
+from tests.apply.written import Sent, WrittenLog
 
 ORDERS = "public.orders"
 

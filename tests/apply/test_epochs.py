@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.window import failover_epochs
 from lakeingest.errors import DataError
 from lakeingest.folders import LEDGER_FOLDER
-from tests.apply.written import PREFIX, Sent, WrittenLog, table
+from tests.apply.published import table
+from tests.apply.written import PREFIX, Sent, WrittenLog
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ from lakeingest.apply.table import new_tables
 from lakeingest.engine.file_names import is_case_sensitive
 from lakeingest.errors import ConfigError
 from lakeingest.reader import open_lake
+from tests.apply.published import read_table
 from tests.apply.test_rewritten_names import log_of, sent
-from tests.apply.written import table
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ def test_no_name_leads_out_of_the_lake_or_into_another_table(
     made = {path.parent.relative_to(lake) for path in lake.rglob("_delta_log")}
     assert len(made - {Path("_lakeingest/ledger")}) == len(tables)
     assert all(len(path.parts) == 1 for path in made - {Path("_lakeingest/ledger")})
-    assert {name: table(spark, lake, name) for name in tables} == dict.fromkeys(tables, ROWS)
+    assert {name: read_table(spark, lake, name) for name in tables} == dict.fromkeys(tables, ROWS)
     views = open_lake(spark, str(lake)).snapshot().create_views("odd_")
     for view, name in views.tables.items():
         assert name in tables
@@ -50,7 +50,9 @@ def test_tables_that_one_folder_would_hold_are_refused_before_one_is_written(
         log.ingest(spark, lake)
     assert not lake.exists()
     log.ingest(spark, lake, **{"table.public.orders.path": "small"})
-    assert table(spark, lake, "public.orders") == table(spark, lake, "public.Orders") == ROWS
+    assert (
+        read_table(spark, lake, "public.orders") == read_table(spark, lake, "public.Orders") == ROWS
+    )
 
 
 def test_a_disk_that_finds_a_folder_with_its_case_swapped_tells_no_case_apart(
@@ -85,7 +87,7 @@ def test_a_lake_whose_folders_an_earlier_version_named_is_read_and_can_go_on(
         patch.setattr("lakeingest.folders.folder_name", lambda name: name)
         log.ingest(spark, lake)
     assert (lake / "public.Order Items").is_dir()
-    assert table(spark, lake, "public.Order Items") == ROWS
+    assert read_table(spark, lake, "public.Order Items") == ROWS
     log.begin("3:3000")
     log.rows("3:3000", [sent("public.Order Items", 3001, 3, 30, 3000)])
     log.end("3:3100", {"public.Order Items": 1})
@@ -93,4 +95,4 @@ def test_a_lake_whose_folders_an_earlier_version_named_is_read_and_can_go_on(
         log.ingest(spark, lake)
     (lake / "public.Order Items").rename(lake / "public.Order_x0020_Items")
     log.ingest(spark, lake)
-    assert table(spark, lake, "public.Order Items") == {**ROWS, 3: 30}
+    assert read_table(spark, lake, "public.Order Items") == {**ROWS, 3: 30}

@@ -23,8 +23,8 @@ from lakeingest.folders import LEDGER_FOLDER, LakeFolders
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.sink.contract import Sink, TableState
+from tests.apply.published import table as table_of
 from tests.apply.written import WrittenLog, change
-from tests.apply.written import table as table_of
 
 
 def table(name: str, run: str = "first") -> TableState:

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.window.end_markers import EndMarker, ascending_prefix
 from lakeingest.errors import DataError
 from lakeingest.position import after
-from tests.apply.written import Sent, WrittenLog, table
+from tests.apply.published import table
+from tests.apply.written import Sent, WrittenLog
 from tests.forms import further
 
 SERVER = "0e4d5dcd-a33b-11ea-80f1-02010a22a99e"

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from lakeingest.errors import DataError
 from lakeingest.reader import open_lake
-from tests.apply.written import Sent, WrittenLog, table
+from tests.apply.published import table
+from tests.apply.written import Sent, WrittenLog
 from tests.forms import further
 
 pytestmark = pytest.mark.slow

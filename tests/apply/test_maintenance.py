@@ -33,6 +33,7 @@ from lakeingest.reader import open_lake
 from lakeingest.sink.contract import TableState, Upkeep
 from lakeingest.sink.delta import maintenance as delta_maintenance
 from lakeingest.sink.delta.sink import DeltaSink
+from tests.apply.published import history
 from tests.apply.shop import Shop, begun_shop, row
 from tests.apply.written import WrittenLog
 from tests.benchmarks.idle import aged, checkpoint
@@ -94,17 +95,6 @@ def read_files(shop: Shop, name: str) -> set[str]:
     return {path.rpartition("/")[2] for path in frame.inputFiles()}
 
 
-def snapshots(shop: Shop) -> Mapping[int, Mapping[str, Mapping[int, int]]]:
-    """Return the rows of every kept publication, as a reader sees them."""
-    return {
-        snapshot.batch: {
-            name: {r["id"]: r["v"] for r in snapshot.table(name).collect()}
-            for name in snapshot.tables()
-        }
-        for snapshot in open_lake(shop.spark, str(shop.lake)).snapshots()
-    }
-
-
 @pytest.fixture(scope="module")
 def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
     """Three publications of two tables, the second one idle since the first; to be copied."""
@@ -128,7 +118,7 @@ def test_small_files_are_joined_before_a_run_claims_and_every_kept_snapshot_show
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run has read the lake before, and goes on."""
-    before, maintenances = snapshots(shop), []
+    before, maintenances = history(shop.spark, shop.lake), []
     assert len(read_files(shop, A)) > 1
 
     def take_over(*arguments: Any) -> lake.LakeState:
@@ -144,7 +134,7 @@ def test_small_files_are_joined_before_a_run_claims_and_every_kept_snapshot_show
     assert shop.run().transactions == 1
     [done] = maintenances
     assert (done.batch, done.kept_from, done.waiting) == (max(before) + 1, 1, ())
-    after = snapshots(shop)
+    after = history(shop.spark, shop.lake)
     assert {batch: after[batch] for batch in before} == before
     assert after[max(after)][A][5] == 60
 
@@ -321,14 +311,14 @@ def test_a_table_that_a_run_keeps_writing_is_left_and_the_others_are_maintained(
         message = "ConcurrentAppendException"
         raise RuntimeError(message)
 
-    before = snapshots(shop)
+    before = history(shop.spark, shop.lake)
     monkeypatch.setattr(DeltaSink, "_tidy", conflicting)
     monkeypatch.setattr(DeltaMaintenance, "delete", delete)
     done = maintained(shop)
     assert done.waiting == (A,)
     assert len(attempts) == 5
     assert done.kept_from >= max(before)
-    after = snapshots(shop)
+    after = history(shop.spark, shop.lake)
     assert after[max(after)] == before[max(before)]
 
 
@@ -378,7 +368,7 @@ def test_what_no_kept_publication_needs_goes_and_old_tombstones_and_known_transa
     at_once(tombstones=FOR_EVER)
     done = maintained(shop)
     assert done.kept_from == done.batch == 5
-    assert snapshots(shop) == {done.batch: newest}
+    assert history(shop.spark, shop.lake) == {done.batch: newest}
     assert deleted_rows(shop) == {1}
     for name in (A, B):
         assert files(shop, name) == read_files(shop, name)
@@ -405,13 +395,13 @@ def test_what_no_kept_publication_needs_goes_and_old_tombstones_and_known_transa
             crashing.setattr("lakeingest.ledger.delta.DeltaLedger.release", lambda *_: None)
             with pytest.raises(CrashError):
                 maintained(shop)
-        kept = snapshots(shop)
+        kept = history(shop.spark, shop.lake)
         assert kept[max(kept)] == newest
         shop.commit(a=70)
         assert shop.run().warnings == ()
         newest = {**newest, A: {**newest[A], shop.number: 70}}
     done = maintained(shop)
-    assert snapshots(shop) == {done.batch: newest}
+    assert history(shop.spark, shop.lake) == {done.batch: newest}
     assert deleted_rows(shop) == set()
     assert open_lake(shop.spark, str(shop.lake)).transactions().isEmpty()
     assert files(shop, A) == read_files(shop, A)
@@ -455,12 +445,12 @@ def test_log_files_of_hudi_tables_are_compacted(
     after_two = {"hoodie.compact.inline.max.delta.commits": "2"}
     monkeypatch.setattr(TargetConfig, "hudi_writer_options", lambda _: after_two)
     shop = hudi_shop(spark, tmp_path, "MERGE_ON_READ")
-    before = snapshots(shop)
+    before = history(shop.spark, shop.lake)
     done = maintained(shop)
     operations = [commit.operation for commit in hudi_table.commits(spark, str(shop.lake / A))]
     assert operations[0] == "COMPACT"
     assert (done.batch, done.kept_from, done.waiting) == (max(before) + 1, 1, ())
-    after = snapshots(shop)
+    after = history(shop.spark, shop.lake)
     assert {batch: after[batch] for batch in before} == before
     shop.commit(a=100)
     assert shop.run().transactions == 1
@@ -473,12 +463,12 @@ def test_files_of_hudi_tables_go_that_no_kept_publication_needs(
     spark: SparkSession, tmp_path: Path, at_once: Callable[..., None]
 ) -> None:
     shop = hudi_shop(spark, tmp_path, "COPY_ON_WRITE")
-    before, base_files = snapshots(shop), set((shop.lake / A).glob("*.parquet"))
+    before, base_files = history(shop.spark, shop.lake), set((shop.lake / A).glob("*.parquet"))
     maintained(shop)
-    assert snapshots(shop) == before
+    assert history(shop.spark, shop.lake) == before
     at_once()
     done = maintained(shop)
-    assert snapshots(shop) == {done.batch: before[done.batch]}
+    assert history(shop.spark, shop.lake) == {done.batch: before[done.batch]}
     # Hudi keeps the files of the commit before the oldest one that is kept.
     assert len({path for path in base_files if path.exists()}) == 2
     shop.commit(a=100)

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from lakeingest.reader import open_lake
 from tests.apply.old_lakes import AFTER, BEFORE, LAKES, source_after, write
-from tests.apply.written import WrittenLog, table
+from tests.apply.published import read_table
+from tests.apply.written import WrittenLog
 from tests.forms import further
 
 pytestmark = pytest.mark.slow
@@ -29,12 +30,12 @@ def test_a_lake_of_an_older_release_is_read_and_continued(
         archive.extractall(tmp_path, filter="data")
     lake, log = tmp_path / "lake", WrittenLog(tmp_path / "log", "postgresql")
     for name, rows in source_after(BEFORE).items():
-        assert table(spark, lake, name) == rows
+        assert read_table(spark, lake, name) == rows
     write(log, (*BEFORE, *AFTER), 1)
     summary = log.ingest(spark, lake, **LAKES[kind])
     assert summary.transactions == len(AFTER)
     for name, rows in source_after(BEFORE, AFTER).items():
-        assert table(spark, lake, name) == rows
+        assert read_table(spark, lake, name) == rows
     batches = [row["batch"] for row in open_lake(spark, str(lake)).history().collect()]
     assert sorted(batches) == [1, 2, 3]
     first = open_lake(spark, str(lake)).snapshot(as_of=1)

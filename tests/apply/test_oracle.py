@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 import lakeingest
 from lakeingest.errors import DataError, UsageError
 from lakeingest.reader import open_lake
-from tests.apply.written import Sent, WrittenLog, table
+from tests.apply.published import table
+from tests.apply.written import Sent, WrittenLog
 
 pytestmark = pytest.mark.slow
 

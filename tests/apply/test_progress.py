@@ -23,8 +23,9 @@ from lakeingest.reader import open_lake
 from lakeingest.source import RecordedSource
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from lakeingest.topic_names import TopicNames
+from tests.apply.published import table
 from tests.apply.test_offset_ranges import ENDS, Log
-from tests.apply.written import PREFIX, Sent, WrittenLog, table
+from tests.apply.written import PREFIX, Sent, WrittenLog
 
 ROWS = TopicPartition("px.a", 0)
 BEHIND = Frontier(

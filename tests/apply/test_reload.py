@@ -22,6 +22,7 @@ from lakeingest.demo import demo_folder
 from lakeingest.errors import DataError, UsageError
 from lakeingest.reader import open_lake
 from tests.apply.crash import crashing_at
+from tests.apply.published import history
 from tests.apply.shop import Shop
 from tests.apply.written import Sent, WrittenLog, topic_of
 from tests.forms import further
@@ -125,10 +126,9 @@ def test_a_later_load_has_its_own_folder_and_each_publication_is_one_commit_with
         shop.commit(a=v - 1, b=v)
     shop.run()
     assert folders(shop) == [A, f"{A}__load_{load}", B, f"{B}__load_3", f"{B}__load_{load}"]
-    published = open_lake(shop.spark, str(shop.lake)).snapshots()
     sizes = []
-    for snapshot in published:
-        a, b = ({row["v"] for row in snapshot.table(name).collect()} for name in (A, B))
+    for shown in history(shop.spark, shop.lake).values():
+        a, b = ({*shown[name].values()} for name in (A, B))
         assert {v + 1 for v in a} == b
         sizes.append(len(b))
     assert sizes == sorted(sizes)
@@ -232,8 +232,8 @@ def test_it_may_come_between_a_killed_run_and_the_ones_that_finish_its_batch_the
         shop.run(commit_max_transactions="1")
     assert shop.tables() == {A: {1: 10, 2: 20}, B: {1: 11, 2: 21}}
     shop.run(commit_max_transactions="1")
-    for snapshot in open_lake(shop.spark, str(shop.lake)).snapshots():
-        a, b = ({row["v"] for row in snapshot.table(name).collect()} for name in (A, B))
+    for shown in history(shop.spark, shop.lake).values():
+        a, b = ({*shown[name].values()} for name in (A, B))
         assert {v + 1 for v in a} == b
     assert shop.tables()[B] == {1: 11, 2: 21, 3: 31, 4: 41}
 

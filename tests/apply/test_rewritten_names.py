@@ -11,7 +11,8 @@ from lakeingest.apply.batch import writer
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.reader import open_lake
 from tests.apply.crash import crashing_at
-from tests.apply.written import PREFIX, Sent, WrittenLog, table, topic_of
+from tests.apply.published import table
+from tests.apply.written import PREFIX, Sent, WrittenLog, topic_of
 from tests.forms import further
 
 pytestmark = pytest.mark.slow

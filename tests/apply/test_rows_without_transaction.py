@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
-from lakeingest.reader import open_lake
+from tests.apply.published import history
 from tests.apply.written import WrittenLog, change, snapshot_row
 
 pytestmark = pytest.mark.slow
@@ -20,10 +20,7 @@ EACH = {"commit_mode": "per-transaction", "table.public.a.schema": "id BIGINT, v
 
 def rows(spark: SparkSession, lake: Path) -> list[dict[int, str]]:
     """Return key and value of each publication's rows."""
-    return [
-        {row["id"]: row["v"] for row in snapshot.table("public.a").collect()}
-        for snapshot in open_lake(spark, str(lake)).snapshots()
-    ]
+    return [shown["public.a"] for shown in history(spark, lake).values()]
 
 
 def test_a_row_of_an_incremental_snapshot_is_there_for_the_transactions_after_it(

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.batch import writer
 from lakeingest.errors import DataError
 from tests.apply.crash import crashing_at
-from tests.apply.written import Sent, WrittenLog, table
+from tests.apply.published import table
+from tests.apply.written import Sent, WrittenLog
 from tests.forms import further
 
 pytestmark = pytest.mark.slow

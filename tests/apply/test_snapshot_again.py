@@ -13,7 +13,8 @@ from lakeingest.apply.batch import writer
 from lakeingest.errors import DataError, UsageError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake
-from tests.apply.written import Sent, WrittenLog, table
+from tests.apply.published import tables
+from tests.apply.written import Sent, WrittenLog
 
 pytestmark = pytest.mark.slow
 
@@ -43,11 +44,6 @@ def commit(
 ) -> None:
     sent = [row(name, id_, v, before=before, lsn=end - 1, ms=end) for name, id_, v in rows]
     log.transaction(f"{xid}:{end}", *sent)
-
-
-def tables(spark: SparkSession, lake: Path) -> dict[str, dict[int, int]]:
-    snapshot = open_lake(spark, str(lake)).snapshot()
-    return {name: table(spark, lake, name) for name in snapshot.tables()}
 
 
 @pytest.fixture

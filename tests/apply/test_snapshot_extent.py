@@ -14,10 +14,11 @@ from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.snapshot_extent import records_of_snapshot
 from lakeingest.apply.window.window import PipelineLog
 from lakeingest.source.contract import OffsetRange, TopicPartition
+from tests.apply.published import table
 from tests.apply.test_offset_ranges import Log
 from tests.apply.test_prefetch import Readings, record
 from tests.apply.test_second_snapshot import row, snapshot
-from tests.apply.written import WrittenLog, table
+from tests.apply.written import WrittenLog
 
 A, B = TopicPartition("px.a", 0), TopicPartition("px.b", 0)
 

@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.errors import ConfigError, DataError
-from tests.apply.written import Sent, WrittenLog, table
+from tests.apply.published import table
+from tests.apply.written import Sent, WrittenLog
 from tests.forms import further
 
 pytestmark = pytest.mark.slow

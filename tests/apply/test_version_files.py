@@ -18,6 +18,7 @@ from lakeingest.engine.delta.snapshot import cached_snapshot
 from lakeingest.engine.in_turn import InTurn
 from lakeingest.reader import open_lake
 from lakeingest.sink.contract import TableState
+from tests.apply.published import history
 from tests.apply.written import WrittenLog, change
 from tests.forms import further
 
@@ -41,8 +42,7 @@ def ingest(
 
 def values(spark: SparkSession, lake: Path) -> list[int]:
     """Return the value of row 1 in each publication."""
-    snapshots = open_lake(spark, str(lake)).snapshots()
-    return [row["v"] for snapshot in snapshots for row in snapshot.table(A).collect()]
+    return [shown[A][1] for shown in history(spark, lake).values()]
 
 
 def newest_entry(lake: Path) -> Path:

@@ -17,7 +17,6 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.summary import RunSummary
 from lakeingest.config import load_config
 from lakeingest.config.model import PipelineConfig
-from lakeingest.reader import open_lake
 from tests.source.folder import line, write_topic
 
 PREFIX = "w"
@@ -190,12 +189,6 @@ class WrittenLog:
 
 def _dotted(key: str) -> str:
     return key if key.startswith("table.") else key.replace("_", ".")
-
-
-def table(spark: SparkSession, lake: Path, collection: str) -> dict[int, int]:
-    """Return a published table: key to value."""
-    rows = open_lake(spark, str(lake)).snapshot().table(collection).collect()
-    return {row["id"]: row["v"] for row in rows}
 
 
 def change(name: str, lsn: int) -> Sent:

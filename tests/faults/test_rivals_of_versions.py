@@ -19,6 +19,7 @@ from lakeingest.errors import DataError, FencedError
 from lakeingest.reader import open_lake
 from lakeingest.sink.delta import maintenance
 from lakeingest.sink.delta.commit import DeltaLakeTable
+from tests.apply.published import history, table
 from tests.apply.written import WrittenLog, change, snapshot_row
 from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
@@ -61,17 +62,12 @@ def rival(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> Iterato
 
 def values(spark: SparkSession, lake: Path, since: int = 1) -> list[int]:
     """Return the value of row 1 in each publication from one on."""
-    found = []
-    for snapshot in open_lake(spark, str(lake)).snapshots()[since - 1 :]:
-        [row] = snapshot.table("public.a").where("id = 1").collect()
-        found.append(row["v"])
-    return found
+    return [shown["public.a"][1] for shown in [*history(spark, lake).values()][since - 1 :]]
 
 
 def ids(spark: SparkSession, lake: Path) -> list[int]:
     """Return the keys of the newest publication."""
-    rows = open_lake(spark, str(lake)).table("public.a").select("id").collect()
-    return sorted(row["id"] for row in rows)
+    return sorted(table(spark, lake, "public.a"))
 
 
 EXPECTED = [100 * number for number in range(1, TRANSACTIONS + 1)]
@@ -94,8 +90,7 @@ def test_rows_of_an_incremental_snapshot_are_not_lost_where_their_table_is_ahead
         log.ingest(spark, lake, **EACH)
     log.ingest(spark, lake, **EACH)
     assert values(spark, lake) == [*EXPECTED, 500]
-    rows = open_lake(spark, str(lake)).table("public.a").collect()
-    assert sorted((row["id"], row["v"]) for row in rows) == [(1, 500), (72, 2), (74, 4)]
+    assert table(spark, lake, "public.a") == {1: 500, 72: 2, 74: 4}
 
 
 def append(spark: SparkSession, table: Path) -> None:

@@ -14,7 +14,8 @@ from lakeingest.engine.commit import Commit
 from lakeingest.errors import DataError
 from lakeingest.sink.foreign_changes import foreign_change
 from lakeingest.sink.progress import newest_note
-from tests.apply.written import WrittenLog, change, table
+from tests.apply.published import table
+from tests.apply.written import WrittenLog, change
 
 
 def ours(version: int, batch: int, *, fence: bool = False) -> Commit:
