@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,13 +80,10 @@ class Log:
             if row[0] not in gone:
                 self._write(row, value)
         if end:
-            counted = sorted({table for table, _ in rows})
+            counted = sorted(Counter(table for table, _ in rows).items())
             collections = [
-                {
-                    "data_collection": f"public.{table}",
-                    "event_count": sum(1 for name, _ in rows if name == table),
-                }
-                for table in counted
+                {"data_collection": f"public.{table}", "event_count": count}
+                for table, count in counted
             ]
             self._mark(
                 {
@@ -111,10 +109,8 @@ class Log:
     def _write(self, row: Row, value: Any) -> None:
         offset = self._next.get(row, self.first)
         self._next[row] = offset + 1
-        key = json.dumps({"id": 1})
-        self.lines.setdefault(topic(row[0]), []).append(
-            line(row[1], offset, json.dumps(value), key)
-        )
+        entry = line(row[1], offset, json.dumps(value), json.dumps({"id": 1}))
+        self.lines.setdefault(topic(row[0]), []).append(entry)
 
     def _mark(self, value: Any, seconds: int) -> None:
         offset = self._next.get((TRANSACTIONS, 0), 0)

@@ -32,12 +32,29 @@ CHECKPOINT = {9: "streamer.checkpoint.key.v2", 6: "deltastreamer.checkpoint.key"
 
 _QUICK = {
     "hoodie.upsert.shuffle.parallelism": "2",
-    "hoodie.metadata.enable": "false",
     "hoodie.embed.timeline.server": "false",
     "hoodie.clean.automatic": "false",
     "hoodie.archive.automatic": "false",
     "hoodie.datasource.compaction.async.enable": "false",
 }
+
+
+def writer_options(
+    table: str, key: str, table_type: str, checkpoint: str, version: int = 9
+) -> dict[str, str]:
+    """Return Hudi Streamer's options for a commit with a checkpoint."""
+    return {
+        "hoodie.table.name": table,
+        "hoodie.datasource.write.recordkey.field": key,
+        "hoodie.datasource.write.table.type": table_type,
+        "hoodie.datasource.write.keygenerator.class": (
+            "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+        ),
+        "hoodie.datasource.write.payload.class": PAYLOAD,
+        "hoodie.metadata.enable": "false",
+        "hoodie.datasource.write.commitmeta.key.prefix": CHECKPOINT[version],
+        CHECKPOINT[version]: checkpoint,
+    }
 
 
 @dataclass(frozen=True)
@@ -73,20 +90,13 @@ class Streamed:
     def take(self, start: Mapping[int, int], end: Mapping[int, int]) -> None:
         """Write what lies between two checkpoints, in one commit with the second one."""
         checkpoint = ",".join([self.topic, *(f"{p}:{offset}" for p, offset in end.items())])
+        key = ",".join(key_of(self.table))
         options = {
-            "hoodie.table.name": self.table,
-            "hoodie.datasource.write.recordkey.field": ",".join(key_of(self.table)),
-            "hoodie.datasource.write.table.type": self.table_type,
+            **writer_options(self.table, key, self.table_type, checkpoint, self.version),
             "hoodie.datasource.write.operation": "upsert",
-            "hoodie.datasource.write.keygenerator.class": (
-                "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
-            ),
-            "hoodie.datasource.write.payload.class": PAYLOAD,
             "hoodie.datasource.write.precombine.field": "_event_lsn",
             "hoodie.write.table.version": str(self.version),
-            "hoodie.datasource.write.commitmeta.key.prefix": CHECKPOINT[self.version],
             **_QUICK,
-            CHECKPOINT[self.version]: checkpoint,
             **self.options,
         }
         # Hudi reads what it is to write more than once.

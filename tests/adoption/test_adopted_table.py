@@ -19,7 +19,7 @@ from lakeingest.sink.contract import TableState
 from lakeingest.sink.hudi.adopt import HudiAdoption
 from lakeingest.sink.hudi.options import HudiSettings
 from lakeingest.sink.hudi.sink import HudiSink
-from tests.adoption.streamer import CHECKPOINT, PAYLOAD, PLACEHOLDER
+from tests.adoption.streamer import PLACEHOLDER, writer_options
 from tests.forms import further
 from tests.sink.lake import (
     COLLECTION,
@@ -57,18 +57,9 @@ def streamed(
     for number, rows in enumerate(commits):
         columns = f"{DDL}, _event_lsn BIGINT, _change_operation_type STRING"
         options = {
-            "hoodie.table.name": "docs",
-            "hoodie.datasource.write.recordkey.field": "id",
-            "hoodie.datasource.write.table.type": table_type,
-            "hoodie.datasource.write.keygenerator.class": (
-                "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
-            ),
-            "hoodie.datasource.write.payload.class": PAYLOAD,
+            **writer_options("docs", "id", table_type, f"t1.{COLLECTION},0:{number}"),
             "hoodie.table.ordering.fields": "_event_lsn",
-            "hoodie.metadata.enable": "false",
             "hoodie.write.set.null.for.missing.columns": "true",
-            "hoodie.datasource.write.commitmeta.key.prefix": CHECKPOINT[9],
-            CHECKPOINT[9]: f"t1.{COLLECTION},0:{number}",
             **{name.replace("_", "."): value for name, value in more.items()},
         }
         frame = spark.createDataFrame(rows, columns)
@@ -90,12 +81,11 @@ def adopted(spark: SparkSession, root: Path, **more: str) -> tuple[Lake, HudiAdo
     with pytest.raises(ConfigError, match="belongs to no lakeingest pipeline"):
         lake.sink.state(COLLECTION)
     adoption.check(COLLECTION)
-    first = schema_token(token(1, 1))
     note = CommitNote(
         pipeline=PIPELINE,
         collection="",
         run="run 1",
-        token=first,
+        token=schema_token(token(1, 1)),
         batch=0,
         end_offset=-1,
         end_position=at(100),

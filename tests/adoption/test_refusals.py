@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +26,8 @@ from lakeingest.sink.hudi.adopted_table import (
     refuse_other_merge,
 )
 from lakeingest.sink.hudi.table_services import layout
+from tests.adoption.streamer import PAYLOAD
+from tests.config.settings import without
 from tests.recordings.configure import write_properties
 
 V9 = {
@@ -38,9 +41,7 @@ V9 = {
     "hoodie.record.merge.mode": "EVENT_TIME_ORDERING",
     "hoodie.record.merge.property.hoodie.payload.delete.field": "_change_operation_type",
     "hoodie.record.merge.property.hoodie.payload.delete.marker": "d",
-    "hoodie.table.legacy.payload.class": (
-        "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload"
-    ),
+    "hoodie.table.legacy.payload.class": PAYLOAD,
 }
 """From a table that Hudi 1.2.0 wrote with Hudi Streamer's options."""
 
@@ -50,17 +51,14 @@ V6 = {
     "hoodie.table.type": "COPY_ON_WRITE",
     "hoodie.table.recordkey.fields": "id",
     "hoodie.table.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
-    "hoodie.compaction.payload.class": (
-        "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload"
-    ),
+    "hoodie.compaction.payload.class": PAYLOAD,
 }
 
 
 @pytest.mark.parametrize("properties", [V9, V6], ids=["v9", "v6"])
 def test_tables_of_the_payload_for_postgresql_are_taken(properties: dict[str, str]) -> None:
     refuse_other_merge("public.docs", properties)
-    bare = {k: v for k, v in V9.items() if k != "hoodie.table.legacy.payload.class"}
-    refuse_other_merge("public.docs", bare)
+    refuse_other_merge("public.docs", without(V9, "hoodie.table.legacy.payload.class"))
 
 
 @pytest.mark.parametrize(
@@ -221,20 +219,13 @@ def test_a_new_table_of_the_source_stops_no_run_once_all_are_adopted(tmp_path: P
         begin(pending=True)
 
 
+FIRST = CommitNote(
+    pipeline="shop", collection="a", run="r", token=1, batch=0, end_offset=-1, end_position=""
+)
+
+
 def state(version: int, adopted_at: str = "") -> TableState:
-    return TableState(
-        version,
-        CommitNote(
-            pipeline="shop",
-            collection="a",
-            run="r",
-            token=1,
-            batch=0,
-            end_offset=-1,
-            end_position="",
-            adopted_at=adopted_at,
-        ),
-    )
+    return TableState(version, replace(FIRST, adopted_at=adopted_at))
 
 
 def test_an_adopted_table_is_published_before_a_batch_touches_it() -> None:
@@ -262,16 +253,8 @@ def test_transactions_that_another_writer_applied_are_not_taken_for_a_new_log() 
 
 
 def test_the_commit_that_adopts_lies_below_the_first_batch_and_is_no_fence() -> None:
-    note = CommitNote(
-        pipeline="shop",
-        collection="a",
-        run="r",
-        token=schema_token(token(3, 1)),
-        batch=1,
-        end_offset=4,
-        end_position="x",
-        adopted_at="00001",
-    )
+    first = schema_token(token(3, 1))
+    note = replace(FIRST, token=first, batch=1, end_offset=4, end_position="x", adopted_at="00001")
     assert not note.fences
     assert note.token < token(3, 1)
     assert CommitNote.from_json(note.to_json()) == note

@@ -23,6 +23,7 @@ The log of one transaction, in slots of ``LSN_STRIDE`` bytes::
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
@@ -106,24 +107,35 @@ def generate(spark: SparkSession, folder: EventFolder, shape: Shape) -> None:
         *(_stream(transactions, table, order) for order, table in enumerate(TABLES, start=1)),
         _boundaries(transactions),
     ]
+    headers = F.when(F.col("topic") != TRANSACTION_TOPIC, _headers())
+    write_log(spark, folder, parts, F.timestamp_millis("ms"), headers, 4 << 20)
+
+
+def write_log(
+    spark: SparkSession,
+    folder: EventFolder,
+    parts: Sequence[DataFrame],
+    timestamp: Column,
+    headers: Column,
+    group_bytes: int,
+) -> None:
+    """Number the records of ``parts`` in the order of the log, and write them and their index."""
     in_log_order = Window.partitionBy("topic", "partition").orderBy("tx", "row")
-    numbered = reduce(DataFrame.unionByName, parts).select(
+    records = reduce(DataFrame.unionByName, parts).select(
         "topic",
         "partition",
         (F.row_number().over(in_log_order) - 1).cast("long").alias("offset"),
-        F.timestamp_millis("ms").alias("timestamp"),
+        timestamp.alias("timestamp"),
         F.col("key").cast("binary").alias("key"),
         F.col("value").cast("binary").alias("value"),
-        F.when(F.col("topic") != TRANSACTION_TOPIC, _headers()).alias("headers"),
+        headers.alias("headers"),
         "tx",
     )
     # Small row groups, so that a range of offsets is read without its neighbours.
-    numbered.write.partitionBy("topic", "partition").option("parquet.block.size", 4 << 20).parquet(
-        folder.records
-    )
-    spark.read.parquet(folder.records).select("topic", "partition", "offset", "tx").write.parquet(
-        folder.index
-    )
+    sized = records.write.option("parquet.block.size", group_bytes)
+    sized.partitionBy("topic", "partition").parquet(folder.records)
+    index = spark.read.parquet(folder.records).select("topic", "partition", "offset", "tx")
+    index.write.parquet(folder.index)
 
 
 def _transactions(spark: SparkSession, shape: Shape) -> DataFrame:

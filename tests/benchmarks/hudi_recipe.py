@@ -141,8 +141,7 @@ def flattened(records: DataFrame, table: Table) -> DataFrame:
     )
     image = F.when(F.col("e.op") == "d", F.col("e.before")).otherwise(F.col("e.after"))
     return events.select(
-        *(F.col(f"e.{place}").alias(name) for name, place in EVENT.items()),
-        image.alias("row"),
+        *(F.col(f"e.{place}").alias(name) for name, place in EVENT.items()), image.alias("row")
     ).select(
         *EVENT,
         *(

@@ -18,11 +18,10 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.apply.maintenance.maintain import maintain_lake
@@ -44,6 +43,7 @@ from tests.benchmarks.generate import (
     LSN_STRIDE,
     TRANSACTION,
     fill,
+    write_log,
 )
 from tests.benchmarks.source import ParquetSource
 from tests.benchmarks.workload import ACCOUNTS, PREFIX, TRANSACTION_TOPIC, EventFolder
@@ -151,22 +151,9 @@ def generate(spark: SparkSession, folder: EventFolder, shape: Shape) -> None:
             (1, _END, FIRST_LSN + (F.col("tx") + 1) * LSN_STRIDE),
         )
     ]
-    in_order = Window.partitionBy("topic", "partition").orderBy("tx", "row")
-    records = reduce(DataFrame.unionByName, [rows, *marks]).select(
-        "topic",
-        "partition",
-        (F.row_number().over(in_order) - 1).cast("long").alias("offset"),
-        F.timestamp_millis(F.lit(FIRST_MICROS // 1_000)).alias("timestamp"),
-        F.col("key").cast("binary").alias("key"),
-        F.col("value").cast("binary").alias("value"),
-        F.lit(None).cast("array<struct<key:string,value:binary>>").alias("headers"),
-        "tx",
-    )
-    records.write.partitionBy("topic", "partition").option("parquet.block.size", 1 << 20).parquet(
-        folder.records
-    )
-    index = spark.read.parquet(folder.records).select("topic", "partition", "offset", "tx")
-    index.write.parquet(folder.index)
+    at = F.timestamp_millis(F.lit(FIRST_MICROS // 1_000))
+    headers = F.lit(None).cast("array<struct<key:string,value:binary>>")
+    write_log(spark, folder, [rows, *marks], at, headers, 1 << 20)
 
 
 class Bench:
@@ -212,16 +199,9 @@ class Bench:
         """Return what one MERGE of a transaction's rows takes, in a table of its own."""
         seconds = []
         for number in range(MERGES):
-            rows = (
-                self._table()
-                .where(
-                    F.col("aid").between(
-                        number * self._shape.size + 1, (number + 1) * self._shape.size
-                    )
-                )
-                .withColumn("abalance", F.col("abalance") + 1)
-                .localCheckpoint()
-            )
+            first, size = number * self._shape.size + 1, self._shape.size
+            changed = self._table().where(F.col("aid").between(first, first + size - 1))
+            rows = changed.withColumn("abalance", F.col("abalance") + 1).localCheckpoint()
             begun = time.monotonic()
             target = DeltaTable.forPath(self._spark, self._plain).alias("t")
             merge = target.merge(rows.alias("s"), "t.aid = s.aid")

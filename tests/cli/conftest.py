@@ -17,6 +17,8 @@ def configuration(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def library(monkeypatch: pytest.MonkeyPatch) -> Library:
+def library(
+    configuration: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Library:
     """The library, replaced by stand-ins."""
-    return Library().install(monkeypatch)
+    return Library(configuration, capsys).install(monkeypatch)

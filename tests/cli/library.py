@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from lakeingest.cli.main import execute
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -83,12 +85,20 @@ class Explanation:
 class Library:
     """The calls that were made, and what is returned for them."""
 
+    configuration: str
+    capsys: pytest.CaptureFixture[str]
     summary: Summary = field(default_factory=Summary)
     findings: Findings = field(default_factory=Findings)
     retirement: Retirement = field(default_factory=Retirement)
     maintenance: Maintenance = field(default_factory=Maintenance)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     failure: BaseException | None = None
+
+    def execute(self, command: str, *arguments: str, code: int = 0) -> tuple[str, str]:
+        """Execute a command that exits with ``code``; return its stdout and stderr."""
+        assert execute([command, self.configuration, *arguments]) == code
+        shown = self.capsys.readouterr()
+        return shown.out, shown.err
 
     def called(self, name: str) -> dict[str, Any]:
         """Return the arguments of the one call of a function."""

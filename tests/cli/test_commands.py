@@ -13,10 +13,9 @@ from lakeingest.config.reference import reference
 from tests.cli.library import Findings, Library, Maintenance, Retirement, Summary
 
 
-def test_run_hands_its_options_to_the_library(configuration: str, library: Library) -> None:
-    arguments = ["run", configuration, "--continuous", "--min-sync-interval-seconds", "2.5"]
-    overrides = ["--max-batches", "3", "--set", "lakeingest.deletes=hard"]
-    assert execute([*arguments, *overrides]) == 0
+def test_run_hands_its_options_to_the_library(library: Library) -> None:
+    options = ["--continuous", "--min-sync-interval-seconds", "2.5", "--max-batches", "3"]
+    library.execute("run", *options, "--set", "lakeingest.deletes=hard")
     call = library.called("run_pipeline")
     assert call["spark"] == "spark"
     assert isinstance(call["config"], PipelineConfig)
@@ -28,22 +27,17 @@ def test_run_hands_its_options_to_the_library(configuration: str, library: Libra
 
 
 @pytest.mark.parametrize("command", ["status", "history"])
-def test_a_command_that_only_looks_gets_a_brief_session(
-    configuration: str, library: Library, command: str
-) -> None:
-    execute([command, configuration])
+def test_a_command_that_only_looks_gets_a_brief_session(library: Library, command: str) -> None:
+    execute([command, library.configuration])
     assert library.called("session")["brief"] is True
 
 
-def test_explain_says_the_reasons_and_shows_the_facts(
-    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(["explain", configuration, "--output", "csv"]) == 0
-    shown = capsys.readouterr()
-    assert "A run would stop with exit code 65: it lacks rows" in shown.err
-    assert shown.out.splitlines() == ["name,value", "state,stopped", "batch,3", "stops_with,65"]
-    assert execute(["explain", configuration, "--output", "json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
+def test_explain_says_the_reasons_and_shows_the_facts(library: Library) -> None:
+    out, err = library.execute("explain", "--output", "csv")
+    assert "A run would stop with exit code 65: it lacks rows" in err
+    assert out.splitlines() == ["name,value", "state,stopped", "batch,3", "stops_with,65"]
+    out, _ = library.execute("explain", "--output", "json")
+    assert json.loads(out) == {
         "state": "stopped",
         "batch": 3,
         "stops_with": 65,
@@ -51,29 +45,26 @@ def test_explain_says_the_reasons_and_shows_the_facts(
     }
 
 
-def test_a_pipeline_with_a_hudi_table_gets_a_session_with_hudi(
-    configuration: str, library: Library
+@pytest.mark.parametrize(
+    ("jars", "settings"),
+    [
+        ("hudi", ["lakeingest.table.public.orders.format=hudi"]),
+        ("kafka", ["lakeingest.source.kind=kafka", "bootstrap.servers=broker:9092"]),
+    ],
+)
+def test_a_pipeline_gets_a_session_with_the_jars_that_it_needs(
+    library: Library, jars: str, settings: list[str]
 ) -> None:
-    setting = "lakeingest.table.public.orders.format=hudi"
-    assert execute(["run", configuration, "--set", setting]) == 0
-    assert library.called("session")["hudi"] is True
+    library.execute("run", *(f"--set={setting}" for setting in settings))
+    assert library.called("session")[jars] is True
 
 
-def test_a_kafka_pipeline_gets_a_session_with_kafka(configuration: str, library: Library) -> None:
-    settings = ["lakeingest.source.kind=kafka", "bootstrap.servers=broker:9092"]
-    assert execute(["run", configuration, *(f"--set={setting}" for setting in settings)]) == 0
-    assert library.called("session")["kafka"] is True
-
-
-def test_run_reports_each_batch_on_stderr_and_the_summary_on_stdout(
-    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_reports_each_batch_on_stderr_and_the_summary_on_stdout(library: Library) -> None:
     library.summary = Summary(batches=2, warnings=("1 foreign message",))
-    assert execute(["run", configuration, "--output", "json"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err.count("batch 1 published: 2 transactions, 30 events") == 2
-    assert "warning: 1 foreign message\n" in captured.err
-    assert json.loads(captured.out) == {
+    out, err = library.execute("run", "--output", "json")
+    assert err.count("batch 1 published: 2 transactions, 30 events") == 2
+    assert "warning: 1 foreign message\n" in err
+    assert json.loads(out) == {
         "batches": 2,
         "transactions": 2,
         "events": 30,
@@ -87,72 +78,50 @@ def test_run_reports_each_batch_on_stderr_and_the_summary_on_stdout(
 
 
 def test_on_a_terminal_run_shows_progress_that_does_not_reach_stdout(
-    configuration: str,
-    library: Library,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert execute(["run", configuration, "--output", "csv"]) == 0
+    out, _ = library.execute("run", "--output", "csv")
     assert library.called("run_pipeline")
-    captured = capsys.readouterr()
-    assert captured.out.splitlines()[:2] == ["name,value", "batches,1"]
+    assert out.splitlines()[:2] == ["name,value", "batches,1"]
 
 
-def test_a_run_without_news_says_so(
-    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_without_news_says_so(library: Library) -> None:
     library.summary = Summary(batches=0, transactions=0, events=0, rows={}, seconds=0.0)
-    assert execute(["run", configuration]) == 0
-    captured = capsys.readouterr()
-    assert "nothing new" in captured.err
-    assert "events_per_second     0" in captured.out
+    out, err = library.execute("run")
+    assert "nothing new" in err
+    assert "events_per_second     0" in out
 
 
-def test_warnings_of_the_configuration_go_to_stderr(
-    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(["status", configuration, "--set", "hoodie.x=1", "--output", "csv"]) == 0
-    captured = capsys.readouterr()
+def test_warnings_of_the_configuration_go_to_stderr(library: Library) -> None:
+    out, err = library.execute("status", "--set", "hoodie.x=1", "--output", "csv")
     assert library.called("pipeline_status")
-    assert captured.err == "warning: without effect here: hoodie.x\n"
-    assert captured.out == 'name,value\nbatch,3\npending.public.orders,\\N\ntables,"a, b"\n'
+    assert err == "warning: without effect here: hoodie.x\n"
+    assert out == 'name,value\nbatch,3\npending.public.orders,\\N\ntables,"a, b"\n'
 
 
-def test_a_warning_of_the_configuration_is_not_repeated_after_the_run(
-    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_warning_of_the_configuration_is_not_repeated_after_the_run(library: Library) -> None:
     library.summary = Summary(warnings=("without effect here: hoodie.x", "1 foreign message"))
-    assert execute(["run", configuration, "--set", "hoodie.x=1"]) == 0
-    said = capsys.readouterr().err
-    assert said.count("hoodie.x") == 1
-    assert said.count("foreign message") == 1
+    _, err = library.execute("run", "--set", "hoodie.x=1")
+    assert err.count("hoodie.x") == 1
+    assert err.count("foreign message") == 1
 
 
-def test_validate_prints_its_findings(
-    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(["validate", configuration]) == 0
-    captured = capsys.readouterr()
+def test_validate_prints_its_findings(library: Library) -> None:
+    out, err = library.execute("validate")
     assert library.called("validate_pipeline")["spark"] == "spark"
-    assert captured.out == "topic shop.public.orders, 3 partitions\n"
-    assert captured.err == "shop can run\n"
+    assert out == "topic shop.public.orders, 3 partitions\n"
+    assert err == "shop can run\n"
 
 
 @pytest.mark.parametrize(("count", "but"), [(1, "there is a warning"), (2, "there are 2 warnings")])
 def test_validate_does_not_say_that_all_is_well_where_something_is_to_be_looked_at(
-    count: int,
-    but: str,
-    configuration: str,
-    library: Library,
-    capsys: pytest.CaptureFixture[str],
+    library: Library, count: int, but: str
 ) -> None:
     library.findings = Findings(warnings=tuple(f"table {n} is unknown" for n in range(count)))
-    assert execute(["validate", configuration, "--output", "json"]) == 0
-    captured = capsys.readouterr()
-    last = f"warning: table {count - 1} is unknown"
-    assert captured.err.endswith(f"{last}\nshop can run, but {but}\n")
-    assert json.loads(captured.out)["warnings"] == list(library.findings.warnings)
+    out, err = library.execute("validate", "--output", "json")
+    assert err.endswith(f"warning: table {count - 1} is unknown\nshop can run, but {but}\n")
+    assert json.loads(out)["warnings"] == list(library.findings.warnings)
 
 
 @pytest.mark.parametrize(
@@ -164,20 +133,15 @@ def test_validate_does_not_say_that_all_is_well_where_something_is_to_be_looked_
     ],
 )
 def test_retire_names_the_publication_and_says_what_comes_next(
-    configuration: str,
-    library: Library,
-    capsys: pytest.CaptureFixture[str],
-    waiting: int | None,
-    said: str,
+    library: Library, waiting: int | None, said: str
 ) -> None:
     library.retirement = Retirement(waiting=waiting)
     undo = [] if waiting is None else ["--undo"]
-    assert execute(["retire", configuration, "public.orders", *undo, "--output", "json"]) == 0
-    captured = capsys.readouterr()
+    out, err = library.execute("retire", "public.orders", *undo, "--output", "json")
     call = library.called("retire_table")
     assert (call["table"], call["undo"]) == ("public.orders", bool(undo))
-    assert said in captured.err
-    assert json.loads(captured.out) == {"table": "public.orders", "batch": 7}
+    assert said in err
+    assert json.loads(out) == {"table": "public.orders", "batch": 7}
 
 
 @pytest.mark.parametrize(
@@ -189,17 +153,12 @@ def test_retire_names_the_publication_and_says_what_comes_next(
     ],
 )
 def test_maintain_says_which_publications_are_kept_and_which_tables_wait(
-    configuration: str,
-    library: Library,
-    capsys: pytest.CaptureFixture[str],
-    maintenance: Maintenance,
-    said: str,
+    library: Library, maintenance: Maintenance, said: str
 ) -> None:
     library.maintenance = maintenance
-    assert execute(["maintain", configuration, "--output", "json"]) == 0
-    captured = capsys.readouterr()
-    assert re.search(said, captured.err)
-    assert json.loads(captured.out) == {
+    out, err = library.execute("maintain", "--output", "json")
+    assert re.search(said, err)
+    assert json.loads(out) == {
         "tables": maintenance.tables,
         "batch": maintenance.batch,
         "kept_from": maintenance.kept_from,

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,18 +40,13 @@ from tests.cli.library import Library
     ],
 )
 def test_each_error_has_its_exit_code_and_its_message_on_stderr(
-    error: type[Exception],
-    code: int,
-    configuration: str,
-    library: Library,
-    capsys: pytest.CaptureFixture[str],
+    library: Library, error: type[Exception], code: int
 ) -> None:
     library.failure = error("table public.orders says no")
-    assert execute(["run", configuration]) == code
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "error: table public.orders says no\n" in captured.err
-    assert "Traceback" not in captured.err
+    out, err = library.execute("run", code=code)
+    assert out == ""
+    assert "error: table public.orders says no\n" in err
+    assert "Traceback" not in err
 
 
 def test_a_missing_file_is_78_and_says_where_it_looked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,13 +63,10 @@ def test_wrong_usage_is_2(configuration: str, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out == ""
 
 
-def test_an_unexpected_error_keeps_its_message_off_the_screen(
-    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unexpected_error_keeps_its_message_off_the_screen(library: Library) -> None:
     remember("hunter2-unexpected")
     library.failure = ValueError("cannot cast 'row value' with hunter2-unexpected")
-    assert execute(["run", configuration]) == 1
-    said = capsys.readouterr().err
+    _, said = library.execute("run", code=1)
     assert "error: internal error, ValueError\n" in said
     assert "row value" not in said
     found = re.search(r"the traceback is in (\S+)", said)
@@ -89,10 +82,10 @@ def test_an_unexpected_error_keeps_its_message_off_the_screen(
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_debug_shows_the_traceback_wherever_it_stands(
-    place: int, configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
+    place: int, library: Library, capsys: pytest.CaptureFixture[str]
 ) -> None:
     library.failure = ValueError("boom")
-    arguments = ["run", configuration]
+    arguments = ["run", library.configuration]
     arguments.insert(place, "--debug")
     assert execute(arguments) == 1
     said = capsys.readouterr().err
@@ -100,30 +93,20 @@ def test_debug_shows_the_traceback_wherever_it_stands(
     assert "traceback is in" not in said
 
 
-def test_ctrl_c_is_130_and_says_that_nothing_is_half_done(
-    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ctrl_c_is_130_and_says_that_nothing_is_half_done(library: Library) -> None:
     library.failure = KeyboardInterrupt()
-    assert execute(["run", configuration]) == 130
-    assert capsys.readouterr().err.endswith(f"{STOPPED}\n")
+    _, said = library.execute("run", code=130)
+    assert said.endswith(f"{STOPPED}\n")
 
 
-def test_an_error_raised_over_ctrl_c_counts_as_ctrl_c(
-    configuration: str, library: Library, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cancelled = RuntimeError("job 7 cancelled")
-    cancelled.__context__ = KeyboardInterrupt()
-    library.failure = cancelled
-    assert execute(["run", configuration]) == 130
-    assert "error" not in capsys.readouterr().err
+def test_an_error_raised_over_ctrl_c_counts_as_ctrl_c(library: Library) -> None:
+    library.failure = RuntimeError("job 7 cancelled")
+    library.failure.__context__ = KeyboardInterrupt()
+    _, said = library.execute("run", code=130)
+    assert "error" not in said
 
 
-def test_sigterm_is_treated_like_ctrl_c(
-    configuration: str,
-    library: Library,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_sigterm_is_treated_like_ctrl_c(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     before = signal.getsignal(signal.SIGTERM)
 
     def run_until_stopped(*_: object, **__: object) -> None:
@@ -132,19 +115,14 @@ def test_sigterm_is_treated_like_ctrl_c(
 
     monkeypatch.setattr(sys.modules["lakeingest.apply.run"], "run_pipeline", run_until_stopped)
     assert library.calls == []
-    assert execute(["run", configuration]) == 130
-    assert STOPPED in capsys.readouterr().err
+    _, said = library.execute("run", code=130)
+    assert STOPPED in said
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_a_command_can_be_executed_outside_the_main_thread(
-    configuration: str, library: Library
-) -> None:
-    codes: list[int] = []
-    thread = threading.Thread(target=lambda: codes.append(execute(["run", configuration])))
-    thread.start()
-    thread.join()
-    assert codes == [0]
+def test_a_command_can_be_executed_outside_the_main_thread(library: Library) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(execute, ["run", library.configuration]).result() == 0
     assert library.called("run_pipeline")
 
 

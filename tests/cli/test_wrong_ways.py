@@ -28,10 +28,12 @@ from tests.source.folder import line, write_topic
 pytestmark = pytest.mark.slow
 
 ORDERS = "lakeingest.table.public.orders"
-SCHEMA = f"{ORDERS}.schema"
+SCHEMA, PARTITION = f"{ORDERS}.schema", f"{ORDERS}.partition"
 COLUMNS = read_properties(demo_folder() / "pipeline.properties").value(SCHEMA).text
 TABLES = ("carts", "customers", "orders")
 TOPICS = "lakeingest.source.topics"
+SOURCE, TARGET = "lakeingest.source.path", "lakeingest.target.path"
+CONNECTOR, FORMAT = "lakeingest.source.connector", "lakeingest.source.format"
 COMMITS = 12
 """As many have rows of each of these tables."""
 
@@ -41,219 +43,164 @@ class Wrong:
     """One way to get it wrong.
 
     Attributes:
-        how: In words.
         code: Exit code.
-        says: Texts of the message: what is wrong, and what to do.
+        says: Texts of the message with " … " between: what is wrong, and what to do.
         settings: Properties that are wrong; None: it is left out.
         command: What is called; a run, if nothing else can notice.
         begun: Whether a right run of one batch comes before.
-        published: How many batches are right and published, besides.
         arguments: Further ones.
         make: Makes the folder of the case wrong, from the right log; returns further properties.
     """
 
-    how: str
     code: int
-    says: tuple[str, ...]
+    says: str
     settings: Mapping[str, str | None] = field(default_factory=dict)
     command: str = "validate"
     begun: bool = False
-    published: int = 0
     arguments: tuple[str, ...] = ()
     make: Callable[[Path, Path], Mapping[str, str]] | None = None
 
 
 def below_a_file(folder: Path, _: Path) -> Mapping[str, str]:
     (folder / "file").write_text("x", "utf-8")
-    return {"lakeingest.target.path": str(folder / "file" / "lake")}
+    return {TARGET: str(folder / "file" / "lake")}
 
 
 def a_file(folder: Path, _: Path) -> Mapping[str, str]:
     (folder / "file").write_text("x", "utf-8")
-    return {"lakeingest.target.path": str(folder / "file")}
+    return {TARGET: str(folder / "file")}
 
 
 def without_transactions(folder: Path, log: Path) -> Mapping[str, str]:
     shutil.copytree(log, folder / "recorded")
     (folder / "recorded" / "topics" / "t1.transaction.jsonl.gz").unlink()
-    return {"lakeingest.source.path": str(folder / "recorded")}
+    return {SOURCE: str(folder / "recorded")}
 
 
 def no_json(folder: Path, log: Path) -> Mapping[str, str]:
     shutil.copytree(log, folder / "recorded")
     write_topic(folder / "recorded", "t1.public.carts", [line(0, 0, "no JSON", '{"id":1}')])
-    return {"lakeingest.source.path": str(folder / "recorded")}
+    return {SOURCE: str(folder / "recorded")}
 
 
-WRONG = (
-    Wrong(
-        "no columns declared for JSON without schemas",
-        78,
-        (f"{SCHEMA}=", "types.guess"),
-        {SCHEMA: None},
+WRONG = {
+    "no columns declared for JSON without schemas": Wrong(
+        78, f"{SCHEMA}= … types.guess", {SCHEMA: None}
     ),
-    Wrong(
-        "another connector",
-        78,
-        ("connector for postgresql", "says mysql. Correct it"),
-        {"lakeingest.source.connector": "mysql"},
+    "another connector": Wrong(
+        78, "connector for postgresql … says mysql. Correct it", {CONNECTOR: "mysql"}
     ),
-    Wrong("the target is a file", 78, ("is a file; name the folder",), make=a_file),
-    Wrong(
-        "the target cannot be written, and the recorded folder is not there",
+    "the target is a file": Wrong(78, "is a file; name the folder", make=a_file),
+    "the target cannot be written, and the recorded folder is not there": Wrong(
         77,
-        ("2 things are wrong", "refused access", "cannot be listed"),
-        {"lakeingest.target.path": "/proc/lake", "lakeingest.source.path": "/nowhere"},
+        "2 things are wrong … refused access … cannot be listed",
+        {TARGET: "/proc/lake", SOURCE: "/nowhere"},
     ),
-    Wrong("the target is below a file", 78, ("A part of the path",), make=below_a_file),
-    Wrong(
-        "the target cannot be written",
-        77,
-        ("refused access", "Check that the path is right"),
-        {"lakeingest.target.path": "/proc/lake"},
+    "the target is below a file": Wrong(78, "A part of the path", make=below_a_file),
+    "the target cannot be written": Wrong(
+        77, "refused access … Check that the path is right", {TARGET: "/proc/lake"}
     ),
-    Wrong(
-        "another topic prefix",
+    "another topic prefix": Wrong(
         69,
-        ("starts with 'shop.'", "Check the topic prefix"),
+        "starts with 'shop.' … Check the topic prefix",
         {"lakeingest.source.topic.prefix": "shop", TOPICS: None},
     ),
-    Wrong(
-        "a recorded folder that is not there",
+    "a recorded folder that is not there": Wrong(
         69,
-        ("/nowhere/topics cannot be listed", "check its path (lakeingest.source.path)"),
-        {"lakeingest.source.path": "/nowhere"},
+        "/nowhere/topics cannot be listed … check its path (lakeingest.source.path)",
+        {SOURCE: "/nowhere"},
     ),
-    Wrong(
-        "no transaction topic in a recorded folder",
+    "no transaction topic in a recorded folder": Wrong(
         69,
-        ("t1.transaction", "provide.transaction.metadata=true"),
+        "t1.transaction … provide.transaction.metadata=true",
         command="run",
         make=without_transactions,
     ),
-    Wrong(
-        "a listed topic that does not exist",
-        69,
-        ("'t1.public.order' does not exist", "t1.public.orders"),
-        {TOPICS: "t1.public.order"},
+    "a listed topic that does not exist": Wrong(
+        69, "'t1.public.order' does not exist … t1.public.orders", {TOPICS: "t1.public.order"}
     ),
-    Wrong(
-        "an include that is not there",
+    "an include that is not there": Wrong(
+        78, "include: no configuration file … more.properties", {"include": "more.properties"}
+    ),
+    "a misspelt key": Wrong(
+        78, "lakeingest.target.pth … lakeingest.target.path", {"lakeingest.target.pth": "x"}
+    ),
+    "a misspelt table": Wrong(
+        78, f"{SCHEMA}=", {SCHEMA: None, "lakeingest.table.public.order.schema": COLUMNS}
+    ),
+    "a number that is none": Wrong(
+        78, "lakeingest.batch.max.events", {"lakeingest.batch.max.events": "many"}
+    ),
+    "an environment variable that is not set": Wrong(
+        78, "the environment variable LAKE_OF_NOBODY is not set", {TARGET: "${env:LAKE_OF_NOBODY}"}
+    ),
+    "a key column that is not there": Wrong(
+        78, f"order_no … {ORDERS}.key", {f"{ORDERS}.key": "order_no"}
+    ),
+    "a partition column that is not there": Wrong(
+        78, f"Partition column region … Correct {PARTITION}", {PARTITION: "region"}
+    ),
+    "a declared type that does not hold the values": Wrong(
+        65, f"'public.orders' … {SCHEMA}", {SCHEMA: COLUMNS.replace("status STRING", "status INT")}
+    ),
+    "two tables in one folder": Wrong(
         78,
-        ("include: no configuration file", "more.properties"),
-        {"include": "more.properties"},
-    ),
-    Wrong(
-        "a misspelt key",
-        78,
-        ("lakeingest.target.pth", "lakeingest.target.path"),
-        {"lakeingest.target.pth": "x"},
-    ),
-    Wrong(
-        "a misspelt table",
-        78,
-        (f"{SCHEMA}=",),
-        {SCHEMA: None, "lakeingest.table.public.order.schema": COLUMNS},
-    ),
-    Wrong(
-        "a number that is none",
-        78,
-        ("lakeingest.batch.max.events",),
-        {"lakeingest.batch.max.events": "many"},
-    ),
-    Wrong(
-        "an environment variable that is not set",
-        78,
-        ("the environment variable LAKE_OF_NOBODY is not set",),
-        {"lakeingest.target.path": "${env:LAKE_OF_NOBODY}"},
-    ),
-    Wrong(
-        "a key column that is not there",
-        78,
-        ("order_no", f"{ORDERS}.key"),
-        {f"{ORDERS}.key": "order_no"},
-    ),
-    Wrong(
-        "a partition column that is not there",
-        78,
-        ("Partition column region", f"Correct {ORDERS}.partition"),
-        {f"{ORDERS}.partition": "region"},
-    ),
-    Wrong(
-        "a declared type that does not hold the values",
-        65,
-        ("'public.orders'", SCHEMA),
-        {SCHEMA: COLUMNS.replace("status STRING", "status INT")},
-    ),
-    Wrong(
-        "two tables in one folder",
-        78,
-        ("public.carts", "public.orders", "path"),
+        "public.carts … public.orders … path",
         {"lakeingest.table.public.carts.path": "x", f"{ORDERS}.path": "x"},
     ),
-    Wrong(
-        "Avro where the records are JSON",
-        69,
-        ("registry.json cannot be read", "or lakeingest.source.format"),
-        {"lakeingest.source.format": "avro"},
+    "Avro where the records are JSON": Wrong(
+        69, "registry.json cannot be read … or lakeingest.source.format", {FORMAT: "avro"}
     ),
-    Wrong("a record that is no JSON", 65, ("t1.public.carts", "offset 0"), make=no_json),
-    Wrong("a setting without a value", 2, ("form key=value",), arguments=("--set", "name")),
-    Wrong(
-        "a broker that is away",
+    "a record that is no JSON": Wrong(65, "t1.public.carts … offset 0", make=no_json),
+    "a setting without a value": Wrong(2, "form key=value", arguments=("--set", "name")),
+    "a broker that is away": Wrong(
         69,
-        ("127.0.0.1:9",),
+        "127.0.0.1:9",
         {
             "lakeingest.source.kind": "kafka",
-            "lakeingest.source.path": None,
+            SOURCE: None,
             "bootstrap.servers": "127.0.0.1:9",
             "default.api.timeout.ms": "1000",
         },
     ),
-    Wrong(
-        "another pipeline's lake",
+    "another pipeline's lake": Wrong(
         78,
-        ("holds the lake of pipeline 'shop', not of 'other'",),
+        "holds the lake of pipeline 'shop', not of 'other'",
         {"lakeingest.pipeline.name": "other"},
         begun=True,
     ),
-    Wrong(
-        "another format for a table that exists",
+    "another format for a table that exists": Wrong(
         78,
-        ("A format cannot change in place", "lakeingest reload CONFIG 'public.customers'"),
+        "A format cannot change in place … lakeingest reload CONFIG 'public.customers'",
         {"lakeingest.table.public.customers.format": "hudi"},
         begun=True,
     ),
-    Wrong(
-        "another type for a column that exists",
+    "another type for a column that exists": Wrong(
         65,
-        ("that is not a widening", "lakeingest reload CONFIG 'public.customers'"),
+        "that is not a widening … lakeingest reload CONFIG 'public.customers'",
         {"lakeingest.table.public.customers.schema": "id BIGINT, name BIGINT"},
         begun=True,
     ),
-    Wrong(
-        "a topic of a published table that is not listed",
+    "a topic of a published table that is not listed": Wrong(
         78,
-        ("is not read any more", "lakeingest retire CONFIG 'public.customers'"),
+        "is not read any more … lakeingest retire CONFIG 'public.customers'",
         {TOPICS: "t1.public.orders"},
         begun=True,
     ),
-    Wrong(
-        "another order for a lake that exists",
+    "another order for a lake that exists": Wrong(
         78,
-        ("begun with lakeingest.transaction.mode=metadata",),
+        "begun with lakeingest.transaction.mode=metadata",
         {"lakeingest.transaction.mode": "none"},
         begun=True,
     ),
-    Wrong(
-        "a table that is not there to be loaded anew",
+    "a table that is not there to be loaded anew": Wrong(
         2,
-        ("no table 'public.customer' is published; did you mean public.customers?",),
+        "no table 'public.customer' is published; did you mean public.customers?",
         command="reload",
         arguments=("public.customer",),
         begun=True,
     ),
-)
+}
 
 
 @dataclass(frozen=True)
@@ -284,9 +231,9 @@ class Begun:
     def rightly(self, lake: Path) -> Mapping[str, str]:
         """Return the settings of the demo with this log and a lake of its own."""
         return {
-            "lakeingest.source.path": str(self.log),
+            SOURCE: str(self.log),
             TOPICS: ",".join(f"t1.public.{table}" for table in TABLES),
-            "lakeingest.target.path": str(lake),
+            TARGET: str(lake),
         }
 
 
@@ -336,37 +283,35 @@ def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Begu
     return Begun.below(tmp_path_factory.mktemp("begun"))
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.how)
-def test_it_is_said_what_is_wrong_and_what_to_do(
-    begun: Begun, tmp_path: Path, wrong: Wrong
-) -> None:
+@pytest.mark.parametrize("how", WRONG)
+def test_it_is_said_what_is_wrong_and_what_to_do(begun: Begun, tmp_path: Path, how: str) -> None:
+    wrong = WRONG[how]
     done = outcome(wrong, tmp_path, begun)
     assert done.code == wrong.code, done.said
-    for text in wrong.says:
+    for text in wrong.says.split(" … "):
         assert text in done.said, done.said
     assert "Traceback" not in done.said
-    assert done.publications == int(wrong.begun) + wrong.published
+    assert done.publications == int(wrong.begun)
 
 
-def row_of(wrong: Wrong) -> str:
+def row_of(how: str, wrong: Wrong) -> str:
     """Return the row of the guide's page: what is always said of it."""
     # A misspelt key does not belong into a guide.
-    texts = [text for text in wrong.says if text != "lakeingest.target.pth"]
-    said = " … ".join(texts).replace("|", "\\|")
-    return f"| {wrong.how} | `{wrong.command}` | {wrong.code} | {said} |"
+    said = wrong.says.removeprefix("lakeingest.target.pth … ").replace("|", "\\|")
+    return f"| {how} | `{wrong.command}` | {wrong.code} | {said} |"
 
 
 def main() -> None:
     """Print a row of each, or with ``--guide`` the rows of the guide's page."""
     if "--guide" in sys.argv:
-        sys.stdout.writelines(f"{row_of(wrong)}\n" for wrong in WRONG)
+        sys.stdout.writelines(f"{row_of(*wrong)}\n" for wrong in WRONG.items())
         return
     begun = Begun.below(Path(tempfile.mkdtemp()))
-    for wrong in WRONG:
+    for how, wrong in WRONG.items():
         folder = Path(tempfile.mkdtemp())
         done = outcome(wrong, folder, begun)
         error = next((x for x in done.said.splitlines() if x.startswith(("error", "Error"))), "")
-        row = f"| {wrong.how} | {wrong.command} | {done.code} | {error.replace(str(folder), '…')} |"
+        row = f"| {how} | {wrong.command} | {done.code} | {error.replace(str(folder), '…')} |"
         sys.stdout.write(f"{row}\n")
         shutil.rmtree(folder)
     shutil.rmtree(begun.lake.parent)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import pytest
 
+from lakeingest.config import load_config
 from lakeingest.errors import ConfigError
+
+
+def without(settings: Mapping[str, str], *keys: str) -> dict[str, str]:
+    """Return the settings that are left without some of them."""
+    return {key: text for key, text in settings.items() if key not in keys}
+
 
 SECRET = "hunter2"
 """Part of every secret in these tests; no message may hold it."""
@@ -20,12 +28,11 @@ RECORDED = {
     "lakeingest.target.path": "lake",
 }
 
+HUDI = {**RECORDED, "lakeingest.target.format": "hudi"}
+
 KAFKA = {
-    "lakeingest.pipeline.name": "shop",
+    **without(RECORDED, "lakeingest.source.path"),
     "lakeingest.source.kind": "kafka",
-    "lakeingest.source.connector": "postgresql",
-    "lakeingest.source.topic.prefix": "shop",
-    "lakeingest.target.path": "lake",
     "bootstrap.servers": "broker:9092",
 }
 
@@ -50,3 +57,6 @@ def problem_of(load: Callable[..., object], *arguments: object) -> str:
     said = str(error.value)
     assert SECRET not in said
     return said
+
+
+problem = partial(problem_of, load_config)

@@ -1,15 +1,10 @@
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from lakeingest.config import load_config
 from lakeingest.config.redaction import scrub
-from lakeingest.errors import ConfigError
-from tests.config.settings import HUDI_STREAMER, KAFKA, RECORDED, problem_of
-
-problem = partial(problem_of, load_config)
+from tests.config.settings import HUDI, HUDI_STREAMER, KAFKA, RECORDED, problem, without
 
 
 def test_a_streamer_file_of_one_topic_is_a_whole_configuration() -> None:
@@ -28,15 +23,12 @@ def test_a_streamer_file_of_one_topic_is_a_whole_configuration() -> None:
 
 
 def test_hudi_keys_without_effect_are_one_warning() -> None:
-    config = load_config(
-        {
-            **RECORDED,
-            "hoodie.upsert.shuffle.parallelism": "2",
-            "hoodie.datasource.hive_sync.enable": "${env:LAKEINGEST_TEST_NOT_SET}",
-            "hoodie.cleaner.policy": "KEEP_LATEST_COMMITS",
-        }
-    )
-    (warning,) = config.warnings
+    without_effect = {
+        "hoodie.upsert.shuffle.parallelism": "2",
+        "hoodie.datasource.hive_sync.enable": "${env:LAKEINGEST_TEST_NOT_SET}",
+        "hoodie.cleaner.policy": "KEEP_LATEST_COMMITS",
+    }
+    (warning,) = load_config({**RECORDED, **without_effect}).warnings
     assert warning.startswith("without effect here: ")
     assert warning.count("hoodie.") == 3
 
@@ -49,13 +41,11 @@ def test_our_own_key_wins_and_the_other_one_is_warned_about() -> None:
 
 def test_the_old_and_the_new_name_with_different_values_are_an_error() -> None:
     settings = {**HUDI_STREAMER, "hoodie.streamer.kafka.source.maxEvents": "6000"}
-    with pytest.raises(ConfigError, match="mean the same and differ"):
-        load_config(settings)
+    assert "mean the same and differ" in problem(settings)
 
 
 def test_a_record_key_for_many_topics_is_refused() -> None:
-    with pytest.raises(ConfigError, match="means one table"):
-        load_config({**KAFKA, "hoodie.datasource.write.recordkey.field": "id"})
+    assert "means one table" in problem({**KAFKA, "hoodie.datasource.write.recordkey.field": "id"})
 
 
 @pytest.mark.parametrize("topic", ["orders", "public.orders"])
@@ -78,14 +68,21 @@ def test_a_record_key_for_several_topics_of_the_streamers_key_is_refused() -> No
 
 
 def test_a_streamer_file_without_brokers_is_told_of_kafkas_setting_alone() -> None:
-    settings = {key: text for key, text in HUDI_STREAMER.items() if key != "bootstrap.servers"}
-    assert problem(settings) == "the given mapping: missing: bootstrap.servers"
+    said = problem(without(HUDI_STREAMER, "bootstrap.servers"))
+    assert said == "the given mapping: missing: bootstrap.servers"
 
 
 def test_a_source_class_that_is_not_debezium_is_refused() -> None:
-    settings = {**HUDI_STREAMER, "hoodie.streamer.source.class": "JsonKafkaSource"}
-    with pytest.raises(ConfigError, match="PostgresDebeziumSource"):
-        load_config(settings)
+    said = problem({**HUDI_STREAMER, "hoodie.streamer.source.class": "JsonKafkaSource"})
+    assert "PostgresDebeziumSource" in said
+
+
+REGISTRY = "hoodie.deltastreamer.schemaprovider.registry.url"
+PARTITION = "hoodie.datasource.write.partitionpath.field"
+GENERATOR = "hoodie.datasource.write.keygenerator.class"
+PAYLOAD = "hoodie.datasource.write.payload.class"
+NO_PARTITIONS = "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+OF_POSTGRES = "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload"
 
 
 @pytest.mark.parametrize(
@@ -93,11 +90,7 @@ def test_a_source_class_that_is_not_debezium_is_refused() -> None:
     [
         ("hoodie.table.ordering.fields", "updated_at", "ordered by their place"),
         ("hoodie.streamer.source.kafka.enable.failOnDataLoss", "false", "stops when offsets"),
-        (
-            "hoodie.streamer.schemaprovider.registry.url",
-            "http://u:hunter2@registry",
-            "registry.json",
-        ),
+        (REGISTRY.replace("delta", ""), "http://u:hunter2@registry", "registry.json"),
     ],
 )
 def test_what_is_not_followed_to_the_letter_is_a_warning(key: str, text: str, said: str) -> None:
@@ -110,8 +103,7 @@ def test_what_is_not_followed_to_the_letter_is_a_warning(key: str, text: str, sa
 DEBEZIUM_STYLE = {
     # All that Hudi's documentation puts into the file of a Debezium source.
     "hoodie.deltastreamer.source.kafka.topic": "postgres.shop.orders",
-    "hoodie.deltastreamer.schemaprovider.registry.url": "http://registry:8081/subjects/"
-    "postgres.shop.orders-value/versions/latest",
+    REGISTRY: "http://registry:8081/subjects/postgres.shop.orders-value/versions/latest",
     "hoodie.deltastreamer.source.kafka.value.deserializer.class": "io.confluent.kafka.serializers."
     "KafkaAvroDeserializer",
     "schema.registry.url": "http://registry:8081",
@@ -122,11 +114,9 @@ DEBEZIUM_STYLE = {
     "hoodie.datasource.write.recordkey.field": "id",
     "hoodie.datasource.write.precombine.field": "_event_lsn",
     "hoodie.table.ordering.fields": "_event_lsn",
-    "hoodie.datasource.write.partitionpath.field": "",
-    "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen."
-    "NonpartitionedKeyGenerator",
-    "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.debezium."
-    "PostgresDebeziumAvroPayload",
+    PARTITION: "",
+    GENERATOR: NO_PARTITIONS,
+    PAYLOAD: OF_POSTGRES,
     "hoodie.datasource.write.table.type": "COPY_ON_WRITE",
     "hoodie.datasource.write.operation": "upsert",
     "hoodie.write.record.merge.mode": "EVENT_TIME_ORDERING",
@@ -145,32 +135,28 @@ def test_a_file_for_debezium_and_postgresql_needs_only_a_target() -> None:
 
 
 def test_the_base_path_of_several_topics_is_the_folder_of_the_lake() -> None:
-    settings = {key: text for key, text in KAFKA.items() if key != "lakeingest.target.path"}
+    settings = without(KAFKA, "lakeingest.target.path")
     config = load_config({**settings, "hoodie.base.path": "s3://lake/shop"})
     assert config.folders.table("public.orders") == "s3://lake/shop/public.orders"
 
 
 def test_the_registrys_base_url_counts_where_the_url_is_missing() -> None:
-    url = "hoodie.deltastreamer.schemaprovider.registry.url"
-    base = {"hoodie.streamer.schemaprovider.registry.baseUrl": "http://base:8081/subjects/"}
-    settings = {key: text for key, text in DEBEZIUM_STYLE.items() if key != url}
-    del settings["schema.registry.url"]
-    path = ["lakeingest.target.path=lake"]
-    options = load_config({**settings, **base}, path).source.registry_options
-    assert options["schema.registry.url"].get_secret_value() == "http://base:8081"
-    both = {**settings, **base, url: DEBEZIUM_STYLE[url]}
-    options = load_config(both, path).source.registry_options
-    assert options["schema.registry.url"].get_secret_value() == "http://registry:8081"
+    both = {
+        **without(DEBEZIUM_STYLE, "schema.registry.url"),
+        "hoodie.streamer.schemaprovider.registry.baseUrl": "http://base:8081/subjects/",
+        "lakeingest.target.path": "lake",
+    }
+    for settings, url in ((both, "registry"), (without(both, REGISTRY), "base")):
+        options = load_config(settings).source.registry_options
+        assert options["schema.registry.url"].get_secret_value() == f"http://{url}:8081"
 
 
 MERGERS = (
     "hoodie.write.record.merge.custom.implementation.classes",
     "hoodie.datasource.write.record.merger.impls",
 )
-EVENT_TIME, COMMIT_TIME = (
-    "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
-    "ce9acb64-bde0-424c-9b91-f6ebba25356d",
-)
+EVENT_TIME = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+COMMIT_TIME = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 
 
 @pytest.mark.parametrize(
@@ -184,8 +170,7 @@ EVENT_TIME, COMMIT_TIME = (
 def test_a_class_that_merges_rows_is_refused_in_a_file_as_it_is_as_an_option(
     key: str, text: str
 ) -> None:
-    with pytest.raises(ConfigError, match=f"{key}: rows are not merged by a class"):
-        load_config({**HUDI_STREAMER, key: text})
+    assert f"{key}: rows are not merged by a class" in problem({**HUDI_STREAMER, key: text})
 
 
 @pytest.mark.parametrize("key", MERGERS)
@@ -193,18 +178,9 @@ def test_hudis_own_mergers_are_passed_over_and_those_by_arrival_warned_about(key
     strategy = "hoodie.record.merge.strategy.id"
     own = {key: "org.apache.hudi.DefaultSparkRecordMerger", strategy: EVENT_TIME}
     assert load_config({**HUDI_STREAMER, **own}).warnings == ()
-    newest = {
-        key: "org.apache.hudi.OverwriteWithLatestSparkRecordMerger",
-        strategy: COMMIT_TIME,
-    }
+    newest = {key: "org.apache.hudi.OverwriteWithLatestSparkRecordMerger", strategy: COMMIT_TIME}
     said = load_config({**HUDI_STREAMER, **newest}).warnings
     assert [text.partition(" is not followed")[0] for text in said] == [key, strategy]
-
-
-PARTITION, GENERATOR = (
-    "hoodie.datasource.write.partitionpath.field",
-    "hoodie.datasource.write.keygenerator.class",
-)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +190,7 @@ PARTITION, GENERATOR = (
         ({PARTITION: "a, b", GENERATOR: "org.apache.hudi.keygen.ComplexKeyGenerator"}, ("a", "b")),
         ({PARTITION: "a", GENERATOR: "SimpleKeyGenerator"}, ("a",)),
         ({PARTITION: "", GENERATOR: "SimpleKeyGenerator"}, ()),
-        ({GENERATOR: "org.apache.hudi.keygen.NonpartitionedKeyGenerator"}, ()),
+        ({GENERATOR: NO_PARTITIONS}, ()),
     ],
 )
 def test_partition_columns_of_a_streamer_file_are_the_one_tables(
@@ -235,18 +211,16 @@ def test_partition_columns_of_a_streamer_file_are_the_one_tables(
     ],
 )
 def test_a_partition_that_is_no_column_is_refused(settings: dict[str, str], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        load_config({**HUDI_STREAMER, **settings})
+    assert said in problem({**HUDI_STREAMER, **settings})
 
 
 def test_a_partition_field_for_many_topics_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"lakeingest\.table\.<collection>\.partition"):
-        load_config({**KAFKA, PARTITION: "a"})
+    assert "lakeingest.table.<collection>.partition" in problem({**KAFKA, PARTITION: "a"})
 
 
 def test_a_partition_field_without_partitions_is_a_warning() -> None:
-    settings = {PARTITION: "a", GENERATOR: "NonpartitionedKeyGenerator"}
-    config = load_config({**HUDI_STREAMER, **settings})
+    settings = {**HUDI_STREAMER, PARTITION: "a", GENERATOR: "NonpartitionedKeyGenerator"}
+    config = load_config(settings)
     assert config.table("public.orders").partition == ()
     assert ["makes no partitions" in warning for warning in config.warnings] == [True]
 
@@ -269,7 +243,7 @@ def test_how_folders_are_named_is_handed_on_to_hudi() -> None:
     ],
 )
 def test_settings_of_index_cloud_and_parallelism_are_handed_on(key: str) -> None:
-    config = load_config({**RECORDED, "lakeingest.target.format": "hudi", key: "2"})
+    config = load_config({**HUDI, key: "2"})
     assert config.target.hudi_writer_options() == {key: "2"}
     assert config.warnings == ()
 
@@ -277,7 +251,7 @@ def test_settings_of_index_cloud_and_parallelism_are_handed_on(key: str) -> None
 @pytest.mark.parametrize("key", ["access.key", "secret.key", "session.token"])
 def test_a_login_to_the_cloud_is_handed_on_and_shown_nowhere(key: str) -> None:
     login = {f"hoodie.aws.{key}": "hunter2-cloud"}
-    config = load_config({**RECORDED, "lakeingest.target.format": "hudi", **login})
+    config = load_config({**HUDI, **login})
     assert config.target.hudi_writer_options() == login
     assert "hunter2" not in repr(config)
     assert "hunter2" not in scrub("refused: hunter2-cloud")
@@ -286,18 +260,13 @@ def test_a_login_to_the_cloud_is_handed_on_and_shown_nowhere(key: str) -> None:
 def test_a_setting_of_the_writer_without_a_value_is_left_out_with_a_warning() -> None:
     """A template of all settings has many of them."""
     empty = {"hoodie.clean.automatic": "", "hoodie.parquet.compression.codec": "zstd"}
-    config = load_config({**RECORDED, "lakeingest.target.format": "hudi", **empty})
+    config = load_config({**HUDI, **empty})
     assert config.target.hudi_writer_options() == {"hoodie.parquet.compression.codec": "zstd"}
     (warning,) = config.warnings
     assert warning.startswith("hoodie.clean.automatic has no value and is left out")
 
 
-CLASS = "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload"
-AS_STREAMED = {
-    **KAFKA,
-    "lakeingest.target.format": "hudi",
-    "hoodie.datasource.write.payload.class": CLASS,
-}
+AS_STREAMED = {**KAFKA, "lakeingest.target.format": "hudi", PAYLOAD: OF_POSTGRES}
 
 
 def test_a_table_is_kept_as_readers_of_hudi_streamers_tables_know_it() -> None:
@@ -313,7 +282,7 @@ def test_a_table_is_kept_as_readers_of_hudi_streamers_tables_know_it() -> None:
         {"lakeingest.target.format": "delta"},
         {"lakeingest.transaction.mode": "none"},
         {"lakeingest.source.snapshot.again": "replace"},
-        {"hoodie.datasource.write.payload.class": "DefaultHoodieRecordPayload"},
+        {PAYLOAD: "DefaultHoodieRecordPayload"},
     ],
 )
 def test_hudi_streamers_columns_are_not_taken_for_granted_where_a_setting_bars_them(
@@ -328,6 +297,5 @@ def test_the_one_table_is_named_by_a_setting_of_ours_where_its_topic_cannot_name
         "hoodie.streamer.source.kafka.topic": "eu.shop.public.Order_Items",
         "lakeingest.table.public.Order Items.keyless": "stop",
     }
-    config = load_config(settings)
-    assert config.tables["public.Order Items"].key == ("id",)
-    assert [*config.tables] == ["public.Order Items"]
+    tables = load_config(settings).tables
+    assert {name: table.key for name, table in tables.items()} == {"public.Order Items": ("id",)}

@@ -38,6 +38,7 @@ def test_secrets_are_in_no_representation(
     assert REDACTED in repr(config.target)
 
 
+HUDIS = "hoodie.streamer.schemaprovider.registry.url"
 BASE = {**KAFKA, "lakeingest.target.format": "hudi"}
 AVRO = {**BASE, "schema.registry.url": "http://registry:8081"}
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required username=app password="
@@ -55,12 +56,7 @@ PLACES = {
     "registry-token": (AVRO, "bearer.auth.token", "hunter2-11", "hunter2-11"),
     "registry-key": (AVRO, "schema.registry.ssl.key.password", "hunter2-12", "hunter2-12"),
     "registry-url": (BASE, "schema.registry.url", "http://u:hunter2-13@r", "hunter2-13"),
-    "hudis-registry": (
-        BASE,
-        "hoodie.streamer.schemaprovider.registry.url",
-        "http://u:hunter2-14@r/subjects/x",
-        "hunter2-14",
-    ),
+    "hudis-registry": (BASE, HUDIS, "http://u:hunter2-14@r/subjects/x", "hunter2-14"),
 }
 """Settings, a key with a secret value besides, and the secret in it."""
 
@@ -169,12 +165,6 @@ def test_options_of_hudis_writer_are_in_no_representation() -> None:
     assert "hunter2" not in repr(HudiSettings(user_options=given))
 
 
-def test_the_key_of_a_lock_is_no_secret() -> None:
-    key = "hoodie.write.lock.zookeeper.lock_key"
-    assert not is_secret_key(key)
-    assert is_secret_key("hoodie.write.lock.zookeeper.password")
-
-
 def test_a_referenced_value_that_does_not_fit_is_not_in_the_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -201,6 +191,7 @@ def test_resolved_secrets_are_scrubbed_from_messages_of_others() -> None:
         "ssl.keystore.key",
         "ssl.key.pem",
         "x.token",
+        "hoodie.write.lock.zookeeper.password",
     ],
 )
 def test_keys_that_name_a_secret_are_known(key: str) -> None:
@@ -240,6 +231,11 @@ def test_a_line_that_only_names_a_secret_may_be_written(key: str, text: str) -> 
     assert not spells_secret(key, text)
 
 
-@pytest.mark.parametrize("key", ["bootstrap.servers", "security.protocol", "key.deserializer"])
+LOCK_KEY = "hoodie.write.lock.zookeeper.lock_key"
+
+
+@pytest.mark.parametrize(
+    "key", ["bootstrap.servers", "security.protocol", "key.deserializer", LOCK_KEY]
+)
 def test_ordinary_keys_are_not_taken_for_secrets(key: str) -> None:
     assert not is_secret_key(key)

@@ -16,49 +16,48 @@ from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.row import RowSpec, with_row
 from lakeingest.decode.wire import Samples
 
-SOURCE = {
-    "type": "record",
-    "name": "Source",
-    "namespace": "io.debezium.connector.postgresql",
-    "fields": [
-        {"name": "ts_ms", "type": "long", "default": 0},
-        {"name": "snapshot", "type": ["null", "string"], "default": None},
-        {"name": "schema", "type": "string"},
-        {"name": "table", "type": "string"},
-        {"name": "sequence", "type": ["null", "string"], "default": None},
-        {"name": "lsn", "type": ["null", "long"], "default": None},
-    ],
-}
-BLOCK = {
-    "type": "record",
-    "name": "block",
-    "namespace": "event",
-    "fields": [{"name": "id", "type": "string"}, {"name": "total_order", "type": "long"}],
-}
 
-_COUNTS = {
-    "type": "array",
-    "items": {
-        "type": "record",
-        "name": "collection",
-        "namespace": "event",
-        "fields": [
-            {"name": "data_collection", "type": "string"},
-            {"name": "event_count", "type": "long"},
-        ],
-    },
-}
-METADATA = {
-    "type": "record",
-    "name": "TransactionMetadataValue",
-    "fields": [
-        {"name": "status", "type": "string"},
-        {"name": "id", "type": "string"},
-        {"name": "event_count", "type": ["null", "long"], "default": None},
-        {"name": "data_collections", "type": ["null", _COUNTS], "default": None},
-        {"name": "ts_ms", "type": "long"},
-    ],
-}
+def field(name: str, kind: Any, **more: Any) -> dict[str, Any]:
+    """Return a field of a record."""
+    return {"name": name, "type": kind, **more}
+
+
+def optional(name: str, kind: Any) -> dict[str, Any]:
+    return field(name, ["null", kind], default=None)
+
+
+def record_schema(name: str, *fields: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "record", "name": name, **more, "fields": list(fields)}
+
+
+SOURCE = record_schema(
+    "Source",
+    field("ts_ms", "long", default=0),
+    optional("snapshot", "string"),
+    field("schema", "string"),
+    field("table", "string"),
+    optional("sequence", "string"),
+    optional("lsn", "long"),
+    namespace="io.debezium.connector.postgresql",
+)
+BLOCK = record_schema(
+    "block", field("id", "string"), field("total_order", "long"), namespace="event"
+)
+
+_COUNT = record_schema(
+    "collection",
+    field("data_collection", "string"),
+    field("event_count", "long"),
+    namespace="event",
+)
+METADATA = record_schema(
+    "TransactionMetadataValue",
+    field("status", "string"),
+    field("id", "string"),
+    optional("event_count", "long"),
+    optional("data_collections", {"type": "array", "items": _COUNT}),
+    field("ts_ms", "long"),
+)
 """What is written to the transaction topic."""
 
 
@@ -80,19 +79,38 @@ def envelope_schema(*fields: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         *fields: The fields of a row.
     """
-    row = {"type": "record", "name": "Value", "fields": list(fields), "connect.name": "t.Value"}
-    return {
-        "type": "record",
-        "name": "Envelope",
-        "namespace": "shop.public.orders",
-        "fields": [
-            {"name": "before", "type": ["null", row], "default": None},
-            {"name": "after", "type": ["null", "Value"], "default": None},
-            {"name": "source", "type": SOURCE},
-            {"name": "transaction", "type": ["null", BLOCK], "default": None},
-            {"name": "op", "type": "string"},
-        ],
-    }
+    row = record_schema("Value", *fields, **{"connect.name": "t.Value"})
+    return record_schema(
+        "Envelope",
+        optional("before", row),
+        optional("after", "Value"),
+        field("source", SOURCE),
+        optional("transaction", BLOCK),
+        field("op", "string"),
+        namespace="shop.public.orders",
+    )
+
+
+_AVRO_TYPES = {"int8": "int", "int32": "int", "int64": "long"}
+
+
+def in_avro(spec: Mapping[str, Any]) -> Any:
+    """Return the type that stands for one of Connect's."""
+    kind, name = spec["type"], spec.get("name")
+    more = {"connect.name": name, "connect.version": 1} if name else {}
+    if kind == "array":
+        return {"type": "array", "items": in_avro(spec["items"])}
+    if kind == "struct":
+        fields = (field(part["field"], in_avro(part)) for part in spec["fields"])
+        return record_schema(spec["name"], *fields, **more)
+    if "parameters" in spec:
+        more["connect.parameters"] = spec["parameters"]
+    return {"type": _AVRO_TYPES.get(kind, kind), **more}
+
+
+def parsed(schemas: Mapping[int, Any]) -> dict[bytes, AvroSchema]:
+    """Return schemas by what their records begin with."""
+    return {tag(number): AvroSchema.parse(json.dumps(one)) for number, one in schemas.items()}
 
 
 def event(after: Any, *, op: str = "c", before: Any = None, lsn: int = 7) -> dict[str, Any]:
@@ -113,9 +131,8 @@ def rows_of(
     spark: SparkSession, schemas: Mapping[int, Any], records: Sequence[bytes]
 ) -> list[Row | None]:
     """Decode records of one table to their rows, in their order."""
-    known = {tag(number): AvroSchema.parse(json.dumps(s)) for number, s in schemas.items()}
     tags = frozenset(octets[:5] for octets in records)
-    shown = AvroFormat(known).table_shape(Samples(value_tags=tags))
+    shown = AvroFormat(parsed(schemas)).table_shape(Samples(value_tags=tags))
     frame = spark.createDataFrame(list(enumerate(records)), "at int, value binary").coalesce(1)
     decoded = with_row(frame, RowSpec(shown.columns, Encodings(), shown.reader), masked=True)
     return [row["row"] for row in decoded.orderBy("at").collect()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -15,32 +16,27 @@ from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.frame_schemas import ENVELOPE, SOURCE
 from lakeingest.plan.ordering import with_ordering_fields
 from lakeingest.plan.spec import Ordering
-from tests.decode.avro import envelope_schema, event, record, tag
-from tests.envelope.records import Record, frame
+from tests.decode.avro import envelope_schema, event, field, parsed, record, record_schema, tag
+from tests.envelope.records import Record, frame, logged
 
 DATA = Path(__file__).parent / "data"
+VECTORS = [json.loads(line) for line in (DATA / "avro.jsonl").read_text("utf-8").splitlines()]
 SCHEMAS: dict[str, str] = json.loads((DATA / "avro_schemas.json").read_text("utf-8"))
 KNOWN = {tag(int(number)): AvroSchema.parse(text) for number, text in SCHEMAS.items()}
 
 
-def vectors() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / "avro.jsonl").read_text("utf-8").splitlines()]
-
-
 def decoded_by_fastavro(octets: bytes) -> Any:
-    import io
-
     schema = fastavro.parse_schema(json.loads(SCHEMAS[str(int.from_bytes(octets[1:5], "big"))]))
     return fastavro.schemaless_reader(io.BytesIO(octets[5:]), schema, None)
 
 
-VALUES = [bytes.fromhex(line["v"]) for line in vectors() if line["v"]]
+VALUES = [bytes.fromhex(line["v"]) for line in VECTORS if line["v"]]
 EVENTS = [(v, body) for v in VALUES if "op" in (body := decoded_by_fastavro(v))]
 BODIES = [body for _, body in EVENTS]
 
 
 def real_events(spark: SparkSession) -> DataFrame:
-    return frame(spark, [Record("t", value, None, 0, at) for at, (value, _) in enumerate(EVENTS)])
+    return logged(spark, (value for value, _ in EVENTS))
 
 
 def test_header_fields_of_real_events_are_what_another_reader_finds(spark: SparkSession) -> None:
@@ -71,12 +67,9 @@ def test_what_rfc_39_asks_for_is_read_where_it_is_wanted(spark: SparkSession) ->
 
 def test_numbers_that_order_rows_are_read_as_text(spark: SparkSession) -> None:
     names = ("txId", "ts_ns", "connector")
-    ordering = Ordering(tuple(f"source.{name}" for name in names))
-    source = with_ordering_fields(SOURCE, ordering)
-    found = (
-        AvroFormat(KNOWN).envelopes(real_events(spark), source=source).orderBy("offset").collect()
-    )
-    for row, body in zip(found, BODIES, strict=True):
+    source = with_ordering_fields(SOURCE, Ordering(tuple(f"source.{name}" for name in names)))
+    found = AvroFormat(KNOWN).envelopes(real_events(spark), source=source).orderBy("offset")
+    for row, body in zip(found.collect(), BODIES, strict=True):
         assert not row["malformed"]
         assert row["source"]["lsn"] == body["source"]["lsn"]
         for name in names:
@@ -85,12 +78,10 @@ def test_numbers_that_order_rows_are_read_as_text(spark: SparkSession) -> None:
 
 
 def test_begin_and_end_of_real_transactions_are_read(spark: SparkSession) -> None:
-    octets = [
-        bytes.fromhex(line["v"]) for line in vectors() if line["topic"].endswith("transaction")
-    ]
+    metadata = [line["v"] for line in VECTORS if line["topic"].endswith("transaction")]
+    octets = [bytes.fromhex(value) for value in metadata]
     assert octets
-    records = [Record("t", value, None, 0, at) for at, value in enumerate(octets)]
-    found = AvroFormat(KNOWN).transaction_metadata(frame(spark, records)).orderBy("offset")
+    found = AvroFormat(KNOWN).transaction_metadata(logged(spark, octets)).orderBy("offset")
     for row, value in zip(found.collect(), octets, strict=True):
         body = decoded_by_fastavro(value)
         assert (row["status"], row["id"]) == (body["status"], body["id"])
@@ -99,8 +90,8 @@ def test_begin_and_end_of_real_transactions_are_read(spark: SparkSession) -> Non
         assert counts == body["data_collections"]
 
 
-ORDERS = envelope_schema({"name": "id", "type": "int"})
-HEARTBEAT = {"type": "record", "name": "Heartbeat", "fields": [{"name": "ts_ms", "type": "long"}]}
+ORDERS = envelope_schema(field("id", "int"))
+HEARTBEAT = record_schema("Heartbeat", field("ts_ms", "long"))
 WHOLE = record(1, ORDERS, event({"id": 5}))
 FORMS: dict[str, Any] = {
     "whole": WHOLE,
@@ -121,12 +112,8 @@ FORMS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[str, Row]:
-    known = {
-        tag(number): AvroSchema.parse(json.dumps(schema))
-        for number, schema in ((1, ORDERS), (2, HEARTBEAT))
-    }
-    records = [Record("t", value, None, 0, at) for at, value in enumerate(FORMS.values())]
-    rows = AvroFormat(known).envelopes(frame(spark, records)).orderBy("offset").collect()
+    form = AvroFormat(parsed({1: ORDERS, 2: HEARTBEAT}))
+    rows = form.envelopes(logged(spark, FORMS.values())).orderBy("offset").collect()
     return dict(zip(FORMS, rows, strict=True))
 
 

@@ -15,23 +15,30 @@ from lakeingest.decode.avro.columns import record_columns, side_columns
 from lakeingest.decode.avro.format import AvroFormat
 from lakeingest.decode.avro.rows import AvroRows
 from lakeingest.decode.avro.schema import AvroSchema
-from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import split_schema
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import RowSpec, moved_from_part, with_key, with_parts, with_row
 from lakeingest.decode.types.logical import AVRO, JSON
 from lakeingest.decode.wire import Samples
-from tests.decode.avro import envelope_schema, event, record, rows_of, tag
+from tests.decode.avro import (
+    envelope_schema,
+    event,
+    field,
+    in_avro,
+    parsed,
+    record,
+    record_schema,
+    rows_of,
+    tag,
+)
+from tests.decode.connect import DATE, MICROS, MILLIS, VARIABLE, ZONED, decimal, semantic
 
 DATA = Path(__file__).parent / "data"
 JSON_VECTORS = DATA.parents[1] / "envelope" / "data" / "postgresql.jsonl"
 
-OLD = envelope_schema({"name": "id", "type": "int"}, {"name": "gone", "type": "string"})
-NEW = envelope_schema(
-    {"name": "id", "type": "long"},
-    {"name": "added", "type": ["string", "null"], "default": "web"},
-)
+OLD = envelope_schema(field("id", "int"), field("gone", "string"))
+NEW = envelope_schema(field("id", "long"), field("added", ["string", "null"], default="web"))
 
 
 def test_records_of_old_and_new_schemas_interleave_in_one_batch(spark: SparkSession) -> None:
@@ -52,54 +59,35 @@ def test_records_of_old_and_new_schemas_interleave_in_one_batch(spark: SparkSess
     ]
 
 
-def connect(kind: str, name: str, **more: Any) -> dict[str, Any]:
-    return {"type": kind, "connect.version": 1, "connect.name": name, **more}
-
-
-DECIMAL = "org.apache.kafka.connect.data.Decimal"
-VARIABLE = {
-    "type": "record",
-    "name": "VariableScaleDecimal",
-    "namespace": "io.debezium.data",
-    "fields": [{"name": "scale", "type": "int"}, {"name": "value", "type": "bytes"}],
-    "connect.name": "io.debezium.data.VariableScaleDecimal",
-}
-POINT = {
-    "type": "record",
-    "name": "Point",
-    "namespace": "io.debezium.data.geometry",
-    "fields": [{"name": "x", "type": "double"}, {"name": "wkb", "type": ["null", "bytes"]}],
-}
-
-
-def amount(precision: int, scale: int) -> dict[str, Any]:
-    parameters = {"scale": str(scale), "connect.decimal.precision": str(precision)}
-    return connect("bytes", DECIMAL, **{"connect.parameters": parameters})
-
-
+POINT = record_schema(
+    "Point",
+    field("x", "double"),
+    field("wkb", ["null", "bytes"]),
+    namespace="io.debezium.data.geometry",
+)
 TYPES: dict[str, tuple[Any, Any, Any]] = {
     "small": ({"type": "int", "connect.type": "int16"}, -7, -7),
     "tiny": ({"type": "int", "connect.type": "int8"}, -128, -128),
     "flag": ("boolean", True, True),
     "ratio": ("double", 0.1, 0.1),
     "single": ("float", 0.5, 0.5),
-    "wide": (amount(38, 3), (-(10**37)).to_bytes(16, "big", signed=True), None),
-    "amount": (amount(10, 2), b"\x00\x96", None),
+    "wide": (in_avro(decimal(38, 3)), (-(10**37)).to_bytes(16, "big", signed=True), None),
+    "amount": (in_avro(decimal(10, 2)), b"\x00\x96", None),
     "by_logical_type": (
         {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 1},
         b"\xff",
         None,
     ),
-    "any_scale": (VARIABLE, {"scale": 3, "value": b"\x01\x00"}, None),
-    "day": (connect("int", "io.debezium.time.Date"), 20455, 20455),
+    "any_scale": (in_avro(VARIABLE), {"scale": 3, "value": b"\x01\x00"}, None),
+    "day": (in_avro(DATE), 20455, 20455),
     "day_by_logical_type": ({"type": "int", "logicalType": "date"}, -1, -1),
-    "time": (connect("int", "io.debezium.time.Time"), 45_296_789, 45_296_789),
-    "at": (connect("long", "io.debezium.time.MicroTimestamp"), -1, -1),
-    "at_millis": (connect("long", "io.debezium.time.Timestamp"), 1_700_000_000_123, 1700000000123),
-    "zoned": (connect("string", "io.debezium.time.ZonedTimestamp"), "2026-01-02T03:04:05.6Z", None),
-    "doc": (connect("string", "io.debezium.data.Json"), '{"ä": "\\u0000"}', None),
+    "time": (in_avro(semantic("int32", "time.Time")), 45_296_789, 45_296_789),
+    "at": (in_avro(MICROS), -1, -1),
+    "at_millis": (in_avro(MILLIS), 1_700_000_000_123, 1700000000123),
+    "zoned": (in_avro(ZONED), "2026-01-02T03:04:05.6Z", None),
+    "doc": (in_avro(semantic("string", "data.Json")), '{"ä": "\\u0000"}', None),
     "raw": ("bytes", b"\x00\xff", None),
-    "bits": (connect("bytes", "io.debezium.data.Bits"), b"\x05", None),
+    "bits": (in_avro(semantic("bytes", "data.Bits")), b"\x05", None),
     "tags": ({"type": "array", "items": ["null", "string"]}, ["a", None, "ü"], None),
     "numbers": ({"type": "array", "items": "int"}, [1, -2], None),
     "by_name": ({"type": "map", "values": ["null", "string"]}, {"a": None, "b": "c"}, None),
@@ -119,8 +107,7 @@ def shown_in_json(value: Any) -> Any:
 
 
 def test_every_type_is_read_from_avro_as_it_is_from_json(spark: SparkSession) -> None:
-    fields = [{"name": name, "type": kind} for name, (kind, _, _) in TYPES.items()]
-    schema = envelope_schema(*fields)
+    schema = envelope_schema(*(field(name, kind) for name, (kind, _, _) in TYPES.items()))
     values = {name: value for name, (_, value, _) in TYPES.items()}
     (from_avro,) = rows_of(spark, {3: schema}, [record(3, schema, event(values))])
     shown = {
@@ -130,9 +117,8 @@ def test_every_type_is_read_from_avro_as_it_is_from_json(spark: SparkSession) ->
     columns = side_columns(AvroSchema.parse(json.dumps(schema)), JSON)
     text = json.dumps({"after": shown}).encode()
     frame = spark.createDataFrame([(text,)], "value binary")
-    (from_json,) = with_row(
-        frame, RowSpec(columns, Encodings(), JsonRows()), masked=False
-    ).collect()
+    spec = RowSpec(columns, Encodings(), JsonRows())
+    (from_json,) = with_row(frame, spec, masked=False).collect()
     assert from_avro is not None
     assert from_avro.asDict(recursive=True) == from_json["row"].asDict(recursive=True)
     assert str(from_avro["amount"]) == "1.50"
@@ -198,16 +184,15 @@ UNAVAILABLE: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("name", UNAVAILABLE)
 def test_an_unavailable_value_is_hinted_at_and_recognised(spark: SparkSession, name: str) -> None:
     kind, value = UNAVAILABLE[name]
-    schema = envelope_schema({"name": name, "type": ["null", kind]})
-    known = {tag(3): AvroSchema.parse(json.dumps(schema))}
+    schema = envelope_schema(field(name, ["null", kind]))
+    known = parsed({3: schema})
     octets = record(3, schema, event({name: value}))
     form = AvroFormat(known)
     assert any(mark in octets for mark in form.marks(Encodings()))
     shown = form.table_shape(Samples(value_tags=frozenset(known)))
     frame = spark.createDataFrame([(octets,)], "value binary")
-    (row,) = with_row(
-        frame, RowSpec(shown.columns, Encodings(), shown.reader), masked=True
-    ).collect()
+    spec = RowSpec(shown.columns, Encodings(), shown.reader)
+    (row,) = with_row(frame, spec, masked=True).collect()
     assert (row["row"][name], row["unavailable"]) == (None, [name])
 
 
@@ -227,12 +212,8 @@ def test_a_record_that_breaks_off_fails_the_job(spark: SparkSession) -> None:
 
 
 def test_keys_of_several_schemas_are_read_each_by_its_own(spark: SparkSession) -> None:
-    narrow = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "int"}]}
-    wide = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "long"}]}
-    known = {
-        tag(number): AvroSchema.parse(json.dumps(schema))
-        for number, schema in ((1, narrow), (2, wide))
-    }
+    narrow, wide = (record_schema("Key", field("id", kind)) for kind in ("int", "long"))
+    known = parsed({1: narrow, 2: wide})
     reader = AvroRows({}, known)
     assert not reader.bare_keys
     assert AvroRows({}, {tag(1): known[tag(1)]}).bare_keys
@@ -247,9 +228,8 @@ def test_keys_of_several_schemas_are_read_each_by_its_own(spark: SparkSession) -
 
 def test_the_old_key_in_a_header_is_read_as_json(spark: SparkSession) -> None:
     small = {"type": "int", "connect.type": "int16"}
-    schema = {"type": "record", "name": "Key", "fields": [{"name": "n", "type": small}]}
-    parsed = AvroSchema.parse(json.dumps(schema))
-    key: tuple[SourceColumn, ...] = record_columns(parsed, parsed.tree, AVRO)
+    known = parsed({1: record_schema("Key", field("n", small))})
+    key = tuple(record_columns(known[tag(1)], known[tag(1)].tree, AVRO))
     frame = spark.createDataFrame([('{"n":7}',)], "moved_from string")
-    moved = with_parts(frame, moved_from_part(tuple(key), "row", AvroRows({}, {tag(1): parsed})))
+    moved = with_parts(frame, moved_from_part(key, "row", AvroRows({}, known)))
     assert moved.collect()[0]["row"]["n"] == 7

@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
 from lakeingest.decode.avro.schema import END, AvroSchema, reader_schema
-from tests.decode.avro import envelope_schema
+from tests.decode.avro import envelope_schema, field, record_schema
 
-ID = {"name": "id", "type": "long"}
+ID = field("id", "long")
 
 
 def parsed(schema: Any) -> AvroSchema:
@@ -27,14 +27,7 @@ def test_a_named_type_is_found_by_its_full_name_wherever_it_is_referred_to() -> 
 
 def test_a_type_that_nothing_defines_is_refused() -> None:
     with pytest.raises(ValueError, match=r"shop\.Missing"):
-        parsed(
-            {
-                "type": "record",
-                "name": "E",
-                "namespace": "shop",
-                "fields": [{"name": "a", "type": "Missing"}],
-            }
-        )
+        parsed(record_schema("E", field("a", "Missing"), namespace="shop"))
 
 
 @pytest.mark.parametrize("text", ['"text of a proxy"', "[]", "{}", '{"type": "record"}'])
@@ -49,22 +42,16 @@ def test_what_is_no_record_schema_gives_no_fields_or_is_refused(text: str) -> No
 def test_a_reader_defines_a_type_where_it_first_stands_though_its_writer_defined_it_elsewhere() -> (
     None
 ):
-    row = StructType([StructField("id", LongType())])
-    found = json.loads(
-        reader_schema(parsed(envelope_schema(ID)), StructType([StructField("after", row)]))
-    )
+    wanted = StructType().add("after", StructType().add("id", LongType()))
+    found = json.loads(reader_schema(parsed(envelope_schema(ID)), wanted))
     (after, *_) = found["fields"]
     assert after["type"][1]["name"] == "shop.public.orders.Value"
     assert [field["name"] for field in after["type"][1]["fields"]] == ["id"]
 
 
 def test_fields_that_a_writer_lacks_are_null_to_the_reader() -> None:
-    wanted = StructType(
-        [
-            StructField("gone", StructType([StructField("deep", IntegerType())])),
-            StructField("op", StringType()),
-        ]
-    )
+    gone_too = StructType().add("deep", IntegerType())
+    wanted = StructType().add("gone", gone_too).add("op", StringType())
     gone, op, *_ = json.loads(reader_schema(parsed(envelope_schema(ID)), wanted))["fields"]
     assert (gone["default"], gone["type"][0], gone["type"][1]["type"]) == (None, "null", "record")
     assert op == {"name": "op", "type": ["null", "string"], "default": None}
@@ -72,23 +59,21 @@ def test_fields_that_a_writer_lacks_are_null_to_the_reader() -> None:
 
 def test_the_schema_that_spark_reads_with_has_structure_only() -> None:
     decimal = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
-    field = {"name": "n", "type": [decimal, "null"], "default": "}", "doc": "x"}
-    row = json.loads(parsed({"type": "record", "name": "R", "fields": [field]}).text)
+    number = field("n", [decimal, "null"], default="}", doc="x")
+    row = json.loads(parsed(record_schema("R", number)).text)
     number, end = row["fields"]
     assert number == {"name": "n", "type": ["bytes", "null"]}
     assert end["name"] == END
 
 
 def test_a_record_that_holds_itself_has_no_mark_behind_it() -> None:
-    inner = {"name": "next", "type": ["null", "R"]}
-    text = parsed({"type": "record", "name": "R", "fields": [inner]}).text
+    text = parsed(record_schema("R", field("next", ["null", "R"]))).text
     assert [field["name"] for field in json.loads(text)["fields"]] == ["next"]
 
 
 def test_an_empty_namespace_is_one_and_a_short_name_may_mean_it() -> None:
-    address = {"type": "record", "name": "Address", "namespace": "", "fields": [ID]}
-    fields = [{"name": "home", "type": address}, {"name": "work", "type": "Address"}]
-    customer = {"type": "record", "name": "Customer", "namespace": "shop", "fields": fields}
-    schema = parsed(customer)
+    address = record_schema("Address", ID, namespace="")
+    fields = (field("home", address), field("work", "Address"))
+    schema = parsed(record_schema("Customer", *fields, namespace="shop"))
     assert [*schema.names] == ["shop.Customer", "Address"]
     assert [*schema.fields(schema.fields(schema.tree)["work"]["type"])] == ["id"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,110 +12,84 @@ from lakeingest.decode.catalogue_types import declaration
 from lakeingest.decode.columns import SourceColumn, declared_columns, from_connect
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.types.logical import JSON
-
-DECIMAL = "org.apache.kafka.connect.data.Decimal"
-
-
-def decimal(precision: int, scale: int) -> dict[str, Any]:
-    parameters = {"scale": str(scale), "connect.decimal.precision": str(precision)}
-    return {"type": "bytes", "name": DECIMAL, "parameters": parameters}
-
-
-def semantic(kind: str, name: str) -> dict[str, Any]:
-    return {"type": kind, "name": f"io.debezium.{name}"}
-
-
-DATE = semantic("int32", "time.Date")
-MILLIS = semantic("int64", "time.Timestamp")
-MICROS = semantic("int64", "time.MicroTimestamp")
-MICRO_TIME = semantic("int64", "time.MicroTime")
-ZONED = semantic("string", "time.ZonedTimestamp")
-VARIABLE = {
-    **semantic("struct", "data.VariableScaleDecimal"),
-    "fields": [{"field": "scale", "type": "int32"}, {"field": "value", "type": "bytes"}],
-}
-
-POSTGRESQL = (
-    ("boolean", {"type": "boolean"}),
-    ("smallint", {"type": "int16"}),
-    ("integer", {"type": "int32"}),
-    ("bigint", {"type": "int64"}),
-    ("real", {"type": "float"}),
-    ("double precision", {"type": "double"}),
-    ("character varying(20)", {"type": "string"}),
-    ("enum", {"type": "string"}),
-    ("extensions.citext", {"type": "string"}),
-    ("jsonb", {"type": "string"}),
-    ("uuid", {"type": "string"}),
-    ("bytea", {"type": "bytes"}),
-    ("bit(1)", {"type": "boolean"}),
-    ("bit(10)", semantic("bytes", "data.Bits")),
-    ("bit varying(1)", {"type": "boolean"}),
-    ("bit varying", semantic("bytes", "data.Bits")),
-    ("numeric(10,2)", decimal(10, 2)),
-    ("numeric(38,0)", decimal(38, 0)),
-    ("numeric(50,40)", decimal(50, 40)),
-    ("numeric(3,5)", decimal(3, 5)),
-    ("numeric(5,-2)", decimal(5, -2)),
-    ("numeric", VARIABLE),
-    ("money", decimal(19, 2)),
-    ("date", DATE),
-    ("time without time zone", MICRO_TIME),
-    ("time(0) without time zone", semantic("int32", "time.Time")),
-    ("time with time zone", {"type": "string"}),
-    ("timestamp without time zone", MICROS),
-    ("timestamp(3) without time zone", MILLIS),
-    ("timestamp(6) without time zone", MICROS),
-    ("timestamp with time zone", ZONED),
-    ("timestamp(3) with time zone", ZONED),
-    ("integer[]", {"type": "array", "items": {"type": "int32"}}),
-    ("date[]", {"type": "array", "items": DATE}),
-    ("numeric(10,2)[]", {"type": "array", "items": decimal(10, 2)}),
-    ("text[]", {"type": "array", "items": {"type": "string"}}),
+from tests.decode.connect import (
+    DATE,
+    MICRO_TIME,
+    MICROS,
+    MILLIS,
+    VARIABLE,
+    ZONED,
+    array,
+    decimal,
+    semantic,
 )
 
-MYSQL = (
-    ("tinyint(1)", {"type": "int16"}),
-    ("smallint(5) unsigned", {"type": "int32"}),
-    ("mediumint(8) unsigned", {"type": "int32"}),
-    ("int(11)", {"type": "int32"}),
-    ("int unsigned", {"type": "int64"}),
-    ("int(10) unsigned zerofill", {"type": "int64"}),
-    ("bigint(20)", {"type": "int64"}),
-    ("float unsigned", {"type": "float"}),
-    ("double", {"type": "double"}),
-    ("decimal(10,2)", decimal(10, 2)),
-    ("decimal(10,0) unsigned", decimal(10, 0)),
-    ("decimal(65,30)", decimal(65, 30)),
-    ("varchar(20)", {"type": "string"}),
-    ("enum('a(1)','b')", {"type": "string"}),
-    ("set('a','b')", {"type": "string"}),
-    ("json", {"type": "string"}),
-    ("varbinary(16)", {"type": "bytes"}),
-    ("longblob", {"type": "bytes"}),
-    ("bit(1)", {"type": "boolean"}),
-    ("bit(8)", semantic("bytes", "data.Bits")),
-    ("year(4)", semantic("int32", "time.Year")),
-    ("date", DATE),
-    ("time", MICRO_TIME),
-    ("time(6)", MICRO_TIME),
-    ("datetime", MILLIS),
-    ("datetime(3)", MILLIS),
-    ("datetime(6)", MICROS),
-    ("timestamp", ZONED),
+BITS = semantic("bytes", "data.Bits")
+
+Spelled = Sequence[tuple[dict[str, Any], Sequence[str]]]
+"""What a schema says of a column, and the catalogue's types of which it says so."""
+
+POSTGRESQL: Spelled = (
+    ({"type": "boolean"}, ["boolean", "bit(1)", "bit varying(1)"]),
+    ({"type": "int16"}, ["smallint"]),
+    ({"type": "int32"}, ["integer"]),
+    ({"type": "int64"}, ["bigint"]),
+    ({"type": "float"}, ["real"]),
+    ({"type": "double"}, ["double precision"]),
+    ({"type": "string"}, ["character varying(20)", "enum", "extensions.citext", "jsonb", "uuid"]),
+    ({"type": "string"}, ["time with time zone"]),
+    ({"type": "bytes"}, ["bytea"]),
+    (BITS, ["bit(10)", "bit varying"]),
+    (decimal(10, 2), ["numeric(10,2)"]),
+    (decimal(38, 0), ["numeric(38,0)"]),
+    (decimal(50, 40), ["numeric(50,40)"]),
+    (decimal(3, 5), ["numeric(3,5)"]),
+    (decimal(5, -2), ["numeric(5,-2)"]),
+    (VARIABLE, ["numeric"]),
+    (decimal(19, 2), ["money"]),
+    (DATE, ["date"]),
+    (MICRO_TIME, ["time without time zone"]),
+    (semantic("int32", "time.Time"), ["time(0) without time zone"]),
+    (MICROS, ["timestamp without time zone", "timestamp(6) without time zone"]),
+    (MILLIS, ["timestamp(3) without time zone"]),
+    (ZONED, ["timestamp with time zone", "timestamp(3) with time zone"]),
+    (array({"type": "int32"}), ["integer[]"]),
+    (array(DATE), ["date[]"]),
+    (array(decimal(10, 2)), ["numeric(10,2)[]"]),
+    (array({"type": "string"}), ["text[]"]),
+)
+
+MYSQL: Spelled = (
+    ({"type": "int16"}, ["tinyint(1)"]),
+    ({"type": "int32"}, ["smallint(5) unsigned", "mediumint(8) unsigned", "int(11)"]),
+    ({"type": "int64"}, ["int unsigned", "int(10) unsigned zerofill", "bigint(20)"]),
+    ({"type": "float"}, ["float unsigned"]),
+    ({"type": "double"}, ["double"]),
+    (decimal(10, 2), ["decimal(10,2)"]),
+    (decimal(10, 0), ["decimal(10,0) unsigned"]),
+    (decimal(65, 30), ["decimal(65,30)"]),
+    ({"type": "string"}, ["varchar(20)", "enum('a(1)','b')", "set('a','b')", "json"]),
+    ({"type": "bytes"}, ["varbinary(16)", "longblob"]),
+    ({"type": "boolean"}, ["bit(1)"]),
+    (BITS, ["bit(8)"]),
+    (semantic("int32", "time.Year"), ["year(4)"]),
+    (DATE, ["date"]),
+    (MICRO_TIME, ["time", "time(6)"]),
+    (MILLIS, ["datetime", "datetime(3)"]),
+    (MICROS, ["datetime(6)"]),
+    (ZONED, ["timestamp"]),
 )
 
 
 @pytest.mark.parametrize(("family", "types"), [("postgresql", POSTGRESQL), ("mysql", MYSQL)])
 def test_its_declaration_reads_what_a_schema_would_say(
-    spark: SparkSession, family: str, types: tuple[tuple[str, dict[str, Any]], ...]
+    spark: SparkSession, family: str, types: Spelled
 ) -> None:
     encodings = Encodings()
-    declarations = [
-        f"`{type_}` {declaration(family, type_, encodings, None)}" for type_, _ in types
-    ]
+    fields = [{**spec, "field": type_} for spec, spelled in types for type_ in spelled]
+    names = [field["field"] for field in fields]
+    declarations = [f"`{name}` {declaration(family, name, encodings, None)}" for name in names]
     schema = spark.createDataFrame([], ", ".join(declarations)).schema
-    fields = [{"field": type_, **field} for type_, field in types]
     carried = from_connect(fields, JSON.with_policy("string"))
 
     def facts(columns: tuple[SourceColumn, ...]) -> list[object]:

@@ -12,23 +12,29 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.decode.avro.format import AvroFormat
-from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.cells import are_cells, without_cells
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.flattened.json_format import FlattenedFormat
 from lakeingest.decode.json.envelope import add_tag, decode_envelope
-from lakeingest.decode.json.format import (
-    CarriedSchema,
-    JsonFormat,
-)
+from lakeingest.decode.json.format import CarriedSchema, JsonFormat
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import Absences, AddedColumn, RowSpec, with_key, with_row
 from lakeingest.decode.types.logical import JSON, PRIMITIVES, SEMANTIC
 from lakeingest.decode.wire import Samples
-from tests.decode.avro import envelope_schema, event, record, tag
-from tests.envelope.records import Record, frame
+from tests.decode.avro import (
+    envelope_schema,
+    event,
+    field,
+    in_avro,
+    parsed,
+    record,
+    record_schema,
+    tag,
+)
+from tests.decode.connect import DATE
+from tests.envelope.records import logged
 
 COLUMNS = (
     SourceColumn("pk", PRIMITIVES["int32"]),
@@ -102,42 +108,34 @@ def test_an_update_from_before_a_column_has_its_default_and_does_not_leave_it_ou
 
 
 def _cell_schema(name: str, kind: Any, *, optional: bool = True) -> dict[str, Any]:
-    value = {"name": "value", "type": ["null", kind] if optional else kind}
-    fields = [value, {"name": "set", "type": "boolean"}]
-    described = {"type": "record", "name": name, "namespace": "", "fields": fields}
-    return {"name": name, "type": ["null", described] if optional else described}
+    value = field("value", ["null", kind] if optional else kind)
+    described = record_schema(name, value, field("set", "boolean"), namespace="")
+    return field(name, ["null", described] if optional else described)
 
 
-DAY = {"type": "int", "connect.name": "io.debezium.time.Date"}
 PK = _cell_schema("pk", "int", optional=False)
-AVRO_ROW = envelope_schema(PK, _cell_schema("day", DAY), _cell_schema("bb", "string"))
-AVRO_KEY = {"type": "record", "name": "Key", "namespace": "shop.public.orders", "fields": [PK]}
+AVRO_ROW = envelope_schema(PK, _cell_schema("day", in_avro(DATE)), _cell_schema("bb", "string"))
+AVRO_KEY = record_schema("Key", PK, namespace="shop.public.orders")
 
 
 def test_avro_rows_and_keys_are_taken_out_of_their_cells(spark: SparkSession) -> None:
-    known = {tag(n): AvroSchema.parse(json.dumps(s)) for n, s in ((1, AVRO_KEY), (2, AVRO_ROW))}
-    records = [
-        (
-            op,
-            record(2, AVRO_ROW, event(after, op=op, before=before)),
-            record(1, AVRO_KEY, {"pk": cell(number)}),
-        )
-        for number, (op, before, after, *_) in enumerate(EVENTS)
+    form = AvroFormat(parsed({1: AVRO_KEY, 2: AVRO_ROW}))
+    changed = [
+        (op, record(2, AVRO_ROW, event(after, op=op, before=before)))
+        for op, before, after, *_ in EVENTS
     ]
-    tags = Samples(value_tags=frozenset({tag(2)}), key_tags=frozenset({tag(1)}))
-    shown = AvroFormat(known).table_shape(tags)
-    assert [(c.name, c.nullable, c.type.spark.simpleString()) for c in shown.columns] == [
-        ("pk", False, "int"),
-        ("day", True, "date"),
-        ("bb", True, "string"),
-    ]
+    keys = [record(1, AVRO_KEY, {"pk": cell(number)}) for number in range(len(EVENTS))]
+    records = [(*change, key) for change, key in zip(changed, keys, strict=True)]
+    shown = form.table_shape(Samples(value_tags=frozenset({tag(2)}), key_tags=frozenset({tag(1)})))
+    columns = [(c.name, c.nullable, c.type.spark.simpleString()) for c in shown.columns]
+    assert columns == [("pk", False, "int"), ("day", True, "date"), ("bb", True, "string")]
     assert (shown.reader.cells, shown.mixed, shown.key) == (True, False, ("pk",))
     changes = spark.createDataFrame(records, "op string, value binary, key binary").coalesce(1)
     decoded = with_row(changes, RowSpec(shown.columns, Encodings(), shown.reader), masked=True)
     assert read(decoded) == [(values, left_out) for *_, values, left_out in EVENTS]
     keyed = with_key(changes, shown.columns[:1], "k", shown.reader).select("k.pk").collect()
     assert [one["pk"] for one in keyed] == list(range(len(EVENTS)))
-    hint = changes.select(AvroFormat(known).may_omit(F.col("value"))).distinct().collect()
+    hint = changes.select(form.may_omit(F.col("value"))).distinct().collect()
     assert [one[0] for one in hint] == [True]
 
 
@@ -156,7 +154,7 @@ def _field(name: str, kind: Mapping[str, Any], *, optional: bool = True) -> dict
 
 FIELDS = [
     _field("pk", {"type": "int32"}, optional=False),
-    _field("day", {"type": "int32", "name": "io.debezium.time.Date"}),
+    _field("day", DATE),
     _field("bb", {"type": "string", "default": "web"}),
 ]
 
@@ -246,8 +244,7 @@ def test_the_hint_misses_no_cell_that_is_not_there(
 def _hints(spark: SparkSession, afters: Sequence[Any]) -> list[bool]:
     source = {"version": "2.5.2.ybpg", "sequence": None}
     envelopes = [{"before": None, "after": after, "source": source, "op": "u"} for after in afters]
-    records = [Record("t", value, None, 0, n) for n, value in enumerate(envelopes)]
-    decoded = decode_envelope(frame(spark, records)).orderBy("offset")
+    decoded = decode_envelope(logged(spark, envelopes)).orderBy("offset")
     return [bool(one[0]) for one in decoded.select(JsonFormat().may_omit(F.col("value"))).collect()]
 
 

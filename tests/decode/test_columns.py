@@ -38,37 +38,29 @@ from lakeingest.decode.types.logical import (
     as_declared,
 )
 from lakeingest.errors import ConfigError
-
-DECIMAL = "org.apache.kafka.connect.data.Decimal"
+from tests.decode.connect import DATE, DECIMAL, MICROS, ZONED, array, semantic
+from tests.decode.connect import decimal as connect_decimal
 
 
 def connect(**fields: Any) -> str:
-    row = {
-        "field": "after",
-        "type": "struct",
-        "fields": [{"field": n} | f for n, f in fields.items()],
-    }
-    return json.dumps({"type": "struct", "fields": [row | {"field": "before"}, row]})
+    row = [{"field": name} | spec for name, spec in fields.items()]
+    sides = [{"field": side, "type": "struct", "fields": row} for side in ("before", "after")]
+    return json.dumps({"type": "struct", "fields": sides})
 
 
 def test_a_connect_schema_gives_the_sources_types() -> None:
-    parameters = {"scale": "2", "connect.decimal.precision": "10"}
     schema = connect(
         id={"type": "int64"},
         small={"type": "int16"},
-        n={"type": "bytes", "name": DECIMAL, "parameters": parameters},
+        n=connect_decimal(10, 2),
         wide={"type": "bytes", "name": DECIMAL, "parameters": {"scale": "0"}},
-        huge={
-            "type": "bytes",
-            "name": DECIMAL,
-            "parameters": {"scale": "5", "connect.decimal.precision": "65"},
-        },
-        day={"type": "int32", "name": "io.debezium.time.Date"},
-        at={"type": "int64", "name": "io.debezium.time.MicroTimestamp"},
-        zoned={"type": "string", "name": "io.debezium.time.ZonedTimestamp"},
-        doc={"type": "string", "name": "io.debezium.data.Json"},
+        huge=connect_decimal(65, 5),
+        day=DATE,
+        at=MICROS,
+        zoned=ZONED,
+        doc=semantic("string", "data.Json"),
         raw={"type": "bytes"},
-        tags={"type": "array", "items": {"type": "string", "name": "io.debezium.data.Uuid"}},
+        tags=array(semantic("string", "data.Uuid")),
         attributes={"type": "map", "keys": {"type": "string"}, "values": {"type": "string"}},
         point={"type": "struct", "fields": [{"field": "x", "type": "int32"}]},
     )
@@ -93,19 +85,15 @@ def test_a_connect_schema_gives_the_sources_types() -> None:
 def test_fields_of_a_schema_give_columns_in_order() -> None:
     fields = [{"field": "b", "type": "int32"}, {"field": "a", "type": "string"}]
     found = from_connect(fields, JSON)
-    assert [(column.name, column.type.spark) for column in found] == [
-        ("b", IntegerType()),
-        ("a", StringType()),
-    ]
+    kinds = [(column.name, column.type.spark) for column in found]
+    assert kinds == [("b", IntegerType()), ("a", StringType())]
 
 
 def test_a_comment_names_the_semantic_type_of_a_declared_column() -> None:
-    plain = StructType([StructField("at", TimestampNTZType())])
-    named = StructType(
-        [StructField("at", TimestampNTZType(), metadata={"comment": "io.debezium.time.Timestamp"})]
-    )
-    (of_plain,) = declared_columns(plain, Encodings())
-    (of_named,) = declared_columns(named, Encodings())
+    at = StructField("at", TimestampNTZType())
+    named = StructField("at", at.dataType, metadata={"comment": "io.debezium.time.Timestamp"})
+    (of_plain,) = declared_columns(StructType([at]), Encodings())
+    (of_named,) = declared_columns(StructType([named]), Encodings())
     assert of_plain.type.name == "timestamp"
     assert of_named.type != of_plain.type or of_named.type.convert is not of_plain.type.convert
 
@@ -123,12 +111,8 @@ def test_a_type_that_events_cannot_carry_is_refused_by_name() -> None:
 
 def test_inferred_kinds_become_columns_in_their_order() -> None:
     found = columns_of_kinds({"b": "int64", "a": "string", "c": "float64", "d": "boolean"})
-    assert [(column.name, column.type.name) for column in found] == [
-        ("b", "int64"),
-        ("a", "string"),
-        ("c", "double"),
-        ("d", "boolean"),
-    ]
+    kinds = [(column.name, column.type.name) for column in found]
+    assert kinds == [("b", "int64"), ("a", "string"), ("c", "double"), ("d", "boolean")]
 
 
 TIME = "io.debezium.time."
@@ -152,17 +136,11 @@ def test_declared_times_are_read_as_the_connectors_mode_writes_them(mode: str) -
     assert all(one is other for one, other in zip(found, expected, strict=True))
 
 
+VARIABLE = "io.debezium.data.VariableScaleDecimal"
+OF_VARIABLE = SEMANTIC[VARIABLE].wire
 COMMENTED: dict[str, tuple[DataType, str, DataType]] = {
-    "an unconstrained numeric as text": (
-        StringType(),
-        "io.debezium.data.VariableScaleDecimal",
-        SEMANTIC["io.debezium.data.VariableScaleDecimal"].wire,
-    ),
-    "an unconstrained numeric as a decimal": (
-        DecimalType(20, 4),
-        "io.debezium.data.VariableScaleDecimal",
-        SEMANTIC["io.debezium.data.VariableScaleDecimal"].wire,
-    ),
+    "an unconstrained numeric as text": (StringType(), VARIABLE, OF_VARIABLE),
+    "an unconstrained numeric as a decimal": (DecimalType(20, 4), VARIABLE, OF_VARIABLE),
     "an unsigned bigint": (DecimalType(20, 0), "bigint unsigned", LongType()),
     "a decimal of 65 digits": (StringType(), DECIMAL + "(65, 30)", StringType()),
 }
@@ -178,20 +156,16 @@ def test_a_comment_says_what_a_declared_number_is_on_the_wire(name: str) -> None
 
 
 def test_decimals_of_the_converters_numeric_format_are_numbers() -> None:
-    form = JSON_NUMERIC
-    parameters = {"scale": "2", "connect.decimal.precision": "10"}
-    spec = {"field": "n", "type": "bytes", "name": DECIMAL, "parameters": parameters}
-    (column,) = from_connect([spec], form)
+    (column,) = from_connect([connect_decimal(10, 2, field="n")], JSON_NUMERIC)
     assert column.type.wire == column.type.spark == DecimalType(10, 2)
-    (plain,) = declared_columns(
-        StructType([StructField("n", DecimalType(10, 2))]), Encodings(decimal_format="NUMERIC")
-    )
+    declared = StructType().add("n", DecimalType(10, 2))
+    (plain,) = declared_columns(declared, Encodings(decimal_format="NUMERIC"))
     assert plain.type == column.type
 
 
 @pytest.mark.parametrize("form", [JSON, AVRO], ids=["json", "avro"])
 def test_a_carried_decimal_is_stored_as_a_ddl_declares_it(form: Form) -> None:
-    variable = form.semantic["io.debezium.data.VariableScaleDecimal"]
+    variable = form.semantic[VARIABLE]
     number = form.decimal(38, 4)
     plain, digits = PRIMITIVES["string"], decimal(20, 4)
     as_number, as_text = as_declared(variable, digits), as_declared(number, plain)

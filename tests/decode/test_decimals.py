@@ -114,8 +114,7 @@ def test_a_decimal_of_any_scale_is_stored_as_the_same_number(spark: SparkSession
 
 
 @pytest.mark.parametrize(
-    ("form", "value"),
-    [((50, 40), 1), ((50, 40), 10**40), ((38, -3), 10**35), ((65, 30), 10**38)],
+    ("form", "value"), [((50, 40), 1), ((50, 40), 10**40), ((38, -3), 10**35), ((65, 30), 10**38)]
 )
 def test_a_decimal_that_38_digits_do_not_hold_stops_the_run(
     spark: SparkSession, form: tuple[int, int], value: int

@@ -16,25 +16,23 @@ from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.columns import SourceColumn, from_connect
 from lakeingest.decode.defaults import Default, default_value, is_stand_in
 from lakeingest.decode.types.logical import AVRO, JSON
-from tests.decode.avro import envelope_schema
-
-DECIMAL = "org.apache.kafka.connect.data.Decimal"
-PARAMETERS = {"scale": "2", "connect.decimal.precision": "5"}
+from tests.decode.avro import envelope_schema, in_avro
+from tests.decode.connect import DATE, MICROS, MILLIS, ZONED, array, decimal, semantic
 
 CONNECT: Sequence[dict[str, Any]] = (
-    {"type": "bytes", "name": DECIMAL, "parameters": PARAMETERS, "default": "fQ=="},
-    {"type": "int32", "name": "io.debezium.time.Date", "default": 1},
-    {"type": "int64", "name": "io.debezium.time.MicroTimestamp", "default": 1_500_000},
+    decimal(5, 2, default="fQ=="),
+    {**DATE, "default": 1},
+    {**MICROS, "default": 1_500_000},
     {"type": "string", "default": 'it\'s "ä" \\ '},
     {"type": "boolean", "default": False},
     {"type": "double", "default": 0.1},
     {"type": "bytes", "default": "AP8="},
-    {"type": "array", "items": {"type": "string"}, "default": ["a", "b"]},
+    {**array({"type": "string"}), "default": ["a", "b"]},
 )
 IN_AVRO: Sequence[tuple[Any, Any]] = (
-    ({"type": "bytes", "connect.name": DECIMAL, "connect.parameters": PARAMETERS}, "}"),
-    ({"type": "int", "connect.name": "io.debezium.time.Date"}, 1),
-    ({"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}, 1_500_000),
+    (in_avro(decimal(5, 2)), "}"),
+    (in_avro(DATE), 1),
+    (in_avro(MICROS), 1_500_000),
     ("string", 'it\'s "ä" \\ '),
     ("boolean", False),
     ("double", 0.1),
@@ -80,16 +78,10 @@ def test_a_default_is_read_as_a_value_of_its_column_is(
 
 def test_a_schema_tells_whether_a_column_may_be_null_and_that_it_has_no_default() -> None:
     avro = of_avro(
-        {"name": "a", "type": ["null", "string"], "default": None},
-        {"name": "b", "type": "string"},
+        {"name": "a", "type": ["null", "string"], "default": None}, {"name": "b", "type": "string"}
     )
-    plain = from_connect(
-        (
-            {"field": "a", "type": "string", "optional": True},
-            {"field": "b", "type": "string", "optional": False},
-        ),
-        JSON,
-    )
+    kinds = ({"field": name, "type": "string", "optional": name == "a"} for name in "ab")
+    plain = from_connect(kinds, JSON)
     for shown in (avro, plain):
         assert [(c.nullable, c.default) for c in shown] == [(True, None), (False, None)]
 
@@ -97,13 +89,10 @@ def test_a_schema_tells_whether_a_column_may_be_null_and_that_it_has_no_default(
 @pytest.mark.parametrize(
     ("kind", "default"),
     [
-        ({"type": "int32", "name": "io.debezium.time.Date"}, 0),
-        ({"type": "int64", "name": "io.debezium.time.Timestamp"}, 0),
-        ({"type": "string", "name": "io.debezium.time.ZonedTimestamp"}, "1970-01-01T00:00:00Z"),
-        (
-            {"type": "string", "name": "io.debezium.data.Uuid"},
-            "00000000-0000-0000-0000-000000000000",
-        ),
+        (DATE, 0),
+        (MILLIS, 0),
+        (ZONED, "1970-01-01T00:00:00Z"),
+        (semantic("string", "data.Uuid"), "00000000-0000-0000-0000-000000000000"),
     ],
 )
 def test_epoch_and_the_zero_uuid_stand_for_expressions(kind: dict[str, Any], default: Any) -> None:
@@ -112,8 +101,7 @@ def test_epoch_and_the_zero_uuid_stand_for_expressions(kind: dict[str, Any], def
 
 
 def test_a_default_that_no_lake_holds_goes_by_the_tables_policy(spark: SparkSession) -> None:
-    infinity = {"type": "int32", "name": "io.debezium.time.Date", "default": -2147472692}
-    (column,) = from_connect([{"field": "until", **infinity}], JSON)
+    (column,) = from_connect([{**DATE, "field": "until", "default": -2147472692}], JSON)
     values = [default_value(column, Default("-2147472692"), how) for how in ("edge", "null")]
     (row,) = spark.range(1).select(*values).collect()
     assert tuple(row) == (date(9999, 12, 31), None)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.flattened.avro_format import FlattenedAvroFormat
 from lakeingest.decode.row import RowSpec, with_row
 from lakeingest.decode.wire import Samples
 from lakeingest.frame_schemas import ENVELOPE
-from tests.decode.avro import record, tag
-from tests.envelope.records import Record, frame
+from tests.decode.avro import field, optional, parsed, record, record_schema, tag
+from tests.envelope.records import frame, logged
 
 ADDED = {
     "__op": "string",
@@ -35,17 +33,8 @@ SEQUENCE = '["5","7"]'
 
 def schema(*fields: Mapping[str, Any], without: Sequence[str] = ()) -> dict[str, Any]:
     """Return the schema of rows with these columns and the transform's fields."""
-    added = [
-        {"name": name, "type": ["null", kind], "default": None}
-        for name, kind in ADDED.items()
-        if name not in without
-    ]
-    return {
-        "type": "record",
-        "name": "Value",
-        "namespace": "shop.public.orders",
-        "fields": [*fields, *added],
-    }
+    added = [optional(name, kind) for name, kind in ADDED.items() if name not in without]
+    return record_schema("Value", *fields, *added, namespace="shop.public.orders")
 
 
 def row(kind: str = "c", /, **columns: Any) -> dict[str, Any]:
@@ -65,34 +54,28 @@ def row(kind: str = "c", /, **columns: Any) -> dict[str, Any]:
 
 
 # A column may be called ``op``, and be no text.
-OLD = schema({"name": "id", "type": "int"}, {"name": "op", "type": ["null", "int"]})
+OLD = schema(field("id", "int"), field("op", ["null", "int"]))
 NEW = schema(
-    {"name": "id", "type": "long"},
-    {"name": "op", "type": ["null", "int"]},
-    {"name": "added", "type": ["string", "null"], "default": "web"},
+    field("id", "long"),
+    field("op", ["null", "int"]),
+    field("added", ["string", "null"], default="web"),
 )
-MUTE = schema({"name": "id", "type": "int"}, without=("__op",))
-NOWHERE = schema({"name": "id", "type": "int"}, without=("__source_sequence",))
-MESSAGE = {
-    "type": "record",
-    "name": "Envelope",
-    "namespace": "shop.message",
-    "fields": [{"name": "op", "type": "string"}, {"name": "ts_ms", "type": "long"}],
-}
+MUTE = schema(field("id", "int"), without=("__op",))
+NOWHERE = schema(field("id", "int"), without=("__source_sequence",))
+MESSAGE = record_schema(
+    "Envelope", field("op", "string"), field("ts_ms", "long"), namespace="shop.message"
+)
 SCHEMAS = {9: OLD, 12: NEW, 13: MUTE, 14: NOWHERE, 15: MESSAGE}
 
 
 @pytest.fixture(scope="module")
 def form() -> FlattenedAvroFormat:
     """Know all schemas of the module."""
-    return FlattenedAvroFormat(
-        {tag(number): AvroSchema.parse(json.dumps(one)) for number, one in SCHEMAS.items()}
-    )
+    return FlattenedAvroFormat(parsed(SCHEMAS))
 
 
 def envelopes(spark: SparkSession, form: FlattenedAvroFormat, *values: bytes | None) -> list[Row]:
-    records = [Record("t", value, None, 0, at) for at, value in enumerate(values)]
-    return form.envelopes(frame(spark, records)).orderBy("offset").collect()
+    return form.envelopes(logged(spark, values)).orderBy("offset").collect()
 
 
 def test_a_row_tells_what_it_is_and_where_it_stands(
@@ -112,19 +95,16 @@ def test_a_row_tells_what_it_is_and_where_it_stands(
     }
     assert changed["transaction"].asDict() == {"id": "3:7", "total_order": 2}
     assert bytes(changed["value"]) == octets
-    assert (changed["malformed"], null_record["malformed"], null_record["value"]) == (
-        False,
-        False,
-        None,
-    )
+    assert (changed["malformed"], null_record["malformed"]) == (False, False)
+    assert null_record["value"] is None
     assert form.envelopes(frame(spark, [])).columns == ENVELOPE.fieldNames()
 
 
 def test_a_row_that_does_not_say_what_it_is_or_where_is_broken_and_a_message_is_not(
     spark: SparkSession, form: FlattenedAvroFormat
 ) -> None:
-    mute = {name: value for name, value in row(id=1).items() if name != "__op"}
-    nowhere = {name: value for name, value in row(id=1).items() if name != "__source_sequence"}
+    mute, nowhere = row(id=1), row(id=1)
+    del mute["__op"], nowhere["__source_sequence"]
     found = envelopes(
         spark,
         form,
@@ -153,10 +133,9 @@ def test_rows_of_old_and_new_schemas_are_after_a_change_or_before_a_delete(
     changes = spark.createDataFrame(list(enumerate(octets)), "at int, value binary").coalesce(1)
 
     def read(*sides: str) -> list[dict[str, Any] | None]:
-        rows = with_row(
-            changes, RowSpec(shown.columns, Encodings(), shown.reader), masked=False, sides=sides
-        ).orderBy("at")
-        return [one["row"] and one["row"].asDict() for one in rows.collect()]
+        spec = RowSpec(shown.columns, Encodings(), shown.reader)
+        rows = with_row(changes, spec, masked=False, sides=sides).orderBy("at").collect()
+        return [one["row"] and one["row"].asDict() for one in rows]
 
     kept = [{"id": 1, "op": 7, "added": None}, {"id": 2**40, "op": None, "added": "shop"}]
     gone = {"id": 3, "op": None, "added": "web"}

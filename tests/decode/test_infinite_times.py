@@ -31,29 +31,28 @@ def day(year: int, month: int = 1, dom: int = 1, **parts: int) -> dict[str, int]
     return {"year": year, "month": month, "day": dom, **clock, **parts}
 
 
-WIRE: dict[str, tuple[list[Any], list[Any], Any, Any]] = {
+DAYS, TIMES, MOMENTS = (LAST_DAY, FIRST_DAY), (LAST, FIRST), (LAST_MICROS, FIRST_MICROS)
+
+WIRE: dict[str, tuple[list[Any], list[Any], tuple[Any, Any]]] = {
     # Infinity streamed, then as a snapshot has it west and east of Greenwich; then the years next
     # to those that a lake holds, and the last and the first of PostgreSQL's.
     "Date": (
         [-2147472692, -622191234, -622191233, 2932897, 2145031948],
         [-2147472691, -625821272, -625821271, -719163, -2440588],
-        LAST_DAY,
-        FIRST_DAY,
+        DAYS,
     ),
     "Timestamp": (
         [9223372036825200, 253402300800000, 2**63 - 1],
         [-9223372036832400, -62135596800001, -210866803200000],
-        LAST,
-        FIRST,
+        TIMES,
     ),
     # Debezium's long has no more room at the end of PostgreSQL's last years.
     "MicroTimestamp": (
         [9223372036825200000, LAST_MICROS + 1, 9223371331200000000, 2**63 - 1],
         [-9223372036832400000, FIRST_MICROS - 1, -210866803200000000],
-        LAST,
-        FIRST,
+        TIMES,
     ),
-    "NanoTimestamp": ([2**63 - 1], [-(2**63)], LAST, FIRST),
+    "NanoTimestamp": ([2**63 - 1], [-(2**63)], TIMES),
     "ZonedTimestamp": (
         [
             "infinity",
@@ -67,8 +66,7 @@ WIRE: dict[str, tuple[list[Any], list[Any], Any, Any]] = {
             "-4713-11-24T00:00:00Z",
             "0001-01-01T00:00:00+14:00",
         ],
-        LAST_MICROS,
-        FIRST_MICROS,
+        MOMENTS,
     ),
     "IsoDate": (
         [
@@ -85,33 +83,25 @@ WIRE: dict[str, tuple[list[Any], list[Any], Any, Any]] = {
             "0000-12-31Z",
             "-4713-11-24Z",
         ],
-        LAST_DAY,
-        FIRST_DAY,
+        DAYS,
     ),
     "IsoTimestamp": (
-        [
-            "+294247-01-10T04:00:25.2Z",
-            "+10000-01-01T00:00:00Z",
-            "+294276-12-31T23:59:59.999999Z",
-        ],
+        ["+294247-01-10T04:00:25.2Z", "+10000-01-01T00:00:00Z", "+294276-12-31T23:59:59.999999Z"],
         ["-290308-12-21T19:59:27.6Z", "0000-12-31T23:59:59Z", "-4713-11-24T00:00:00Z"],
-        LAST,
-        FIRST,
+        TIMES,
     ),
     **{
         f"Structured{name}": (
             [{"specialValue": "POSITIVE_INFINITY"}, day(10000), day(294276, 12, 31), *late],
             [{"specialValue": "NEGATIVE_INFINITY"}, day(0, 12, 31), day(-4713, 11, 24), *early],
-            last,
-            first,
+            edges,
         )
-        for name, last, first, late, early in (
-            ("Date", LAST_DAY, FIRST_DAY, [day(5874897)], []),
-            ("Timestamp", LAST, FIRST, [], []),
+        for name, edges, late, early in (
+            ("Date", DAYS, [day(5874897)], []),
+            ("Timestamp", TIMES, [], []),
             (
                 "ZonedTimestamp",
-                LAST_MICROS,
-                FIRST_MICROS,
+                MOMENTS,
                 [day(9999, 12, 31, hour=23, offsetSeconds=-3600)],
                 [day(1, hour=1, offsetSeconds=7200)],
             ),
@@ -130,7 +120,7 @@ def cases(*, edge: bool) -> Cases:
                 *((value, first if edge else None) for value in negative),
             ],
         )
-        for name, (positive, negative, last, first) in WIRE.items()
+        for name, (positive, negative, (last, first)) in WIRE.items()
     }
 
 
@@ -151,10 +141,9 @@ FAILED = (PySparkException, Py4JJavaError)
 def test_an_infinite_time_stops_the_run_and_names_the_setting(
     spark: SparkSession, name: str
 ) -> None:
-    positive, _, _, _ = WIRE[name]
     column = SourceColumn("valid_to", SEMANTIC[TIME + name])
     with pytest.raises(FAILED, match="column 'valid_to'.*lakeingest.infinite.times=edge"):
-        decode_texts(spark, [column], [event({"valid_to": value}) for value in positive])
+        decode_texts(spark, [column], [event({"valid_to": value}) for value in WIRE[name][0]])
 
 
 def test_an_infinite_key_is_refused_whatever_the_setting(spark: SparkSession) -> None:

@@ -14,9 +14,13 @@ from lakeingest.decode.json.envelope import (
     decode_envelope,
     decode_transaction_metadata,
 )
-from tests.envelope.records import Record, frame, postgresql_event
+from tests.envelope.records import Record, frame, logged, postgresql_event
 
 EVENT = postgresql_event(xid=7, before=100, lsn=110)
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def wrapped(payload: Any, name: str = "px.Envelope") -> dict[str, Any]:
@@ -28,32 +32,33 @@ def laid_out(**row: Any) -> str:
     """Return an event as text, in the order of fields that Debezium's schema has."""
     event = EVENT | {"source": {"version": "3.7.0.Final"} | EVENT["source"]}
     rows = {"before": None, "after": {"id": 1, "v": "é"} | row}
-    return json.dumps(
-        rows | {k: v for k, v in event.items() if k not in rows}, separators=(",", ":")
-    )
+    return compact(rows | {name: value for name, value in event.items() if name not in rows})
 
 
-VALUES: dict[str, Any] = {
+READ: dict[str, Any] = {
     "bare": EVENT,
     "wrapped": wrapped(EVENT),
     "wrapped otherwise": wrapped(EVENT, "px.another.Envelope"),
-    "wrapped as Debezium lays it out": wrapped(json.loads(laid_out(payload={"payload": "x"}))),
     "wrapped without a schema": {"schema": None, "payload": EVENT},
     "unknown fields": EVENT
     | {"ts_ns": 1, "after": {"op": "x", "deep": [{"source": 1}]}}
     | {"source": EVENT["source"] | {"origin": {"a": 1}, "xmin": None, "ts_us": 5}},
+    "snapshot as boolean": EVENT | {"source": EVENT["source"] | {"snapshot": True}},
+    "numbers as text": EVENT | {"transaction": {"id": 7, "total_order": 1}},
+}
+LAID_OUT: dict[str, Any] = {
+    "wrapped as Debezium lays it out": wrapped(json.loads(laid_out(payload={"payload": "x"}))),
     "as Debezium lays it out": laid_out(),
     "a row that quotes an envelope": laid_out(note=f"say {laid_out()}"),
     "a row with an envelope in it": laid_out(source={"version": "1"}, z=1),
-    "the source first": json.dumps({"source": EVENT["source"]} | EVENT, separators=(",", ":")),
-    "snapshot as boolean": EVENT | {"source": EVENT["source"] | {"snapshot": True}},
-    "numbers as text": EVENT | {"transaction": {"id": 7, "total_order": 1}},
+    "the source first": compact({"source": EVENT["source"]} | EVENT),
+}
+MALFORMED: dict[str, Any] = {
     "truncated": json.dumps(EVENT)[:-9],
-    "truncated in the header": json.dumps(EVENT, separators=(",", ":"))[: -len(',"op":"c"}') - 20],
-    "wrapped and truncated": json.dumps(wrapped(EVENT), separators=(",", ":"))[:-1],
-    "broken off in its schema": json.dumps(wrapped(EVENT), separators=(",", ":"))[:60],
-    "wrapped and broken in its last octet": json.dumps(wrapped(EVENT), separators=(",", ":"))[:-1]
-    + "x",
+    "truncated in the header": compact(EVENT)[: -len(',"op":"c"}') - 20],
+    "wrapped and truncated": compact(wrapped(EVENT))[:-1],
+    "broken off in its schema": compact(wrapped(EVENT))[:60],
+    "wrapped and broken in its last octet": compact(wrapped(EVENT))[:-1] + "x",
     "something behind it": json.dumps(EVENT) + "xyz",
     "a brace behind it": json.dumps(EVENT) + "}",
     "two in one": json.dumps(EVENT) * 2,
@@ -71,33 +76,23 @@ VALUES: dict[str, Any] = {
     "no UTF-8": b"\xff\xfe\x00",
     "source is text": EVENT | {"source": "postgres"},
     "lsn is text": EVENT | {"source": EVENT["source"] | {"lsn": "0/1A"}},
+}
+WITHOUT_OPERATION: dict[str, Any] = {
     "null record": None,
     "heartbeat": {"ts_ms": 1},
     "empty object": {},
     "wrapped null": {"schema": None, "payload": None},
 }
+VALUES = READ | LAID_OUT | MALFORMED | WITHOUT_OPERATION
 
 
 @pytest.fixture(scope="module")
 def envelopes(spark: SparkSession) -> dict[str, Row]:
-    records = [
-        Record("px.public.a", value, {"id": 1}, 0, n) for n, value in enumerate(VALUES.values())
-    ]
-    found = decode_envelope(frame(spark, records)).orderBy("offset").collect()
+    found = decode_envelope(logged(spark, VALUES.values())).orderBy("offset").collect()
     return dict(zip(VALUES, found, strict=True))
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        "bare",
-        "wrapped",
-        "wrapped otherwise",
-        "wrapped without a schema",
-        "unknown fields",
-        "numbers as text",
-    ],
-)
+@pytest.mark.parametrize("form", READ)
 def test_the_header_fields_are_read_in_every_form(envelopes: dict[str, Row], form: str) -> None:
     found = envelopes[form]
     assert not found["malformed"]
@@ -110,10 +105,8 @@ def test_the_header_fields_are_read_in_every_form(envelopes: dict[str, Row], for
 
 def test_the_records_text_is_carried_on_untouched(envelopes: dict[str, Row]) -> None:
     for form in ("bare", "truncated"):
-        written = VALUES[form]
-        expected = (
-            written if isinstance(written, str) else json.dumps(written, separators=(",", ":"))
-        )
+        sent = VALUES[form]
+        expected = sent if isinstance(sent, str) else compact(sent)
         assert envelopes[form]["value"] == expected.encode()
     assert envelopes["bare"]["key"] == b'{"id":1}'
 
@@ -134,11 +127,8 @@ def test_the_schemas_of_a_log_are_found_once_each_under_the_names_of_its_values(
 ) -> None:
     forms = ["wrapped", "wrapped otherwise", "wrapped", "bare", "null record"]
     forms += ["wrapped without a schema", "wrapped null"]
-    records = [Record("t", VALUES[form], None, 0, at) for at, form in enumerate(forms)]
-    found = {
-        bytes(row["tag"]).decode(): json.loads(row["schema"])
-        for row in carried_schemas(frame(spark, records)).collect()
-    }
+    schemas = carried_schemas(logged(spark, (VALUES[form] for form in forms))).collect()
+    found = {bytes(row["tag"]).decode(): json.loads(row["schema"]) for row in schemas}
     assert found == {
         json.loads(envelopes[form]["value"])["schema"]: VALUES[form]["schema"]
         for form in ("wrapped", "wrapped otherwise")
@@ -158,38 +148,14 @@ def test_a_snapshot_marker_may_be_a_boolean(envelopes: dict[str, Row]) -> None:
     assert envelopes["bare"]["source"]["snapshot"] is None
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        "truncated",
-        "truncated in the header",
-        "wrapped and truncated",
-        "broken off in its schema",
-        "wrapped and broken in its last octet",
-        "something behind it",
-        "a brace behind it",
-        "two in one",
-        "two in one with a comma",
-        "a field behind it",
-        "a row that is no UTF-8",
-        "no UTF-8 in another layout",
-        "nothing",
-        "white space only",
-        "JSON's null",
-        "not JSON",
-        "a JSON string",
-        "no UTF-8",
-        "source is text",
-        "lsn is text",
-    ],
-)
+@pytest.mark.parametrize("form", MALFORMED)
 def test_what_is_no_envelope_is_malformed_and_no_crash(
     envelopes: dict[str, Row], form: str
 ) -> None:
     assert envelopes[form]["malformed"]
 
 
-@pytest.mark.parametrize("form", ["null record", "heartbeat", "empty object", "wrapped null"])
+@pytest.mark.parametrize("form", WITHOUT_OPERATION)
 def test_a_record_without_an_operation_is_not_malformed(
     envelopes: dict[str, Row], form: str
 ) -> None:
@@ -209,8 +175,7 @@ END = {
 
 def test_transaction_metadata_is_read_with_and_without_schemas(spark: SparkSession) -> None:
     values = [END, wrapped(END), END | {"more": 1}, json.dumps(END)[:-4], {"ts_ms": 1}]
-    records = [Record("px.transaction", value, None, 0, n) for n, value in enumerate(values)]
-    found = decode_transaction_metadata(frame(spark, records)).orderBy("offset").collect()
+    found = decode_transaction_metadata(logged(spark, values)).orderBy("offset").collect()
     for row in found[:3]:
         assert (row["status"], row["id"], row["event_count"]) == ("END", "7:120", 2)
         assert [tuple(item) for item in row["data_collections"]] == [("public.a", 2)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,21 +54,19 @@ RECOGNISED = {"txt", "nntxt", "js", "by", "ta", "ia", "ba", "da", "ua", "hs", "x
 
 def masks(
     spark: SparkSession,
-    texts: list[str],
+    texts: Iterable[str],
     types: dict[str, LogicalType],
     encodings: Encodings,
     moved: list[str | None] | None = None,
 ) -> list[tuple[dict[str, Any], set[str] | None]]:
     """Decode events; return their rows with the names of their unavailable columns."""
     columns = [SourceColumn(name, kind) for name, kind in types.items()]
-    moved = moved or []
-    changes = spark.createDataFrame(
-        [
-            (i, text.encode(), json.loads(text).get("op"), moved[i] if moved else None)
-            for i, text in enumerate(texts)
-        ],
-        "_index int, value binary, op string, moved_from string",
-    )
+    records = [
+        (i, text.encode(), json.loads(text).get("op"), moved[i] if moved else None)
+        for i, text in enumerate(texts)
+    ]
+    schema = "_index int, value binary, op string, moved_from string"
+    changes = spark.createDataFrame(records, schema)
     rows = with_row(changes.coalesce(1), RowSpec(columns, encodings, JsonRows()), masked=True)
     found = rows.orderBy("_index").select("row", "unavailable").collect()
     return [
@@ -92,15 +91,22 @@ FORMS: dict[str, tuple[Encodings, dict[str, LogicalType], set[str]]] = {
 }
 
 
+def compact(value: Any, *, ensure_ascii: bool = True) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=ensure_ascii)
+
+
+def unchanged(form: str) -> list[dict[str, Any]]:
+    """Return the recorded events: an update, and the create half of a primary-key change."""
+    lines = (DATA / f"unchanged_{form}.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line)["v"] for line in lines]
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_unchanged_values_of_real_events_are_masked_and_null(
     spark: SparkSession, form: str
 ) -> None:
     encodings, other, expected = FORMS[form]
-    lines = (DATA / f"unchanged_{form}.jsonl").read_text("utf-8").splitlines()
-    texts = [json.dumps(json.loads(line)["v"], separators=(",", ":")) for line in lines]
-    # An update, and the create half of a primary-key change.
-    for row, unavailable in masks(spark, texts, TABLE | other, encodings):
+    for row, unavailable in masks(spark, map(compact, unchanged(form)), TABLE | other, encodings):
         assert unavailable == expected
         assert row["n"] == 2
         assert {name for name, value in row.items() if value is not None} == {"id", "n"}
@@ -111,12 +117,11 @@ def test_nulls_that_say_nothing_are_unavailable_where_the_user_keeps_them(
     spark: SparkSession, form: str
 ) -> None:
     encodings, other, recognised = FORMS[form]
-    lines = (DATA / f"unchanged_{form}.jsonl").read_text("utf-8").splitlines()
-    texts = [json.dumps(json.loads(line)["v"], separators=(",", ":")) for line in lines]
-    moved = ["{}" if json.loads(line)["v"]["op"] == "c" else None for line in lines]
+    values = unchanged(form)
+    moved = ["{}" if value["op"] == "c" else None for value in values]
     kept = replace(encodings, ambiguous="keep")
     unclear = {"fa", "na", "by"} if form == "base64" else {"fa", "na"}
-    for _, unavailable in masks(spark, texts, TABLE | other, kept, moved):
+    for _, unavailable in masks(spark, map(compact, values), TABLE | other, kept, moved):
         assert unavailable == recognised | unclear
 
 
@@ -124,8 +129,7 @@ DOUBTED = {"id": PRIMITIVES["int32"], "fa": array(PRIMITIVES["float64"])}
 
 
 def with_null(op: str, before: Any = None) -> str:
-    value = {"before": before, "after": {"id": 1, "fa": None}, "op": op}
-    return json.dumps(value, separators=(",", ":"))
+    return compact({"before": before, "after": {"id": 1, "fa": None}, "op": op})
 
 
 def test_a_null_is_a_null_wherever_the_change_says_all(spark: SparkSession) -> None:
@@ -165,9 +169,8 @@ def test_only_types_without_a_placeholder_are_in_doubt() -> None:
 
 def test_every_recognised_form_carries_one_of_the_marks() -> None:
     for form, (encodings, _, _) in FORMS.items():
-        for line in (DATA / f"unchanged_{form}.jsonl").read_text("utf-8").splitlines():
-            text = json.dumps(json.loads(line)["v"], separators=(",", ":"))
-            assert any(mark in text for mark in encodings.json_marks())
+        for value in unchanged(form):
+            assert any(mark in compact(value) for mark in encodings.json_marks())
 
 
 def test_types_that_debezium_never_marks_cannot_be_unavailable() -> None:
@@ -185,7 +188,7 @@ def test_types_that_debezium_never_marks_cannot_be_unavailable() -> None:
 def placeholder_event(text: str) -> str:
     # Java's bytes have a sign.
     codes = [code - 256 if code > 127 else code for code in text.encode()]
-    hstore = json.dumps({text: text}, separators=(",", ":"), ensure_ascii=False)
+    hstore = compact({text: text}, ensure_ascii=False)
     return event({"t": text, "ta": [text], "ia": codes, "m": {text: text}, "h": hstore, "n": 1})
 
 
@@ -204,9 +207,8 @@ def test_a_configured_placeholder_is_recognised_in_every_type(
     spark: SparkSession, setting: str
 ) -> None:
     encodings = Encodings(placeholder=setting)
-    ((_, unavailable),) = masks(
-        spark, [placeholder_event(encodings.placeholder_bytes().decode())], CUSTOM, encodings
-    )
+    text = placeholder_event(encodings.placeholder_bytes().decode())
+    ((_, unavailable),) = masks(spark, [text], CUSTOM, encodings)
     assert unavailable == {"t", "ta", "ia", "m", "h"}
 
 
@@ -228,19 +230,16 @@ def test_values_that_only_resemble_a_placeholder_are_data(spark: SparkSession) -
         {"t": None, "ta": None, "ia": None, "m": None},
         {"t": f'{{"{word}":1}}', "ta": [None], "ia": [None], "m": {"k": None}},
     ]
-    for value, (row, unavailable) in zip(
-        values, masks(spark, [event(value) for value in values], CUSTOM, Encodings()), strict=True
-    ):
+    found = masks(spark, map(event, values), CUSTOM, Encodings())
+    for value, (row, unavailable) in zip(values, found, strict=True):
         assert unavailable is None
         assert {name: row[name] for name in value} == value
 
 
 def test_a_row_decoded_without_looking_for_placeholders_has_no_mask(spark: SparkSession) -> None:
     changes = spark.createDataFrame([(event({"t": "x"}).encode(),)], "value binary")
-    decoded = with_row(
-        changes, RowSpec([SourceColumn("t", TEXT)], Encodings(), JsonRows()), masked=False
-    )
-    assert "unavailable" not in decoded.columns
+    spec = RowSpec([SourceColumn("t", TEXT)], Encodings(), JsonRows())
+    assert "unavailable" not in with_row(changes, spec, masked=False).columns
 
 
 @pytest.mark.parametrize("setting", ["hex:0001ff41", 'a "quoted" word', "back\\slash"])
@@ -248,5 +247,5 @@ def test_a_placeholder_that_json_escapes_is_still_hinted_at(setting: str) -> Non
     encodings = Encodings(placeholder=setting)
     # Debezium decodes the octets as UTF-8, and Jackson escapes what JSON demands.
     word = encodings.placeholder_bytes().decode(errors="replace")
-    text = json.dumps({"after": {"t": word}}, separators=(",", ":"), ensure_ascii=False)
+    text = compact({"after": {"t": word}}, ensure_ascii=False)
     assert any(mark in text for mark in encodings.json_marks())

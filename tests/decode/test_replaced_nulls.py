@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from lakeingest.decode.avro.format import AvroFormat
-from lakeingest.decode.avro.schema import AvroSchema
 from lakeingest.decode.flattened.json_format import FlattenedFormat
 from lakeingest.decode.json.format import JsonFormat
 from lakeingest.decode.replaced_nulls import replaced_nulls_warning
 from lakeingest.decode.types.logical import JSON
-from tests.decode.avro import envelope_schema, tag
+from tests.decode.avro import envelope_schema, field, optional, parsed, tag
 
 FIELDS = [
     {"field": "id", "type": "int32", "optional": False, "default": 0},
@@ -44,12 +43,12 @@ def test_a_nullable_column_with_a_default_is_named_in_json(
 
 def test_a_nullable_column_with_a_default_is_named_in_avro() -> None:
     schema = envelope_schema(
-        {"name": "id", "type": "int", "default": 0},
-        {"name": "k", "type": ["int", "null"], "default": 5},
-        {"name": "n", "type": ["null", "int"], "default": None},
-        {"name": "flag", "type": ["boolean", "null"], "default": False},
+        field("id", "int", default=0),
+        field("k", ["int", "null"], default=5),
+        optional("n", "int"),
+        field("flag", ["boolean", "null"], default=False),
     )
-    form = AvroFormat({tag(3): AvroSchema.parse(json.dumps(schema))})
+    form = AvroFormat(parsed({3: schema}))
     assert form.nullable_defaults({tag(3)}) == ("k", "flag")
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.decode.columns import SourceColumn
@@ -39,12 +39,11 @@ def test_a_row_is_read_from_the_side_that_is_there(spark: SparkSession) -> None:
         None,
     ]
     frame = spark.createDataFrame(octets(texts), "_index int, value binary").coalesce(1)
-    after = with_row(frame, RowSpec(COLUMNS, Encodings(), JsonRows()), masked=False)
+    spec = RowSpec(COLUMNS, Encodings(), JsonRows())
+    after = with_row(frame, spec, masked=False)
     found = [r["row"] and tuple(r["row"]) for r in after.orderBy("_index").collect()]
     assert found == [(1, "x", "y"), None, (2, None, None), None]
-    either = with_row(
-        frame, RowSpec(COLUMNS, Encodings(), JsonRows()), masked=False, sides=("after", "before")
-    )
+    either = with_row(frame, spec, masked=False, sides=("after", "before"))
     assert tuple(either.where("_index = 1").collect()[0]["row"]) == (1, "x", "y")
 
 
@@ -56,13 +55,15 @@ def test_a_key_is_read_where_there_is_one(spark: SparkSession) -> None:
     assert found == [(1, "x"), None]
 
 
+def with_old_key(frame: DataFrame, *columns: SourceColumn) -> DataFrame:
+    return with_parts(frame, moved_from_part(columns, "key_row", JsonRows()))
+
+
 def test_the_key_a_row_moved_from_is_read_with_a_schema_and_without(spark: SparkSession) -> None:
     key = {"id": 1, "v": "x"}
     texts = [text_of(key), text_of(key, schema=True), None]
     frame = spark.createDataFrame(list(enumerate(texts)), "_index int, moved_from string")
-    keyed = with_parts(
-        frame.coalesce(1), moved_from_part(tuple(COLUMNS[:2]), "key_row", JsonRows())
-    )
+    keyed = with_old_key(frame.coalesce(1), *COLUMNS[:2])
     found = [r["key_row"] and tuple(r["key_row"]) for r in keyed.orderBy("_index").collect()]
     assert found == [(1, "x"), (1, "x"), None]
 
@@ -73,7 +74,7 @@ def test_the_old_key_is_read_as_the_default_converter_of_headers_writes_it(
     # SimpleHeaderConverter: a quote and a backslash are escaped, a line's end is not.
     text = '{"v":"two\nlines \\"and\\" \\\\","id":-7}'
     frame = spark.createDataFrame([(text,)], "moved_from string")
-    keyed = with_parts(frame, moved_from_part(tuple(COLUMNS[:2]), "key_row", JsonRows()))
+    keyed = with_old_key(frame, *COLUMNS[:2])
     assert tuple(keyed.collect()[0]["key_row"]) == (-7, 'two\nlines "and" \\')
 
 
@@ -82,14 +83,11 @@ def test_a_header_whose_text_may_mean_two_keys_is_not_believed(spark: SparkSessi
     texts = [('{"n":1234}',), ('{"n":"1234"}',), ('{"n":2026-01-02}',)]
     frame = spark.createDataFrame(texts, "moved_from string")
     for kind in (JSON.decimal(20, 0), DATE, binary()):
-        keyed = with_parts(
-            frame, moved_from_part((SourceColumn("n", kind),), "key_row", JsonRows())
-        )
+        keyed = with_old_key(frame, SourceColumn("n", kind))
         assert keyed.where("key_row IS NOT NULL").isEmpty()
 
 
 def test_a_key_column_named_schema_is_no_schema(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(text_of({"schema": "public", "id": 1}),)], "moved_from string")
-    columns = [SourceColumn("schema", TEXT), SourceColumn("id", INT)]
-    keyed = with_parts(frame, moved_from_part(tuple(columns), "key_row", JsonRows()))
+    keyed = with_old_key(frame, SourceColumn("schema", TEXT), SourceColumn("id", INT))
     assert tuple(keyed.select(F.col("key_row.*")).collect()[0]) == ("public", 1)

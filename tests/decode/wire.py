@@ -46,8 +46,7 @@ def decode_texts(
     years beyond 9999 can be seen.
     """
     numbered = spark.createDataFrame(
-        [(index, text.encode()) for index, text in enumerate(texts)],
-        "_index bigint, value binary",
+        [(index, text.encode()) for index, text in enumerate(texts)], "_index bigint, value binary"
     ).coalesce(1)
     rows = with_row(numbered, RowSpec(columns, encodings or Encodings(), JsonRows()), masked=False)
     shown = [_shown(column).alias(column.name) for column in columns]

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.frame_schemas import RECORD
 
@@ -47,6 +49,29 @@ def _octets(value: Any) -> bytes | None:
 def frame(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
     """Return records as a source gives them (``RECORD``)."""
     return spark.createDataFrame([record.row() for record in records], RECORD).coalesce(1)
+
+
+def logged(spark: SparkSession, values: Iterable[Any]) -> DataFrame:
+    """Return records of one partition with these values, all of one key."""
+    return frame(spark, (Record("t", value, {"id": 1}, 0, n) for n, value in enumerate(values)))
+
+
+def changed(
+    spark: SparkSession, connector: str, values: Iterable[Any], *, event: bool = False, **spec: Any
+) -> list[Row]:
+    """Return what records with these values change, in the order of the log.
+
+    Args:
+        spark: The session.
+        connector: The connector that sent them.
+        values: Their values.
+        event: Read the columns of Hudi's streamer, too.
+        **spec: What else ``ChangeSpec`` says.
+    """
+    source = FAMILIES[connector].source
+    envelopes = decode_envelope(logged(spark, values), event=event, source=source)
+    found = changes(envelopes, ChangeSpec(connector, event=event, **spec))
+    return found.orderBy("offset").collect()
 
 
 def end_position(spark: SparkSession, connector: str, id_: str) -> str:

@@ -6,15 +6,14 @@ Numbers are those of the list of vectors; ``a < b`` is "b arrived after a or bef
 from __future__ import annotations
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.decode.json.envelope import decode_envelope
-from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.envelope.epoch import end_epoch, row_epoch
 from lakeingest.position import Epoch
-from tests.envelope.records import Record, binlog_event, frame
+from tests.envelope.records import binlog_event, changed, logged
 
 A, B = "0e4d5dcd-a33b-11ea-80f1-02010a22a99e", "7c1de3f2-3fd2-11e6-9cdc-42010af000bc"
 TAKEN_OVER = (Epoch(0, A, highest=100), Epoch(1, B, highest=5), Epoch(2, A, lowest=101))
@@ -37,12 +36,8 @@ PAIRS: dict[str, tuple[Place, Place]] = {
 @pytest.fixture(scope="module")
 def by_place(spark: SparkSession) -> dict[Place, str]:
     places = sorted({place for pair in PAIRS.values() for place in pair})
-    records = [
-        Record("t", binlog_event(None, file=file, pos=pos), {"id": 1}, 0, n)
-        for n, (file, pos) in enumerate(places)
-    ]
-    found = changes(decoded(spark, records), ChangeSpec("mysql"))
-    rows = found.orderBy("offset").select("position").collect()
+    events = [binlog_event(None, file=file, pos=pos) for file, pos in places]
+    rows = changed(spark, "mysql", events)
     return {place: row["position"] for place, row in zip(places, rows, strict=True)}
 
 
@@ -54,19 +49,13 @@ def test_of_two_places_the_later_one_stays(by_place: dict[Place, str], name: str
 
 def test_an_equal_place_is_the_same_event_again(spark: SparkSession) -> None:
     """Vector 13, equal: a repetition has the position that is there already."""
-    records = [Record("t", binlog_event(f"{A}:7"), {"id": 1}, 0, n) for n in range(2)]
-    rows = changes(decoded(spark, records), ChangeSpec("mysql")).collect()
+    rows = changed(spark, "mysql", [binlog_event(f"{A}:7")] * 2)
     assert len({(row["position"], row["identity"]) for row in rows}) == 1
 
 
-def decoded(spark: SparkSession, records: list[Record]) -> DataFrame:
-    return decode_envelope(frame(spark, records), source=FAMILIES["mysql"].source)
-
-
 def epochs_of(spark: SparkSession, gtids: list[str]) -> list[int]:
-    events = [binlog_event(gtid, gtid=gtid) for gtid in gtids]
-    records = [Record("t", event, {"id": n}, 0, n) for n, event in enumerate(events)]
-    envelopes = decoded(spark, records).orderBy("offset")
+    events = logged(spark, (binlog_event(gtid, gtid=gtid) for gtid in gtids))
+    envelopes = decode_envelope(events, source=FAMILIES["mysql"].source).orderBy("offset")
     epoch = row_epoch(FAMILIES["mysql"], 0, TAKEN_OVER)
     ids = [row[0] for row in envelopes.select(epoch).collect()]
     of_end = end_epoch(FAMILIES["mysql"], 0, TAKEN_OVER, F.col("transaction.id"))
@@ -84,23 +73,25 @@ def test_what_no_end_has_told_of_yet_is_in_an_epoch_to_come(spark: SparkSession)
     assert epochs_of(spark, [f"{B}:6", f"{A}:billing:5", "0-1-5"]) == [3, 3, 3]
 
 
+def positions(
+    spark: SparkSession, epochs: tuple[Epoch, ...], *rows: tuple[str, str, int]
+) -> list[str]:
+    """Return the positions of rows: GTID, file and offset."""
+    events = (binlog_event(gtid, gtid=gtid, file=file, pos=pos) for gtid, file, pos in rows)
+    return [row["position"] for row in changed(spark, "mysql", events, epochs=epochs)]
+
+
 def test_rows_after_a_failover_lie_above_all_before_it(spark: SparkSession) -> None:
-    events = [
-        binlog_event(gtid, gtid=gtid, file=file, pos=pos)
-        for gtid, file, pos in (
-            (f"{A}:99", "mysql-bin.000009", 900),
-            (f"{A}:100", "mysql-bin.000009", 990),
-            (f"{B}:1", "mysql-bin.000001", 4),
-            (f"{B}:5", "mysql-bin.000001", 400),
-            (f"{A}:101", "mysql-bin.000010", 4),
-        )
-    ]
-    records = [Record("t", event, {"id": 1}, 0, n) for n, event in enumerate(events)]
-    envelopes = decoded(spark, records)
-    rows = changes(envelopes, ChangeSpec("mysql", epochs=TAKEN_OVER)).orderBy("offset").collect()
-    positions = [row["position"] for row in rows]
-    assert positions == sorted(positions)
-    assert len(set(positions)) == len(positions)
+    found = positions(
+        spark,
+        TAKEN_OVER,
+        (f"{A}:99", "mysql-bin.000009", 900),
+        (f"{A}:100", "mysql-bin.000009", 990),
+        (f"{B}:1", "mysql-bin.000001", 4),
+        (f"{B}:5", "mysql-bin.000001", 400),
+        (f"{A}:101", "mysql-bin.000010", 4),
+    )
+    assert found == sorted(set(found))
 
 
 @pytest.mark.parametrize(
@@ -121,15 +112,14 @@ def test_the_cheap_check_of_a_domain_agrees_with_taking_the_id_apart(
 ) -> None:
     domains = FAMILIES["mysql"].domains
     assert domains is not None
-    ids = spark.createDataFrame([(id_,) for id_ in inside + outside], "id string").coalesce(1)
-    rows = ids.select(
+    ids = [*inside, *outside]
+    frame = spark.createDataFrame([(id_,) for id_ in ids], "id string").coalesce(1)
+    rows = frame.select(
         "id",
         domains.is_in(F.col("id"), domain).alias("cheap"),
         (domains.domain(F.col("id")) == domain).alias("exact"),
     ).collect()
-    assert {row["id"]: row["cheap"] for row in rows} == {
-        id_: id_ in inside for id_ in inside + outside
-    }
+    assert {row["id"]: row["cheap"] for row in rows} == {id_: id_ in inside for id_ in ids}
     assert all(row["exact"] for row in rows if row["cheap"])
 
 
@@ -137,25 +127,16 @@ def test_where_a_server_has_tags_its_transactions_lie_as_its_binlog_has_them(
     spark: SparkSession,
 ) -> None:
     """Numbers of tags go their own ways; what came before the first tag keeps its place."""
-    epochs = (Epoch(0, A, highest=100), Epoch(1, f"{A}:*"))
-    events = [
-        binlog_event(gtid, gtid=gtid, file=file, pos=pos)
-        for gtid, file, pos in (
-            (f"{A}:99", "mysql-bin.000009", 900),
-            (f"{A}:100", "mysql-bin.000009", 990),
-            (f"{A}:billing:7", "mysql-bin.999999", 4),
-            (f"{A}:101", "mysql-bin.999999", 400),
-            (f"{A}:audit:3", "mysql-bin.1000000", 4),
-            (f"{A}:billing:8", "mysql-bin.1000000", 300),
-        )
-    ]
-    records = [Record("t", event, {"id": 1}, 0, n) for n, event in enumerate(events)]
-
-    def found(known: tuple[Epoch, ...]) -> list[str]:
-        rows = changes(decoded(spark, records), ChangeSpec("mysql", epochs=known))
-        return [row["position"] for row in rows.orderBy("offset").collect()]
-
-    in_file_order, by_number = found(epochs), found((Epoch(0, A),))
+    rows = (
+        (f"{A}:99", "mysql-bin.000009", 900),
+        (f"{A}:100", "mysql-bin.000009", 990),
+        (f"{A}:billing:7", "mysql-bin.999999", 4),
+        (f"{A}:101", "mysql-bin.999999", 400),
+        (f"{A}:audit:3", "mysql-bin.1000000", 4),
+        (f"{A}:billing:8", "mysql-bin.1000000", 300),
+    )
+    in_file_order = positions(spark, (Epoch(0, A, highest=100), Epoch(1, f"{A}:*")), *rows)
+    by_number = positions(spark, (Epoch(0, A),), *rows)
     assert in_file_order == sorted(set(in_file_order))
     assert in_file_order[:2] == by_number[:2]
     assert by_number != sorted(by_number)

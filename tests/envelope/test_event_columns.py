@@ -17,19 +17,14 @@ from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.event_columns import BINLOG, EVENT, POSTGRESQL
 from lakeingest.frame_schemas import CHANGE, INSIDE
-from tests.envelope.records import Record, binlog_event, frame, postgresql_event, recorded
+from tests.envelope.records import binlog_event, changed, logged, postgresql_event, recorded
 from tests.recordings import flattened
 
 RECORDINGS = Path(__file__).parents[1] / "recordings" / "data"
 
 
 def told(spark: SparkSession, values: Iterable[Any], connector: str) -> list[dict[str, Any]]:
-    records = [Record("t", value, {"id": n}, 0, n) for n, value in enumerate(values)]
-    envelopes = decode_envelope(
-        frame(spark, records), event=True, source=FAMILIES[connector].source
-    )
-    found = changes(envelopes, ChangeSpec(connector, event=True))
-    return [row[EVENT].asDict() for row in found.orderBy("offset").collect()]
+    return [row[EVENT].asDict() for row in changed(spark, connector, values, event=True)]
 
 
 @pytest.mark.parametrize(
@@ -57,11 +52,8 @@ def test_names_order_and_types_are_those_of_hudis_streamer() -> None:
     kinds = {item.name: item.dataType.simpleString() for item in [*POSTGRESQL, *BINLOG]}
     text = {name for name, kind in kinds.items() if kind == "string"}
     assert text == {
-        "_change_operation_type",
-        "db_shard_source_partition",
-        "db_schema_source_partition",
-        "_event_bin_file",
-        "_event_seq",
+        *("_change_operation_type", "db_shard_source_partition", "db_schema_source_partition"),
+        *("_event_bin_file", "_event_seq"),
     }
     assert [name for name, kind in kinds.items() if kind == "int"] == ["_event_row"]
 
@@ -91,7 +83,7 @@ def explained(built: DataFrame, capsys: pytest.CaptureFixture[str]) -> str:
 def test_nothing_of_them_is_read_or_carried_where_they_are_not_wanted(
     spark: SparkSession, connector: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    records = frame(spark, [Record("t", postgresql_event())])
+    records = logged(spark, [postgresql_event()])
     source = FAMILIES[connector].source
     own = changes(decode_envelope(records, source=source), ChangeSpec(connector))
     columns = [*CHANGE.fieldNames(), *([INSIDE] if connector == "mysql" else [])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -37,18 +38,11 @@ def more_rows(spark: SparkSession) -> list[Row]:
     return changed(spark, vectors("signal_keyless_heartbeat"))
 
 
-def kinds(rows: list[Row]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[row["kind"]] = counts.get(row["kind"], 0) + 1
-    return counts
-
-
 def test_every_record_gets_exactly_one_kind(rows: list[Row], more_rows: list[Row]) -> None:
     assert len(rows) == 52
     # Of the 52: three snapshot rows, 18 changes, two truncates, two null records, three messages;
     # the other 24 are BEGIN and END, which on a data topic are foreign.
-    assert kinds(rows) == {
+    assert Counter(row["kind"] for row in rows) == {
         Kind.SNAPSHOT: 3,
         Kind.ROW: 18,
         Kind.TRUNCATE: 2,
@@ -56,17 +50,15 @@ def test_every_record_gets_exactly_one_kind(rows: list[Row], more_rows: list[Row
         Kind.MESSAGE: 3,
         Kind.FOREIGN: 24,
     }
-    assert kinds(more_rows) == {Kind.FOREIGN: 1, Kind.ROW: 10, Kind.NULL_RECORD: 1}
+    more = Counter(row["kind"] for row in more_rows)
+    assert more == {Kind.FOREIGN: 1, Kind.ROW: 10, Kind.NULL_RECORD: 1}
 
 
 def test_each_operation_of_the_wire_has_its_kind(rows: list[Row], more_rows: list[Row]) -> None:
     seen = {(row["op"], row["kind"]) for row in rows + more_rows if row["op"]}
     assert seen == {
         ("r", Kind.SNAPSHOT),
-        ("r", Kind.ROW),
-        ("c", Kind.ROW),
-        ("u", Kind.ROW),
-        ("d", Kind.ROW),
+        *((op, Kind.ROW) for op in "rcud"),
         ("t", Kind.TRUNCATE),
         ("m", Kind.MESSAGE),
     }
@@ -128,18 +120,18 @@ def test_incremental_snapshot_rows_compete_by_sequence_and_have_no_transaction(
 
 
 def test_a_heartbeat_is_foreign(more_rows: list[Row]) -> None:
-    assert (more_rows[0]["kind"], more_rows[0]["topic"]) == (
-        Kind.FOREIGN,
-        "__debezium-heartbeat.px",
-    )
+    heartbeat = more_rows[0]
+    assert (heartbeat["kind"], heartbeat["topic"]) == (Kind.FOREIGN, "__debezium-heartbeat.px")
+
+
+def in_life(run: str, order: int, key: Any) -> Record:
+    """Return a row that an incarnation of the connector sent as the nth one of its transaction."""
+    return Record("t", postgresql_event(nth=order), key, headers={"__debezium.context.runId": run})
 
 
 def test_keyless_rows_are_told_apart_by_order_within_one_incarnation(spark: SparkSession) -> None:
-    def keyless(order: int, run: str) -> Record:
-        event = postgresql_event() | {"transaction": {"id": "7:110", "total_order": order}}
-        return Record("t", event, None, headers={"__debezium.context.runId": run})
-
-    records = [keyless(1, "r1"), keyless(2, "r1"), keyless(1, "r1"), keyless(1, "r2")]
+    sent = (("r1", 1), ("r1", 2), ("r1", 1), ("r2", 1))
+    records = [in_life(run, order, None) for run, order in sent]
     first, second, again, other_run = (row["identity"] for row in changed(spark, records))
     assert len({first, second, other_run}) == 3
     assert again == first
@@ -148,14 +140,9 @@ def test_keyless_rows_are_told_apart_by_order_within_one_incarnation(spark: Spar
 def test_a_redelivered_row_has_the_same_identity_whatever_its_order_and_incarnation(
     spark: SparkSession,
 ) -> None:
-    def row(order: int, run: str, key: int) -> Record:
-        event = postgresql_event() | {"transaction": {"id": "7:110", "total_order": order}}
-        return Record("t", event, {"id": key}, headers={"__debezium.context.runId": run})
-
-    first, again, other = (
-        found["identity"]
-        for found in changed(spark, [row(9, "a", 1), row(1, "b", 1), row(9, "a", 2)])
-    )
+    sent = (("a", 9, 1), ("b", 1, 1), ("a", 9, 2))
+    records = [in_life(run, order, {"id": key}) for run, order, key in sent]
+    first, again, other = (row["identity"] for row in changed(spark, records))
     assert first == again != other
 
 
@@ -165,10 +152,7 @@ ODD: dict[str, tuple[Any, str]] = {
     "truncated JSON": (json.dumps(EVENT)[:-3], Kind.MALFORMED),
     "no source": (EVENT | {"source": None}, Kind.MALFORMED),
     "no position": (postgresql_event(lsn=None), Kind.MALFORMED),
-    "no table": (
-        EVENT | {"source": EVENT["source"] | {"schema": None, "table": None}},
-        Kind.MALFORMED,
-    ),
+    "no table": (postgresql_event(table=None, schema=None), Kind.MALFORMED),
     "an unknown operation": (EVENT | {"op": "x"}, Kind.UNKNOWN),
     "a row without its envelope": ({"id": 1, "status": "END"}, Kind.UNKNOWN),
     "no field at all": ({}, Kind.UNKNOWN),

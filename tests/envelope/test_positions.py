@@ -18,6 +18,7 @@ from lakeingest.position import COMPONENT_WIDTH, after
 from tests.envelope.records import (
     Record,
     binlog_event,
+    changed,
     end_position,
     frame,
     postgresql_event,
@@ -27,52 +28,30 @@ from tests.envelope.records import (
 TABLES = ("orders", "order_lines", "customers", "ledger", "txlog")
 
 
-def placed(spark: SparkSession, values: list[Any], connector: str, epoch: int = 0) -> list[Row]:
-    records = [Record("t", value, {"id": n}, 0, n) for n, value in enumerate(values)]
-    envelopes = decode_envelope(frame(spark, records), source=FAMILIES[connector].source)
-    found = changes(envelopes, ChangeSpec(connector, epoch=epoch))
-    return found.orderBy("offset").collect()
-
-
 def positions(spark: SparkSession, values: list[Any], connector: str) -> list[str]:
-    return [row["position"] for row in placed(spark, values, connector)]
+    return [row["position"] for row in changed(spark, connector, values)]
 
 
 def test_a_postgresql_position_is_the_previous_commit_then_the_record(spark: SparkSession) -> None:
-    found = positions(
-        spark,
-        [
-            postgresql_event(before=None, lsn=110),
-            postgresql_event(before=None, lsn=111),
-            postgresql_event(before=9, lsn=8),
-            postgresql_event(before=10, lsn=9),
-            postgresql_event(before=10, lsn=10),
-            postgresql_event(before=99, lsn=1),
-            postgresql_event(before=100, lsn=1),
-            postgresql_event(before=2**62, lsn=2**62 + 1),
-        ],
-        "postgresql",
-    )
-    assert found == sorted(found)
-    assert len(set(found)) == len(found)
+    places = [(None, 110), (None, 111), (9, 8), (10, 9), (10, 10), (99, 1), (100, 1)]
+    places.append((2**62, 2**62 + 1))
+    events = [postgresql_event(before=before, lsn=lsn) for before, lsn in places]
+    found = positions(spark, events, "postgresql")
+    assert found == sorted(set(found))
     assert found[0] == after(0, 0, 110)
     assert found[3] == after(0, 11, 9)
 
 
 def test_an_own_commit_lsn_sorts_together_with_the_previous_one(spark: SparkSession) -> None:
     """A connector that is upgraded in mid-stream sends ``commit_lsn`` from then on."""
-    found = positions(
-        spark,
-        [
-            postgresql_event(before=100, lsn=110),
-            postgresql_event(before=100, lsn=150, commit_lsn=200),
-            postgresql_event(before=200, lsn=120),
-            postgresql_event(before=200, lsn=130, commit_lsn=300),
-        ],
-        "postgresql",
-    )
-    assert found == sorted(found)
-    assert found[0] < found[1] < found[2] < found[3]
+    events = [
+        postgresql_event(before=100, lsn=110),
+        postgresql_event(before=100, lsn=150, commit_lsn=200),
+        postgresql_event(before=200, lsn=120),
+        postgresql_event(before=200, lsn=130, commit_lsn=300),
+    ]
+    found = positions(spark, events, "postgresql")
+    assert found == sorted(set(found))
 
 
 def test_a_sequence_that_cannot_be_read_falls_back_or_gives_no_position(
@@ -84,7 +63,7 @@ def test_a_sequence_that_cannot_be_read_falls_back_or_gives_no_position(
         postgresql_event(lsn=7, sequence="[null,null]"),
         postgresql_event(lsn=None, sequence=None),
     ]
-    found = placed(spark, values, "postgresql")
+    found = changed(spark, "postgresql", values)
     assert [row["position"] for row in found] == [after(0, 0, 7)] * 3 + [None]
     assert [row["kind"] for row in found] == [Kind.ROW] * 3 + [Kind.MALFORMED]
 
@@ -92,11 +71,8 @@ def test_a_sequence_that_cannot_be_read_falls_back_or_gives_no_position(
 def test_the_end_of_a_transaction_lies_above_its_rows_and_not_above_later_ones(
     spark: SparkSession,
 ) -> None:
-    own, first_of_next = positions(
-        spark,
-        [postgresql_event(before=100, lsn=199), postgresql_event(before=200, lsn=150)],
-        "postgresql",
-    )
+    events = [postgresql_event(before=100, lsn=199), postgresql_event(before=200, lsn=150)]
+    own, first_of_next = positions(spark, events, "postgresql")
     end = end_position(spark, "postgresql", "7:200")
     assert own < end <= first_of_next
 
@@ -153,25 +129,16 @@ def test_mariadb_orders_by_number_within_the_domain_whatever_the_server(
     spark: SparkSession,
 ) -> None:
     found = positions(spark, [binlog_event(None, gtid=gtid) for gtid in MARIADB], "mariadb")
-    assert found == sorted(found)
-    assert len(set(found)) == len(found)
+    assert found == sorted(set(found))
     assert sorted(MARIADB) != MARIADB
 
 
 def test_offset_and_row_order_the_rows_of_one_binlog_transaction(spark: SparkSession) -> None:
-    found = positions(
-        spark,
-        [
-            binlog_event("0-1-7", pos=9, row=5),
-            binlog_event("0-1-7", pos=10, row=0),
-            binlog_event("0-1-7", pos=10, row=9),
-            binlog_event("0-1-7", pos=10, row=10),
-            binlog_event("0-1-8", pos=1, row=0),
-        ],
-        "mariadb",
-    )
-    assert found == sorted(found)
-    assert len(set(found)) == 5
+    places = [("0-1-7", 9, 5), *(("0-1-7", 10, row) for row in (0, 9, 10)), ("0-1-8", 1, 0)]
+    events = [binlog_event(gtid, pos=pos, row=row) for gtid, pos, row in places]
+    found = positions(spark, events, "mariadb")
+    assert found == sorted(set(found))
+    assert len(found) == 5
 
 
 def test_binlog_files_and_transaction_ids_compare_as_numbers(spark: SparkSession) -> None:
@@ -180,8 +147,8 @@ def test_binlog_files_and_transaction_ids_compare_as_numbers(spark: SparkSession
     assert by_file == sorted(by_file)
     ids = [f"file={name},pos={pos}" for name in names for pos in (999, 1000)]
     by_id = positions(spark, [binlog_event(id_, file=None) for id_ in ids], "mysql")
-    assert by_id == sorted(by_id)
-    assert len(set(by_id)) == len(ids)
+    assert by_id == sorted(set(by_id))
+    assert len(by_id) == len(ids)
     assert names != sorted(names)
 
 
@@ -192,12 +159,12 @@ def test_mysql_gtids_with_and_without_tag_order_by_number(spark: SparkSession) -
     for prefix in (UUID, f"{UUID}:billing", f"{UUID}:tag_2"):
         gtids = [f"{prefix}:{number}" for number in (1, 9, 10, 99, 100, 2**40)]
         found = positions(spark, [binlog_event(None, gtid=gtid) for gtid in gtids], "mysql")
-        assert found == sorted(found)
-        assert len(set(found)) == len(gtids)
+        assert found == sorted(set(found))
+        assert len(found) == len(gtids)
 
 
 def test_a_binlog_row_without_any_coordinates_has_no_position(spark: SparkSession) -> None:
-    (row,) = placed(spark, [binlog_event(None, file=None)], "mysql")
+    (row,) = changed(spark, "mysql", [binlog_event(None, file=None)])
     assert row["position"] is None
     assert row["kind"] == Kind.MALFORMED
 
@@ -220,9 +187,7 @@ def test_a_transaction_id_has_a_domain_and_a_number_within_it(spark: SparkSessio
     assert domains is not None
     ids = spark.createDataFrame([(id_,) for id_ in IDS], "id string").coalesce(1)
     rows = ids.select(
-        "id",
-        domains.domain(F.col("id")).alias("domain"),
-        domains.number(F.col("id")).alias("n"),
+        "id", domains.domain(F.col("id")).alias("domain"), domains.number(F.col("id")).alias("n")
     ).collect()
     assert {row["id"]: (row["domain"], row["n"]) for row in rows} == IDS
 
@@ -232,17 +197,14 @@ def test_the_end_of_a_binlog_transaction_lies_between_its_rows_and_the_next_ones
 ) -> None:
     end = end_position(spark, "mariadb", "0-1-9")
     top = 2**31 - 1
-    last, following = positions(
-        spark,
-        [binlog_event("0-1-9", pos=top, row=top), binlog_event("0-2-10", pos=0, row=0)],
-        "mariadb",
-    )
+    events = [binlog_event("0-1-9", pos=top, row=top), binlog_event("0-2-10", pos=0, row=0)]
+    last, following = positions(spark, events, "mariadb")
     assert last < end <= following
 
 
 def test_a_later_epoch_lies_above_every_position_of_an_earlier_one(spark: SparkSession) -> None:
-    (old,) = placed(spark, [postgresql_event(before=2**62, lsn=2**62)], "postgresql", epoch=4)
-    (new,) = placed(
-        spark, [postgresql_event(op="r", snapshot="first", lsn=1)], "postgresql", epoch=5
-    )
+    streamed = postgresql_event(before=2**62, lsn=2**62)
+    (old,) = changed(spark, "postgresql", [streamed], epoch=4)
+    first = postgresql_event(op="r", snapshot="first", lsn=1)
+    (new,) = changed(spark, "postgresql", [first], epoch=5)
     assert old["position"] < new["position"]

@@ -13,22 +13,21 @@ from lakeingest.decode.defaults import Default, default_value
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.types.logical import AVRO, JSON, JSON_NUMERIC, Form
 from lakeingest.plan.implicit import implicit_value
+from tests.decode.connect import DATE, decimal, semantic
 
-_MONEY = {"scale": "2", "connect.decimal.precision": "10"}
-DECIMAL = {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "parameters": _MONEY}
 ZEROS: dict[str, dict[str, Any]] = {
     "0": {"type": "int32"},
     "0.0": {"type": "double"},
-    "0.00": DECIMAL,
+    "0.00": decimal(10, 2),
     "": {"type": "string"},
     "false": {"type": "boolean"},
 }
 """By what the lake shows."""
 
 UNKNOWN: tuple[dict[str, Any], ...] = (
-    {"type": "int32", "name": "io.debezium.time.Date"},
-    {"type": "string", "name": "io.debezium.data.Enum"},
-    {"type": "string", "name": "io.debezium.data.Json"},
+    DATE,
+    semantic("string", "data.Enum"),
+    semantic("string", "data.Json"),
     {"type": "bytes"},
 )
 

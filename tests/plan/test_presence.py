@@ -124,10 +124,7 @@ def test_a_column_that_mysql_adds_not_null_has_its_zero_in_old_rows() -> None:
     nought = Default("0", V2)
     early = {"count": AddedColumn(frozenset({V1}), nought)}
     assert found == Presence(
-        absences=Absences(added=early),
-        fills={"count": nought},
-        zeros=("count",),
-        unfilled=("day",),
+        absences=Absences(added=early), fills={"count": nought}, zeros=("count",), unfilled=("day",)
     )
     # Nor is one that may be NULL, nor any of a database that does not add such columns.
     loose = SourceColumn("loose", PRIMITIVES["int32"], nullable=True)

@@ -77,9 +77,7 @@ def test_spark_encodes_and_sorts_as_the_numbers_do(spark: SparkSession) -> None:
     assert [place for _, place in by_text] == sorted(places)
 
 
-def test_a_snapshot_row_sorts_below_every_streamed_change_of_its_epoch(
-    spark: SparkSession,
-) -> None:
+def test_a_snapshot_row_sorts_below_every_streamed_change_of_its_epoch(spark: SparkSession) -> None:
     top, bottom = 2**63 - 1, 0
     snapshot, stream, later = encoded_by_spark(
         spark, [(3, False, top, top), (3, True, bottom, bottom), (4, False, bottom, bottom)]

@@ -11,15 +11,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.decode.json.envelope import decode_envelope
-from lakeingest.envelope import ChangeSpec, changes
-from lakeingest.envelope.change import FAMILIES
 from tests.envelope.records import (
-    Record,
     as_signed,
     binlog_event,
+    changed,
     commit_lsn_event,
-    frame,
     grpc_event,
     oracle_event,
     postgresql_event,
@@ -139,12 +135,10 @@ def test_the_encoded_column_sorts_as_the_places_do(spark: SparkSession, name: st
     connector, drawn = DRAWN[name]
     draw = random.Random(20261123)
     places = [drawn(draw) for _ in range(COUNT)]
-    records = [Record("t", event, {"id": n}, 0, n) for n, (_, event) in enumerate(places)]
-    envelopes = decode_envelope(frame(spark, records), source=FAMILIES[connector].source)
-    rows = changes(envelopes, ChangeSpec(connector)).select("offset", "position").collect()
-    encoded = {row["offset"]: row["position"] for row in rows}
-    assert None not in encoded.values()
-    assert len({len(text) for text in encoded.values()}) == 1
+    rows = changed(spark, connector, (event for _, event in places))
+    encoded = [row["position"] for row in rows]
+    assert None not in encoded
+    assert len({len(text) for text in encoded}) == 1
     by_text = sorted(range(COUNT), key=lambda n: (encoded[n].encode(), n))
     by_place = sorted(range(COUNT), key=lambda n: (places[n][0], n))
     assert by_text == by_place

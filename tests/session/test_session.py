@@ -109,10 +109,7 @@ _HUDI_WRITE = (
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("hudi", "write"),
-    [
-        pytest.param(False, "format('delta')", id="delta"),
-        further(True, _HUDI_WRITE, id="hudi"),
-    ],
+    [pytest.param(False, "format('delta')", id="delta"), further(True, _HUDI_WRITE, id="hudi")],
 )
 def test_a_fresh_session_writes_nothing_but_our_data_to_any_stream(
     tmp_path: Path, hudi: bool, write: str
@@ -150,11 +147,11 @@ def test_what_hudi_measures_while_it_merges_is_told_to_no_stream(tmp_path: Path)
     assert run.stderr == ""
 
 
-def run_in(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+def run_in(folder: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a program in a process of its own, and return what it wrote."""
     root = Path(__file__).resolve().parents[2]
     return subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-c", program, *arguments],
         capture_output=True,
         text=True,
         check=True,

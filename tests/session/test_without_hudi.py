@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.session.test_session import run_in
 
 PROGRAM = """
 import sys
@@ -48,17 +47,7 @@ spark.stop()
 def test_writing_and_reading_hudi_tables_says_what_is_missing_and_how_to_have_it(
     tmp_path: Path,
 ) -> None:
-    root = Path(__file__).resolve().parents[2]
-    run = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "lake")],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(root)},
-        timeout=300,
-    )
-    write, read = run.stdout.splitlines()
+    write, read = run_in(tmp_path, PROGRAM, str(tmp_path / "lake")).stdout.splitlines()
     for said in (write, read):
         assert "the Hudi bundle on its class path" in said
         assert said.endswith("open one by lakeingest.session(hudi=True)")

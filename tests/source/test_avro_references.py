@@ -9,41 +9,40 @@ from pyspark.sql import SparkSession
 
 from lakeingest.source.registry.references import with_references
 
-COUNTRY: dict[str, Any] = {
-    "type": "enum",
-    "name": "Country",
-    "namespace": "geo",
-    "symbols": ["DE", "FR"],
-}
-ADDRESS: dict[str, Any] = {
-    "type": "record",
-    "name": "Address",
+
+def record(name: str, **fields: Any) -> dict[str, Any]:
+    """Return a record; a field ``from_`` is named ``from``, and one that may be null is so."""
+    listed = [
+        {"name": field.rstrip("_"), "type": kind}
+        | ({"default": None} if isinstance(kind, list) else {})
+        for field, kind in fields.items()
+    ]
+    return {"type": "record", "name": name, "fields": listed}
+
+
+COUNTRY = {"type": "enum", "name": "Country", "namespace": "geo", "symbols": ["DE", "FR"]}
+ADDRESS = {
+    **record(
+        "Address",
+        country="geo.Country",
+        lines={"type": "array", "items": "string"},
+        before=["null", "Address"],
+    ),
     "namespace": "shop",
-    "fields": [
-        {"name": "country", "type": "geo.Country"},
-        {"name": "lines", "type": {"type": "array", "items": "string"}},
-        {"name": "before", "type": ["null", "Address"], "default": None},
-    ],
 }
 # Without a namespace, in the midst of a record that has one.
-NOTE: dict[str, Any] = {
-    "type": "record",
-    "name": "Note",
-    "fields": [{"name": "kind", "type": {"type": "fixed", "name": "Kind", "size": 1}}],
-}
-ORDER: dict[str, Any] = {
-    "type": "record",
-    "name": "shop.orders.Order",
-    "fields": [
-        {"name": "id", "type": {"type": "long", "connect.default": 0}, "default": 0},
-        {"name": "from", "type": ["null", "shop.Address"], "default": None},
-        {"name": "to", "type": "shop.Address"},
-        {"name": "via", "type": {"type": "map", "values": "geo.Country"}},
-        {"name": "note", "type": ["null", "Note"], "default": None},
-        {"name": "kind", "type": ["null", "Kind"], "default": None},
-        {"name": "next", "type": ["null", "Order"], "default": None},
-    ],
-}
+NOTE = record("Note", kind={"type": "fixed", "name": "Kind", "size": 1})
+ORDER = record(
+    "shop.orders.Order",
+    id={"type": "long", "connect.default": 0},
+    from_=["null", "shop.Address"],
+    to="shop.Address",
+    via={"type": "map", "values": "geo.Country"},
+    note=["null", "Note"],
+    kind=["null", "Kind"],
+    next=["null", "Order"],
+)
+ORDER["fields"][0]["default"] = 0
 VALUE: dict[str, Any] = {
     "id": 1,
     "from": None,
@@ -93,16 +92,8 @@ def test_the_whole_schema_is_one_to_javas_parser(spark: SparkSession) -> None:
 
 
 def test_a_nested_type_that_was_used_before_its_outer_one_is_defined_once() -> None:
-    outer = {
-        "type": "record",
-        "name": "a.Outer",
-        "fields": [{"name": "inner", "type": {"type": "enum", "name": "Inner", "symbols": ["X"]}}],
-    }
-    user = {
-        "type": "record",
-        "name": "a.User",
-        "fields": [{"name": "one", "type": "Inner"}, {"name": "two", "type": "Outer"}],
-    }
+    outer = record("a.Outer", inner={"type": "enum", "name": "Inner", "symbols": ["X"]})
+    user = record("a.User", one="Inner", two="Outer")
     one, two = whole(user, outer)["fields"]
     assert one["type"]["symbols"] == ["X"]
     assert two["type"]["fields"][0]["type"] == "a.Inner"

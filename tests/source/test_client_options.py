@@ -36,9 +36,7 @@ def test_tuning_of_the_fetch_reaches_spark_only() -> None:
     assert dict(found.driver) == {**SERVERS, "client.id": "me"}
 
 
-def test_positions_and_deserialisers_are_ours_and_said_so(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_positions_and_deserialisers_are_ours_and_said_so(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         found = options(group_id="g", auto_offset_reset="earliest", key_deserializer="x")
     assert not {"group.id", "auto.offset.reset", "key.deserializer"} & found.reader.keys()

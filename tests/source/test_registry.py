@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -25,40 +26,38 @@ from tests.source.http_registry import (
     schema_reply,
 )
 
-Serve = Callable[..., Loopback]
 SECRET = "hunter2-registry"  # noqa: S105
 BUSY = error_reply(429, 42900, "too many")
 
 
 @pytest.fixture
-def serve() -> Iterator[Serve]:
+def stack() -> Iterator[ExitStack]:
+    """What a test has opened."""
     with ExitStack() as stack:
-        yield lambda answer: stack.enter_context(loopback(answer))
+        yield stack
 
 
-@pytest.fixture
-def opened() -> Iterator[Callable[..., ConfluentRegistry]]:
-    """Open registries that wait next to nothing between questions."""
-    with ExitStack() as stack:
-
-        def open_(*servers: Loopback | str, retries: int = 2, timeout: float = 5, **more: str):  # type: ignore[no-untyped-def]
-            urls = ",".join(server if isinstance(server, str) else server.url for server in servers)
-            settings = {key.replace("_", "."): text for key, text in more.items()} | {"url": urls}
-            options = {f"schema.registry.{key}": text for key, text in settings.items()}
-            registry = ConfluentRegistry(options, timeout, retries, pause_seconds=0.01)
-            stack.callback(registry.close)
-            return registry
-
-        yield open_
+def at(
+    stack: ExitStack, *urls: str, retries: int = 2, timeout: float = 5, **more: str
+) -> ConfluentRegistry:
+    """Open a registry that waits next to nothing between questions."""
+    settings = {key.replace("_", "."): text for key, text in more.items()} | {"url": ",".join(urls)}
+    options = {f"schema.registry.{key}": text for key, text in settings.items()}
+    registry = ConfluentRegistry(options, timeout, retries, pause_seconds=0.01)
+    stack.callback(registry.close)
+    return registry
 
 
-Open = Callable[..., ConfluentRegistry]
-
-
-def in_turn(*replies: Reply) -> Callable[[str], Reply]:
+def serve(stack: ExitStack, *replies: Reply) -> Loopback:
     """Give the replies one after the other, the last one for ever."""
     left = list(replies)
-    return lambda _path: left.pop(0) if len(left) > 1 else left[0]
+    return stack.enter_context(loopback(lambda _: left.pop(0) if len(left) > 1 else left[0]))
+
+
+def opened(stack: ExitStack, *replies: Reply, **more: Any) -> tuple[ConfluentRegistry, Loopback]:
+    """Open a registry whose server gives these replies."""
+    server = serve(stack, *replies)
+    return at(stack, server.url, **more), server
 
 
 def failure(expected: type[LakeingestError], ask: Callable[[], object]) -> str:
@@ -71,25 +70,25 @@ def failure(expected: type[LakeingestError], ask: Callable[[], object]) -> str:
     return str(error.value)
 
 
-def test_a_schema_is_asked_for_by_its_id(serve: Serve, opened: Open) -> None:
-    server = serve(in_turn(schema_reply()))
-    assert json.loads(opened(server).schema(7)) == RECORD
+def test_a_schema_is_asked_for_by_its_id(stack: ExitStack) -> None:
+    registry, server = opened(stack, schema_reply())
+    assert json.loads(registry.schema(7)) == RECORD
     assert server.asked == ["/schemas/ids/7"]
 
 
-def test_a_path_in_the_url_is_kept(serve: Serve, opened: Open) -> None:
-    server = serve(in_turn(schema_reply()))
-    opened(f"{server.url}/apis/ccompat/v7/").schema(7)
+def test_a_path_in_the_url_is_kept(stack: ExitStack) -> None:
+    server = serve(stack, schema_reply())
+    at(stack, f"{server.url}/apis/ccompat/v7/").schema(7)
     assert server.asked == ["/apis/ccompat/v7/schemas/ids/7"]
 
 
-def test_threads_that_want_one_schema_ask_once(serve: Serve, opened: Open) -> None:
+def test_threads_that_want_one_schema_ask_once(stack: ExitStack) -> None:
     def slowly(path: str) -> Reply:
         time.sleep(0.05)
         return schema_reply()
 
-    server = serve(slowly)
-    registry = opened(server)
+    server = stack.enter_context(loopback(slowly))
+    registry = at(stack, server.url)
     with ThreadPoolExecutor(8) as threads:
         texts = set(threads.map(registry.schema, [1, 2] * 8))
     assert len(texts) == 1
@@ -97,18 +96,16 @@ def test_threads_that_want_one_schema_ask_once(serve: Serve, opened: Open) -> No
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_refused_login_is_an_error_of_access_at_once(
-    serve: Serve, opened: Open, status: int
-) -> None:
-    server = serve(in_turn(error_reply(status, status * 100 + 1, "no")))
-    assert "basic.auth.user.info" in failure(AccessError, lambda: opened(server).schema(1))
+def test_a_refused_login_is_an_error_of_access_at_once(stack: ExitStack, status: int) -> None:
+    registry, server = opened(stack, error_reply(status, status * 100 + 1, "no"))
+    assert "basic.auth.user.info" in failure(AccessError, lambda: registry.schema(1))
     assert len(server.asked) == 1
-    failure(AccessError, opened(server).check)
+    failure(AccessError, at(stack, server.url).check)
 
 
-def test_an_id_that_nobody_knows_is_an_error_of_the_data(serve: Serve, opened: Open) -> None:
-    server = serve(in_turn(error_reply(404, 40403, "Schema not found")))
-    said = failure(DataError, lambda: opened(server).schema(17))
+def test_an_id_that_nobody_knows_is_an_error_of_the_data(stack: ExitStack) -> None:
+    registry, server = opened(stack, error_reply(404, 40403, "Schema not found"))
+    said = failure(DataError, lambda: registry.schema(17))
     assert "schema id 17" in said
     assert "schema.registry.url" in said
     assert len(server.asked) == 1
@@ -116,59 +113,60 @@ def test_an_id_that_nobody_knows_is_an_error_of_the_data(serve: Serve, opened: O
 
 @pytest.mark.parametrize("missing", [error_reply(404, 404), Reply(404, "nothing", "text/plain")])
 def test_a_path_where_nothing_is_known_is_not_blamed_on_the_record(
-    serve: Serve, opened: Open, missing: Reply
+    stack: ExitStack, missing: Reply
 ) -> None:
-    server = serve(in_turn(missing))
-    assert "schemas/types" in failure(UnavailableError, lambda: opened(server).schema(1))
-    failure(UnavailableError, opened(server).check)
+    registry, server = opened(stack, missing)
+    assert "schemas/types" in failure(UnavailableError, lambda: registry.schema(1))
+    failure(UnavailableError, at(stack, server.url).check)
 
 
 def test_an_id_that_a_terse_registry_does_not_know_is_an_error_of_the_data(
-    serve: Serve, opened: Open
+    stack: ExitStack,
 ) -> None:
-    server = serve(lambda path: TYPES if path == "/schemas/types" else error_reply(404, 404))
-    failure(DataError, lambda: opened(server).schema(1))
+    terse = loopback(lambda path: TYPES if path == "/schemas/types" else error_reply(404, 404))
+    registry = at(stack, stack.enter_context(terse).url)
+    failure(DataError, lambda: registry.schema(1))
 
 
 @pytest.mark.parametrize("busy", [BUSY, Reply(503, "<html>", "text/html"), error_reply(500, 50001)])
 def test_a_registry_that_recovers_is_waited_for(
-    serve: Serve, opened: Open, busy: Reply, caplog: pytest.LogCaptureFixture
+    stack: ExitStack, busy: Reply, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = serve(in_turn(busy, busy, schema_reply()))
+    registry, server = opened(stack, busy, busy, schema_reply())
     with caplog.at_level(logging.WARNING):
-        assert opened(server).schema(1)
+        assert registry.schema(1)
     assert len(server.asked) == 3
     assert caplog.text.count("Asking again") == 2
 
 
 @pytest.mark.parametrize("retries", [0, 2])
 def test_a_registry_that_stays_broken_is_unavailable_after_the_retries(
-    serve: Serve, opened: Open, retries: int
+    stack: ExitStack, retries: int
 ) -> None:
-    server = serve(in_turn(error_reply(500, 50001, "store is gone")))
-    said = failure(UnavailableError, lambda: opened(server, retries=retries).schema(1))
+    registry, server = opened(stack, error_reply(500, 50001, "store is gone"), retries=retries)
+    said = failure(UnavailableError, lambda: registry.schema(1))
     assert server.url in said
     assert "store is gone" in said
     assert len(server.asked) == retries + 1
 
 
-def test_a_failure_is_not_remembered(serve: Serve, opened: Open) -> None:
-    server = serve(in_turn(error_reply(500, 50001), schema_reply()))
-    registry = opened(server, retries=0)
+def test_a_failure_is_not_remembered(stack: ExitStack) -> None:
+    registry, _ = opened(stack, error_reply(500, 50001), schema_reply(), retries=0)
     failure(UnavailableError, lambda: registry.schema(1))
     assert registry.schema(1)
 
 
-def test_a_silent_registry_is_given_up(serve: Serve, opened: Open) -> None:
+def test_a_silent_registry_is_given_up(stack: ExitStack) -> None:
     over = threading.Event()
 
     def silent(path: str) -> Reply:
         over.wait(10)
         return schema_reply()
 
-    server = serve(silent)
+    server = stack.enter_context(loopback(silent))
     started = time.monotonic()
-    said = failure(UnavailableError, lambda: opened(server, retries=1, timeout=0.1).schema(1))
+    registry = at(stack, server.url, retries=1, timeout=0.1)
+    said = failure(UnavailableError, lambda: registry.schema(1))
     over.set()
     assert "no answer within 0.1 s" in said
     assert time.monotonic() - started < 5
@@ -178,11 +176,11 @@ def test_a_silent_registry_is_given_up(serve: Serve, opened: Open) -> None:
     assert len(server.asked) == 2
 
 
-def test_a_port_where_nobody_listens_is_unavailable(opened: Open) -> None:
+def test_a_port_where_nobody_listens_is_unavailable(stack: ExitStack) -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))  # Bound without listening: refused, and nobody else takes it.
         url = f"http://127.0.0.1:{bound.getsockname()[1]}"
-        registry = opened(url)
+        registry = at(stack, url)
         assert url in failure(UnavailableError, lambda: registry.schema(1))
         failure(UnavailableError, registry.check)
 
@@ -199,40 +197,37 @@ def test_a_port_where_nobody_listens_is_unavailable(opened: Open) -> None:
     ],
 )
 def test_an_answer_that_is_no_registrys_is_not_asked_for_again(
-    serve: Serve, opened: Open, reply: Reply
+    stack: ExitStack, reply: Reply
 ) -> None:
-    server = serve(in_turn(reply))
-    said = failure(UnavailableError, lambda: opened(server).schema(1))
+    registry, server = opened(stack, reply)
+    said = failure(UnavailableError, lambda: registry.schema(1))
     assert "schema.registry.url" in said
     assert "html" not in said
     assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize("reply", [HTML, Reply(200, "{}"), Reply(200, "")])
-def test_a_check_notices_that_something_else_answers(
-    serve: Serve, opened: Open, reply: Reply
-) -> None:
-    server = serve(in_turn(reply))
-    failure(UnavailableError, opened(server).check)
+def test_a_check_notices_that_something_else_answers(stack: ExitStack, reply: Reply) -> None:
+    registry, _ = opened(stack, reply)
+    failure(UnavailableError, registry.check)
 
 
-def test_a_check_of_a_good_registry_reads_no_schema(serve: Serve, opened: Open) -> None:
-    server = serve(in_turn(TYPES))
-    opened(server).check()
+def test_a_check_of_a_good_registry_reads_no_schema(stack: ExitStack) -> None:
+    registry, server = opened(stack, TYPES)
+    registry.check()
     assert server.asked == ["/schemas/types"]
 
 
 @pytest.mark.parametrize("kind", ["JSON", "PROTOBUF"])
-def test_a_schema_of_another_kind_is_an_error_of_the_data(
-    serve: Serve, opened: Open, kind: str
-) -> None:
+def test_a_schema_of_another_kind_is_an_error_of_the_data(stack: ExitStack, kind: str) -> None:
     reply = Reply(200, json.dumps({"schema": 'syntax = "proto3";', "schemaType": kind}))
-    assert kind in failure(DataError, lambda: opened(serve(in_turn(reply))).schema(1))
+    registry, _ = opened(stack, reply)
+    assert kind in failure(DataError, lambda: registry.schema(1))
 
 
-def test_a_dead_address_does_not_delay_the_next_one(serve: Serve, opened: Open) -> None:
-    dead, good = serve(in_turn(error_reply(503, 50301))), serve(in_turn(schema_reply()))
-    registry = opened(dead, good)
+def test_a_dead_address_does_not_delay_the_next_one(stack: ExitStack) -> None:
+    dead, good = serve(stack, error_reply(503, 50301)), serve(stack, schema_reply())
+    registry = at(stack, dead.url, good.url)
     for schema_id in range(3):
         registry.schema(schema_id)
     assert len(dead.asked) == 1
@@ -240,12 +235,12 @@ def test_a_dead_address_does_not_delay_the_next_one(serve: Serve, opened: Open) 
 
 
 def test_user_and_password_are_sent_and_said_to_nobody(
-    serve: Serve, opened: Open, caplog: pytest.LogCaptureFixture
+    stack: ExitStack, caplog: pytest.LogCaptureFixture
 ) -> None:
     info = f"app:{SECRET}"
     basic = base64.b64encode(info.encode()).decode()
-    server = serve(in_turn(error_reply(500, 50001, f"no {info}, {SECRET}, {basic}")))
-    registry = opened(server, basic_auth_user_info=info)
+    refused = error_reply(500, 50001, f"no {info}, {SECRET}, {basic}")
+    registry, server = opened(stack, refused, basic_auth_user_info=info)
     with caplog.at_level(logging.DEBUG):
         said = failure(UnavailableError, lambda: registry.schema(1))
     assert set(server.logins) == {f"Basic {basic}"}
@@ -255,15 +250,15 @@ def test_user_and_password_are_sent_and_said_to_nobody(
         assert basic not in text
 
 
-def test_a_token_is_sent_and_said_to_nobody(serve: Serve, opened: Open) -> None:
-    server = serve(in_turn(error_reply(401, 40101, f"bad token {SECRET}")))
-    registry = opened(server, bearer_auth_token=SECRET)
+def test_a_token_is_sent_and_said_to_nobody(stack: ExitStack) -> None:
+    refused = error_reply(401, 40101, f"bad token {SECRET}")
+    registry, server = opened(stack, refused, bearer_auth_token=SECRET)
     assert SECRET not in failure(AccessError, lambda: registry.schema(1))
     assert server.logins == [f"Bearer {SECRET}"]
 
 
-def test_closing_twice_is_safe(serve: Serve, opened: Open) -> None:
-    registry = opened(serve(in_turn(TYPES)))
+def test_closing_twice_is_safe(stack: ExitStack) -> None:
+    registry, _ = opened(stack, TYPES)
     registry.check()
     registry.close()
     registry.close()

@@ -167,15 +167,13 @@ def test_a_login_that_is_not_there_cannot_be_inherited() -> None:
         open_registry(config.model_copy(update={"kafka_options": bare}))
 
 
-def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "lacks", ["confluent_kafka.schema_registry", pytest.param("httpx2", id="too old")]
+)
+def test_a_package_that_is_missing_or_too_old_says_what_to_install(
+    lacks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delitem(sys.modules, "lakeingest.source.registry.confluent", raising=False)
-    monkeypatch.setitem(sys.modules, "confluent_kafka.schema_registry", None)
-    with pytest.raises(UnavailableError, match=r"lakeingest\[kafka\]"):
-        open_registry(kafka("http://registry"))
-
-
-def test_a_package_that_is_too_old_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "lakeingest.source.registry.confluent", raising=False)
-    monkeypatch.setitem(sys.modules, "httpx2", None)
+    monkeypatch.setitem(sys.modules, lacks, None)
     with pytest.raises(UnavailableError, match=r"lakeingest\[kafka\]"):
         open_registry(kafka("http://registry"))

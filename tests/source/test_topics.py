@@ -47,8 +47,7 @@ def test_pattern_that_matches_everything_leaves_out_what_is_no_data() -> None:
 
 
 @pytest.mark.parametrize(
-    "outside",
-    [shop(pattern=".*"), shop(pattern=r".*\.orders"), shop(listed=tuple(sorted(OTHERS)))],
+    "outside", [shop(pattern=".*"), shop(pattern=r".*\.orders"), shop(listed=tuple(sorted(OTHERS)))]
 )
 def test_topics_outside_the_prefix_are_refused_by_name(outside: TopicNames) -> None:
     with pytest.raises(ConfigError, match=r"'shop' are selected: other\.public\.orders, shopping"):

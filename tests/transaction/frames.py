@@ -105,6 +105,12 @@ def key_of(case: int, transaction: int) -> str:
     return str(case * CASE + transaction)
 
 
+def change_of(**values: Any) -> tuple[Any, ...]:
+    """Return a change of which only these columns are known (``CHANGE``)."""
+    change = dict.fromkeys(CHANGE.fieldNames()) | {"topic": "t", "partition": 0} | values
+    return tuple(change[name] for name in CHANGE.fieldNames())
+
+
 def changes(spark: SparkSession, cases: Iterable[Case]) -> DataFrame:
     """Return the delivered rows of all cases (``CHANGE``)."""
     rows: list[Any] = []
@@ -113,21 +119,19 @@ def changes(spark: SparkSession, cases: Iterable[Case]) -> DataFrame:
             below = (seen.transaction - 1) * 10 if seen.at is None else seen.at
             place = after(0, number * CASE + below + 1, seen.number)
             unkeyed = (seen.run, seen.nth) if seen.key is None else ()
-            change = dict.fromkeys(CHANGE.fieldNames()) | {
-                "topic": "t",
-                "partition": 0,
-                "offset": number * CASE + offset,
-                "kind": seen.kind,
-                "collection": seen.collection,
-                "op": "c",
-                "position": place,
-                "transaction_key": key_of(number, seen.transaction),
-                "incarnation": seen.run,
-                "nth": seen.nth,
-                "key": seen.key,
-                "identity": hash((number, seen.transaction, place, seen.collection, *unkeyed)),
-            }
-            rows.append(tuple(change[name] for name in CHANGE.fieldNames()))
+            change = change_of(
+                offset=number * CASE + offset,
+                kind=seen.kind,
+                collection=seen.collection,
+                op="c",
+                position=place,
+                transaction_key=key_of(number, seen.transaction),
+                incarnation=seen.run,
+                nth=seen.nth,
+                key=seen.key,
+                identity=hash((number, seen.transaction, place, seen.collection, *unkeyed)),
+            )
+            rows.append(change)
     return spark.createDataFrame(rows, CHANGE).coalesce(1)
 
 

@@ -30,20 +30,14 @@ MARIADB: dict[str, tuple[str, Found]] = {
     "BEGIN repeated": ("B1 B1 E1", [(2, 1, 2, False)]),
     "BEGIN repeated twice": ("B1 B1 B1 E1", [(3, 1, 3, False)]),
     "a BEGIN followed by a later one": ("B1 B2 E2", [(0, 1, 1, True), (2, 2, 1, False)]),
-    "several in a row": (
-        "B1 B2 B3 E3",
-        [(0, 1, 1, True), (1, 2, 1, True), (3, 3, 1, False)],
-    ),
+    "several in a row": ("B1 B2 B3 E3", [(0, 1, 1, True), (1, 2, 1, True), (3, 3, 1, False)]),
     "a BEGIN followed by an earlier one": ("B7 B5 E5", [(2, 5, 1, False)]),
     "a BEGIN followed by an earlier one that comes again": (
         "B7 B5 E5 B6 E6 B7 E7",
         [(2, 5, 1, False), (4, 6, 1, False), (6, 7, 2, False)],
     ),
     "a BEGIN followed by its own repetition": ("B1 B1", []),
-    "an implied end that comes again": (
-        "B1 B2 E2 B1 B2 E2",
-        [(0, 1, 1, True), (2, 2, 1, False)],
-    ),
+    "an implied end that comes again": ("B1 B2 E2 B1 B2 E2", [(0, 1, 1, True), (2, 2, 1, False)]),
     "a BEGIN that has its END later": ("B1 B2 B1 E1 B2 E2", [(3, 1, 2, False), (5, 2, 2, False)]),
     "a foreign message between": ("B1 ?9 B2 E2", [(0, 1, 1, True), (3, 2, 1, False)]),
     "only foreign messages": ("?1 ?2", []),
@@ -139,15 +133,9 @@ def test_postgresql_has_no_implied_ends_and_groups_by_transaction_number(
 
 
 def test_ids_of_several_octets_per_character_are_kept(spark: SparkSession) -> None:
-    streams = [
-        [
-            (status, f"file=größe-日本.000009,pos={pos}")
-            for pos in (4, 90)
-            for status in ("BEGIN", "END")
-        ]
-    ]
-    found = found_in(spark, "mysql", streams)
-    assert [row["id"] for row in found] == [f"file=größe-日本.000009,pos={n}" for n in (4, 90)]
+    ids = [f"file=größe-日本.000009,pos={pos}" for pos in (4, 90)]
+    found = found_in(spark, "mysql", [[(word, id_) for id_ in ids for word in ("BEGIN", "END")]])
+    assert [row["id"] for row in found] == ids
     assert {row["domain"] for row in found} == {"file=größe-日本"}
     assert found[0]["end_position"] < found[1]["end_position"]
 

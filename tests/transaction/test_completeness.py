@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.frame_schemas import Kind
 from lakeingest.plan.window import is_counted
 from lakeingest.transaction import completeness
-from lakeingest.transaction.completeness import (
-    NO_WHOLE_INCARNATION,
-    TOO_FEW_PLACES,
-    TOO_FEW_ROWS,
-)
+from lakeingest.transaction.completeness import NO_WHOLE_INCARNATION, TOO_FEW_PLACES, TOO_FEW_ROWS
 from tests.transaction.frames import CASE, Case, Over, Seen, changes, ended
 
 A, B = "public.a", "public.b"
@@ -31,6 +27,9 @@ def unnamed(*numbers: int) -> list[Seen]:
     """Rows of one incarnation that names none."""
     return [Seen(number, None, nth=nth) for nth, number in enumerate(numbers, 1)]
 
+
+AGAIN = [Over({A: 1}, commit=10), Over({A: 1}, 2, commit=20)]
+"""ENDs of two transactions of one number."""
 
 Lacking = set[tuple[str | None, int, int | None]]
 """Collection, expected, found."""
@@ -61,28 +60,14 @@ COUNTED: dict[str, tuple[Case, Lacking]] = {
         Case([Over({A: 1}), Over({A: 2}, 2, 2)], rows(1)),
         {(A, 2, 0)},
     ),
-    "a truncate is a row": (
-        Case([Over({A: 2})], [Seen(1), Seen(2, kind=Kind.TRUNCATE)]),
-        set(),
-    ),
+    "a truncate is a row": (Case([Over({A: 2})], [Seen(1), Seen(2, kind=Kind.TRUNCATE)]), set()),
     "a message is no row": (
         Case([Over({A: 2})], [Seen(1), Seen(2, kind=Kind.MESSAGE)]),
         {(A, 2, 1)},
     ),
-    "a number that came again, first one short": (
-        Case([Over({A: 1}, commit=10), Over({A: 1}, 2, commit=20)], [Seen(1, at=10)]),
-        {(A, 1, 0)},
-    ),
-    "a number that came again, second one short": (
-        Case([Over({A: 1}, commit=10), Over({A: 1}, 2, commit=20)], [Seen(1, at=0)]),
-        {(A, 1, 0)},
-    ),
-    "a number that came again, both whole": (
-        Case(
-            [Over({A: 1}, commit=10), Over({A: 1}, 2, commit=20)], [Seen(1, at=0), Seen(1, at=10)]
-        ),
-        set(),
-    ),
+    "a number that came again, first one short": (Case(AGAIN, [Seen(1, at=10)]), {(A, 1, 0)}),
+    "a number that came again, second one short": (Case(AGAIN, [Seen(1, at=0)]), {(A, 1, 0)}),
+    "a number that came again, both whole": (Case(AGAIN, [Seen(1, at=0), Seen(1, at=10)]), set()),
 }
 
 
@@ -125,11 +110,15 @@ def selected() -> Column:
     return is_counted(F.col("data_collection").isin(A, B, "public.filtered"), ("public.filtered",))
 
 
-def short_of(spark: SparkSession, cases: list[Case]) -> list[tuple[int, tuple]]:  # type: ignore[type-arg]
+def assigned_to_ends(spark: SparkSession, cases: list[Case]) -> tuple[DataFrame, DataFrame]:
+    """Return rows with the END that each belongs to, and the ENDs."""
     boundaries = ended(spark, cases)
-    assigned = completeness.with_end_offset(
-        completeness.transactional(changes(spark, cases)), boundaries
-    )
+    rows = completeness.transactional(changes(spark, cases))
+    return completeness.with_end_offset(rows, boundaries), boundaries
+
+
+def short_of(spark: SparkSession, cases: list[Case]) -> list[tuple[int, tuple]]:  # type: ignore[type-arg]
+    assigned, boundaries = assigned_to_ends(spark, cases)
     found = completeness.incomplete_transactions(assigned, boundaries, selected()).collect()
     return [
         (row["end_offset"], (row["collection"], row["expected"], row["found"], row["reason"]))
@@ -140,10 +129,8 @@ def short_of(spark: SparkSession, cases: list[Case]) -> list[tuple[int, tuple]]:
 @pytest.fixture(scope="module")
 def counted(spark: SparkSession) -> dict[str, Lacking]:
     found: dict[str, Lacking] = {name: set() for name in COUNTED}
-    names = list(COUNTED)
-    for offset, (collection, expected, there, reason) in short_of(
-        spark, [case for case, _ in COUNTED.values()]
-    ):
+    names, cases = list(COUNTED), [case for case, _ in COUNTED.values()]
+    for offset, (collection, expected, there, reason) in short_of(spark, cases):
         assert reason == TOO_FEW_ROWS
         found[names[offset // CASE]].add((collection, expected, there))
     return found
@@ -157,11 +144,7 @@ def test_a_transaction_is_held_until_each_table_has_the_distinct_rows_that_end_c
 
 
 def test_rows_without_a_key_count_once_however_many_runs_send_them(spark: SparkSession) -> None:
-    cases = [case for case, _ in KEYLESS.values()]
-    boundaries = ended(spark, cases)
-    rows = completeness.with_end_offset(
-        completeness.transactional(changes(spark, cases)), boundaries
-    )
+    rows, boundaries = assigned_to_ends(spark, [case for case, _ in KEYLESS.values()])
     found: dict[str, Lacking] = {name: set() for name in KEYLESS}
     names = list(KEYLESS)
     for row in completeness.incomplete_by_incarnation(rows, boundaries, selected()).collect():
@@ -181,83 +164,76 @@ def test_counting_places_finds_all_that_may_lack_rows_without_a_key(spark: Spark
 def test_a_number_that_came_again_gives_each_row_to_the_first_end_above_it(
     spark: SparkSession,
 ) -> None:
-    case = Case(
-        [Over({A: 1}, commit=10), Over({A: 1}, 2, commit=20)],
-        [Seen(1, at=0), Seen(9, at=0), Seen(1, at=10), Seen(1, at=20)],
-    )
+    case = Case(AGAIN, [Seen(1, at=0), Seen(9, at=0), Seen(1, at=10), Seen(1, at=20)])
     assigned = completeness.with_end_offset(changes(spark, [case]), ended(spark, [case]))
     found = [row["end_offset"] for row in assigned.orderBy("offset").collect()]
     assert found == [0, 0, 1, None]
 
 
-INTERRUPTED: dict[str, tuple[Case, bool]] = {
-    "one BEGIN is not asked": (Case([Over({A: 2}, 1)], rows(1)), False),
+INTERRUPTED: dict[str, tuple[Over, list[Seen], bool]] = {
+    "one BEGIN is not asked": (Over({A: 2}, 1), rows(1), False),
     "the second incarnation sent all that END counts": (
-        Case([Over({A: 2}, 2)], [*rows(1, 2, 3), *rows(4, 5, run="second")]),
+        Over({A: 2}, 2),
+        rows(1, 2, 3) + rows(4, 5, run="second"),
         False,
     ),
     # As recorded in mariadb-kill: the first one's rows alone meet the count.
     "the second incarnation's rows are still under way": (
-        Case([Over({A: 2}, 2)], [*rows(1, 2, 3), *rows(4, run="second")]),
+        Over({A: 2}, 2),
+        rows(1, 2, 3) + rows(4, run="second"),
         True,
     ),
-    "nothing of the second incarnation is there": (Case([Over({A: 2}, 2)], rows(1, 2, 3)), True),
-    "both overlap": (
-        Case([Over({A: 3}, 2)], [*rows(1, 2, 3, 4), *rows(3, 4, 5, run="second")]),
-        False,
-    ),
+    "nothing of the second incarnation is there": (Over({A: 2}, 2), rows(1, 2, 3), True),
+    "both overlap": (Over({A: 3}, 2), rows(1, 2, 3, 4) + rows(3, 4, 5, run="second"), False),
     "repetitions inside one incarnation do not count": (
-        Case([Over({A: 2}, 2)], [*rows(1, 2, 3), *rows(4, 4, run="second")]),
+        Over({A: 2}, 2),
+        rows(1, 2, 3) + rows(4, 4, run="second"),
         True,
     ),
     "the third of three": (
-        Case(
-            [Over({A: 1}, 3)],
-            [*rows(1, 2, 3), *rows(4, 5, run="second"), *rows(6, run="third")],
-        ),
+        Over({A: 1}, 3),
+        rows(1, 2, 3) + rows(4, 5, run="second") + rows(6, run="third"),
         False,
     ),
     "two tables together": (
-        Case(
-            [Over({A: 1, B: 1}, 2)],
-            [*rows(1, 2, 3), *rows(4, run="second"), *rows(5, run="second", collection=B)],
-        ),
+        Over({A: 1, B: 1}, 2),
+        rows(1, 2, 3) + rows(4, run="second") + rows(5, run="second", collection=B),
         False,
     ),
-    "an implied end has no count": (Case([Over({}, 2, implied=True)], rows(1)), False),
-    "END counts nothing": (Case([Over({}, 2)], rows(1, 2)), False),
+    "an implied end has no count": (Over({}, 2, implied=True), rows(1), False),
+    "END counts nothing": (Over({}, 2), rows(1, 2), False),
     "the second of two that have no names": (
-        Case([Over({A: 2}, 2)], [*unnamed(1, 2, 3), *unnamed(4, 5)]),
+        Over({A: 2}, 2),
+        unnamed(1, 2, 3) + unnamed(4, 5),
         False,
     ),
     "a row of the second, without names, is under way": (
-        Case([Over({A: 2}, 2)], [*unnamed(1, 2, 3), *unnamed(4, 5)[1:]]),
+        Over({A: 2}, 2),
+        unnamed(1, 2, 3) + unnamed(4, 5)[1:],
         True,
     ),
     "all rows of the second, without names, are under way": (
-        Case([Over({A: 2}, 2)], unnamed(1, 2, 3)),
+        Over({A: 2}, 2),
+        unnamed(1, 2, 3),
         True,
     ),
-    "both overlap, without names": (
-        Case([Over({A: 3}, 2)], [*unnamed(1, 2, 3, 4), *unnamed(3, 4, 5)]),
-        False,
-    ),
+    "both overlap, without names": (Over({A: 3}, 2), unnamed(1, 2, 3, 4) + unnamed(3, 4, 5), False),
     "both overlap, without names, a row is missing": (
-        Case([Over({A: 3}, 2)], [*unnamed(1, 2, 3, 4), *unnamed(3, 4, 5)[:2]]),
+        Over({A: 3}, 2),
+        unnamed(1, 2, 3, 4) + unnamed(3, 4, 5)[:2],
         True,
     ),
     "the whole transaction again, without names": (
-        Case([Over({A: 3}, 2)], [*unnamed(1, 2), *unnamed(1, 2, 3)]),
+        Over({A: 3}, 2),
+        unnamed(1, 2) + unnamed(1, 2, 3),
         False,
     ),
 }
+"""END, rows, and whether the transaction is held."""
 
 
 def interrupted(spark: SparkSession, cases: list[Case]) -> set[int]:
-    boundaries = ended(spark, cases)
-    assigned = completeness.with_end_offset(
-        completeness.transactional(changes(spark, cases)), boundaries
-    )
+    assigned, boundaries = assigned_to_ends(spark, cases)
     found = completeness.without_whole_incarnation(assigned, boundaries, selected()).collect()
     assert {row["reason"] for row in found} <= {NO_WHOLE_INCARNATION}
     return {row["end_offset"] // CASE for row in found}
@@ -266,25 +242,24 @@ def interrupted(spark: SparkSession, cases: list[Case]) -> set[int]:
 def test_after_a_repeated_begin_one_incarnation_must_have_exactly_ends_rows(
     spark: SparkSession,
 ) -> None:
-    held = interrupted(spark, [case for case, _ in INTERRUPTED.values()])
+    held = interrupted(spark, [Case([end], seen) for end, seen, _ in INTERRUPTED.values()])
     found = {name: n in held for n, name in enumerate(INTERRUPTED)}
-    assert found == {name: expected for name, (_, expected) in INTERRUPTED.items()}
+    assert found == {name: expected for name, (_, _, expected) in INTERRUPTED.items()}
 
 
 def test_the_count_alone_would_release_an_interrupted_transaction(spark: SparkSession) -> None:
     """What ``without_whole_incarnation`` protects from: the count sees nothing wrong there."""
-    case, held = INTERRUPTED["the second incarnation's rows are still under way"]
+    end, seen, held = INTERRUPTED["the second incarnation's rows are still under way"]
     assert held
-    assert short_of(spark, [case]) == []
+    assert short_of(spark, [Case([end], seen)]) == []
 
 
 def test_an_earlier_incarnation_of_the_same_size_does_not_stand_in_for_the_last_one(
     spark: SparkSession,
 ) -> None:
     """Killed in the very middle: both halves have END's count, and row 4 is still under way."""
-    assert interrupted(spark, [Case([Over({A: 2}, 2)], [*rows(1, 2), *rows(3, run="second")])]) == {
-        0
-    }
+    case = Case([Over({A: 2}, 2)], [*rows(1, 2), *rows(3, run="second")])
+    assert interrupted(spark, [case]) == {0}
 
 
 def test_rows_of_a_filtered_table_do_not_hold_an_interrupted_transaction_for_ever(

@@ -14,7 +14,7 @@ from lakeingest.frame_schemas import BOUNDARY, CHANGE, INSIDE, Kind
 from lakeingest.transaction import completeness
 from lakeingest.transaction.completeness import TOO_FEW_ROWS
 from lakeingest.transaction.compressed_detection import SHARED_PLACE
-from tests.transaction.frames import CASE, Case, Over, ended, key_of
+from tests.transaction.frames import CASE, Case, Over, change_of, ended, key_of
 
 A = "public.a"
 
@@ -45,66 +45,50 @@ def changed(*pairs: tuple[int, int]) -> list[At]:
     ]
 
 
-CASES: dict[str, tuple[list[At], Over, str | None]] = {
-    "one insert": (statement("c", 1, 2, 3), Over({A: 3}), None),
-    "one delete": (statement("d", 1, 2, 3), Over({A: 3}), None),
-    "one update": (statement("u", 1, 2, 3), Over({A: 3}), None),
-    "one update that meets a key twice": (statement("u", 1, 1), Over({A: 2}), None),
-    "an update of keys": (changed((1, 4), (2, 5)), Over({A: 4}), None),
-    "a chain of keys": (changed((3, 4), (2, 3), (1, 2)), Over({A: 6}), None),
-    "an update of some keys": ([*changed((1, 4)), At("u", 2, 1)], Over({A: 3}), None),
-    "rows that a connector skipped": ([At("u", 1, 4)], Over({A: 1}), None),
-    "all of it sent again": (statement("c", 1, 2) * 2, Over({A: 2}), None),
-    "a key change whose first half came again": (
-        [At("d", 1, 0), *changed((1, 2))],
-        Over({A: 2}),
-        None,
-    ),
+CASES: dict[str, tuple[list[At], int | Over, str | None]] = {
+    "one insert": (statement("c", 1, 2, 3), 3, None),
+    "one delete": (statement("d", 1, 2, 3), 3, None),
+    "one update": (statement("u", 1, 2, 3), 3, None),
+    "one update that meets a key twice": (statement("u", 1, 1), 2, None),
+    "an update of keys": (changed((1, 4), (2, 5)), 4, None),
+    "a chain of keys": (changed((3, 4), (2, 3), (1, 2)), 6, None),
+    "an update of some keys": ([*changed((1, 4)), At("u", 2, 1)], 3, None),
+    "rows that a connector skipped": ([At("u", 1, 4)], 1, None),
+    "all of it sent again": (statement("c", 1, 2) * 2, 2, None),
+    "a key change whose first half came again": ([At("d", 1, 0), *changed((1, 2))], 2, None),
     "statements at places of their own": (
         [*statement("c", 1, 2), *statement("u", 2, place=2), *statement("d", 2, place=3)],
-        Over({A: 4}),
+        4,
         None,
     ),
     "sent in two parts": ([*statement("c", 1), *statement("u", 2)], Over({A: 2}, begins=2), None),
-    "only half of it is there": (statement("c", 1), Over({A: 2}), TOO_FEW_ROWS),
-    "half of a key change is there": (
-        [At("d", 1, 0), *changed((2, 3))],
-        Over({A: 4}),
-        TOO_FEW_ROWS,
-    ),
-    "two updates of two keys": (
-        [*statement("u", 1), *statement("u", 2)],
-        Over({A: 2}),
-        SHARED_PLACE,
-    ),
+    "only half of it is there": (statement("c", 1), 2, TOO_FEW_ROWS),
+    "half of a key change is there": ([At("d", 1, 0), *changed((2, 3))], 4, TOO_FEW_ROWS),
+    "two updates of two keys": ([*statement("u", 1), *statement("u", 2)], 2, SHARED_PLACE),
     "six rows, then one of them": (
         [*statement("u", 1, 2, 3, 4, 5, 6), *statement("u", 6)],
-        Over({A: 7}),
+        7,
         SHARED_PLACE,
     ),
     "an insert, then a delete of fewer": (
         [*statement("c", 1, 2, 3), *statement("d", 3)],
-        Over({A: 4}),
+        4,
         SHARED_PLACE,
     ),
     "a delete, then the same rows inserted": (
         [*statement("d", 1, 2), *statement("c", 1, 2)],
-        Over({A: 4}),
+        4,
         SHARED_PLACE,
     ),
-    "the same in another order": (
-        [*statement("d", 1, 2), *statement("c", 2, 1)],
-        Over({A: 4}),
-        SHARED_PLACE,
-    ),
+    "the same in another order": ([*statement("d", 1, 2), *statement("c", 2, 1)], 4, SHARED_PLACE),
     "one key twice, told by its count": (
         [At("u", 1, 0, nth=1), At("u", 1, 0, nth=2)],
-        Over({A: 2}),
+        2,
         SHARED_PLACE,
     ),
     "a statement that two versions of the connector sent": (
         [*statement("u", 1, 2), At("u", 3, 2, place=None), At("u", 4, 3, place=None)],
-        Over({A: 4}),
+        4,
         None,
     ),
     "one row counted again by another incarnation": (
@@ -118,39 +102,32 @@ CASES: dict[str, tuple[list[At], Over, str | None]] = {
         None,
     ),
 }
+"""Rows, their END or what it counts, and why it is not complete."""
 
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[int, str]:
     """Number of a case -> why it is not complete; one job for all."""
-    inside = StructType([StructField(name, LongType()) for name in ("place", "row", "nth")])
-    schema = StructType(
-        [*CHANGE, StructField("end_offset", LongType()), StructField(INSIDE, inside)]
-    )
+    places = StructType([StructField(name, LongType()) for name in ("place", "row", "nth")])
+    added = StructType().add("end_offset", LongType()).add(INSIDE, places)
+    schema = StructType([*CHANGE, *added])
     rows: list[Any] = []
     for number, (lying, _, _) in enumerate(CASES.values()):
         for one in lying:
-            change = dict.fromkeys(CHANGE.fieldNames()) | {
-                "topic": "t",
-                "partition": 0,
-                "offset": len(rows),
-                "kind": Kind.ROW,
-                "collection": A,
-                "op": one.op,
-                "key": str(one.key).encode(),
-                "transaction_key": key_of(number, 1),
-                "incarnation": one.run,
-                "identity": hash((number, one.place, one.row, one.op, one.key)),
-            }
-            values = (change[name] for name in CHANGE.fieldNames())
-            rows.append(
-                (
-                    *values,
-                    number * CASE,
-                    None if one.place is None else (one.place, one.row, one.nth),
-                )
+            change = change_of(
+                offset=len(rows),
+                kind=Kind.ROW,
+                collection=A,
+                op=one.op,
+                key=str(one.key).encode(),
+                transaction_key=key_of(number, 1),
+                incarnation=one.run,
+                identity=hash((number, one.place, one.row, one.op, one.key)),
             )
-    ends = ended(spark, [Case([over]) for _, over, _ in CASES.values()])
+            inside = None if one.place is None else (one.place, one.row, one.nth)
+            rows.append((*change, number * CASE, inside))
+    overs = (end if isinstance(end, Over) else Over({A: end}) for _, end, _ in CASES.values())
+    ends = ended(spark, [Case([over]) for over in overs])
     assert ends.columns == BOUNDARY.fieldNames()
     assigned = spark.createDataFrame(rows, schema).coalesce(1)
     short = completeness.incomplete_transactions(assigned, ends, F.lit(True)).collect()

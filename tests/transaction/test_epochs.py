@@ -48,10 +48,7 @@ CASES: dict[str, tuple[list[str], str]] = {
         ["A1-90", "B1-5", "A80-90", "B1-7"],
         "0:A0-90@10 1:B0-@20",
     ),
-    "the first server returns": (
-        ["A1-90", "B1-5", "A91-99"],
-        "0:A0-90@10 1:B0-5@20 2:A91-@30",
-    ),
+    "the first server returns": (["A1-90", "B1-5", "A91-99"], "0:A0-90@10 1:B0-5@20 2:A91-@30"),
     "it returns and its old transactions come again before": (
         ["A1-90", "B1-5", "A85-99"],
         "0:A0-90@10 1:B0-5@20 2:A91-@30",
@@ -73,10 +70,7 @@ CASES: dict[str, tuple[list[str], str]] = {
         ["A1-9", "A*1", "A10", "B1-5", "A10", "A*1", "B1-7"],
         "0:A0-9@10 1:A:*0-@20 2:B0-@40",
     ),
-    "servers that take turns": (
-        ["A1", "B1", "A2", "B2"],
-        "0:A0-1@10 1:B0-1@20 2:A2-2@30 3:B2-@40",
-    ),
+    "servers that take turns": (["A1", "B1", "A2", "B2"], "0:A0-1@10 1:B0-1@20 2:A2-2@30 3:B2-@40"),
 }
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from lakeingest.frame_schemas import CHANGE, Kind
 from lakeingest.position import after
 from lakeingest.transaction.unreadable import unreplaced_records
+from tests.transaction.frames import change_of
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,10 @@ def snapshot(key: str) -> At:
     return At(1, key, Kind.SNAPSHOT, counted=False)
 
 
-STREAMED: dict[str, tuple[Sequence[At], tuple[int, int, int] | None]] = {
-    # Name: records, and (first offset held, how many, place reached) or none.
+Cases = dict[str, tuple[Sequence[At], tuple[int, int, int] | None]]
+"""Name: records, and (first offset held, how many, place reached) or none."""
+
+STREAMED: Cases = {
     "the last record": ([At(5), bad("k")], (1, 1, 5)),
     "the first record": ([bad("k"), At(5)], (0, 1, 0)),
     "an operation that nobody knows": ([At(5), bad("k", Kind.UNKNOWN)], (1, 1, 5)),
@@ -60,7 +63,7 @@ STREAMED: dict[str, tuple[Sequence[At], tuple[int, int, int] | None]] = {
     "two, the first sent again": ([At(5), bad("k"), At(8), bad("l"), At(9), At(6, "k")], (3, 1, 8)),
 }
 
-INITIAL: dict[str, tuple[Sequence[At], tuple[int, int, int] | None]] = {
+INITIAL: Cases = {
     "a snapshot row": ([snapshot("a"), bad("k"), snapshot("b")], (1, 1, 0)),
     "a snapshot row sent again": ([snapshot("a"), bad("k"), snapshot("b"), snapshot("k")], None),
     "a snapshot row that changed later": ([snapshot("a"), bad("k"), At(6, "k")], (1, 1, 0)),
@@ -68,7 +71,7 @@ INITIAL: dict[str, tuple[Sequence[At], tuple[int, int, int] | None]] = {
 }
 
 
-EACH: dict[str, tuple[Sequence[At], tuple[int, int, int] | None]] = {
+EACH: Cases = {
     "the first record, and an old row again": ([bad("k"), At(8, "l"), At(2, "m")], (0, 1, 0)),
     "the first record, sent again": ([bad("k"), At(8, "l"), At(6, "k")], None),
     "sent again with another key": ([At(5), bad("?"), At(8), At(6, "k")], None),
@@ -81,19 +84,18 @@ def local_checkpoint(
     rows = []
     for partition, records in enumerate(cases):
         for offset, record in enumerate(records):
-            change = dict.fromkeys(CHANGE.fieldNames()) | {
-                "topic": "t",
-                "partition": partition,
-                "offset": offset,
-                "kind": record.kind,
-                "op": "x" if record.kind == Kind.UNKNOWN else None,
-                "position": after(0, record.place) if record.place else None,
-                "identity": hash((record.place, record.key)),
-                "transaction_key": "1" if record.counted and record.place else None,
-                "may_be_masked": record.masked,
-                "key": record.key.encode() if record.key else None,
-            }
-            rows.append(tuple(change[name] for name in CHANGE.fieldNames()))
+            change = change_of(
+                partition=partition,
+                offset=offset,
+                kind=record.kind,
+                op="x" if record.kind == Kind.UNKNOWN else None,
+                position=after(0, record.place) if record.place else None,
+                identity=hash((record.place, record.key)),
+                transaction_key="1" if record.counted and record.place else None,
+                may_be_masked=record.masked,
+                key=record.key.encode() if record.key else None,
+            )
+            rows.append(change)
     frame = spark.createDataFrame(rows, CHANGE).coalesce(1)
     return {
         row["partition"]: (row["first"]["offset"], row["records"], row["first"]["reached"])
@@ -107,10 +109,7 @@ def local_checkpoint(
     ids=["streamed", "initial", "each on its own"],
 )
 def test_an_unreadable_record_holds_its_partition_unless_it_was_sent_again(
-    spark: SparkSession,
-    cases: dict[str, tuple[Sequence[At], tuple[int, int, int] | None]],
-    released: str,
-    initial: bool,
+    spark: SparkSession, cases: Cases, released: str, initial: bool
 ) -> None:
     found = local_checkpoint(
         spark, [records for records, _ in cases.values()], released, initial=initial
