@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine.commit import Commit
 from lakeingest.engine.delta.log import commits
+from lakeingest.engine.delta.snapshot import rows_as_of
 from lakeingest.engine.hudi import table as hudi_table
 from lakeingest.engine.hudi.streamer import with_positions
 from lakeingest.errors import UsageError
@@ -99,7 +100,7 @@ class Snapshot:
     def _at(self, name: str, version: int) -> DataFrame:
         path = self.folder(name)
         if not self._is_hudi(name):
-            return self._spark.read.format("delta").option("versionAsOf", version).load(path)
+            return rows_as_of(self._spark, path, version)
         names = self._names
         frame = hudi_table.rows_of(self._spark, path, version, names)
         note = self._note(name)

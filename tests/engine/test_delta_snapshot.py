@@ -1,13 +1,14 @@
-"""Rows of a version that Delta has at hand, without a look at the log."""
+"""Rows of a version: of one that Delta has at hand, without a look at the log, and of any."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.delta.snapshot import cached_snapshot
+from lakeingest.engine.delta.snapshot import cached_snapshot, rows_as_of
 from tests.benchmarks.job_book import JobBook
 
 
@@ -57,3 +58,37 @@ def test_files_that_a_checksum_lists_are_read_without_a_job_that_finds_them(
     assert book.ended().total() == 1
     as_of = spark.read.format("delta").option("versionAsOf", 1).load(str(tmp_path))
     assert newest.schema == as_of.schema
+
+
+def test_every_version_is_what_version_as_of_reads(spark: SparkSession, tmp_path: Path) -> None:
+    folder = f"delta.`{tmp_path}`"
+    appended(spark, tmp_path, 0)
+    spark.sql(f"ALTER TABLE {folder} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    spark.sql(f"DELETE FROM {folder} WHERE id = 1")
+    spark.sql(f"ALTER TABLE {folder} ADD COLUMNS (v STRING)")
+    appended(spark, tmp_path, 2)
+    # A version without its checksum file, which lists its data files.
+    (tmp_path / "_delta_log" / f"{2:020}.crc").unlink()
+    for version in range(5):
+        rows = rows_as_of(spark, str(tmp_path), version)
+        as_of = spark.read.format("delta").option("versionAsOf", version).load(str(tmp_path))
+        assert rows.schema == as_of.schema
+        assert sorted(rows.collect()) == sorted(as_of.collect())
+        assert {*rows.inputFiles()} == {*as_of.inputFiles()}
+    with pytest.raises(AnalysisException, match="version 5"):
+        rows_as_of(spark, str(tmp_path), 5)
+
+
+def test_a_table_that_another_process_made_anew_is_read_as_it_is(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for name, first in (("one", 0), ("other", 7)):
+        appended(spark, tmp_path / name, first)
+        appended(spark, tmp_path / name, first + 10)
+    for version in (1, 0):
+        assert rows_as_of(spark, str(tmp_path / "one"), version).first() is not None
+    (tmp_path / "one").rename(tmp_path / "away")
+    (tmp_path / "other").rename(tmp_path / "one")
+    for version, ids in ((0, [7, 8]), (1, [7, 8, 17, 18])):
+        rows = rows_as_of(spark, str(tmp_path / "one"), version)
+        assert sorted(row.id for row in rows.collect()) == ids

@@ -55,6 +55,7 @@ def test_a_scheme_that_spark_cannot_read_says_which_jars_are_missing(
         spark.read.text(path).count()
 
 
+@pytest.mark.alone
 def test_a_log_whose_listing_lacks_an_entry_is_to_be_read_again(
     spark: SparkSession, tmp_path: Path
 ) -> None:

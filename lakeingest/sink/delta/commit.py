@@ -31,7 +31,7 @@ from lakeingest.engine.delta import log as delta_log
 from lakeingest.engine.delta.files import DataFile
 from lakeingest.engine.delta.local_disk import committing
 from lakeingest.engine.delta.log_writer import LogBrokenError
-from lakeingest.engine.delta.snapshot import cached_schema, cached_snapshot
+from lakeingest.engine.delta.snapshot import cached_schema, cached_snapshot, rows_as_of
 from lakeingest.engine.delta.transaction import DeltaTransaction
 from lakeingest.engine.delta.versions import VersionsTransaction
 from lakeingest.engine.own_session import own_session
@@ -84,11 +84,10 @@ class DeltaLakeTable(LakeTable):
 
     def read(self, version: int | None = None) -> DataFrame:
         """Read the table as of ``version``; None: its newest version."""
-        reader = self.spark.read.format("delta")
         if version is None:
-            return reader.load(self.path)
+            return self.spark.read.format("delta").load(self.path)
         known = cached_snapshot(self.spark, self.path, version)
-        return reader.option("versionAsOf", version).load(self.path) if known is None else known
+        return rows_as_of(self.spark, self.path, version) if known is None else known
 
     def schema(self, version: int) -> StructType:
         """Return the table's schema as of ``version``."""
