@@ -20,7 +20,7 @@ from tests.harness import is_harness_test
 from tests.patches import reach_kept_columns
 from tests.pickled_rows import take_rows_as_they_are
 from tests.reader.small_lake import small_lake
-from tests.shared_jvm import SharedJvm, silent_children
+from tests.shared_jvm import SharedJvm
 from tests.young_jvm import compile_quickly, generate_code, long_lived
 
 if TYPE_CHECKING:
@@ -157,8 +157,7 @@ def pytest_configure_node(node: WorkerController) -> None:
     stash = node.config.stash
     if _STARTED not in stash:
         folder = Path(tempfile.mkdtemp(prefix="lakeingest-tests-"))
-        with silent_children():
-            stash[_STARTED] = _started(folder, is_long=True), folder
+        stash[_STARTED] = _started(folder, is_long=True), folder
     node.workerinput[_SHARED] = tuple(SharedJvm.of(*stash[_STARTED]))
 
 

@@ -5,7 +5,8 @@ what is called often. With a JVM each, two workers paid for that twice. So the p
 out the tests starts Spark, and each worker attaches to it, by the port and the secret of PySpark's
 gateway, and has a session of its own there: its settings and temporary views are not seen by the
 others. The workers share what belongs to Spark's context: its two cores, Delta's cache of logs and
-the number of jobs. A test that counts those has Spark for itself (marker ``alone``).
+the number of jobs. A test that looks at those, or changes them, has Spark for itself (marker
+``alone``).
 
 Rejected: ``PYSPARK_GATEWAY_PORT`` in the environment of the workers, because the commands that
 tests start would attach, too; threads instead of workers, because tests patch modules.
@@ -54,7 +55,11 @@ class SharedJvm(NamedTuple):
         java_context = java.JavaSparkContext(java.org.apache.spark.SparkContext.getOrCreate())
         conf = SparkConf(_jconf=java_context.getConf())
         context = SparkContext(gateway=client, jsc=java_context, conf=conf)
-        return SparkSession(context, java.SparkSession.builder().getOrCreate().newSession())
+        shared = java.SparkSession.builder().getOrCreate()
+        session = SparkSession(context, shared.newSession())
+        # PySpark made it the default of all threads, also of other processes' tests.
+        java.SparkSession.setDefaultSession(shared)
+        return session
 
     @contextmanager
     def turn(self, *, alone: bool) -> Iterator[None]:
@@ -67,16 +72,3 @@ class SharedJvm(NamedTuple):
             if not alone:
                 fcntl.flock(gate, fcntl.LOCK_UN)
             yield
-
-
-@contextmanager
-def silent_children() -> Iterator[None]:
-    """Give processes that start meanwhile no stdout: VACUUM prints to it, amid pytest's dots."""
-    stdout, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    try:
-        yield
-    finally:
-        os.dup2(stdout, 1)
-        os.close(nowhere)
-        os.close(stdout)

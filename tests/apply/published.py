@@ -23,6 +23,7 @@ Values = dict[int, Any]
 
 _NEWEST = "SELECT tables, paths FROM t WHERE kind = 'publication' ORDER BY batch DESC LIMIT 1"
 _ROWS = f'SELECT "id", "v" FROM t WHERE NOT "{MetadataColumns("_").deleted}"'  # noqa: S608
+_FEATURES = ["deletionVectors"]
 _PLAIN_TYPES = {"short", "integer", "long", "double", "string"}
 
 
@@ -56,15 +57,18 @@ def read_table(spark: SparkSession, lake: Path, collection: str) -> Values:
 
 def history(spark: SparkSession, lake: Path) -> Mapping[int, Mapping[str, Values]]:
     """Return the tables of each publication that is kept."""
-    return {
+    snapshots = open_lake(spark, str(lake)).snapshots()
+    shown = {
         snapshot.batch: {
             name: _values(Path(snapshot.folder(name)), version)
             if _is_plain(Path(snapshot.folder(name)), version)
             else _values_by_our_reader(snapshot, name)
             for name, version in snapshot.versions.items()
         }
-        for snapshot in open_lake(spark, str(lake)).snapshots()
+        for snapshot in snapshots
     }
+    assert len(shown) == len(snapshots), "two publications have one number"
+    return shown
 
 
 def _is_plain(folder: Path, version: int) -> bool:
@@ -73,7 +77,9 @@ def _is_plain(folder: Path, version: int) -> bool:
         return False
     at = DeltaTable(str(folder), version=version)
     types = {field.name: str(field.type.type) for field in at.schema().fields}
-    return not at.protocol().reader_features and {types.get("id"), types.get("v")} <= _PLAIN_TYPES
+    protocol = at.protocol()
+    is_readable = protocol.min_reader_version == 1 or protocol.reader_features == _FEATURES
+    return is_readable and {types.get("id"), types.get("v")} <= _PLAIN_TYPES
 
 
 def _values(folder: Path, version: int) -> Values:

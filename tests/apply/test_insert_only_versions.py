@@ -130,6 +130,8 @@ def test_each_version_of_inserts_adds_a_file_in_order_and_the_last_joins_them_th
         assert kinds(entry) == {"commitInfo": 1, "txn": 1, "add": 1}
         [added] = (action["add"] for action in entry if "add" in action)
         assert "deletionVector" not in added
+        # What a stream of the table gets.
+        assert added["dataChange"] is True
         assert json.loads(added["stats"])["numRecords"] == size
     assert kinds(last) == {"commitInfo": 1, "remove": len(sizes), "add": 1}
     bodies = [body for action in last for kind, body in action.items() if kind != "commitInfo"]

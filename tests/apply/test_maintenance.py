@@ -262,6 +262,7 @@ def test_a_version_that_was_the_newest_for_long_keeps_its_place_in_the_log(
     assert newest_snapshot(shop.spark, folder).version() == version
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_the_ledgers_head_outlives_its_log_where_only_maintenance_writes(
     shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch

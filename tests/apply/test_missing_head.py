@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.errors import DataError
 from tests.apply.written import WrittenLog, change
 
@@ -28,3 +29,16 @@ def test_a_row_whose_end_is_gone_stops_though_the_missing_head_is_accepted(
     with pytest.raises(DataError, match="Transaction 1.* is not complete"):
         log.ingest(spark, lake, **ACCEPTED)
     assert not lake.exists()
+
+
+def test_an_accepted_head_is_told_by_a_look_and_by_one_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
+    log.marker("public.a")
+    log.transaction("1:100", change("a", 100))
+    looked = validate_pipeline(spark, log.configured(lake, **ACCEPTED))
+    (warning,) = log.ingest(spark, lake, **ACCEPTED).warnings
+    assert warning in looked.warnings
+    assert "what lay before is not in the lake" in warning
+    assert log.ingest(spark, lake).warnings == ()

@@ -69,7 +69,7 @@ def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Sho
     config = shop.log.configured(shop.lake)
     run_pipeline(spark, config, max_batches=1)
     assert reload(shop).batch == 2
-    assert reload(shop).batch == 3
+    assert reload(shop) == Reloading(3, (B,), 4)
     status = pipeline_status(spark, config)
     assert (status["end_offset"], status["reloading_tables"]) == (-1, [B])
     shop.run(batch_max_events="2", window_max_records="2")
@@ -205,7 +205,8 @@ def test_a_table_that_was_loaded_anew_is_maintained_and_retired_and_taken_up_aga
     reload(shop)
     with pytest.raises(UsageError, match="is loaded anew"):
         shop.retire()
-    reload(shop, undo=True)
+    undone = reload(shop, undo=True)
+    assert (undone.tables, undone.records) == ((B,), None)
     shop.retire()
     with pytest.raises(UsageError, match="is retired; take it up first"):
         reload(shop)

@@ -40,7 +40,7 @@ def test_its_topic_must_be_read_and_a_new_snapshot_of_all_tables_waits_meanwhile
         validate_pipeline(shop.spark, config)
     explained = explain_pipeline(shop.spark, config)
     assert (explained.state, explained.exit_code) == (State.STOPPED, ConfigError.exit_code)
-    assert "To be loaded anew" in " ".join(explained.reasons)
+    assert "To be loaded anew: public.b." in " ".join(explained.reasons)
     with pytest.raises(ConfigError, match="One at a time"):
         shop.run(**again)
     reload(shop, B, undo=True, **again)

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from lakeingest.apply.batch.prepare import PreparedBatch
 from lakeingest.apply.batch.publish import Publisher
 from lakeingest.apply.batch.writer import BatchWriter
+from lakeingest.apply.lake import LakeState
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.window.window import Window
 from lakeingest.ledger.publication import Publication
@@ -27,14 +29,19 @@ class CrashError(Exception):
 
 def lose_a_publication(
     monkeypatch: pytest.MonkeyPatch, number: int = LOST, wait_seconds: float = 120.0
-) -> None:
-    """Let a publication wait until the next batch is written, and then never happen."""
+) -> Sequence[int]:
+    """Let a publication wait until the next batch is written, and then never happen.
+
+    Returns:
+        The batches that a run begins to write from then on.
+    """
     apply: Callable[..., Any] = BatchWriter._apply
     publish: Callable[..., None] = Publisher._publish
-    written = Event()
+    written, begun = Event(), list[int]()
 
-    def tell(self: BatchWriter, *arguments: Any) -> Any:
-        result = apply(self, *arguments)
+    def tell(self: BatchWriter, window: Window, batch: PreparedBatch, state: LakeState) -> Any:
+        begun.append(state.head.batch + 1)
+        result = apply(self, window, batch, state)
         if result[0][-1].batch > number:
             written.set()
         return result
@@ -53,3 +60,4 @@ def lose_a_publication(
 
     monkeypatch.setattr(BatchWriter, "_apply", tell)
     monkeypatch.setattr(Publisher, "_publish", lose)
+    return begun

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -129,6 +130,30 @@ def test_an_append_of_another_writer_stops_the_run_where_rows_must_not_change(
         pytest.raises(DataError, match="public.a"),
     ):
         log.ingest(spark, lake, **EACH)
+
+
+@pytest.mark.soak
+def test_an_entry_that_another_writer_replaces_is_noticed_before_the_next_one(
+    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, copy = tmp_path / "lake", tmp_path / "copy"
+    table = lake / "public.a"
+
+    def replace_newest() -> None:
+        """Commit as Delta's own writers do on a local disk, where two of them meet."""
+        newest = max((table / "_delta_log").glob("*.json"))
+        shutil.copytree(table, copy)
+        (copy / "_delta_log" / newest.name).unlink()
+        append(spark, copy)
+        for file in copy.glob("*.parquet"):
+            shutil.copy(file, table)
+        (copy / "_delta_log" / newest.name).replace(newest)
+
+    with rival(monkeypatch, replace_newest):
+        summary = log.ingest(spark, lake, **EACH, foreign_changes="accept")
+    assert [text for text in summary.warnings if "Tried again" in text]
+    assert values(spark, lake) == EXPECTED
+    assert ids(spark, lake) == [1, 77]
 
 
 @pytest.mark.soak

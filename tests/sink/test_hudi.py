@@ -59,6 +59,7 @@ def far_west(spark: SparkSession) -> Iterator[None]:
     zones.setDefault(before)
 
 
+@pytest.mark.alone
 @pytest.mark.usefixtures("far_west")
 def test_keys_of_text_are_told_apart_and_instants_are_in_utc_whatever_the_zone_of_the_machine(
     hudi_lake: Lake,
@@ -344,6 +345,7 @@ def test_a_foreign_upsert_is_found_and_a_column_that_it_adds_between_our_commits
     assert hudi_lake.sink.state(COLLECTION, known) == hudi_lake.state
     path = hudi_lake.sink.path(COLLECTION)
     rows = hudi_lake.spark.read.format("hudi").options(**READ_OPTIONS).load(path)
+    assert not {*HUDI_COLUMNS} & {*hudi_lake.head().columns}
     assert NAMES.record_key not in rows.columns, "Hudi's users know a key of numbers by itself"
     rows = rows.drop(*HUDI_COLUMNS).withColumn("added", F.lit(7)).localCheckpoint()
     options = write_options(HudiSettings(), COLLECTION, ("id",), NAMES, hard=False)

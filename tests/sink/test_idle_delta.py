@@ -13,7 +13,7 @@ import pytest
 from lakeingest.engine.delta.log import properties
 from tests.sink.lake import COLLECTION, Lake, insert
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 LOG_KEPT = "delta.logRetentionDuration"
 
