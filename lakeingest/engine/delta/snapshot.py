@@ -52,7 +52,9 @@ def cached_snapshot(spark: SparkSession, path: str, version: int) -> DataFrame |
 def rows_as_of(spark: SparkSession, path: str, version: int) -> DataFrame:
     """Return the table's rows as of ``version``.
 
-    Where this adapter finds no such version, Delta's option says what is wrong.
+    Where this adapter finds no such version, Delta's option says what is wrong. Of a version whose
+    files are listed, a filter skips Parquet's row groups by their statistics, and no whole files:
+    they are few.
     """
     if available(spark):
         with suppress(Py4JError), active(spark):
