@@ -7,22 +7,23 @@ Hudi tables, and those with features or types that are not the same everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from lakeingest.folders import LEDGER_FOLDER
-from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.reader import Snapshot, open_lake
+from tests.recordings.rust import DELETED, queried
 
 Values = dict[int, Any]
 """Key to value of a table's rows."""
 
 _NEWEST = "SELECT tables, paths FROM t WHERE kind = 'publication' ORDER BY batch DESC LIMIT 1"
-_ROWS = f'SELECT "id", "v" FROM t WHERE NOT "{MetadataColumns("_").deleted}"'  # noqa: S608
+_ROWS = f'SELECT "id", "v" FROM t WHERE NOT "{DELETED}"'  # noqa: S608
 _FEATURES = ["deletionVectors"]
 _PLAIN_TYPES = {"short", "integer", "long", "double", "string"}
 
@@ -36,18 +37,21 @@ def tables(
     spark: SparkSession, lake: Path, names: Collection[str] | None = None
 ) -> dict[str, Values]:
     """Return tables of the newest publication, by default all."""
-    (row,) = _queried(lake / LEDGER_FOLDER, None, _NEWEST)
-    versions, folders = dict(row["tables"]), dict(row["paths"] or ())
-    read: dict[str, Values] = {}
-    snapshot: Snapshot | None = None
-    for name in sorted(versions if names is None else names):
-        folder = lake / folders.get(name, name)
-        if _is_plain(folder, versions[name]):
-            read[name] = _values(folder, versions[name])
-        else:
-            snapshot = snapshot or open_lake(spark, str(lake)).snapshot()
-            read[name] = _values_by_our_reader(snapshot, name)
-    return read
+    newest = queried(DeltaTable(str(lake / LEDGER_FOLDER)), _NEWEST)
+    versions, folders = dict(newest["tables"][0]), dict(newest["paths"][0] or ())
+    snapshot = cache(lambda: open_lake(spark, str(lake)).snapshot())
+
+    def ours(name: str) -> Values:
+        return _values_by_our_reader(snapshot(), name)
+
+    return {
+        name: _values(
+            lake / folders.get(name, name),
+            versions[name],
+            partial(ours, name),
+        )
+        for name in sorted(versions if names is None else names)
+    }
 
 
 def read_table(spark: SparkSession, lake: Path, collection: str) -> Values:
@@ -60,9 +64,11 @@ def history(spark: SparkSession, lake: Path) -> Mapping[int, Mapping[str, Values
     snapshots = open_lake(spark, str(lake)).snapshots()
     shown = {
         snapshot.batch: {
-            name: _values(Path(snapshot.folder(name)), version)
-            if _is_plain(Path(snapshot.folder(name)), version)
-            else _values_by_our_reader(snapshot, name)
+            name: _values(
+                Path(snapshot.folder(name)),
+                version,
+                partial(_values_by_our_reader, snapshot, name),
+            )
             for name, version in snapshot.versions.items()
         }
         for snapshot in snapshots
@@ -71,33 +77,31 @@ def history(spark: SparkSession, lake: Path) -> Mapping[int, Mapping[str, Values
     return shown
 
 
-def _is_plain(folder: Path, version: int) -> bool:
-    """Return whether delta-rs and Spark show a table's ``id`` and ``v`` alike."""
+def _values(folder: Path, version: int, by_our_reader: Callable[[], Values]) -> Values:
+    """Return the rows as delta-rs reads them, or, if it might read them otherwise, as we do."""
     if not (folder / "_delta_log").is_dir():
-        return False
+        return by_our_reader()
     at = DeltaTable(str(folder), version=version)
+    if not _is_plain(at):
+        return by_our_reader()
+    columns = queried(at, _ROWS)
+    return _by_key(zip(columns["id"], columns["v"], strict=True))
+
+
+def _is_plain(at: DeltaTable) -> bool:
+    """Return whether delta-rs and Spark show a table's ``id`` and ``v`` alike."""
     types = {field.name: str(field.type.type) for field in at.schema().fields}
     protocol = at.protocol()
     is_readable = protocol.min_reader_version == 1 or protocol.reader_features == _FEATURES
     return is_readable and {types.get("id"), types.get("v")} <= _PLAIN_TYPES
 
 
-def _values(folder: Path, version: int) -> Values:
-    return _by_key(_queried(folder, version, _ROWS))
-
-
 def _values_by_our_reader(snapshot: Snapshot, name: str) -> Values:
-    return _by_key([row.asDict() for row in snapshot.table(name).collect()])
+    return _by_key((row["id"], row["v"]) for row in snapshot.table(name).collect())
 
 
-def _by_key(rows: Sequence[Mapping[str, Any]]) -> Values:
-    values = {row["id"]: row["v"] for row in rows}
-    assert len(values) == len(rows), "a key stands in two rows"
+def _by_key(rows: Iterable[tuple[int, Any]]) -> Values:
+    pairs = [*rows]
+    values = dict(pairs)
+    assert len(values) == len(pairs), "a key stands in two rows"
     return values
-
-
-def _queried(folder: Path, version: int | None, query: str) -> list[dict[str, Any]]:
-    at = DeltaTable(str(folder), version=version)
-    found = QueryBuilder().register("t", at).execute(query).read_all()
-    columns = [found.column(name).to_pylist() for name in found.schema.names]
-    return [dict(zip(found.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]

@@ -27,7 +27,7 @@ from tests.recordings.totals import Publication
 DELETED = MetadataColumns("_").deleted
 
 _PUBLICATIONS = """
-    SELECT batch, tables, transactions, paths FROM ledger
+    SELECT batch, tables, transactions, paths FROM t
     WHERE kind = 'publication' ORDER BY batch
 """
 _NEWEST = f"{_PUBLICATIONS} DESC LIMIT 1"
@@ -90,7 +90,7 @@ class RustLake:
             ledger = DeltaTable(str(self.path / LEDGER_FOLDER))
         except TableNotFoundError:
             return []
-        found = _queried("ledger", ledger, query)
+        found = queried(ledger, query)
         return [
             Publication(batch, _by_bare_name(tables), transactions, _by_bare_name(paths or ()))
             for batch, tables, transactions, paths in zip(
@@ -135,7 +135,7 @@ def _delta_rows(
     at = DeltaTable(str(path), version=version)
     wanted, columns = _wanted(measures, {field.name for field in at.schema().fields})
     listed = ", ".join(f'"{column}"' for column in columns)
-    return wanted, _queried("t", at, f'SELECT {listed} FROM t WHERE NOT "{DELETED}"')  # noqa: S608
+    return wanted, queried(at, f'SELECT {listed} FROM t WHERE NOT "{DELETED}"')  # noqa: S608
 
 
 def _hudi_rows(
@@ -156,8 +156,9 @@ def _wanted(measures: Iterable[str], present: set[str]) -> tuple[list[str], list
     return wanted, [*sorted({column for name in wanted for column in columns_of(name)}), DELETED]
 
 
-def _queried(name: str, table: DeltaTable, query: str) -> Mapping[str, Column]:
-    found = QueryBuilder().register(name, table).execute(query).read_all()
+def queried(table: DeltaTable, query: str) -> Mapping[str, Column]:
+    """Return the columns of a query over a table, which the query calls ``t``."""
+    found = QueryBuilder().register("t", table).execute(query).read_all()
     return {name: list(found.column(name).to_pylist()) for name in found.schema.names}
 
 

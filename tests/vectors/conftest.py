@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.reader import open_lake
-from tests.recordings.rust import DELETED, RustLake
+from tests.recordings.rust import DELETED, RustLake, queried
 from tests.vectors.wire import PREFIX, write_registry, written_log
 
 State = dict[Any, tuple[Any, ...]]
@@ -67,8 +67,8 @@ class Lake:
             if table not in publication.versions:
                 continue
             at = DeltaTable(str(lake / f"public.{table}"), version=publication.versions[table])
-            read = QueryBuilder().register("t", at).execute(query).read_all()
-            rows = zip(*(read.column(name).to_pylist() for name in columns), strict=True)
+            read = queried(at, query)
+            rows = zip(*(read[name] for name in columns), strict=True)
             state = _state(list(rows))
             if not found or found[-1] != state:
                 found.append(state)
