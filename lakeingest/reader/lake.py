@@ -9,7 +9,7 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.engine.delta.files import highest_value
+from lakeingest.engine.delta.files import highest_rows
 from lakeingest.engine.delta.log import is_delta_table
 from lakeingest.engine.storage_errors import storage
 from lakeingest.errors import ConfigError, UsageError
@@ -50,12 +50,11 @@ class Lake:
         """Return what a notebook shows of it."""
         return f"<Lake: {self._root}>"
 
+    def _all_rows(self) -> DataFrame:
+        return _completed(self._spark.read.format("delta").load(self._ledger))
+
     def _rows(self, kind: str) -> DataFrame:
-        ledger = self._spark.read.format("delta").load(self._ledger)
-        for name in ("paths", "schemas"):
-            if name not in ledger.columns:  # An older version made the ledger without it.
-                ledger = ledger.withColumn(name, F.lit(None).cast(LEDGER[name].dataType))
-        return ledger.where(F.col("kind") == kind)
+        return self._all_rows().where(F.col("kind") == kind)
 
     def _snapshot(self, row: Row, newest: Mapping[tuple[str, int], str]) -> Snapshot:
         """Return the snapshot of a publication, whose tables may have been moved since.
@@ -174,14 +173,9 @@ class Lake:
         target = None if as_of is None else parse_as_of(as_of)
         with storage(self._root):
             newest = self._newest()
-            row = newest
-            if target is not None:
-                matches = self._matching(self._rows("publication"), target)
-                newest_first = matches.orderBy(F.col("batch").desc())
-                row = newest_first.select(*_SHOWN).first()
+            row, kept_from = (newest, 0) if target is None else self._matching(target)
             if row is None:
                 raise UsageError(_no_publication(target))
-            kept_from = 0 if target is None else self._kept_from()
             if row["batch"] < kept_from:
                 raise UsageError(_not_kept(row["batch"], kept_from))
             paths = self._paths_since(row, newest)
@@ -219,33 +213,46 @@ class Lake:
         return Diff(earlier, after, above or "", self._names)
 
     def _newest(self) -> Row | None:
-        """Return the newest publication; read only the file that holds it.
+        """Return the newest publication; read only the files that hold it.
 
         Its number is the highest of all rows, which the statistics of the ledger's files show.
         """
-        number = highest_value(self._spark, self._ledger, "batch")
-        if number is None:
-            ledger = self._spark.read.format("delta").load(self._ledger)
-            last = ledger.agg(F.max("batch").alias("batch")).first()
-            number = last["batch"] if last else None
-        publications = self._rows("publication").where(F.col("batch") == F.lit(number))
+        highest = highest_rows(self._spark, self._ledger, "batch")
+        if highest is None:
+            publications = self._rows("publication").orderBy(F.col("batch").desc())
+        else:
+            number, rows = highest
+            is_newest = (F.col("kind") == "publication") & (F.col("batch") == number)
+            publications = _completed(rows).where(is_newest)
         return publications.select(*_SHOWN).first()
+
+    def _matching(self, target: int | datetime | SourceTransaction) -> tuple[Row | None, int]:
+        """Return the newest publication that matches, and the number of the first one that is kept.
+
+        Returns:
+            The publication, or None if none matches; and the number, 0 if all are kept.
+        """
+        batch, kind = F.col("batch"), F.col("kind")
+        if isinstance(target, datetime):
+            is_match = F.col("at") <= F.lit(target)
+        else:
+            is_match = batch == F.lit(target if isinstance(target, int) else self._batch_of(target))
+        is_kept = kind == "kept"
+        rows = self._all_rows().where(((kind == "publication") & is_match) | is_kept)
+        newest = F.max_by(F.struct(*_SHOWN), F.when(~is_kept, batch))
+        row = rows.agg(newest, F.max(F.when(is_kept, batch))).first()
+        return (row[0], int(row[1] or 0)) if row else (None, 0)
+
+    def _batch_of(self, transaction: SourceTransaction) -> int | None:
+        """Return the newest publication that holds a source transaction; None: there is none."""
+        matches = self._rows("transaction").where(_is_transaction(transaction.id))
+        row = matches.agg(F.max("batch")).first()
+        return row[0] if row else None
 
     def _kept_from(self) -> int:
         """Return the number of the first publication that maintenance keeps; 0: all are kept."""
-        row = self._rows("kept").agg(F.max("batch").alias("batch")).first()
-        return int(row["batch"] or 0) if row else 0
-
-    def _matching(
-        self, publications: DataFrame, target: int | datetime | SourceTransaction
-    ) -> DataFrame:
-        """Return the publications that match ``target``; the newest of them counts."""
-        if isinstance(target, int):
-            return publications.where(F.col("batch") == target)
-        if isinstance(target, datetime):
-            return publications.where(F.col("at") <= F.lit(target))
-        transactions = self._rows("transaction").where(_is_transaction(target.id))
-        return publications.join(transactions.select("batch").distinct(), "batch")
+        row = self._rows("kept").agg(F.max("batch")).first()
+        return int(row[0] or 0) if row else 0
 
     def snapshots(self) -> list[Snapshot]:
         """Return all publications that are kept, oldest first, for audits.
@@ -269,6 +276,12 @@ class Lake:
     def key(self, name: str) -> tuple[str, ...]:
         """Return the key columns of a table."""
         return self.snapshot().key(name)
+
+
+def _completed(ledger: DataFrame) -> DataFrame:
+    """Return the ledger's rows with the columns that it lacks if an older version made it."""
+    missing = [name for name in ("paths", "schemas") if name not in ledger.columns]
+    return ledger.withColumns({name: F.lit(None).cast(LEDGER[name].dataType) for name in missing})
 
 
 def _paths(publication: Row) -> dict[str, str]:

@@ -83,8 +83,8 @@ class RecordedSource:
         """Return the bounds of every partition of ``topics``.
 
         They come from ``manifest.json`` if it describes the present file (the size in bytes is the
-        same). Otherwise one pass over the partition and offset of each line finds them
-        (``Watermarks.observed``).
+        same). Otherwise one pass over the partition and offset of each line finds them, for all
+        topics of the pipeline (``Watermarks.observed``).
 
         Raises:
             UnavailableError: The folder or a topic does not exist.
@@ -92,7 +92,11 @@ class RecordedSource:
         for topic in topics:
             if topic not in self._files:
                 raise missing_topic(topic, self._files, self._where)
-        self._scan([topic for topic in topics if topic not in self._manifest_bounds])
+        known = self._manifest_bounds.keys() | self._scanned.keys()
+        if {*topics} - known:
+            # To begin a pass costs more than to read a small topic, which is asked for later.
+            of_pipeline = self._files.keys() & {*self.topics(), self._transaction_topic}
+            self._scan(sorted(({*topics} | of_pipeline) - known))
         bounds: dict[TopicPartition, Watermarks] = {}
         for topic in topics:
             bounds |= self._manifest_bounds.get(topic) or self._scanned[topic]
@@ -178,11 +182,8 @@ class RecordedSource:
         )
 
     def _scan(self, topics: Sequence[str]) -> None:
-        unscanned = [topic for topic in topics if topic not in self._scanned]
-        if not unscanned:
-            return
-        bounds: dict[str, dict[TopicPartition, Watermarks]] = {topic: {} for topic in unscanned}
-        summary = self._lines(unscanned).groupBy("topic", "p").agg(F.min("o"), F.max("o"))
+        bounds: dict[str, dict[TopicPartition, Watermarks]] = {topic: {} for topic in topics}
+        summary = self._lines(topics).groupBy("topic", "p").agg(F.min("o"), F.max("o"))
         for topic, partition, first, last in summary.collect():
             if partition is None or first is None or last is None:
                 message = f"{self._files[topic][0]} has lines without partition (p) or offset (o)."

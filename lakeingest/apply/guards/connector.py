@@ -82,6 +82,6 @@ def _first_records(log: PipelineLog) -> list[Row]:
     ]
     if not first:
         return []
-    read = with_connector(log.source.read(first), log.schemas)
+    read = with_connector(log.read(first), log.schemas)
     # Two short texts of each topic.
     return read.select(F.col("connector").alias("name"), first_byte()).distinct().collect()

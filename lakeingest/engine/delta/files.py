@@ -21,7 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakeingest.engine.active_session import active
-from lakeingest.engine.delta.log import has_log, newest_snapshot, snapshot_at_hand
+from lakeingest.engine.delta.log import has_log, java_log, newest_snapshot, snapshot_at_hand
+from lakeingest.engine.few_rows import FEW_ROWS, for_few_rows
 
 _SUPPORTED_VERSIONS = ("3.3.",)
 _DELETION_VECTORS = "deletionVectors"
@@ -243,19 +244,32 @@ def listed_sizes(spark: SparkSession, path: str) -> list[int] | None:
         return None if files is None else [file.size for file in files]
 
 
-def highest_value(spark: SparkSession, path: str, column: str) -> int | None:
-    """Return the highest value of an integer column in a table's newest version.
+def highest_rows(spark: SparkSession, path: str, column: str) -> tuple[int, DataFrame] | None:
+    """Return the highest value of an integer column, and the rows of the files that have it.
+
+    Args:
+        spark: Session with Delta.
+        path: Path of the table, whose newest version counts.
+        column: The column.
 
     Returns:
-        The value; None: the listed files and their statistics do not show it.
+        The value and the rows, in a session for few rows if the files have few; None: the listed
+        files and their statistics do not show the value.
     """
     if not available(spark):
         return None
     with active(spark):
-        files = plain_files(newest_snapshot(spark, path)) or ()
+        snapshot = newest_snapshot(spark, path)
+        files = plain_files(snapshot) or ()
     spans = [None if file.hidden_rows else file.span(column) for file in files]
     highs = [span[1] for span in spans if span is not None]
-    return max(highs) if highs and len(highs) == len(files) else None
+    if not highs or len(highs) < len(files):
+        return None
+    highest = max(highs)
+    holders = [file for file, high in zip(files, highs, strict=True) if high == highest]
+    _, log = java_log(spark, path)
+    rows = rows_of_files(spark, log, snapshot, holders)
+    return highest, for_few_rows(rows, number_of_rows(holders) or FEW_ROWS + 1)
 
 
 def rows_of_files(
