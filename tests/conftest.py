@@ -34,6 +34,8 @@ compile_quickly()
 reach_kept_columns()
 take_rows_as_they_are()
 
+IN_BATCHES = "spark.sql.parquet.enableVectorizedReader"
+
 MANY_TESTS = 100
 """With more of them a session lives for many minutes."""
 
@@ -136,6 +138,15 @@ def _generated(request: pytest.FixtureRequest) -> Iterator[None]:
     generate_code(spark, generate=True)
     yield
     generate_code(spark, generate=False)
+
+
+@pytest.fixture(autouse=True)
+def _read_in_batches(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Undo what Hudi does to a session that reads its tables (``engine/few_rows.py``)."""
+    yield
+    if "spark" in request.fixturenames:
+        spark: SparkSession = request.getfixturevalue("spark")
+        spark.conf.set(IN_BATCHES, FOR_FEW_ROWS[IN_BATCHES])
 
 
 @pytest.fixture(scope="session")

@@ -20,8 +20,19 @@ from pyspark.sql import SparkSession
 import lakeingest
 from lakeingest.cli.guide import PAGES
 from lakeingest.cli.main import app, execute
-from lakeingest.config.keys import COLLECTION, KEYS, OURS, TABLE, TABLE_KEYS, Key, split_table_key
+from lakeingest.cli.pipeline import load_pipeline
+from lakeingest.config.keys import (
+    COLLECTION,
+    KEYS,
+    OURS,
+    SOURCE_PATH,
+    TABLE,
+    TABLE_KEYS,
+    Key,
+    split_table_key,
+)
 from lakeingest.demo import demo_folder
+from lakeingest.demo.story import by_publication, by_table, records_of
 from tests.apply.written import Sent, WrittenLog
 from tests.reader.small_lake import SmallLake
 from tests.recordings.configure import packaged_run
@@ -222,7 +233,42 @@ def test_the_map_of_the_tests_has_every_folder() -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_counts_what_readers_of_other_jobs_see_and_shows_a_transaction(demo: Demo) -> None:
+def test_readers_of_a_job_per_table_see_wrong_orders_and_those_of_publications_none(
+    spark: SparkSession, demo: Demo
+) -> None:
+    properties = str(demo_folder() / "pipeline.properties")
+    config = load_pipeline(properties, [f"{SOURCE_PATH}={demo_folder()}"])
+    states = by_table(records_of(spark, config), config.source.topic_prefix, 400).collect()
+    assert [(state["wrong"], state["orders"]) for state in states] == wrong_orders(400)
+    *_, newest = by_publication(lakeingest.open(spark, str(demo.lake))).collect()
+    assert (newest["wrong"], newest["orders"]) == (0, final_orders())
+
+
+@pytest.mark.slow
+def test_the_demo_shows_its_tables_and_finds_nothing_new_the_second_time(
+    demo: Demo, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert lakeingest.open(spark, str(demo.lake)).transactions().count() == 979
+    shows_orders(demo)
+    assert "the latest publications" in demo.said
+    before = lakeingest.open(spark, str(demo.lake)).snapshot()
+    assert execute(["demo", "--quick", "--path", str(demo.lake)]) == 0
+    captured = capsys.readouterr()
+    assert "there is nothing new; nothing was changed" in captured.err
+    assert re.search(r"^batches +0$", captured.out, re.MULTILINE)
+    again = lakeingest.open(spark, str(demo.lake)).snapshot()
+    assert (again.batch, again.versions) == (before.batch, before.versions)
+
+
+@pytest.mark.soak
+@pytest.mark.slow
+def test_the_demo_kills_a_run_counts_what_readers_see_and_shows_a_transaction(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    demo = shown_demo(tmp_path / "lakeingest-demo")
+    assert "killed a run in the middle (kill -9)" in demo.messages
+    assert lakeingest.open(spark, str(demo.lake)).transactions().count() == 979
+    shows_orders(demo)
     counts = wrong_orders(400)
     worst = max(counts)
     row = r"^(a job per|lakeingest's pub).*?  +(\d+) +(\d+) +(\S.*)$"
@@ -237,26 +283,6 @@ def test_the_demo_counts_what_readers_of_other_jobs_see_and_shows_a_transaction(
     changed = re.search(r"what source transaction (\d+:\d+) changed.*\n((?:.+\n)+)", demo.said)
     assert changed is not None
     assert "public.orders" in changed[2]
-
-
-@pytest.mark.slow
-def test_the_demo_shows_its_tables_and_finds_nothing_new_the_second_time(
-    demo: Demo, spark: SparkSession, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert lakeingest.open(spark, str(demo.lake)).transactions().count() == 979
-    rows = re.search(r"public\.orders, ([\d,]+) rows, the first 5:\n((?:.+\n)+)", demo.said)
-    assert rows is not None
-    # A line of names and a line below them.
-    assert (rows[1], len(rows[2].splitlines())) == (str(final_orders()), 2 + 5)
-    assert "the latest publications" in demo.said
-    assert "killed a run in the middle (kill -9)" in demo.messages
-    before = lakeingest.open(spark, str(demo.lake)).snapshot()
-    assert execute(["demo", "--quick", "--path", str(demo.lake)]) == 0
-    captured = capsys.readouterr()
-    assert "there is nothing new; nothing was changed" in captured.err
-    assert re.search(r"^batches +0$", captured.out, re.MULTILINE)
-    again = lakeingest.open(spark, str(demo.lake)).snapshot()
-    assert (again.batch, again.versions) == (before.batch, before.versions)
 
 
 def test_the_guides_code_runs_a_pipeline(
@@ -327,13 +353,23 @@ class Demo:
 
 @pytest.fixture(scope="module")
 def demo(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """The demo as README starts it, but in this session and another folder."""
-    lake = tmp_path_factory.mktemp("demo") / "lakeingest-demo"
+    """The demo without its story, in this session and another folder."""
+    return shown_demo(tmp_path_factory.mktemp("demo") / "lakeingest-demo", "--quick")
+
+
+def shown_demo(lake: Path, *options: str) -> Demo:
     said, messages = StringIO(), StringIO()
     with redirect_stdout(said), redirect_stderr(messages):
-        code = execute(["demo", "--path", str(lake)])
+        code = execute(["demo", "--path", str(lake), *options])
     assert code == 0, messages.getvalue()
     return Demo(lake, said.getvalue(), messages.getvalue())
+
+
+def shows_orders(demo: Demo) -> None:
+    """Check that the demo shows the first orders, below a line of names and one of dashes."""
+    rows = re.search(r"public\.orders, ([\d,]+) rows, the first 5:\n((?:.+\n)+)", demo.said)
+    assert rows is not None
+    assert (rows[1], len(rows[2].splitlines())) == (str(final_orders()), 2 + 5)
 
 
 def wrong_orders(size: int) -> list[tuple[int, int]]:

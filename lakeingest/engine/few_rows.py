@@ -47,6 +47,10 @@ FOR_FEW_ROWS = {
     # A broadcast is a job of its own, for which a local checkpoint waits: they were a quarter of
     # the jobs of a batch over tables with key changes (measured). One that a hint asks for stays.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
+    # Who reads a file decides whether it is read in batches, by the settings of its own session. A
+    # session that expects none takes them for rows, and fails. Hudi changes this setting in every
+    # session that reads its tables (``HoodieFileGroupReaderBasedFileFormat``, 1.2).
+    "spark.sql.parquet.enableVectorizedReader": "true",
 }
 
 _SESSIONS: WeakKeyDictionary[SparkSession, SparkSession] = WeakKeyDictionary()

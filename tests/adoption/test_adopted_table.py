@@ -37,6 +37,8 @@ from tests.sink.lake import (
 pytestmark = pytest.mark.slow
 
 DDL = "id BIGINT, n INT, body STRING"
+NO_METADATA = {"hoodie_metadata_enable": "false"}
+"""Hudi's table of a table's files, which it keeps by default, takes as long as a commit."""
 ADOPTED_AT = after(0, 100, 0)
 """As it is above an END: what comes last is no LSN of a row."""
 
@@ -110,8 +112,8 @@ def test_rows_of_the_old_writer_and_of_ours_are_one_table_also_where_a_new_colum
     lake, adoption = adopted(spark, tmp_path)
     assert not adoption.pending(COLLECTION)
     old = {1: (11, "body 1"), 2: (2, "body 2"), 4: (4, None), 7: (7, "body 7")}
-    assert lake.live("n", "body") == old
-    assert {row[NAMES.position] for row in lake.head().collect()} == {ADOPTED_AT}
+    shown = {key: (*values, ADOPTED_AT) for key, values in old.items()}
+    assert lake.live("n", "body", NAMES.position) == shown
 
     # 1 leaves its body out; 2 goes; 3 and 5 are older than the adoption: deleted, or never there.
     lake.apply(
@@ -124,21 +126,21 @@ def test_rows_of_the_old_writer_and_of_ours_are_one_table_also_where_a_new_colum
     )
     ours = {1: (12, "body 1"), 6: (6, "new"), 7: (7, "body 7")}
     assert lake.live("n", "body") == {**ours, 4: (4, None)}
-    # A change of 2 from before its delete, and one of 4 that fills what Hudi had lost.
-    lake.apply(Payload(2, 101, {"n": 2}), Payload(4, 104, {"n": 4, "body": "4"}), ddl=DDL)
-    assert lake.live("n", "body") == {**ours, 4: (4, "4")}
-    raw = spark.read.format("hudi").options(**READ_OPTIONS).load(path)
-    lsns = {1: 101, 4: 104, 6: 103, 7: 10}
-    assert {row["id"]: row["_event_lsn"] for row in raw.collect()} == lsns
-    assert raw.where("_change_operation_type = 'd'").isEmpty()
-    # Of a new column the old writer's rows get the default. Hudi would drop them as late: their
-    # position of ours ends with no LSN.
+    # A change of 2 from before its delete, and one of 4 that fills what Hudi had lost. Of a new
+    # column the old writer's rows get the default. Hudi would drop them as late: their position of
+    # ours ends with no LSN.
     more = f"{DDL}, more STRING"
-    changes = lake.changeset(Payload(1, 105, {"n": 9, "more": "new"}), ddl=more)
+    new = Payload(1, 105, {"n": 9, "more": "new"})
+    filled = Payload(4, 104, {"n": 4, "body": "4"})
+    changes = lake.changeset(new, Payload(2, 101, {"n": 2}), filled, ddl=more)
     changes = replace(changes, fills={"more": F.lit("old")})
-    lake.state = lake.sink.apply(changes, lake.note(3), lake.state)
-    rest = {4: (4, "old"), 6: (6, "old"), 7: (7, "old")}
-    assert lake.live("n", "more") == {1: (9, "new"), **rest}
+    lake.state = lake.sink.apply(changes, lake.note(2), lake.state)
+    rest = {4: (4, "4", None), 6: (6, "new", "old"), 7: (7, "body 7", "old")}
+    assert lake.live("n", "body", "more") == {1: (9, None, "new"), **rest}
+    raw = spark.read.format("hudi").options(**READ_OPTIONS).load(path)
+    rows = {row["id"]: (row["_event_lsn"], row["_change_operation_type"]) for row in raw.collect()}
+    assert {key: lsn for key, (lsn, _) in rows.items()} == {1: 105, 4: 104, 6: 103, 7: 10}
+    assert "d" not in {operation for _, operation in rows.values()}
     lake.state = lake.sink.fence(lake.state, 2, "run 2")
     assert lake.sink.state(COLLECTION) == lake.state
     after = table_properties(spark, path)
@@ -151,14 +153,15 @@ def test_a_table_in_buckets_is_not_adopted_without_being_told_of_them(
 ) -> None:
     """Hudi's own index looks into base files only: all rows in logs would be written twice."""
     path = str(tmp_path / COLLECTION)
-    buckets = {"hoodie_index_type": "BUCKET", "hoodie_bucket_index_num_buckets": "2"}
+    of_buckets = {"hoodie_index_type": "BUCKET", "hoodie_bucket_index_num_buckets": "2"}
+    buckets = {**of_buckets, **NO_METADATA}
     streamed(spark, path, "MERGE_ON_READ", FIRST, **buckets)
     with pytest.raises(ConfigError, match=r"Set hoodie\.index\.type=BUCKET"):
         adopted(spark, tmp_path)
-    # More of them contradict no file's name; Hudi's default is 256.
-    for more in ({"hoodie_bucket_index_num_buckets": "8"}, {}):
-        with pytest.raises(ConfigError, match="its rows do not lie by id in"):
-            adopted(spark, tmp_path, hoodie_index_type="BUCKET", **more)
+    # More of them contradict no file's name.
+    more = {**buckets, "hoodie_bucket_index_num_buckets": "8"}
+    with pytest.raises(ConfigError, match="its rows do not lie by id in"):
+        adopted(spark, tmp_path, **more)
     lake, _ = adopted(spark, tmp_path, **buckets)
     lake.apply(Payload(1, 101, {"n": 9}), ddl=DDL)
     assert lake.live() == {1: (9,), 2: (2,), 3: (3,)}
@@ -196,7 +199,7 @@ def test_an_adopted_table_is_refused_with_soft_deletes_a_new_log_and_beside_hudi
 ) -> None:
     path = str(tmp_path / COLLECTION)
     streamed(spark, path, "COPY_ON_WRITE", FIRST)
-    lake, _ = adopted(spark, tmp_path)
+    lake, _ = adopted(spark, tmp_path, **NO_METADATA)
     assert isinstance(lake.state, TableState)
     soft = HudiSink(spark, sink_settings(str(tmp_path), null_missing=True), HudiSettings())
     with pytest.raises(ConfigError, match=r"Set lakeingest\.deletes=hard"):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
@@ -16,6 +17,7 @@ from lakeingest.apply.summary import RunSummary
 from lakeingest.config import load_config
 from lakeingest.reader import Lake, open_lake
 from tests.decode.avro import METADATA, envelope_schema, record
+from tests.recordings.rust import DELETED, RustLake, queried
 from tests.source.folder import write_topic
 
 TABLE = "public.items"
@@ -122,8 +124,23 @@ class Log:
         """Open the lake."""
         return open_lake(spark, str(self.folder / "lake"))
 
-    def rows(self, spark: SparkSession, *names: str) -> dict[int, tuple[Any, ...]]:
-        """Return the named columns of the newest snapshot's rows, by id."""
+    def rows(self, *names: str) -> dict[int, tuple[Any, ...]]:
+        """Return the named columns of the newest publication's rows, by id, as delta-rs reads them.
+
+        Args:
+            names: Columns of integers and texts.
+        """
+        shown = RustLake(self.folder / "lake", "public").newest()
+        assert shown is not None
+        at = DeltaTable(str(self.folder / "lake" / TABLE), version=shown.versions["items"])
+        columns = ", ".join(f'"{name}"' for name in ("id", *names))
+        found = queried(at, f'SELECT {columns} FROM t WHERE NOT "{DELETED}"')  # noqa: S608
+        rows = {id_: tuple(values) for id_, *values in zip(*found.values(), strict=True)}
+        assert len(rows) == len(found["id"]), "a key stands in two rows"
+        return rows
+
+    def rows_by_our_reader(self, spark: SparkSession, *names: str) -> dict[int, tuple[Any, ...]]:
+        """Return the same of the newest publication, of columns of any type and any format."""
         frame = self.lake(spark).table(TABLE).select("id", *names)
         return {row["id"]: tuple(row[1:]) for row in frame.collect()}
 

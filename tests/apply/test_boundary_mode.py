@@ -14,6 +14,8 @@ from lakeingest.apply.batch import publish
 from lakeingest.apply.guards.order import refuse_another_order
 from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.apply.window.batch_size import bounds_of
+from lakeingest.apply.window.row_ends import read_settled
+from lakeingest.apply.window.window import Bounds
 from lakeingest.config import load_config
 from lakeingest.decode.encodings import Encodings
 from lakeingest.errors import ConfigError, DataError
@@ -22,9 +24,11 @@ from lakeingest.plan.spec import PipelineSpec, Transactions
 from lakeingest.position import after
 from lakeingest.reader import open_lake
 from tests.apply.crash import crashing_at
-from tests.apply.published import table
-from tests.apply.written import Record, Sent, WrittenLog
+from tests.apply.published import history
+from tests.apply.written import Sent, WrittenLog
 from tests.config.settings import KAFKA, problem_of
+from tests.plan.test_row_boundaries import read as changes_of
+from tests.plan.test_row_boundaries import sent as row_of
 from tests.recordings.check import check_run
 from tests.recordings.configure import RecordedRun, packaged_run, recorded_run
 
@@ -50,12 +54,8 @@ class Log(WrittenLog):
         for row in rows:
             self.put(row)
 
-    def copy(self) -> dict[str, list[Record | None]]:
-        return {topic: [*records] for topic, records in self._topics.items()}
-
-    def restore(self, topics: dict[str, list[Record | None]]) -> None:
+    def clear(self) -> None:
         self._topics.clear()
-        self._topics.update({topic: [*records] for topic, records in topics.items()})
 
 
 @pytest.fixture
@@ -78,30 +78,26 @@ def test_what_a_later_transaction_has_followed_for_long_enough_is_published_whol
     spark: SparkSession, log: Log, tmp_path: Path
 ) -> None:
     lake = tmp_path / "lake"
-    summary = log.ingest(spark, lake, **BOUNDARY)
-    assert (summary.transactions, summary.pending_transactions) == (1, 2)
-    assert "commit 101, by its rows" in summary.frontier
-    assert (table(spark, lake, A), table(spark, lake, B)) == ({1: 10}, {1: 10})
-    log.write(22, sent(B, 3, 30, 9, 300, 360), sent(B, 4, 40, 10, 400, 450))
-    log.write(33, sent(A, 5, 50, 11, 500, 550))
     # A run dies between the tables' commits and their publication; the next one ends the same.
     with crashing_at("4.before-publication", publish):
         log.ingest(spark, lake, **BOUNDARY)
-    assert table(spark, lake, A) == {1: 10}
+    log.write(22, sent(B, 3, 30, 9, 300, 360), sent(B, 4, 40, 10, 400, 450))
+    log.write(33, sent(A, 5, 50, 11, 500, 550))
     summary = log.ingest(spark, lake, **BOUNDARY)
-    assert (summary.transactions, summary.pending_transactions) == (2, 2)
-    assert table(spark, lake, A) == {1: 10, 2: 20, 3: 30}
-    assert table(spark, lake, B) == {1: 10, 3: 30}
+    assert (summary.transactions, summary.pending_transactions) == (3, 2)
+    assert "commit 301, by its rows" in summary.frontier
+    # When the first run died, a row of the last one was there alone.
+    assert [*history(spark, lake).values()] == [
+        {A: {1: 10}, B: {1: 10}},
+        {A: {1: 10, 2: 20, 3: 30}, B: {1: 10, 3: 30}},
+    ]
     transactions = open_lake(spark, str(lake)).transactions().orderBy("end_offset").collect()
     assert [row["transaction_id"] for row in transactions] == ["7:100", "8:200", "9:300"]
     assert transactions[2]["events_by_table"] == {A: 1, B: 1}
     config = log.configured(lake, **BOUNDARY)
     assert validate_pipeline(spark, config).warnings == ()
-    # The connector sends some again: harmless. A transaction that nobody saw lies among them: not.
-    log.write(60, sent(B, 3, 30, 9, 300, 360), sent(A, 6, 60, 12, 600, 650))
-    log.write(90, sent(A, 7, 70, 13, 700, 750), sent(A, 8, 80, 14, 800, 850))
-    assert log.ingest(spark, lake, **BOUNDARY).transactions == 2
-    log.write(120, sent(A, 9, 90, 15, 250, 280))
+    # What the connector sends again is harmless. A transaction that nobody saw is not.
+    log.write(60, sent(B, 3, 30, 9, 300, 360), sent(A, 9, 90, 15, 250, 280))
     with pytest.raises(DataError, match=r"^1 transactions lie below .*boundary\.delay\.seconds"):
         log.ingest(spark, lake, **BOUNDARY)
 
@@ -111,22 +107,28 @@ def test_what_cannot_be_told_in_a_log_that_goes_on_stops_the_run(
     spark: SparkSession, log: Log, tmp_path: Path
 ) -> None:
     log.write(22, sent(A, 4, 40, 10, 400, 450))
-    whole = log.copy()
     log.raw("public.a", {"id": 4}, None)
     with pytest.raises(DataError, match="a null record, and the delete that belongs before it"):
         log.ingest(spark, tmp_path / "lake", **BOUNDARY)
-    log.restore(whole)
     # Nobody counts the broken row: the next change of its key may be of another transaction.
+    log.clear()
+    log.write(1, sent(A, 1, 10, 7, 100, 150))
     log.raw("public.a", {"id": 2}, b"{")
     log.write(40, sent(A, 2, 21, 11, 500, 550), sent(A, 2, 22, 12, 600, 650))
     log.write(60, sent(A, 5, 50, 13, 700, 750))
-    with pytest.raises(DataError, match="The record at offset 4 of .* cannot be read"):
+    with pytest.raises(DataError, match="The record at offset 1 of .* cannot be read"):
         log.ingest(spark, tmp_path / "lake", **BOUNDARY)
-    log.restore(whole)
-    log.run = None
-    log.write(40, sent(A, 6, 60, 14, 800, 850))
+
+
+def test_a_row_that_does_not_show_its_run_stops_one_over_a_log_that_goes_on(
+    spark: SparkSession,
+) -> None:
+    rows = [row_of(1, 7, 100, 150), row_of(2, 9, 200, 250, run="")]
+    changes = changes_of(spark, rows)
+    goes_on = Bounds(batch_events=1, batch_transactions=None, delay_seconds=10)
+    assert read_settled(changes, replace(goes_on, final=True)) is None
     with pytest.raises(DataError, match="1 rows do not show which run of the connector sent them"):
-        log.ingest(spark, tmp_path / "lake", **BOUNDARY)
+        read_settled(changes, goes_on)
 
 
 @pytest.mark.slow
@@ -204,6 +206,13 @@ def test_a_lake_is_not_gone_on_with_in_another_mode() -> None:
         refuse_another_order(by_rows, spec)
     with pytest.raises(ConfigError, match=r"begun with lakeingest\.transaction\.mode=metadata;"):
         refuse_another_order(by_ends, in_boundaries)
+    by_events = replace(by_rows, frontier=Frontier(end_offset=3, streaming=True))
+    in_events = replace(spec, transactions=Transactions.NONE)
+    refuse_another_order(by_events, in_events)
+    with pytest.raises(ConfigError, match=r"begun with lakeingest\.transaction\.mode=none;"):
+        refuse_another_order(by_events, spec)
+    with pytest.raises(ConfigError, match=r"begun with lakeingest\.transaction\.mode=metadata;"):
+        refuse_another_order(by_ends, in_events)
 
 
 def test_settings_that_need_begin_and_end_are_refused() -> None:

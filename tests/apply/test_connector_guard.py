@@ -11,32 +11,23 @@ from lakeingest.apply.inspect.explain import State, explain_pipeline
 from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
-from lakeingest.config.model import PipelineConfig
-from lakeingest.demo import demo_folder
 from lakeingest.errors import ConfigError
 from tests.apply.written import WrittenLog, change
 from tests.forms import further
+from tests.reader.small_lake import SmallLake
 
 pytestmark = pytest.mark.slow
 
 
-def shop(lake: Path, connector: str) -> PipelineConfig:
-    folder = demo_folder()
-    return load_config(
-        folder / "pipeline.properties",
-        [
-            f"lakeingest.source.path={folder}",
-            f"lakeingest.target.path={lake}",
-            f"lakeingest.source.connector={connector}",
-        ],
-    )
-
-
 @pytest.mark.parametrize("connector", ["mysql", further("oracle")])
 def test_a_wrong_connector_is_named_and_nothing_is_written(
-    spark: SparkSession, tmp_path: Path, connector: str
+    spark: SparkSession, small_lake: SmallLake, tmp_path: Path, connector: str
 ) -> None:
-    config = shop(tmp_path / "lake", connector)
+    other = {
+        "lakeingest.source.connector": connector,
+        "lakeingest.target.path": str(tmp_path / "lake"),
+    }
+    config = load_config({**small_lake.settings, **other})
     told = rf"connector for postgresql, and lakeingest\.source\.connector says {connector}"
     with pytest.raises(ConfigError, match=told):
         run_pipeline(spark, config)

@@ -16,10 +16,10 @@ from lakeingest.cli.main import execute
 from lakeingest.config import load_config
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.seen_modes import UNDECIDED
-from lakeingest.demo import demo_folder
 from lakeingest.errors import ConfigError
 from lakeingest.plan.inference import InferredType
 from lakeingest.source.catalogue import Catalogue
+from tests.reader.small_lake import LINES, SmallLake
 
 SETTINGS = {
     "lakeingest.pipeline.name": "shop",
@@ -122,19 +122,22 @@ def test_without_a_transaction_topic_the_draft_says_what_is_missing() -> None:
     assert "mode=boundary" not in other
 
 
-def test_a_draft_with_its_comments_taken_away_runs(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_draft_with_its_comments_taken_away_runs(
+    spark: SparkSession, small_lake: SmallLake, tmp_path: Path
+) -> None:
+    """One of its columns has a name that must be quoted."""
     settings = {
         **SETTINGS,
-        "lakeingest.source.topic.prefix": "t1",
-        "lakeingest.source.topics": "t1.public.customers,t1.public.stock_log",
-        "lakeingest.source.path": str(demo_folder()),
+        "lakeingest.source.topic.prefix": "small",
+        "lakeingest.source.topics": f"small.{LINES}",
+        "lakeingest.source.path": small_lake.settings["lakeingest.source.path"],
         "lakeingest.target.path": str(tmp_path / "lake"),
     }
     file = tmp_path / "shop.properties"
     file.write_text(draft(spark, settings), "utf-8")
     config = load_config(file)
     assert (config.source.connector, config.tables) == ("postgresql", {})
-    with pytest.raises(ConfigError, match=r"tell these types[\s\S]*public\.customers\.schema="):
+    with pytest.raises(ConfigError, match=r"tell these types[\s\S]*public\.lines\.schema="):
         run_pipeline(spark, config)
     uncommented = file.read_text("utf-8").replace("#lakeingest.table", "lakeingest.table")
     file.write_text(uncommented, "utf-8")

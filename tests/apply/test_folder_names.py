@@ -12,6 +12,7 @@ from lakeingest.engine.file_names import is_case_sensitive
 from lakeingest.errors import ConfigError
 from lakeingest.reader import open_lake
 from tests.apply.published import read_table
+from tests.apply.shop import Shop
 from tests.apply.test_rewritten_names import log_of, sent
 
 pytestmark = pytest.mark.slow
@@ -66,15 +67,13 @@ def test_a_disk_that_finds_a_folder_with_its_case_swapped_tells_no_case_apart(
     assert is_case_sensitive("s3://bucket/lake")
 
 
-def test_a_folder_that_holds_another_table_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    lake = tmp_path / "lake"
-    log_of(tmp_path / "log", "public.a").ingest(spark, lake)
-    (lake / "public.a").rename(lake / "b")
-    log = log_of(tmp_path / "log", "public.a", "public.b")
+def test_a_folder_that_holds_another_table_is_refused(shop: Shop) -> None:
+    (shop.lake / "public.a").rename(shop.lake / "c")
+    shop.commit(c=30)
     with pytest.raises(
-        ConfigError, match=r"folder of table 'public\.b', .* holds table 'public.a'"
+        ConfigError, match=r"folder of table 'public\.c', .* holds table 'public.a'"
     ):
-        log.ingest(spark, lake, **{"table.public.b.path": "b"})
+        shop.run(**{"table.public.c.path": "c"})
 
 
 @pytest.mark.soak

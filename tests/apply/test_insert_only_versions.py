@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +15,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.batch.publish import Publisher
-from lakeingest.apply.maintenance.maintain import maintain_lake
+from lakeingest.apply.factory import open_sink
 from lakeingest.errors import LakeingestError
+from lakeingest.sink.contract import Upkeep
 from lakeingest.sink.delta import versions
 from tests.apply.published import history, table
 from tests.apply.written import Sent, WrittenLog, change
@@ -104,10 +108,38 @@ def test_a_version_of_inserts_only_adds_beside_a_truncate_of_another_table(
     assert table(spark, lake, "public.b") == {}
 
 
+@contextmanager
+def lacking_files(
+    monkeypatch: pytest.MonkeyPatch, lake: Path
+) -> Iterator[tuple[list[set[str]], set[str]]]:
+    """Note the files that the disk does not have yet when a version names them, and the others."""
+    durable: set[str] = set()
+    lacking: list[set[str]] = []
+    fsync, link = os.fsync, os.link
+    old_files = {file.name for file in (lake / A).glob("*.parquet")}
+
+    def noted_fsync(descriptor: int) -> None:
+        fsync(descriptor)
+        durable.add(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+
+    def noted_link(entry: Path, target: Path) -> None:
+        actions = [json.loads(line) for line in entry.read_text("utf-8").splitlines()]
+        added = [action["add"] for action in actions if "add" in action]
+        vectors = [body["deletionVector"] for body in added if "deletionVector" in body]
+        named = {entry.name, *(body["path"] for body in added), *map(vector_path, vectors)}
+        lacking.append(named - durable - old_files)
+        link(entry, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", noted_fsync)
+        patch.setattr(os, "link", noted_link)
+        yield lacking, durable
+
+
 def test_each_version_of_inserts_adds_a_file_in_order_and_the_last_joins_them_though_the_run_dies(
     spark: SparkSession, events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the table wants its writes optimised."""
+    """Also where the table wants its writes optimised. The disk has the files before a version."""
     lake, states = tmp_path / "lake", events.insert(1)
     events.log.ingest(spark, lake, **EACH)
     want_optimised_writes(spark, lake)
@@ -138,10 +170,15 @@ def test_each_version_of_inserts_adds_a_file_in_order_and_the_last_joins_them_th
     assert not any(body["dataChange"] for body in bodies)
     # The next run finds that no other writer changed a row, and changes joined rows.
     states += events.insert(2)
-    events.write({2: 222}, "u")
-    states.append(dict(events.rows))
-    assert events.log.ingest(spark, lake, **EACH).warnings == ()
+    for id_ in (2, 3):
+        events.write({id_: 222}, "u")
+        states.append(dict(events.rows))
+    with lacking_files(monkeypatch, lake) as (lacking, durable):
+        assert events.log.ingest(spark, lake, **EACH).warnings == ()
     assert_published(spark, lake, states)
+    assert lacking == [set(), set(), set()]
+    assert any(name.endswith(".bin") for name in durable)
+    assert any(name.endswith(".parquet") for name in durable)
 
 
 @pytest.mark.soak
@@ -174,58 +211,35 @@ def test_a_table_that_takes_only_appends_gets_inserts_and_refuses_a_change_in_ei
     spark: SparkSession, events: Events, tmp_path: Path
 ) -> None:
     lake, modes = tmp_path / "lake", ("grouped", "per-transaction")
-    events.insert(1)
+    events.insert(1, 1)
     events.log.ingest(spark, lake)
     appends = "'delta.appendOnly' = 'true'"
     spark.sql(f"ALTER TABLE delta.`{lake / A}` SET TBLPROPERTIES ({appends})")
-    for mode in modes:
-        states = events.insert(*SIZES)
-        events.log.ingest(spark, lake, commit_mode=mode)
-    assert_published(spark, lake, states[-2:])
-    maintain_lake(spark, events.log.configured(lake, deletes_values="null"))
-    for mode in modes:
-        events.send_again(2)
-        events.insert(1)
-        events.log.ingest(spark, lake, commit_mode=mode)
+    # Rows that come again are among the new ones.
+    events.send_again(2)
+    *_, grouped = events.insert(1, 1)
+    events.log.ingest(spark, lake, commit_mode="grouped")
+    sink = open_sink(spark, events.log.configured(lake))
+    state = sink.state(A)
+    assert state is not None
+    # Delta would refuse both, though no row is deleted.
+    upkeep = Upkeep(
+        oldest=state.version,
+        keeps=timedelta(hours=1),
+        tombstones_below=state.note.high,
+        erases_values=True,
+    )
+    sink.tidy(state, upkeep)
+    events.send_again(2)
+    states = events.insert(*[1] * len(SIZES))
+    events.log.ingest(spark, lake, commit_mode="per-transaction")
+    assert_published(spark, lake, [grouped, *states])
+    # The last version has joined the files of the others.
+    assert kinds(entries(lake)[-1]) == {"commitInfo": 1, "remove": len(SIZES), "add": 1}
     before = dict(events.rows)
-    assert table(spark, lake, A) == before
     events.write({1: 7}, "u")
     events.write({2: 8}, "u")
     for mode in modes:
         with pytest.raises(LakeingestError, match="appendOnly"):
             events.log.ingest(spark, lake, commit_mode=mode)
     assert table(spark, lake, A) == before
-
-
-def test_the_disk_has_each_file_before_a_version_names_it(
-    spark: SparkSession, events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake = tmp_path / "lake"
-    events.insert(3)
-    events.log.ingest(spark, lake, **EACH)
-    events.insert(1)
-    events.write({1: 7}, "u")
-    events.write({2: 8}, "u")
-    durable: set[str] = set()
-    lacking: list[set[str]] = []
-    fsync, link = os.fsync, os.link
-
-    def noted_fsync(descriptor: int) -> None:
-        fsync(descriptor)
-        durable.add(Path(f"/proc/self/fd/{descriptor}").readlink().name)
-
-    def noted_link(entry: Path, target: Path) -> None:
-        actions = [json.loads(line) for line in entry.read_text("utf-8").splitlines()]
-        added = [action["add"] for action in actions if "add" in action]
-        vectors = [body["deletionVector"] for body in added if "deletionVector" in body]
-        named = {entry.name, *(body["path"] for body in added), *map(vector_path, vectors)}
-        lacking.append(named - durable - old_files)
-        link(entry, target)
-
-    old_files = {file.name for file in (lake / A).glob("*.parquet")}
-    monkeypatch.setattr(os, "fsync", noted_fsync)
-    monkeypatch.setattr(os, "link", noted_link)
-    events.log.ingest(spark, lake, **EACH)
-    assert lacking == [set(), set(), set()]
-    assert any(name.endswith(".bin") for name in durable)
-    assert any(name.endswith(".parquet") for name in durable)

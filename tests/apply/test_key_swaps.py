@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,9 +17,11 @@ pytestmark = pytest.mark.slow
 TABLES = ("public.a", "public.b")
 
 
-def changes(before: int, *changed: tuple[int, int, int | None]) -> Iterator[Sent]:
+def changes(
+    before: int, *changed: tuple[int, int, int | None], tables: Sequence[str] = TABLES
+) -> Iterator[Sent]:
     """Yield changes of a transaction, in each table the same: LSN, key, value or none."""
-    for name in TABLES:
+    for name in tables:
         for lsn, id_, v in changed:
             place = {"schema": "public", "table": name[-1], "lsn": lsn}
             told = {**place, "sequence": f'["{before}","{lsn}"]'}
@@ -31,13 +33,14 @@ def test_rows_that_exchange_keys_without_headers_both_stay(
 ) -> None:
     """PostgreSQL checks a deferrable key at a statement's end: 1 goes to 2 while 2 is there."""
     log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
-    created = [*changes(0, (11, 1, 10), (12, 2, 20), (13, 3, 30))]
-    log.transaction("1:100", *created[:3])
-    log.ingest(spark, lake)
-    # The rows of b come in the batch in which they change.
-    log.transaction("1:101", *created[3:])
+    for id_ in (1, 2, 3):
+        created = changes(10 * id_, (10 * id_ + 5, id_, 10 * id_), tables=TABLES[:1])
+        log.transaction(f"{id_}:{10 * id_ + 10}", *created)
+    # The rows of b come in the batch in which they change, the second one.
+    created = changes(40, (50, 1, 10), (60, 2, 20), (70, 3, 30), tables=TABLES[1:])
+    log.transaction("4:101", *created)
     log.transaction(
-        "2:200",
+        "5:200",
         *changes(
             101,
             *((150, 1, None), (150, 2, 10)),
@@ -48,9 +51,9 @@ def test_rows_that_exchange_keys_without_headers_both_stay(
     )
     # In two statements the row goes on, and no row has key 1.
     log.transaction(
-        "3:300",
+        "6:300",
         *changes(200, (250, 1, None), (250, 4, 20), (260, 4, None), (260, 5, 20)),
     )
-    log.ingest(spark, lake)
+    assert log.ingest(spark, lake, commit_max_transactions="3").batches == 2
     for name in TABLES:
         assert table(spark, lake, name) == {2: 10, 3: 31, 5: 20}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import cast
 
 import pytest
-from pyspark.sql import SparkSession
 
 from lakeingest.apply.lake import (
     LakeState,
@@ -24,7 +22,7 @@ from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.sink.contract import Sink, TableState
 from tests.apply.published import table as table_of
-from tests.apply.written import WrittenLog, change
+from tests.apply.shop import Shop
 
 
 def table(name: str, run: str = "first") -> TableState:
@@ -180,26 +178,24 @@ def test_a_table_that_was_never_published_is_ahead_though_its_batch_was_numbered
 
 
 def test_a_run_leaves_idle_tables_as_they_are_and_reads_progress_that_log_clean_up_took(
-    spark: SparkSession, tmp_path: Path
+    shop: Shop,
 ) -> None:
     """It adds no ledger file but its publication, in which the progress stands, too."""
-    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
-    log.transaction("7:100", *(change(name, 100) for name in "abc"))
-    log.ingest(spark, lake)
+    spark, lake = shop.spark, shop.lake
 
     def files(name: str) -> set[str]:
         return {path.name for path in (lake / name).rglob("*") if not path.name.startswith(".")}
 
-    before = {name: files(f"public.{name}") for name in "abc"}
+    idle = files("public.b")
     ledger = set((lake / LEDGER_FOLDER).glob("*.parquet"))
-    log.transaction("8:200", change("a", 200))
-    log.ingest(spark, lake)
-    # The published one has one commit more, the idle ones have none.
-    assert {name: files(f"public.{name}") for name in "bc"} == {n: before[n] for n in "bc"}
+    shop.commit(a=30)
+    shop.run()
+    # The published one has one commit more, the idle one has none.
+    assert files("public.b") == idle
     commits = {f"{version:020d}.json" for version in range(2)}
     assert {name for name in files("public.a") if name.endswith("json")} == commits
     assert len(set((lake / LEDGER_FOLDER).glob("*.parquet")) - ledger) == 1
-    assert log.ingest(spark, lake).nothing_new
+    assert shop.run().nothing_new
     path = lake / "public.a"
     # What a month of VACUUM does to an idle table: the commits of its rows leave the log.
     spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('team' = 'shop')")
@@ -207,6 +203,6 @@ def test_a_run_leaves_idle_tables_as_they_are_and_reads_progress_that_log_clean_
     java.checkpoint()
     for version in range(2):
         (path / "_delta_log" / f"{version:020d}.json").unlink()
-    log.transaction("9:300", change("a", 300))
-    log.ingest(spark, lake)
-    assert table_of(spark, lake, "public.a") == {1: 300}
+    shop.commit(a=40)
+    shop.run()
+    assert table_of(spark, lake, "public.a") == {1: 10, 2: 20, 3: 30, 4: 40}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
@@ -32,17 +34,31 @@ from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake
 from lakeingest.sink.contract import TableState, Upkeep
 from lakeingest.sink.delta import maintenance as delta_maintenance
+from lakeingest.sink.delta import rewrite
 from lakeingest.sink.delta.sink import DeltaSink
 from tests.apply.published import history
-from tests.apply.shop import Shop, begun_shop, row
+from tests.apply.shop import Shop, row
 from tests.apply.written import WrittenLog
 from tests.benchmarks.idle import aged, checkpoint
 from tests.forms import further
+from tests.recordings.rust import DELETED, queried
 
 A, B = "public.a", "public.b"
 FOR_EVER = timedelta(days=3_650)
-GROWN = {A: {1: 10, 2: 20, 3: 30, 4: 40}, B: {1: 11, 2: 21}}
-"""What the shop's tables hold, of which each test gets a copy (``grown``)."""
+FIRST = [row(A, 2, 1, 1, 10), row(B, 2, 2, 1, 11), row(A, 2, 3, 2, 20), row(B, 2, 4, 2, 21)]
+"""The shop's first transaction."""
+
+PUBLISHED = {
+    1: {A: {1: 10, 2: 20}, B: {1: 11, 2: 21}},
+    2: {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21}},
+    3: {A: {1: 10, 2: 20, 3: 30, 4: 40}, B: {1: 11, 2: 21}},
+    4: {A: {2: 20, 3: 30, 4: 40}, B: {1: 11, 2: 21}},
+}
+"""What the shop's publications show, of which each test gets a copy (``grown``)."""
+
+GROWN = PUBLISHED[4]
+
+_MARKED = f'SELECT "id" FROM t WHERE "{DELETED}"'  # noqa: S608
 
 
 @pytest.mark.parametrize(
@@ -95,70 +111,35 @@ def read_files(shop: Shop, name: str) -> set[str]:
     return {path.rpartition("/")[2] for path in frame.inputFiles()}
 
 
+def keep_files(patch: pytest.MonkeyPatch) -> None:
+    """Let a commit write a file for new rows, as in a large table: a small one is always one file.
+
+    The engine's MERGE would do so, too, but each of its commits takes a second more.
+    """
+    for bound in ("TINY_BYTES", "WHOLE_BYTES"):
+        patch.setattr(rewrite, bound, 0)
+
+
 @pytest.fixture(scope="module")
 def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    """Three publications of two tables, the second one idle since the first; to be copied."""
-    shop = begun_shop(spark, tmp_path_factory.mktemp("grown"), "delta")
-    # MERGE adds a file for new rows; lakeingest's own commits write a small table as one file.
-    shop.settings["delta_commit"] = "public"
+    """Four publications of two tables, the second one idle since the first; to be copied."""
+    folder = tmp_path_factory.mktemp("grown")
+    shop = Shop(spark, WrittenLog(folder / "log", "postgresql"), folder / "lake", {}, number=2)
+    shop.log.transaction("2:2100", *FIRST)
     for v in (30, 40):
         shop.commit(a=v)
-    shop.run(commit_max_transactions="1")
+    delete(shop, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        keep_files(patch)
+        shop.run(commit_max_transactions="1")
     return shop
 
 
 @pytest.fixture
-def shop(grown: Shop, tmp_path: Path) -> Shop:
-    """Three publications of two tables, the second one idle since the first."""
+def shop(grown: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    """Four publications of two tables, the second one idle since the first."""
+    keep_files(monkeypatch)
     return grown.copied(tmp_path)
-
-
-@pytest.mark.slow
-def test_small_files_are_joined_before_a_run_claims_and_every_kept_snapshot_shows_what_it_did(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The run has read the lake before, and goes on."""
-    before, maintenances = history(shop.spark, shop.lake), []
-    assert len(read_files(shop, A)) > 1
-
-    def take_over(*arguments: Any) -> lake.LakeState:
-        monkeypatch.setattr(run, "take_over", lake.take_over)
-        maintenances.append(maintained(shop))
-        assert len(read_files(shop, A)) == 1
-        # Nothing is left to do.
-        assert maintained(shop) == maintenances[0]
-        return lake.take_over(*arguments)
-
-    monkeypatch.setattr(run, "take_over", take_over)
-    shop.commit(a=60, b=61)
-    assert shop.run().transactions == 1
-    [done] = maintenances
-    assert (done.batch, done.kept_from, done.waiting) == (max(before) + 1, 1, ())
-    after = history(shop.spark, shop.lake)
-    assert {batch: after[batch] for batch in before} == before
-    assert after[max(after)][A][5] == 60
-
-
-@pytest.mark.soak
-@pytest.mark.slow
-def test_erased_values_are_in_no_file_any_more(
-    shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = f"delta.`{shop.lake / A}`"
-    properties = "'delta.enableDeletionVectors' = 'true'"
-    shop.spark.sql(f"ALTER TABLE {folder} SET TBLPROPERTIES ({properties})")
-    delete(shop, 1)
-    shop.run()
-    published = shop.tables()
-    # A file that is not small: UPDATE hides its row, and only a purge writes the file again.
-    monkeypatch.setattr(DeltaMaintenance, "join_small_files", lambda _: None)
-    at_once(erases=True)
-    maintained(shop)
-    assert deleted_rows(shop) == {1}
-    assert shop.tables() == published
-    rows = shop.spark.read.parquet(*(str(shop.lake / A / name) for name in files(shop, A)))
-    assert {r["v"] for r in rows.where("id = 1").collect()} == {None}
-    assert {r["v"] for r in rows.where("id = 2").collect()} == {20}
 
 
 @pytest.fixture
@@ -170,30 +151,83 @@ def ages(monkeypatch: pytest.MonkeyPatch) -> list[timedelta]:
 
 
 @pytest.mark.slow
-def test_an_idle_tables_better_files_wait_for_a_run_which_joins_many_small_ones_at_once(
-    shop: Shop,
-    at_once: Callable[..., None],
-    ages: list[timedelta],
-    monkeypatch: pytest.MonkeyPatch,
+def test_small_files_are_joined_before_a_run_claims_and_every_kept_snapshot_shows_what_it_did(
+    shop: Shop, ages: list[timedelta], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next turn is the other table's: a table that only grows would slow down each batch."""
-    at_once()
+    """The run has read the lake before, and goes on."""
+    maintenances = []
+    assert len(read_files(shop, A)) > 1
+
+    def take_over(*arguments: Any) -> lake.LakeState:
+        monkeypatch.setattr(run, "take_over", lake.take_over)
+        maintenances.append(maintained(shop))
+        assert len(read_files(shop, A)) == 1
+        # Nothing is left to do.
+        with monkeypatch.context() as patch:
+            patch.setattr(Keeper, "expire", lambda *_: 1)
+            assert maintained(shop) == maintenances[0]
+        return lake.take_over(*arguments)
+
+    monkeypatch.setattr(run, "take_over", take_over)
+    shop.commit(a=60, b=61)
+    assert shop.run().transactions == 1
+    [done] = maintenances
+    assert (done.batch, done.kept_from, done.waiting) == (5, 1, ())
+    # Of A, B and the ledger.
+    assert len(ages) == 3
+    assert min(ages) >= timedelta(days=7)
+    newest = {A: {**GROWN[A], 6: 60}, B: {**GROWN[B], 6: 61}}
+    assert history(shop.spark, shop.lake) == {**PUBLISHED, 5: GROWN, 6: newest}
+
+
+@pytest.mark.soak
+@pytest.mark.slow
+def test_erased_values_are_in_no_file_any_more(
+    shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = f"delta.`{shop.lake / A}`"
+    properties = "'delta.enableDeletionVectors' = 'true'"
+    shop.spark.sql(f"ALTER TABLE {folder} SET TBLPROPERTIES ({properties})")
+    delete(shop, 2)
+    shop.run()
+    published = shop.tables()
+    # A file that is not small: UPDATE hides its row, and only a purge writes the file again.
+    monkeypatch.setattr(DeltaMaintenance, "join_small_files", lambda _: None)
+    at_once(erases=True)
+    maintained(shop)
+    assert deleted_rows(shop) == {1, 2}
+    assert shop.tables() == published
+    rows = shop.spark.read.parquet(*(str(shop.lake / A / name) for name in files(shop, A)))
+    assert {r["v"] for r in rows.where("id IN (1, 2)").collect()} == {None}
+    assert {r["v"] for r in rows.where("id = 3").collect()} == {30}
+
+
+@pytest.mark.slow
+def test_beside_a_run_old_publications_go_tombstones_stay_and_an_idle_tables_better_files_wait(
+    shop: Shop, at_once: Callable[..., None], ages: list[timedelta]
+) -> None:
+    """The run may be at work, or killed; the next one publishes the files."""
+    at_once(tombstones=FOR_EVER)
     config = shop.log.configured(shop.lake, **shop.settings)
     ledger = open_ledger(shop.spark, config, "at work, or killed")
-    next_batch = ledger.claim(ledger.head()).batch + 1
+    ledger.claim(ledger.head())
     done = maintained(shop)
-    assert done.waiting == (A,)
-    assert shop.tables() == GROWN
+    assert (done.batch, done.kept_from, done.waiting) == (4, 4, (A,))
+    assert history(shop.spark, shop.lake) == {4: GROWN}
+    assert deleted_rows(shop) == {1}
+    with pytest.raises(UsageError, match="Publication 1 is older.*from 4 on"):
+        open_lake(shop.spark, str(shop.lake)).snapshot(as_of=1)
+    # The history stays, and transactions that come again are known.
+    assert kinds(shop) == {"publication": 4, "transaction": 4, "kept": 1}
     # What A had before it was tidied must stay; nothing of B is old.
     assert [age > timedelta(0) for age in ages[:2]] == [True, False]
-    del ages[:]
-    assert turns_of(next_batch - 1, next_batch, next_batch, [A, B]) == [B]
-    monkeypatch.setattr(delta_maintenance, "MANY_FILES", 2)
-    shop.commit(a=70, b=71)
-    shop.run(maintain_batches=str(next_batch))
-    assert len(read_files(shop, A)) == 1
-    assert ages[:2] == [timedelta(0), timedelta(0)]
-    assert shop.tables()[A][5] == 70
+    small_files = read_files(shop, A)
+    assert len(small_files) > 1
+    shop.log.transaction("2:2100", *FIRST)
+    shop.commit(a=70)
+    assert shop.run().transactions == 1
+    assert not small_files & read_files(shop, A)
+    assert shop.tables() == {**GROWN, A: {**GROWN[A], shop.number: 70}}
 
 
 @pytest.mark.slow
@@ -343,7 +377,7 @@ def test_a_turn_that_fails_does_not_end_the_run(
     assert summary.transactions == 3
     (warning,) = summary.warnings
     assert warning.startswith("Maintenance failed (RuntimeError), and the run went on.")
-    assert shop.tables()[A][7] == 80
+    assert shop.tables()[A][shop.number] == 80
     # It kept the lake, and released it at the end: the next run need not fence every table.
     config = shop.log.configured(shop.lake, **shop.settings)
     head = open_ledger(shop.spark, config, "").head()
@@ -362,29 +396,15 @@ def test_what_no_kept_publication_needs_goes_and_old_tombstones_and_known_transa
     monkeypatch: pytest.MonkeyPatch,
     places: Sequence[str],
 ) -> None:
-    """The next maintenance completes it after a crash at each step, and runs go on."""
-    delete(shop, 1)
-    shop.run()
-    newest = {**GROWN, A: {2: 20, 3: 30, 4: 40}}
-    at_once(tombstones=FOR_EVER)
-    done = maintained(shop)
-    assert done.kept_from == done.batch == 5
-    assert history(shop.spark, shop.lake) == {done.batch: newest}
-    assert deleted_rows(shop) == {1}
-    for name in (A, B):
-        assert files(shop, name) == read_files(shop, name)
-    opened = open_lake(shop.spark, str(shop.lake))
-    with pytest.raises(UsageError, match=f"Publication 1 is older.*from {done.batch} on"):
-        opened.snapshot(as_of=1)
-    # The history stays, and transactions that come again are known.
-    assert {r["batch"] for r in opened.history().collect()} == {1, 2, 3, 4, 5}
-    assert opened.transactions().count() == 5
-    rows = [row(A, 1, 1, 1, 10), row(B, 1, 2, 1, 11)]
-    shop.log.transaction("1:1100", *rows)
-    shop.commit(a=60)
-    assert shop.run().transactions == 1
-    newest = {**newest, A: {**newest[A], shop.number: 60}}
+    """The next run completes it in its turn after a crash, and runs go on.
+
+    That turn is the other table's, but files that are many are joined at once: a table that only
+    grows would slow down each batch.
+    """
+    newest = GROWN
     at_once(tombstones=timedelta(0))
+    monkeypatch.setattr(delta_maintenance, "MANY_FILES", 2)
+    config = shop.log.configured(shop.lake, **shop.settings)
     for place in places:
 
         def crash(name: str, place: str = place) -> None:
@@ -396,17 +416,21 @@ def test_what_no_kept_publication_needs_goes_and_old_tombstones_and_known_transa
             crashing.setattr("lakeingest.ledger.delta.DeltaLedger.release", lambda *_: None)
             with pytest.raises(CrashError):
                 maintained(shop)
-        kept = history(shop.spark, shop.lake)
-        assert kept[max(kept)] == newest
+        assert shop.tables() == newest
         shop.commit(a=70)
-        assert shop.run().warnings == ()
+        next_batch = open_ledger(shop.spark, config, "").head().batch + 1
+        assert turns_of(next_batch - 1, next_batch, next_batch, [A, B]) == [B]
+        in_turn = {"maintain_batches": str(next_batch)} if place == places[-1] else {}
+        said = shop.run(**in_turn)
+        assert (said.transactions, said.warnings) == (1, ())
         newest = {**newest, A: {**newest[A], shop.number: 70}}
-    done = maintained(shop)
-    assert history(shop.spark, shop.lake) == {done.batch: newest}
+    assert history(shop.spark, shop.lake) == {next_batch + 1: newest}
     assert deleted_rows(shop) == set()
-    assert open_lake(shop.spark, str(shop.lake)).transactions().isEmpty()
-    assert files(shop, A) == read_files(shop, A)
-    shop.log.transaction("1:1100", *rows)
+    assert kinds(shop) == {"publication": next_batch + 1, "kept": 1}
+    for name in (A, B):
+        assert files(shop, name) == read_files(shop, name)
+        assert len(files(shop, name)) == 1
+    shop.log.transaction("2:2100", *FIRST)
     shop.commit(a=70)
     with pytest.raises(DataError, match="are not in the ledger"):
         shop.run()
@@ -421,16 +445,22 @@ def delete(shop: Shop, id_: int) -> None:
 
 
 def deleted_rows(shop: Shop) -> set[int]:
-    rows = open_lake(shop.spark, str(shop.lake)).table(A, metadata=True).where("_deleted")
-    return {r["id"] for r in rows.collect()}
+    """Return the keys of the rows of the first table that are marked as deleted."""
+    return {*queried(deltalake.DeltaTable(str(shop.lake / A)), _MARKED)["id"]}
 
 
-def hudi_shop(spark: SparkSession, folder: Path, table_type: str) -> Shop:
-    """Three publications of Hudi tables; the second one is idle since the first."""
+def kinds(shop: Shop) -> Counter[str]:
+    """Return how many rows of each kind the ledger has."""
+    ledger = deltalake.DeltaTable(str(shop.lake / LEDGER_FOLDER))
+    return Counter(queried(ledger, "SELECT kind FROM t")["kind"])
+
+
+def hudi_shop(spark: SparkSession, folder: Path, table_type: str, *values: int) -> Shop:
+    """A publication of two Hudi tables, and one for each value that the first one's row gets."""
     settings = {"target_format": "hudi", "hudi_table_type": table_type}
     shop = Shop(spark, WrittenLog(folder / "log", "postgresql"), folder / "lake", settings)
     shop.commit(a=10, b=11)
-    for v in (20, 30):
+    for v in values:
         # Of one key, so that every commit writes to the same file.
         shop.number += 1
         end = f"{shop.number}:{1000 * shop.number + 100}"
@@ -440,22 +470,22 @@ def hudi_shop(spark: SparkSession, folder: Path, table_type: str) -> Shop:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("ages")
 def test_log_files_of_hudi_tables_are_compacted(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     after_two = {"hoodie.compact.inline.max.delta.commits": "2"}
     monkeypatch.setattr(TargetConfig, "hudi_writer_options", lambda _: after_two)
-    shop = hudi_shop(spark, tmp_path, "MERGE_ON_READ")
-    before = history(shop.spark, shop.lake)
+    shop = hudi_shop(spark, tmp_path, "MERGE_ON_READ", 30)
     done = maintained(shop)
     operations = [commit.operation for commit in hudi_table.commits(spark, str(shop.lake / A))]
     assert operations[0] == "COMPACT"
-    assert (done.batch, done.kept_from, done.waiting) == (max(before) + 1, 1, ())
-    after = history(shop.spark, shop.lake)
-    assert {batch: after[batch] for batch in before} == before
+    assert (done.batch, done.kept_from, done.waiting) == (3, 1, ())
     shop.commit(a=100)
     assert shop.run().transactions == 1
-    assert shop.tables()[A] == {1: 30, 4: 100}
+    shown = history(shop.spark, shop.lake)
+    of_a = [{1: 10}, {1: 30}, {1: 30}, {1: 30, 3: 100}]
+    assert shown == {batch: {A: rows, B: {1: 11}} for batch, rows in enumerate(of_a, 1)}
 
 
 @pytest.mark.soak
@@ -463,7 +493,7 @@ def test_log_files_of_hudi_tables_are_compacted(
 def test_files_of_hudi_tables_go_that_no_kept_publication_needs(
     spark: SparkSession, tmp_path: Path, at_once: Callable[..., None]
 ) -> None:
-    shop = hudi_shop(spark, tmp_path, "COPY_ON_WRITE")
+    shop = hudi_shop(spark, tmp_path, "COPY_ON_WRITE", 20, 30)
     before, base_files = history(shop.spark, shop.lake), set((shop.lake / A).glob("*.parquet"))
     maintained(shop)
     assert history(shop.spark, shop.lake) == before

@@ -15,6 +15,7 @@ from lakeingest.apply.window.summary import summarise
 from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.envelope import decode_envelope
+from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.plan.spec import PipelineSpec, TableSpec
 from tests.envelope.records import Record, frame, postgresql_event
@@ -51,7 +52,7 @@ def test_a_key_change_of_a_decimal_key_finds_its_values_by_the_delete_beside_it(
     ]
     marks = tuple(mark.encode() for mark in SPEC.encodings.json_marks())
     found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql", marks=marks))
-    found = found.withColumn("batch", F.lit(1))
+    found = local_checkpoint(found.withColumn("batch", F.lit(1)))
     schema = spark.createDataFrame([], "id DECIMAL(20,0), t STRING").schema
     table = TableSpec("public.a", declared_columns(schema, SPEC.encodings), ("id",))
     stats = tuple(batch_stats(summarise(found, SPEC.format)))

@@ -81,7 +81,7 @@ def record(monkeypatch: pytest.MonkeyPatch, readings: Readings) -> None:
 def test_the_next_window_is_read_while_this_one_is_written_and_every_publication_is_a_commit(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, whole: bool
 ) -> None:
-    run = packaged_run() if whole else short_run(tmp_path / "log", 120, "order_lines", "orders")
+    run = packaged_run() if whole else short_run(tmp_path / "log", 80, "order_lines", "orders")
     readings = ingest_in_small_windows(
         spark, run, tmp_path, monkeypatch, *((1000, 3000) if whole else (100, 50))
     )

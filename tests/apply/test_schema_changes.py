@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from lakeingest.apply.summary import RunSummary
 from lakeingest.engine.delta.log import commits
 from lakeingest.errors import DataError
 from tests.apply.changing import ID, TABLE, Log, column
+from tests.apply.published import history
 from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
 from tests.forms import further
@@ -19,27 +21,11 @@ from tests.forms import further
 pytestmark = pytest.mark.slow
 
 NOTE = column("note")
-WEB = column("channel", default="web")
-OLD, NEW, BARE = (ID, NOTE), (ID, NOTE, WEB), (ID, column("n", "int64"))
+WEB, MORE = column("channel", default="web"), column("more", default="yes")
+OLD, BARE = (ID, NOTE), (ID, column("n", "int64"))
 
 # What differs between the formats is in tests/sink.
 FORMATS = pytest.mark.parametrize("format_", ["delta", further("hudi")])
-
-
-def added(folder: Path, form: str) -> Log:
-    """Rows 1 to 3, 3 of them changed; then a column with a default, and 2 is changed."""
-    log = Log(folder, form)
-    rows = (("c", {"id": id_, "note": "a"}) for id_ in (1, 2, 3))
-    log.commit(OLD, *rows, ("u", {"id": 3, "note": "b"}))
-    log.commit(
-        NEW,
-        ("u", {"id": 2, "note": "c", "channel": "shop"}),
-        ("c", {"id": 4, "note": "d", "channel": None}),
-    )
-    return log
-
-
-FILLED = {1: ("a", "web"), 2: ("c", "shop"), 3: ("b", "web"), 4: ("d", None)}
 
 
 def said(summary: RunSummary) -> list[str]:
@@ -51,27 +37,36 @@ def said(summary: RunSummary) -> list[str]:
 def test_old_rows_get_a_new_columns_default_in_its_commit_but_an_ignored_one_is_never_guessed(
     spark: SparkSession, tmp_path: Path, form: str
 ) -> None:
-    log = added(tmp_path, form)
-    assert said(log.run(spark, apart=True)) == []
-    assert log.rows(spark, "note", "channel") == FILLED
+    log = Log(tmp_path, form)
+    rows = (("c", {"id": id_, "note": "a"}) for id_ in (1, 2, 3))
+    log.commit(OLD, *rows, ("u", {"id": 3, "note": "b"}))
+    log.commit((*OLD, MORE), ("c", {"id": 4, "note": "d", "more": "no"}))
+    (text,) = said(log.run(spark, {"schema.added": "ignore"}, apart=True))
+    assert "column 'more' of the source is not taken in" in text
+    # Of the two columns that the table gets now, the one was there before, the other was not.
+    log.commit(
+        (*OLD, MORE, WEB),
+        ("u", {"id": 2, "note": "c", "more": "yes", "channel": "shop"}),
+        ("c", {"id": 5, "note": "e", "more": "no", "channel": None}),
+    )
+    (text,) = said(log.run(spark))
+    assert "column 'more' is taken in now, but was there before" in text
+    assert log.rows("note", "channel", "more") == {
+        1: ("a", "web", None),
+        2: ("c", "shop", "yes"),
+        3: ("b", "web", None),
+        4: ("d", "web", None),
+        5: ("e", None, "no"),
+    }
     lake = log.lake(spark)
-    before, now = lake.snapshot(1), lake.snapshot(2)
-    assert "channel" not in before.table(TABLE).columns
+    before, now = lake.snapshot(2), lake.snapshot(3)
+    assert {"channel", "more"}.isdisjoint(before.table(TABLE).columns)
     assert now.versions[TABLE] == before.versions[TABLE] + 1
     shown = [(row["batch"], row["columns"]) for row in lake.schemas(TABLE).collect()]
-    assert [batch for batch, _ in shown] == [2, 1]
-    assert shown[0][1].endswith('`note` STRING, `channel` STRING DEFAULT "web"')
-    assert "`id` BIGINT NOT NULL" in shown[1][1]
-    # It is left out, and taken in later.
-    more = (*NEW, column("more", default="yes"))
-    log.commit(more, ("u", {"id": 4, "note": "e", "channel": None, "more": "no"}))
-    told = said(log.run(spark, {"schema.added": "ignore"}))
-    assert "more" not in log.lake(spark).table(TABLE).columns
-    assert ["is not taken in" in text for text in told] == [True]
-    log.commit(more, ("u", {"id": 3, "note": "f", "channel": "web", "more": "yes"}))
-    told = said(log.run(spark))
-    assert ["was there before" in text for text in told] == [True]
-    assert log.rows(spark, "more") == {1: (None,), 2: (None,), 3: ("yes",), 4: (None,)}
+    assert [batch for batch, _ in shown] == [3, 2, 1]
+    added = '`note` STRING, `more` STRING DEFAULT "yes", `channel` STRING DEFAULT "web"'
+    assert shown[0][1].endswith(added)
+    assert "`id` BIGINT NOT NULL" in shown[2][1]
 
 
 @pytest.mark.parametrize("form", ["json-schema", further("json")])
@@ -79,12 +74,12 @@ def test_a_run_that_dies_between_versions_has_a_columns_values_until_the_column_
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     log, each = Log(tmp_path, form), {"commit.mode": "per-transaction"}
-    n = column("n", "int64")
-    rows = ({"id": 1, "n": 0, "channel": "0"}, {"id": 2, "n": 0, "channel": None})
-    log.commit((ID, n, WEB), *(("c", row) for row in rows))
-    log.run(spark, each)
+    n, v = column("n", "int64"), column("v", default="web")
+    rows = ({"id": 1, "n": 0, "v": "0"}, {"id": 2, "n": 0, "v": None})
+    # It makes the table, and so it is no version of the batch behind it.
+    log.commit((ID, n, v), *(("c", row) for row in rows))
     for number in (1, 2):
-        log.commit((ID, n, WEB), ("u", {"id": 1, "n": number, "channel": str(number)}))
+        log.commit((ID, n, v), ("u", {"id": 1, "n": number, "v": str(number)}))
     log.commit((ID, n), ("u", {"id": 1, "n": 3}))
 
     def die(_: str, versions: int) -> None:
@@ -94,9 +89,8 @@ def test_a_run_that_dies_between_versions_has_a_columns_values_until_the_column_
     with before_each_version(monkeypatch, die), pytest.raises(CrashError):
         log.run(spark, each)
     log.run(spark, each)
-    tables = [snapshot.table(TABLE) for snapshot in log.lake(spark).snapshots()]
-    values = [{row["id"]: row["channel"] for row in frame.collect()} for frame in tables]
-    assert values == [{1: channel, 2: None} for channel in ("0", "1", "2", "2")]
+    shown = [tables[TABLE] for tables in history(spark, tmp_path / "lake").values()]
+    assert shown == [{1: value, 2: None} for value in ("0", "1", "2", "2")]
 
 
 @FORMATS
@@ -104,20 +98,22 @@ def test_a_dropped_column_keeps_its_values_and_is_null_in_later_rows(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:
     log, of_format = Log(tmp_path, "json"), {"target.format": format_}
-    log.commit(OLD, *(("c", {"id": id_, "note": "a"}) for id_ in (1, 2, 3)))
-    warnings = [*log.run(spark, of_format).warnings]
+    rows = log.rows if format_ == "delta" else partial(log.rows_by_our_reader, spark)
+    log.commit(OLD, *(("c", {"id": id_, "note": "a"}) for id_ in (1, 2)))
+    log.commit(OLD, ("c", {"id": 3, "note": "a"}))
     # In the last batch that has it, its value changes.
     log.commit(OLD, ("u", {"id": 2, "note": "b"}))
     log.commit((ID,), ("u", {"id": 1}), ("u", {"id": 2}), ("c", {"id": 4}), ("u", {"id": 5}))
-    warnings += log.run(spark, of_format).warnings
+    summary = log.run(spark, {**of_format, "commit.max.transactions": "2"})
+    assert summary.batches == 2
     kept = {1: ("a",), 2: ("b",), 3: ("a",), 4: (None,), 5: (None,)}
-    assert log.rows(spark, "note") == kept
+    assert rows("note") == kept
     log.commit(BARE, ("u", {"id": 2, "n": 2}), ("d", {"id": 3, "n": None}))
     log.commit(BARE, ("c", {"id": 3, "n": 3}), ("c", {"id": 6, "n": 6}), ("u", {"id": 1, "n": 1}))
-    warnings += log.run(spark, of_format, apart=True).warnings
-    assert log.rows(spark, "note") == {**kept, 3: (None,), 6: (None,)}
+    warnings = [*summary.warnings, *log.run(spark, of_format, apart=True).warnings]
     numbers = {1: 1, 2: 2, 3: 3, 4: None, 5: None, 6: 6}
-    assert log.rows(spark, "n") == {id_: (n,) for id_, n in numbers.items()}
+    notes = {**kept, 3: (None,), 6: (None,)}
+    assert rows("note", "n") == {id_: (*notes[id_], n) for id_, n in numbers.items()}
     assert ["no longer sends column 'note'" in text for text in warnings].count(True) == 1
 
 
@@ -132,7 +128,7 @@ def test_types_order_nullability_and_defaults_evolve_and_another_type_stops_the_
     log.commit((ID, small, NOTE), ("c", {"id": 3, "n": 3, "note": "c"}))
     assert said(log.run(spark, apart=True)) == []
     evolved = {1: (1, "a"), 2: (None, "b"), 3: (3, "c")}
-    assert log.rows(spark, "n", "note") == evolved
+    assert log.rows("n", "note") == evolved
     table = log.lake(spark).table(TABLE)
     assert (table.columns, dict(table.dtypes)["n"]) == (["id", "note", "n"], "bigint")
     rows = log.lake(spark).schemas(TABLE).collect()
@@ -147,14 +143,12 @@ def test_types_order_nullability_and_defaults_evolve_and_another_type_stops_the_
     log.commit(text, ("c", {"id": 4, "n": "4", "note": "d"}))
     with pytest.raises(DataError, match=r"'public.items': column 'n' was retyped, from bigint .*"):
         log.run(spark)
-    assert log.rows(spark, "n", "note") == evolved
-    log.run(spark, {f"table.{TABLE}.schema.retyped": "ignore"})
-    assert log.rows(spark, "n", "note") == {**evolved, 4: (4, "d")}
+    assert log.rows("n", "note") == evolved
     log.commit(text, ("c", {"id": 5, "n": "five", "note": "e"}))
     told = "column 'n': a value is not a bigint, its type in the lake"
     with pytest.raises(DataError, match=told):
-        log.run(spark, {"schema.retyped": "ignore"})
-    assert log.rows(spark, "n", "note") == {**evolved, 4: (4, "d")}
+        log.run(spark, {f"table.{TABLE}.schema.retyped": "ignore"}, apart=True)
+    assert log.rows("n", "note") == {**evolved, 4: (4, "d")}
 
 
 def cents(unscaled: int) -> bytes:
@@ -172,8 +166,9 @@ def test_a_batch_with_two_scales_and_units_reads_each_record_and_default_by_its_
     spark: SparkSession, tmp_path: Path, form: str
 ) -> None:
     log = Log(tmp_path, form)
-    log.commit((ID,), ("c", {"id": 1}))
-    log.run(spark)
+    # Three transactions are a batch: the table is there before its new columns are.
+    for id_ in (1, 6, 7):
+        log.commit((ID,), ("c", {"id": id_}))
     millis, micros = (
         column("at", "int64", name=f"io.debezium.time.{name}")
         for name in ("Timestamp", "MicroTimestamp")
@@ -182,17 +177,14 @@ def test_a_batch_with_two_scales_and_units_reads_each_record_and_default_by_its_
     log.commit((ID,), ("c", {"id": 2}))
     log.commit(first, ("c", {"id": 3, "price": cents(250), "at": 1_767_357_000_500}))
     log.commit(later, ("c", {"id": 4, "price": cents(25_001), "at": 1_767_357_000_500_001}))
-    log.run(spark)
     log.commit(first, ("u", {"id": 4, "price": cents(350), "at": 1_767_357_000_500}))
     log.commit(later, ("u", {"id": 3, "price": cents(35_001), "at": 1_767_357_000_500_001}))
     log.commit(first, ("c", {"id": 5, "price": cents(450), "at": 1_767_357_000_500}))
-    log.run(spark)
-    shown = {
-        id_: (str(amount), str(at)) for id_, (amount, at) in log.rows(spark, "price", "at").items()
-    }
+    assert log.run(spark, {"commit.max.transactions": "3"}).batches == 3
+    rows = log.rows_by_our_reader(spark, "price", "at")
+    shown = {id_: (str(amount), str(at)) for id_, (amount, at) in rows.items()}
     assert shown == {
-        1: ("1.5000", "None"),
-        2: ("1.5000", "None"),
+        **dict.fromkeys((1, 2, 6, 7), ("1.5000", "None")),
         3: ("3.5001", "2026-01-02 12:30:00.500001"),
         4: ("3.5000", "2026-01-02 12:30:00.500000"),
         5: ("4.5000", "2026-01-02 12:30:00.500000"),

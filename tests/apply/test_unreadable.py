@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeingest.apply.factory import open_ledger
+from lakeingest.apply.window.unreadable_records import Unreadable, unreadable_error
 from lakeingest.errors import ConfigError, DataError
+from lakeingest.frame_schemas import Kind
+from lakeingest.source.contract import TopicPartition
 from tests.apply.published import table
-from tests.apply.written import Sent, WrittenLog
+from tests.apply.written import Sent, WrittenLog, topic_of
 from tests.forms import further
 
 pytestmark = pytest.mark.slow
@@ -57,33 +61,37 @@ def test_a_snapshot_row_that_cannot_be_read_holds_the_snapshot_until_it_is_sent_
     log.put(copied(2, 0, "true"))
     assert log.ingest(spark, lake).batches == 2
     assert table(spark, lake, A) == {1: 2, 2: 0, 3: 2}
-    changed(log, 3, 2)
-    # The next run begins behind the broken record.
-    assert log.ingest(spark, lake).batches == 1
+    # The next run begins behind the broken record, and behind the one that replaces it.
+    head = open_ledger(spark, log.configured(lake), "").head()
+    assert head.frontier.offsets[topic_of(A)] == {0: 6}
 
 
-def test_a_streamed_row_that_is_no_utf8_holds_what_lies_behind_it(
+def test_a_row_that_is_no_utf8_and_one_whose_key_is_none_hold_what_lies_behind_until_sent_again(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
     changed(log, 2, 1, 2)
     changed(log, 3, 1)
-    broken = Sent(A, 2, 4, place(351), "u")
-    block = {"id": "4:400", "total_order": 1}
-    text = broken.value(block).encode().replace(b'"v": 4', b'"v": 4, "t": "\xff"')
+    rows = Sent(A, 2, 4, place(351), "u"), Sent(A, 3, 4, place(352), "c")
+    blocks = [{"id": "4:400", "total_order": number} for number in (1, 2)]
+    text = rows[0].value(blocks[0]).encode().replace(b'"v": 4', b'"v": 4, "t": "\xff"')
     log.begin("4:400")
     log.raw(A, {"id": 2}, text)
-    log.end("4:400", {A: 1})
+    log.raw(A, None, rows[1].value(blocks[1]))
+    log.spoil_key(A, b'{"id":3,"t":"\xff"}')
+    log.end("4:400", {A: 2})
     changed(log, 5, 1)
-    with pytest.raises(DataError, match="no UTF-8"):
+    with pytest.raises(DataError, match=r"at offset 3 of .* \(2 such records.*no UTF-8"):
         log.ingest(spark, lake)
     # Of the last transaction before it a row may be to come.
     assert table(spark, lake, A) == {1: 2, 2: 2}
-    with pytest.raises(DataError, match="at offset 3"):
+    # One of the two is sent again: it stands for either.
+    log.put(rows[0], blocks[0])
+    with pytest.raises(DataError, match=r"at offset 3 of 'w\.public\.a' .* \(2 such records"):
         log.ingest(spark, lake)
-    log.put(broken, block)
+    log.put(rows[1], blocks[1])
     log.ingest(spark, lake)
-    assert table(spark, lake, A) == {1: 5, 2: 4}
+    assert table(spark, lake, A) == {1: 5, 2: 4, 3: 4}
     assert log.ingest(spark, lake).batches == 0
 
 
@@ -91,7 +99,7 @@ def test_a_streamed_row_that_is_no_utf8_holds_what_lies_behind_it(
     ("mode", "key"),
     [
         further("none", b'{"id":'),
-        ("metadata", b'{"id":2,"t":"\xff"}'),
+        further("metadata", b'{"id":2,"t":"\xff"}'),
         further("none", b'{"id":2} x'),
         further("metadata", b'{"id":2} x'),
     ],
@@ -119,6 +127,15 @@ def test_a_record_whose_key_cannot_be_read_is_named_and_may_be_sent_again(
         assert table(spark, lake, A) == {1: 4, 2: 3}
 
 
+def test_an_unknown_operation_is_named_and_how_to_skip_its_record() -> None:
+    where = TopicPartition(topic_of(A), 0)
+    unknown = Unreadable(where, 1, 1, "", Kind.UNKNOWN, has_op=True)
+    said = r"offset 1 .* other than c, u, d, r, t and m.*records as w\.public\.a:0:1"
+    with pytest.raises(DataError, match=said):
+        raise unreadable_error({where: unknown}, whole=False)
+
+
+@pytest.mark.soak
 def test_without_transactions_an_unknown_operation_stops_the_run_behind_what_came_before(
     spark: SparkSession, tmp_path: Path
 ) -> None:

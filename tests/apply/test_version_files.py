@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,7 +14,7 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.maintenance.keeper import Keeper
 from lakeingest.engine.delta import vector_file
 from lakeingest.engine.delta import versions as delta_versions
-from lakeingest.engine.delta.log import commit_name, java_log
+from lakeingest.engine.delta.log import commit_name
 from lakeingest.engine.delta.snapshot import cached_snapshot
 from lakeingest.engine.in_turn import InTurn
 from lakeingest.reader import open_lake
@@ -62,7 +63,6 @@ def test_a_file_of_vectors_is_followed_by_another_one_before_it_is_too_large(
     assert values(spark, lake) == [100, 200, 300, 400, 500, 600]
 
 
-@pytest.mark.alone
 @pytest.mark.soak
 @pytest.mark.slow
 def test_a_checksum_that_got_lost_is_there_again_after_the_next_batch(
@@ -71,8 +71,9 @@ def test_a_checksum_that_got_lost_is_there_again_after_the_next_batch(
     lake = tmp_path / "lake"
     ingest(spark, log, lake, 1, 3)
     newest_entry(lake).with_suffix(".crc").unlink()
-    jvm, _ = java_log(spark, str(lake / A))
-    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    session: Any = spark
+    folder = session._jvm.org.apache.hadoop.fs.Path(str(lake / A))
+    session._jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(session._jsparkSession, folder)
     ingest(spark, log, lake, 4, 6)
     checksum = json.loads(newest_entry(lake).with_suffix(".crc").read_text("utf-8"))
     plain = spark.read.format("delta").load(str(lake / A))

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,15 @@ from pyspark.sql import SparkSession
 
 import lakeingest
 from lakeingest.cli.main import execute
+from lakeingest.commit_note import token
 from lakeingest.config import load_config
-from tests.apply.shop import GONE, Shop
-from tests.apply.written import WrittenLog
+from lakeingest.folders import LEDGER_FOLDER
+from lakeingest.ledger.delta import DeltaLedger
 from tests.reader.small_lake import FIRST, LINES, NOTES, SECOND, THIRD, SmallLake
 
 Show = Callable[..., list[str]]
+
+LATER = "public.later"
 
 
 @pytest.fixture
@@ -89,7 +93,7 @@ def test_an_unknown_table_is_a_usage_error_with_a_hint(
     assert captured.out == ""
 
 
-def test_a_retired_table_is_a_usage_error_that_says_where_it_can_be_read(
+def test_a_table_that_was_retired_or_came_later_is_a_usage_error_that_says_where_it_can_be_read(
     spark: SparkSession,
     small_lake: SmallLake,
     configuration: str,
@@ -107,21 +111,19 @@ def test_a_retired_table_is_a_usage_error_that_says_where_it_can_be_read(
     assert "did you mean" not in said
     assert execute([*asked, "--as-of", "3"]) == 0
 
-
-def test_a_table_that_came_later_is_a_usage_error_that_says_when(
-    spark: SparkSession, configuration: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    log = WrittenLog(tmp_path / "log", "postgresql")
-    shop = Shop(spark, log, tmp_path / "lake", {"commit_max_transactions": "2"})
-    for values in ({"a": 10}, {"a": 20}, {"a": 30, "b": 31}):
-        shop.commit(**values)
-    shop.run()
-    target = f"lakeingest.target.path={shop.lake}"
-    asked = ["show", configuration, GONE, "--set", target, "--as-of"]
-    assert execute([*asked, "1"]) == 2
+    # As if the same table were published for the first time under another name.
+    shutil.copytree(f"{lake}/{NOTES}", f"{lake}/{LATER}")
+    ledger = DeltaLedger(spark, f"{lake}/{LEDGER_FOLDER}", config.name, "later")
+    head = ledger.claim(ledger.head())
+    tables = {**head.tables, LATER: head.retired[NOTES].version}
+    ledger.publish_alone(
+        replace(head, batch=5, run="later", token=token(head.writer, 5), tables=tables)
+    )
+    asked[2] = LATER
+    assert execute([*asked, "--as-of", "1"]) == 2
     said = capsys.readouterr().err
-    assert f"table {GONE} was not published yet in batch 1, but first in batch 2" in said
-    assert execute([*asked, "2"]) == 0
+    assert f"table {LATER} was not published yet in batch 1, but first in batch 5" in said
+    assert execute([*asked, "--as-of", "5"]) == 0
 
 
 def test_history_is_oldest_first_and_a_limit_keeps_the_latest(shown: Show) -> None:

@@ -18,11 +18,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-import lakeingest
 from lakeingest.cli.main import execute
 from lakeingest.config.file.properties import read_properties
 from lakeingest.demo import demo_folder
+from tests.forms import further
 from tests.recordings.altered import short_run
+from tests.recordings.rust import RustLake
 from tests.source.folder import line, write_topic
 
 pytestmark = pytest.mark.slow
@@ -32,6 +33,9 @@ SCHEMA, PARTITION = f"{ORDERS}.schema", f"{ORDERS}.partition"
 COLUMNS = read_properties(demo_folder() / "pipeline.properties").value(SCHEMA).text
 TABLES = ("carts", "customers", "orders")
 TOPICS = "lakeingest.source.topics"
+ORDERS_ALONE = {TOPICS: "t1.public.orders"}
+"""Where the other tables are right, they need not be tried."""
+
 SOURCE, TARGET = "lakeingest.source.path", "lakeingest.target.path"
 CONNECTOR, FORMAT = "lakeingest.source.connector", "lakeingest.source.format"
 COMMITS = 12
@@ -85,7 +89,7 @@ def no_json(folder: Path, log: Path) -> Mapping[str, str]:
 
 WRONG = {
     "no columns declared for JSON without schemas": Wrong(
-        78, f"{SCHEMA}= … types.guess", {SCHEMA: None}
+        78, f"{SCHEMA}= … types.guess", {**ORDERS_ALONE, SCHEMA: None}
     ),
     "another connector": Wrong(
         78, "connector for postgresql … says mysql. Correct it", {CONNECTOR: "mysql"}
@@ -135,13 +139,17 @@ WRONG = {
         78, "the environment variable LAKE_OF_NOBODY is not set", {TARGET: "${env:LAKE_OF_NOBODY}"}
     ),
     "a key column that is not there": Wrong(
-        78, f"order_no … {ORDERS}.key", {f"{ORDERS}.key": "order_no"}
+        78, f"order_no … {ORDERS}.key", {**ORDERS_ALONE, f"{ORDERS}.key": "order_no"}
     ),
     "a partition column that is not there": Wrong(
-        78, f"Partition column region … Correct {PARTITION}", {PARTITION: "region"}
+        78,
+        f"Partition column region … Correct {PARTITION}",
+        {**ORDERS_ALONE, PARTITION: "region"},
     ),
     "a declared type that does not hold the values": Wrong(
-        65, f"'public.orders' … {SCHEMA}", {SCHEMA: COLUMNS.replace("status STRING", "status INT")}
+        65,
+        f"'public.orders' … {SCHEMA}",
+        {**ORDERS_ALONE, SCHEMA: COLUMNS.replace("status STRING", "status INT")},
     ),
     "two tables in one folder": Wrong(
         78,
@@ -151,7 +159,9 @@ WRONG = {
     "Avro where the records are JSON": Wrong(
         69, "registry.json cannot be read … or lakeingest.source.format", {FORMAT: "avro"}
     ),
-    "a record that is no JSON": Wrong(65, "t1.public.carts … offset 0", make=no_json),
+    "a record that is no JSON": Wrong(
+        65, "t1.public.carts … offset 0", {TOPICS: "t1.public.carts"}, make=no_json
+    ),
     "a setting without a value": Wrong(2, "form key=value", arguments=("--set", "name")),
     "a broker that is away": Wrong(
         69,
@@ -201,6 +211,16 @@ WRONG = {
         begun=True,
     ),
 }
+
+SEEN_ELSEWHERE = {
+    # No columns are declared for the table that is meant, and that is what is said.
+    "a misspelt table",
+    # tests/apply/test_connector_guard.py
+    "another connector",
+    # tests/apply/test_inspect.py: what could not run is refused
+    "another pipeline's lake",
+}
+"""Ways that another test in CI gets wrong, too."""
 
 
 @dataclass(frozen=True)
@@ -252,10 +272,7 @@ def outcome(wrong: Wrong, folder: Path, begun: Begun) -> Outcome:
     made = wrong.make(folder, begun.log) if wrong.make else {}
     file = configured(folder / "wrong.properties", {**right, **wrong.settings, **made})
     called = _called(wrong.command, file, *wrong.arguments)
-    is_lake = (lake / "_lakeingest" / "ledger" / "_delta_log").exists()
-    spark = SparkSession.active()
-    published = lakeingest.open(spark, str(lake)).history().count() if is_lake else 0
-    return Outcome(called.code, called.said, published)
+    return Outcome(called.code, called.said, len(RustLake(lake, "public").publications()))
 
 
 def configured(file: Path, settings: Mapping[str, str | None]) -> Path:
@@ -283,7 +300,9 @@ def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Begu
     return Begun.below(tmp_path_factory.mktemp("begun"))
 
 
-@pytest.mark.parametrize("how", WRONG)
+@pytest.mark.parametrize(
+    "how", [(further if how in SEEN_ELSEWHERE else pytest.param)(how) for how in WRONG]
+)
 def test_it_is_said_what_is_wrong_and_what_to_do(begun: Begun, tmp_path: Path, how: str) -> None:
     wrong = WRONG[how]
     done = outcome(wrong, tmp_path, begun)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.decode.avro.columns import record_columns, side_columns
@@ -181,18 +181,32 @@ UNAVAILABLE: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNAVAILABLE)
-def test_an_unavailable_value_is_hinted_at_and_recognised(spark: SparkSession, name: str) -> None:
-    kind, value = UNAVAILABLE[name]
-    schema = envelope_schema(field(name, ["null", kind]))
+@pytest.fixture(scope="module")
+def left_out(spark: SparkSession) -> dict[str, tuple[bool, Row]]:
+    """By column: whether the record that leaves it out is hinted at, and the decoded record."""
+    fields = (field(name, ["null", kind]) for name, (kind, _) in UNAVAILABLE.items())
+    schema = envelope_schema(*fields)
     known = parsed({3: schema})
-    octets = record(3, schema, event({name: value}))
+    nothing = dict.fromkeys(UNAVAILABLE)
+    octets = [
+        record(3, schema, event({**nothing, name: value}))
+        for name, (_, value) in UNAVAILABLE.items()
+    ]
     form = AvroFormat(known)
-    assert any(mark in octets for mark in form.marks(Encodings()))
+    hints = [any(mark in each for mark in form.marks(Encodings())) for each in octets]
     shown = form.table_shape(Samples(value_tags=frozenset(known)))
-    frame = spark.createDataFrame([(octets,)], "value binary")
+    frame = spark.createDataFrame(list(enumerate(octets)), "at int, value binary").coalesce(1)
     spec = RowSpec(shown.columns, Encodings(), shown.reader)
-    (row,) = with_row(frame, spec, masked=True).collect()
+    rows = with_row(frame, spec, masked=True).orderBy("at").collect()
+    return dict(zip(UNAVAILABLE, zip(hints, rows, strict=True), strict=True))
+
+
+@pytest.mark.parametrize("name", UNAVAILABLE)
+def test_an_unavailable_value_is_hinted_at_and_recognised(
+    left_out: dict[str, tuple[bool, Row]], name: str
+) -> None:
+    is_hinted_at, row = left_out[name]
+    assert is_hinted_at
     assert (row["row"][name], row["unavailable"]) == (None, [name])
 
 

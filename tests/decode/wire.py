@@ -1,4 +1,4 @@
-"""Wire values for the decoder's tests, and many of them decoded in one job."""
+"""Wire values for the decoder's tests: many that fit in one job, many that do not by one plan."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import Column, SparkSession
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, TimestampNTZType, TimestampType
 
@@ -48,12 +49,48 @@ def decode_texts(
     numbered = spark.createDataFrame(
         [(index, text.encode()) for index, text in enumerate(texts)], "_index bigint, value binary"
     ).coalesce(1)
-    rows = with_row(numbered, RowSpec(columns, encodings or Encodings(), JsonRows()), masked=False)
-    shown = [_shown(column).alias(column.name) for column in columns]
-    found = rows.select("_index", *shown).orderBy("_index").collect()
+    found = _decoded(numbered, columns, encodings).orderBy("_index").collect()
     return [
         {name: value for name, value in row.asDict().items() if name != "_index"} for row in found
     ]
+
+
+def failures(
+    spark: SparkSession, columns: Sequence[SourceColumn], texts: Sequence[str]
+) -> list[str | None]:
+    """Decode each event in a job of its own; return why it failed, or None.
+
+    Spark plans all of them once: each is a partition of one frame.
+    """
+    context: Any = spark.sparkContext
+    # One more, which has no value and therefore nothing that could fail.
+    events = [*texts, event({})]
+    value = F.array(*map(F.lit, events))[F.col("id")].cast("binary")
+    each = spark.range(0, len(events), 1, len(events)).select(value.alias("value"))
+    decoded: Any = _decoded(each, columns)
+    partitions = decoded._jdf.queryExecution().toRdd().toJavaRDD()
+
+    def failure(number: int) -> str | None:
+        chosen = context._gateway.new_array(context._jvm.int, 1)
+        chosen[0] = number
+        try:
+            (rows,) = partitions.collectPartitions(chosen)
+        except Py4JJavaError as error:
+            return str(error)
+        assert len(rows) == 1
+        return None
+
+    *reasons, of_nothing = map(failure, range(len(events)))
+    assert of_nothing is None
+    return reasons
+
+
+def _decoded(
+    frame: DataFrame, columns: Sequence[SourceColumn], encodings: Encodings | None = None
+) -> DataFrame:
+    rows = with_row(frame, RowSpec(columns, encodings or Encodings(), JsonRows()), masked=False)
+    shown = [_shown(column).alias(column.name) for column in columns]
+    return rows.select(*(name for name in frame.columns if name != "value"), *shown)
 
 
 def _shown(column: SourceColumn) -> Column:

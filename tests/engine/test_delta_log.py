@@ -92,12 +92,12 @@ def test_a_table_that_is_gone_has_no_newest_version(spark: SparkSession, tmp_pat
 def test_a_snapshot_of_many_commits_begins_again_at_the_newest_checkpoint(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakeingest.engine.delta.log._MOST_COMMITS", 4)
+    monkeypatch.setattr("lakeingest.engine.delta.log._MOST_COMMITS", 2)
     table = table_of(spark, tmp_path / "table", 1)
     spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('delta.checkpointInterval' = '2')")
-    for token in range(1, 12):
+    for token in range(1, 7):
         DeltaTransaction(spark, str(table), "writer").commit(token, "")
-        assert newest_snapshot(spark, str(table)).logSegment().deltas().size() <= 4
+        assert newest_snapshot(spark, str(table)).logSegment().deltas().size() <= 2
 
 
 def test_a_log_of_many_commits_is_listed_once_for_each_new_version(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,20 @@ from pyspark.sql import functions as F
 from lakeingest.apply.batch.changeset import changeset
 from lakeingest.apply.batch.table_part import TablePart
 from lakeingest.engine import few_rows
+from lakeingest.engine.delta.snapshot import rows_as_of
 from lakeingest.engine.few_rows import (
     FEW_BYTES,
     FEW_ROWS,
     for_few_rows,
     in_session,
     records_for_few_rows,
+    session_for_few_rows,
 )
 from lakeingest.engine.own_session import own_session
 from tests.apply.written import WrittenLog, change
 
 WHOLE_STAGE, PARTITIONS = "spark.sql.codegen.wholeStage", "spark.sql.shuffle.partitions"
+IN_BATCHES = "spark.sql.parquet.enableVectorizedReader"
 USERS = {WHOLE_STAGE: "true", PARTITIONS: "7"}
 
 
@@ -71,6 +75,20 @@ def test_few_rows_are_selected_from_many_once_and_with_generated_code(frame: Dat
     assert "Filter" not in plan(for_few_rows(frame.where("id > 1"), 2, among=FEW_ROWS + 1))
 
 
+@pytest.mark.parametrize("before", ["true", "false"])
+@pytest.mark.parametrize("now", ["true", "false"])
+def test_what_hudi_does_to_a_session_meanwhile_harms_no_reading_of_files(
+    spark: SparkSession, tmp_path: Path, before: str, now: str
+) -> None:
+    """Hudi switches the reading in batches of every session that reads its tables."""
+    spark.range(3).coalesce(1).write.format("delta").save(str(tmp_path))
+    run = own_session(spark, {IN_BATCHES: before})
+    few = session_for_few_rows(run)
+    run.conf.set(IN_BATCHES, now)
+    rows = in_session(rows_as_of(run, str(tmp_path), 0), few)
+    assert sorted(row["id"] for row in rows.collect()) == [0, 1, 2]
+
+
 def test_what_is_joined_with_many_rows_can_have_their_session(frame: DataFrame) -> None:
     few = for_few_rows(frame, 4)
     again = in_session(few, frame.sparkSession)
@@ -78,19 +96,20 @@ def test_what_is_joined_with_many_rows_can_have_their_session(frame: DataFrame) 
     assert again.join(frame, "id").count() == 4
 
 
-@pytest.mark.parametrize(("limit", "generated"), [(3, "false"), (2, "true")])
 def test_a_run_chooses_by_the_number_of_rows_of_its_batches(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, generated: str
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make, chosen = changeset, []
+    make, chosen = changeset, set()
 
     def making(part: TablePart, *rest: Any) -> Any:
-        chosen.append(settings(part.changes)[WHOLE_STAGE])
+        chosen.add((part.table.collection, settings(part.changes)[WHOLE_STAGE]))
         return make(part, *rest)
 
     monkeypatch.setattr("lakeingest.apply.batch.writer.changeset", making)
-    monkeypatch.setattr(few_rows, "FEW_ROWS", limit)
+    monkeypatch.setattr(few_rows, "FEW_ROWS", 1)
     log = WrittenLog(tmp_path / "log", "postgresql")
-    log.transaction("100:100", *(change(name, 100) for name in ("a", "b", "c")))
-    log.ingest(own_session(spark, USERS), tmp_path / "lake")
-    assert chosen == [generated] * 3
+    log.transaction("100:100", change("a", 100), change("b", 100))
+    log.transaction("200:200", replace(change("c", 200), op="c"))
+    log.ingest(own_session(spark, USERS), tmp_path / "lake", commit_max_transactions="1")
+    # Each table has one row; the first batch has two.
+    assert chosen == {("public.a", "true"), ("public.b", "true"), ("public.c", "false")}

@@ -7,12 +7,14 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote
+from lakeingest.engine.delta import local_disk
 from lakeingest.engine.delta.local_disk import committing
 from lakeingest.engine.delta.maintenance import DeltaMaintenance
 from lakeingest.engine.delta.transaction import DeltaTransaction
@@ -83,13 +85,31 @@ def deletion(spark: SparkSession, path: str) -> None:
 
 @pytest.mark.parametrize("commit", [transaction, table_write, deletion])
 def test_every_commit_takes_the_lock(
-    spark: SparkSession, tmp_path: Path, commit: Callable[[SparkSession, str], None]
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    commit: Callable[[SparkSession, str], None],
 ) -> None:
     path = str(tmp_path / "table")
     spark.range(1).write.format("delta").save(path)
+    lock, is_at_the_lock = local_disk._lock, Event()
+
+    def locking(descriptor: int) -> None:
+        is_at_the_lock.set()
+        lock(descriptor)
+
+    def commits() -> int:
+        return len([*Path(path, "_delta_log").glob("*.json")])
+
     with ThreadPoolExecutor() as pool:
         with committing(spark, path):
+            monkeypatch.setattr(local_disk, "_lock", locking)
             done = pool.submit(commit, spark, path)
+            # Also where it takes no lock: then it is done.
+            done.add_done_callback(lambda _: is_at_the_lock.set())
+            assert is_at_the_lock.wait(60.0)
             with pytest.raises(TimeoutError):
-                done.result(timeout=2.0)
+                done.result(timeout=0.3)
+            assert commits() == 1
         done.result(timeout=60.0)
+    assert commits() == 2

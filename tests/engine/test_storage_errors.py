@@ -11,7 +11,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.delta.log import commit_name, java_log
+from lakeingest.engine.delta.log import commit_name
 from lakeingest.engine.storage_errors import storage, storage_error
 from lakeingest.errors import AccessError, ConfigError, TransientError, UnavailableError
 from tests.engine.web_storage import closed_storage, refusing_storage
@@ -55,7 +55,6 @@ def test_a_scheme_that_spark_cannot_read_says_which_jars_are_missing(
         spark.read.text(path).count()
 
 
-@pytest.mark.alone
 def test_a_log_whose_listing_lacks_an_entry_is_to_be_read_again(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -63,8 +62,9 @@ def test_a_log_whose_listing_lacks_an_entry_is_to_be_read_again(
     for _ in range(3):
         spark.range(1).write.format("delta").mode("append").save(str(table))
     (table / "_delta_log" / commit_name(1)).rename(tmp_path / "later.json")
-    jvm, _ = java_log(spark, str(table))
-    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    session: Any = spark
+    folder = session._jvm.org.apache.hadoop.fs.Path(str(table))
+    session._jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(session._jsparkSession, folder)
     with (
         pytest.raises(TransientError, match=f"below '{tmp_path}' .*without entry 1,"),
         storage(str(tmp_path)),

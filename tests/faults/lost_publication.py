@@ -19,7 +19,7 @@ from lakeingest.apply.summary import BatchSummary
 from lakeingest.apply.window.window import Window
 from lakeingest.ledger.publication import Publication
 
-LOST = 4
+LOST = 2
 """The publication that never happens, by default."""
 
 

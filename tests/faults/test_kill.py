@@ -91,12 +91,12 @@ def test_a_run_killed_between_its_commits_is_finished_and_early_readers_find_the
     (lake / LEDGER_FOLDER / "_delta_log").mkdir(parents=True)
     with pytest.raises(LakeingestError):
         open_lake(spark, str(lake))
-    run = short_run(tmp_path / "log", 30, "orders", "order_lines")
-    settings = run.configuration(lake, batch_max_events="10")
+    run = short_run(tmp_path / "log", 15, "customers", "ledger")
+    settings = run.configuration(lake, batch_max_events="30")
     configuration = write_properties(tmp_path / "pipeline.properties", settings)
     with watching(run, lake) as watcher:
-        # Of two tables, one has the third batch: by then the first one is published.
-        writer = Writer(configuration, tmp_path / "killed.log", "3.after-first-commit:5")
+        # Of two tables, one has the batch behind the initial snapshot, which is published.
+        writer = Writer(configuration, tmp_path / "killed.log", "3.after-first-commit:3")
         assert writer.wait() == -signal.SIGKILL, writer.said()
         seen = publications(open_lake(spark, str(lake)))
         assert seen

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import deltalake
 import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from lakeingest.apply import attempts
 from lakeingest.apply.run import run_pipeline
+from lakeingest.engine.delta import local_disk
 from lakeingest.engine.delta.log_writer import VersionTakenError
 from lakeingest.errors import DataError, FencedError
 from lakeingest.reader import open_lake
@@ -43,6 +44,13 @@ def log(tmp_path: Path) -> WrittenLog:
     written = WrittenLog(tmp_path / "log", "postgresql")
     write(written, *range(1, TRANSACTIONS + 1))
     return written
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rival acts while a run has the table's lock, and a run that lost tries again."""
+    monkeypatch.setattr(local_disk, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(attempts, "PAUSES_SECONDS", (0.0,))
 
 
 @contextmanager
@@ -94,9 +102,11 @@ def test_rows_of_an_incremental_snapshot_are_not_lost_where_their_table_is_ahead
     assert table(spark, lake, "public.a") == {1: 500, 72: 2, 74: 4}
 
 
-def append(spark: SparkSession, table: Path) -> None:
-    row = spark.read.format("delta").load(str(table)).withColumn("id", F.lit(77).cast("bigint"))
-    row.write.format("delta").mode("append").save(str(table))
+def append(table: Path) -> None:
+    at = deltalake.DeltaTable(str(table))
+    query = "SELECT * REPLACE (CAST(77 AS BIGINT) AS id) FROM t"
+    row = deltalake.QueryBuilder().register("t", at).execute(query).read_all()
+    deltalake.write_deltalake(at, row, mode="append")
 
 
 def test_an_append_of_another_writer_may_pass_and_after_its_merge_the_rest_is_planned_anew(
@@ -109,7 +119,7 @@ def test_an_append_of_another_writer_may_pass_and_after_its_merge_the_rest_is_pl
         same = target.toDF().alias("s")
         target.merge(same, "t.id = s.id").whenMatchedUpdate(set={"v": "s.v"}).execute()
 
-    with rival(monkeypatch, lambda: append(spark, lake / "public.a")):
+    with rival(monkeypatch, lambda: append(lake / "public.a")):
         summary = log.ingest(spark, lake, **EACH, foreign_changes="accept")
     assert summary.warnings == ()
     assert values(spark, lake) == EXPECTED
@@ -126,7 +136,7 @@ def test_an_append_of_another_writer_stops_the_run_where_rows_must_not_change(
 ) -> None:
     lake = tmp_path / "lake"
     with (
-        rival(monkeypatch, lambda: append(spark, lake / "public.a")),
+        rival(monkeypatch, lambda: append(lake / "public.a")),
         pytest.raises(DataError, match="public.a"),
     ):
         log.ingest(spark, lake, **EACH)
@@ -144,7 +154,7 @@ def test_an_entry_that_another_writer_replaces_is_noticed_before_the_next_one(
         newest = max((table / "_delta_log").glob("*.json"))
         shutil.copytree(table, copy)
         (copy / "_delta_log" / newest.name).unlink()
-        append(spark, copy)
+        append(copy)
         for file in copy.glob("*.parquet"):
             shutil.copy(file, table)
         (copy / "_delta_log" / newest.name).replace(newest)
@@ -161,7 +171,6 @@ def test_conflicts_end_no_run_whose_batches_get_on(
     spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake, met = tmp_path / "lake", set[int]()
-    monkeypatch.setattr(attempts, "PAUSES_SECONDS", (0.0,))
 
     def conflict_once(_table: str, _commits: int) -> None:
         head = open_lake(spark, str(lake)).snapshot().batch

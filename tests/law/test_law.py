@@ -6,10 +6,12 @@ and the smallest history that shows it.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lakeingest.sink.delta import rewrite
-from tests.forms import HARD, SOFT
+from tests.forms import HARD, SOFT, further
 from tests.law.conftest import Tables
 from tests.law.history import any_order, in_order
 from tests.law.judge import check
@@ -29,11 +31,14 @@ TRUNCATED = 2
 
 
 @pytest.mark.generated
+@pytest.mark.parametrize("rounds", [ROUNDS, further(ROUNDS + 1)])
 @SOFT
 def test_every_batch_leaves_the_rows_of_the_source_whatever_is_repeated(
-    tables: Tables, hard: bool
+    tables: Tables, rounds: int, hard: bool
 ) -> None:
+    """In CI without the last round, which only repeats: the test below and others have it."""
     cases = [in_order(seed, ROUNDS, shifts=True) for seed in range(HISTORIES)]
+    cases = [replace(case, rounds=case.rounds[:rounds]) for case in cases]
     check(tables(hard=hard, whole=True), cases)
 
 

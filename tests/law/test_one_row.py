@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from tests.forms import HARD
 from tests.law.conftest import Tables
-from tests.law.ingest import DDL, Ingest
+from tests.law.ingest import DDL
 from tests.law.judge import live
 from tests.law.oracle import Delete, Insert, Move, Row, Shift, Truncate, Update
 from tests.law.steps import Steps
@@ -18,10 +18,6 @@ from tests.law.steps import Steps
 pytestmark = pytest.mark.slow
 
 FULL: Row = {"n": 1, "body": "first", "blob": b"first", "tags": ["first"]}
-
-
-def rows(table: Ingest) -> dict[int, Row]:
-    return live(table).get(0, {})
 
 
 def test_a_source_may_name_its_columns_as_our_frames_do(tables: Tables) -> None:
@@ -82,8 +78,9 @@ def test_no_value_is_taken_from_another_row_of_a_key_or_lost_with_a_repeated_key
     # A new column in the batch of a key change.
     table.columns(f"{DDL}, note STRING")
     table.one([*used_again.sent(3), *again])
-    assert rows(table) == used_again.source.rows
-    assert live(table)[3] == moved_on.source.rows == {3: FULL}
+    found = live(table)
+    assert found[0] == used_again.source.rows
+    assert found[3] == moved_on.source.rows == {3: FULL}
 
 
 @HARD

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructType, TimestampNTZType
 
@@ -18,15 +20,15 @@ from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.errors import DataError
 from lakeingest.payload.net_zero import NET_ZERO, resolve_net_zero
-from lakeingest.plan.keyless import NO_ROW_BEFORE, NOT_AN_INSERT
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.plan.table import decoded_rows, payload_of_partial_rows
+from lakeingest.position import after
 from tests.envelope.records import Record, frame, postgresql_event
 
 SPEC = PipelineSpec("postgresql", Encodings())
 SCHEMA = StructType().add("n", LongType()).add("at", TimestampNTZType()).add("t", StringType())
 GONE = (None, None, True)
-ROW = {"n": 1, "at": 1_700_000_000_000_001, "t": None}
+ROW: dict[str, Any] = {"n": 1, "at": 1_700_000_000_000_001, "t": None}
 
 
 def event(op: str, row: Any, before: Any = None, *, lsn: int = 110, order: int = 1) -> Any:
@@ -50,93 +52,166 @@ def keyless(policy: Keyless) -> TableSpec:
 
 def decoded(
     spark: SparkSession,
-    events: Sequence[Any],
+    sent: Sequence[tuple[str, Any]],
     policy: Keyless = Keyless.FULL_ROW,
-    *,
-    lives: Sequence[str] = ("one",),
 ) -> DataFrame:
-    """Decode events that come once in each life of the connector."""
+    """Decode events, each with the life of the connector that sent it."""
     records = [
         Record("t.public.a", one, None, 0, number, {"__debezium.context.runId": life})
-        for number, (life, one) in enumerate((life, one) for life in lives for one in events)
+        for number, (life, one) in enumerate(sent)
     ]
-    found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql"))
-    return decoded_rows(local_checkpoint(found), keyless(policy), SPEC)
+    return decoded_rows(found(spark, records), keyless(policy), SPEC)
 
 
-def payloads(
-    spark: SparkSession,
-    policy: Keyless,
-    events: Sequence[Any],
-    *,
-    lives: Sequence[str] = ("one",),
-    lake: DataFrame | None = None,
-) -> list[tuple[Any, ...]]:
-    """Fold events that come once in each life of the connector: values, and whether deleted."""
+def found(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
+    envelopes = decode_envelope(frame(spark, records))
+    return local_checkpoint(changes(envelopes, ChangeSpec("postgresql")))
+
+
+def once(events: Sequence[Any]) -> list[tuple[str, Any]]:
+    return [("one", one) for one in events]
+
+
+def payload(rows: DataFrame, policy: Keyless, lake: DataFrame | None = None) -> list[Row]:
     table = keyless(policy)
-    rows = decoded(spark, events, policy, lives=lives)
     told = resolve_net_zero(rows, lake, table.key, SPEC.names)
-    payload = payload_of_partial_rows(told, table, SPEC)
-    found = payload.select("n", "t", SPEC.names.deleted).collect()
-    return sorted((tuple(row) for row in found), key=str)
+    names = SPEC.names
+    return (
+        payload_of_partial_rows(told, table, SPEC)
+        .select("n", "t", names.deleted, names.position)
+        .collect()
+    )
 
 
-def test_equal_rows_of_one_copy_are_as_many_rows_however_often_they_are_repeated(
-    spark: SparkSession,
-) -> None:
-    copied = [event("c", ROW, order=number) for number in (1, 2, 3)]
-    once = payloads(spark, Keyless.APPEND, copied)
-    assert once == [(1, None, False)] * 3
-    assert payloads(spark, Keyless.APPEND, copied, lives=("one", "two", "one")) == once
+@dataclass(frozen=True)
+class Case:
+    """Events that come once in each life of the connector, and what they leave.
+
+    That is the values of each row, and whether it is deleted.
+    """
+
+    events: Sequence[Any]
+    expected: Sequence[tuple[Any, ...]]
+    lives: Sequence[str] = ("one",)
+    policy: Keyless = Keyless.FULL_ROW
 
 
-def test_rows_that_differ_by_a_microsecond_are_two_rows(spark: SparkSession) -> None:
-    later = {**ROW, "at": 1_700_000_000_000_002}
-    for policy in Keyless:
-        assert len(payloads(spark, policy, [event("c", ROW), event("c", later)])) == 2
+SPAN = 1_000
+"""By so much the places, transactions and numbers of two cases differ."""
 
 
-def test_an_update_takes_the_row_away_that_was_brings_the_one_that_is_and_may_change_nothing(
-    spark: SparkSession,
-) -> None:
-    events = [
-        event("u", numbered(2), ROW, order=1),
-        event("u", numbered(5), numbered(5), lsn=120, order=2),
+def moved(one: Any, by: int) -> Any:
+    """Return an event at another place, of another transaction and with another number."""
+    xid, _, lsn = one["transaction"]["id"].partition(":")
+    source = one["source"]
+    sequence = [str(int(part) + by) for part in json.loads(source["sequence"])]
+    rows = {side: one[side] for side in ("before", "after") if one[side]}
+    sides = {side: {**row, "n": row["n"] + by} for side, row in rows.items()}
+    return {
+        **one,
+        **sides,
+        "source": {**source, "lsn": source["lsn"] + by, "sequence": json.dumps(sequence)},
+        "transaction": {**one["transaction"], "id": f"{int(xid) + by}:{lsn}"},
+    }
+
+
+def history(one: Any, two: Any) -> list[Any]:
+    return [
+        event("c", one, lsn=110),
+        event("u", two, one, lsn=120),
+        event("u", one, two, lsn=130),
+        event("d", None, one, lsn=140),
     ]
-    found = payloads(spark, Keyless.FULL_ROW, events)
-    assert found == [(2, None, False), (5, None, False), GONE]
 
 
-def test_a_row_that_is_inserted_changed_back_and_forth_and_deleted_is_gone(
-    spark: SparkSession,
-) -> None:
-    def history(one: Any, two: Any) -> list[Any]:
-        return [
-            event("c", one, lsn=110),
-            event("u", two, one, lsn=120),
-            event("u", one, two, lsn=130),
-            event("d", None, one, lsn=140),
-        ]
-
-    # In one transaction nothing happened to either row, which nobody had; in four, each is gone.
-    together = history(ROW, numbered(2))
-    apart = [in_transaction(one, xid) for xid, one in enumerate(history(numbered(5), numbered(6)))]
-    found = payloads(spark, Keyless.FULL_ROW, [*together, *apart])
-    assert [row[2] for row in found] == [True] * 4
-
-
-@pytest.mark.parametrize("lives", [("one",), ("one", "two", "one")])
-def test_rows_that_a_statement_passes_on_to_one_another_stay(
-    spark: SparkSession, lives: tuple[str, ...]
-) -> None:
+COPIED = [event("c", ROW, order=number) for number in (1, 2, 3)]
+LATER = {**ROW, "at": ROW["at"] + 1}
+INSERTED = event("c", numbered(2), lsn=105)
+PASSED_ON = [
     # UPDATE t SET n = n + 1 over 1 and 2: there is a 2 before and after it.
-    inserted = in_transaction(event("c", numbered(2), lsn=105), 7)
-    events = [
-        event("u", numbered(2), numbered(1), lsn=110, order=1),
-        event("u", numbered(3), numbered(2), lsn=120, order=2),
-    ]
-    found = payloads(spark, Keyless.FULL_ROW, [inserted, *events], lives=lives)
-    assert found == [(2, None, False), (3, None, False), (None, None, True)]
+    event("u", numbered(2), numbered(1), lsn=110, order=1),
+    event("u", numbered(3), numbered(2), lsn=120, order=2),
+]
+OWN, OTHERS = [INSERTED, *PASSED_ON], [in_transaction(INSERTED, 6), *PASSED_ON]
+STAY = [(2, None, False), (3, None, False), GONE]
+MORE, AS_OFTEN, LAST = ROW, numbered(5), numbered(7)
+AGAIN = ("one", "two", "one")
+
+CASES: Mapping[str, Case] = {
+    "equal rows of one copy are as many rows": Case(
+        COPIED, [(1, None, False)] * 3, policy=Keyless.APPEND
+    ),
+    "equal rows are as many rows however often they are repeated": Case(
+        COPIED, [(1, None, False)] * 3, AGAIN, policy=Keyless.APPEND
+    ),
+    **{
+        f"rows that differ by a microsecond are two rows ({policy.value})": Case(
+            [event("c", ROW), event("c", LATER)], [(1, None, False)] * 2, policy=policy
+        )
+        for policy in Keyless
+    },
+    "an update takes the row away that was, brings the one that is, and may change nothing": Case(
+        [
+            event("u", numbered(2), ROW, order=1),
+            event("u", numbered(5), numbered(5), lsn=120, order=2),
+        ],
+        [(2, None, False), (5, None, False), GONE],
+    ),
+    "what is inserted, changed back and forth and deleted by one is nobody's row and is gone": Case(
+        history(ROW, numbered(2)), [GONE, GONE]
+    ),
+    "what four transactions do so is gone, too": Case(
+        [in_transaction(one, xid) for xid, one in enumerate(history(ROW, numbered(2)))],
+        [GONE, GONE],
+    ),
+    "rows that a statement passes on to one another stay": Case(OTHERS, STAY),
+    "and however often it is repeated": Case(OTHERS, STAY, AGAIN),
+    "rows of its own transaction stay, too": Case(OWN, STAY),
+    "and however often that is repeated": Case(OWN, STAY, AGAIN),
+    "a row that its transaction makes once more or last is there": Case(
+        [
+            event("c", MORE, lsn=110, order=1),
+            event("c", MORE, lsn=110, order=2),
+            event("d", None, MORE, lsn=120, order=3),
+            event("c", AS_OFTEN, lsn=110, order=4),
+            event("d", None, AS_OFTEN, lsn=120, order=5),
+            event("d", None, LAST, lsn=110, order=6),
+            event("d", None, LAST, lsn=120, order=7),
+            event("c", LAST, lsn=130, order=8),
+        ],
+        [(1, None, False), (7, None, False), GONE],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def left(spark: SparkSession) -> Mapping[str, list[tuple[Any, ...]]]:
+    """What each case leaves; all cases of a policy are folded at once."""
+    rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in CASES}
+    for policy in Keyless:
+        sent = [
+            (life, moved(one, SPAN * at))
+            for at, case in enumerate(CASES.values())
+            if case.policy is policy
+            for life in case.lives
+            for one in case.events
+        ]
+        for n, t, deleted, position in payload(decoded(spark, sent, policy), policy):
+            # Also the place of a deleted row, which has no values, says of which case it is.
+            (at,) = (
+                at
+                for at in range(len(CASES))
+                if after(0, SPAN * at) < position < after(0, SPAN * (at + 1))
+            )
+            rows[[*CASES][at]].append((None if n is None else n - SPAN * at, t, deleted))
+    return rows
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_table_without_a_key_has_the_rows_that_its_changes_leave(
+    left: Mapping[str, list[tuple[Any, ...]]], name: str
+) -> None:
+    assert sorted(left[name], key=str) == CASES[name].expected
 
 
 def test_a_row_that_its_transaction_makes_and_takes_away_is_as_the_lake_has_it(
@@ -145,61 +220,58 @@ def test_a_row_that_its_transaction_makes_and_takes_away_is_as_the_lake_has_it(
     live, dead = ROW, numbered(5)
     made = [event("c", live, lsn=110, order=1), event("c", dead, lsn=110, order=2)]
     taken = [event("d", None, live, lsn=120, order=3), event("d", None, dead, lsn=120, order=4)]
-    rows = decoded(spark, made).select("key_row.*", "row.n").collect()
+    rows = decoded(spark, once(made)).select("key_row.*", "row.n").collect()
     names = SPEC.names
     lake = spark.createDataFrame(
         [(row[0], row[1] == dead["n"], "1") for row in rows],
         f"{names.row_key} string, {names.deleted} boolean, {names.position} string",
     )
-    found = payloads(spark, Keyless.FULL_ROW, [*made, *taken], lake=lake)
-    assert found == [(1, None, False), GONE]
+    shown = payload(decoded(spark, once([*made, *taken])), Keyless.FULL_ROW, lake)
+    assert sorted((row[:3] for row in shown), key=str) == [(1, None, False), GONE]
 
 
 def test_what_a_transaction_left_as_it_was_has_its_last_place(spark: SparkSession) -> None:
     # So that a part of it that comes again finds the row there.
     events = [event("c", ROW, lsn=110, order=1), event("d", None, ROW, lsn=120, order=2)]
-    places = {number: decoded(spark, events[:number]).agg(F.max("position")) for number in (1, 2)}
-    first, last = (str(places[number].collect()[0][0]) for number in (1, 2))
-    (kept,) = decoded(spark, events).select("op", "position").collect()
-    assert (kept["op"], kept["position"]) == (NET_ZERO, last)
-    assert first < last
+    # In transactions of their own they are a create and a delete.
+    apart = [in_transaction(one, xid) for xid, one in enumerate(events)]
+    rows = decoded(spark, once([*events, *apart])).select("op", "position").collect()
+    assert sorted(row["op"] for row in rows) == ["c", "d", NET_ZERO]
+    places = {row["op"]: row["position"] for row in rows}
+    assert places["c"] < places["d"] == places[NET_ZERO]
 
 
-def test_a_row_that_its_transaction_makes_once_more_or_last_is_there(spark: SparkSession) -> None:
-    more, as_often, last = ROW, numbered(5), numbered(7)
-    events = [
-        event("c", more, lsn=110, order=1),
-        event("c", more, lsn=110, order=2),
-        event("d", None, more, lsn=120, order=3),
-        event("c", as_often, lsn=110, order=4),
-        event("d", None, as_often, lsn=120, order=5),
-        event("d", None, last, lsn=110, order=6),
-        event("d", None, last, lsn=120, order=7),
-        event("c", last, lsn=130, order=8),
-    ]
-    found = payloads(spark, Keyless.FULL_ROW, events)
-    assert found == [(1, None, False), (7, None, False), GONE]
-
-
-@pytest.mark.parametrize("side", ["before", "after"])
-def test_a_placeholder_is_no_part_of_a_row_without_a_key(spark: SparkSession, side: str) -> None:
+OLD, NEW = {**ROW, "t": "old"}, {**ROW, "t": "new"}
+LEFT_OUT = {**ROW, "t": SPEC.encodings.placeholder}
+A_PART = "Table 'public.a', column 't': a change leaves a value out.*Give the table a primary"
+NO_ROW = (
+    "Table 'public.a' has no key, and an update or a delete of it does not say what the row was"
+)
+NO_INSERT = "Table 'public.a' has no key and is only appended to, but a row of it was updated or"
+REFUSED = {
     # Oracle's LOBs, SQL Server's (max) types.
-    sides = {"before": {**ROW, "t": "old"}, "after": {**ROW, "t": "new"}}
-    sides[side]["t"] = SPEC.encodings.placeholder
-    expected = "Table 'public.a', column 't': a change leaves a value out.*Give the table a primary"
-    with pytest.raises(DataError, match=expected), spark_errors_of("public.a"):
-        payloads(spark, Keyless.FULL_ROW, [event("u", sides["after"], sides["before"])])
+    "a placeholder is no part of the row before": (Keyless.FULL_ROW, "u", NEW, LEFT_OUT, A_PART),
+    "a placeholder is no part of the row after": (Keyless.FULL_ROW, "u", LEFT_OUT, OLD, A_PART),
+    "an update says what the row was": (Keyless.FULL_ROW, "u", ROW, None, NO_ROW),
+    "a delete says what the row was": (Keyless.FULL_ROW, "d", None, None, NO_ROW),
+    "no update comes where rows are appended": (Keyless.APPEND, "u", ROW, ROW, NO_INSERT),
+    "no delete comes where rows are appended": (Keyless.APPEND, "d", None, ROW, NO_INSERT),
+}
+"""Policy, operation, row after and before, and what is said of it."""
 
 
-@pytest.mark.parametrize("op", ["u", "d"])
-def test_a_change_that_does_not_say_what_the_row_was_fails(spark: SparkSession, op: str) -> None:
-    with pytest.raises(Exception, match=NO_ROW_BEFORE):
-        payloads(spark, Keyless.FULL_ROW, [event(op, ROW if op == "u" else None)])
+@pytest.fixture(scope="module")
+def refused(spark: SparkSession) -> DataFrame:
+    """Changes that are refused; the offset of each is its number."""
+    events = (event(op, row, before) for _, op, row, before, _ in REFUSED.values())
+    return found(spark, (Record("t", one, offset=number) for number, one in enumerate(events)))
 
 
-@pytest.mark.parametrize("op", ["u", "d"])
-def test_a_table_that_is_appended_to_takes_nothing_but_inserts(
-    spark: SparkSession, op: str
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_change_that_does_not_tell_the_rows_of_a_table_without_a_key_fails(
+    refused: DataFrame, name: str
 ) -> None:
-    with pytest.raises(Exception, match=NOT_AN_INSERT):
-        payloads(spark, Keyless.APPEND, [event(op, ROW, ROW)])
+    policy, *_, message = REFUSED[name]
+    change = refused.where(F.col("offset") == [*REFUSED].index(name))
+    with pytest.raises(DataError, match=message), spark_errors_of("public.a"):
+        decoded_rows(change, keyless(policy), SPEC).collect()

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
+from tests.shared_folder import shared_folder
 from tests.source.folder import Line, line, write_topic
 
 LINES, NOTES = "public.lines", "public.notes"
@@ -59,10 +60,23 @@ class SmallLake:
 
 
 @pytest.fixture(scope="session")
-def small_lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SmallLake:
+def small_lake(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, worker_id: str
+) -> SmallLake:
     """The lake; who uses it changes nothing in it."""
-    folder = tmp_path_factory.mktemp("small")
-    settings = {
+
+    def make(folder: Path) -> None:
+        for transactions, batches in (((FIRST, SECOND), 2), ((FIRST, SECOND, THIRD), 1)):
+            _write_topics(folder / "log", transactions)
+            summary = run_pipeline(spark, load_config(_settings(folder)))
+            assert (summary.batches, summary.warnings) == (batches, ())
+
+    folder = shared_folder(tmp_path_factory, worker_id, "small", make)
+    return SmallLake(str(folder / "lake"), _settings(folder))
+
+
+def _settings(folder: Path) -> Mapping[str, str]:
+    return {
         "lakeingest.pipeline.name": "small",
         "lakeingest.source.path": str(folder / "log"),
         "lakeingest.source.connector": "postgresql",
@@ -73,11 +87,6 @@ def small_lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
         f"lakeingest.table.{NOTES}.schema": "note STRING",
         f"lakeingest.table.{NOTES}.keyless": "append",
     }
-    for transactions, batches in (((FIRST, SECOND), 2), ((FIRST, SECOND, THIRD), 1)):
-        _write_topics(folder / "log", transactions)
-        summary = run_pipeline(spark, load_config(settings))
-        assert (summary.batches, summary.warnings) == (batches, ())
-    return SmallLake(str(folder / "lake"), settings)
 
 
 def _write_topics(folder: Path, transactions: Sequence[str]) -> None:

@@ -29,7 +29,8 @@ from tests.recordings.totals import Published, ReadBySpark
 pytestmark = pytest.mark.slow
 
 COMMITS = 150
-TABLES = ("documents", "orders", "txlog")
+TABLES = ("customers", "documents", "txlog")
+"""The initial snapshot makes two of them, a transaction the third one."""
 SAMPLED = (2, 40, 97, COMMITS + 1)
 
 PER_TRANSACTION = {"lakeingest.commit.mode": "per-transaction"}
@@ -115,7 +116,7 @@ def test_other_commands_find_a_table_like_any_other(
     spark: SparkSession, run: RecordedRun, lake: Path, tmp_path: Path
 ) -> None:
     copy = Path(shutil.copytree(lake, tmp_path / "lake"))
-    place = f"delta.`{copy / 'public.orders'}`"
+    place = f"delta.`{copy / 'public.customers'}`"
     settings = {**run.configuration(copy), **PER_TRANSACTION}
     config = load_config(write_properties(tmp_path / "p.properties", settings))
     [(before,)] = spark.sql(f"SELECT count(*) FROM {place}").collect()
@@ -146,9 +147,9 @@ def test_a_stream_of_a_table_is_refused_by_delta_and_not_wrong(
 ) -> None:
     rows = spark.readStream.format("delta").option("startingVersion", 1)
     query = (
-        rows.load(str(lake / "public.orders"))
+        rows.load(str(lake / "public.customers"))
         .writeStream.format("memory")
-        .queryName("orders_of_versions")
+        .queryName("customers_of_versions")
         .option("checkpointLocation", str(tmp_path / "stream"))
         .trigger(availableNow=True)
         .start()

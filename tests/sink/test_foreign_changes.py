@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from delta.tables import DeltaTable
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from lakeingest.commit_note import CommitNote, fence_token, token
@@ -86,10 +86,8 @@ def test_a_foreign_update_stops_the_run_until_it_is_restored_and_maintenance_pas
     log.transaction("7:100", change("a", 100))
     log.ingest(spark, lake)
     name = f"delta.`{tmp_path / 'lake' / 'public.a'}`"
-    made = DeltaTable.forPath(spark, str(lake / "public.a"))
-    made.optimize().executeCompaction()
     spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('team' = 'somebody')")
-    made.update(set={"v": "v + 1"})
+    DeltaTable(str(lake / "public.a")).update(updates={"v": "v + 1"})
     log.transaction("8:200", change("a", 200))
     with pytest.raises(DataError, match=r"'public.a': UPDATE.*RESTORE TABLE .*AS OF") as stopped:
         log.ingest(spark, lake)
@@ -98,7 +96,7 @@ def test_a_foreign_update_stops_the_run_until_it_is_restored_and_maintenance_pas
     spark.sql(repair)
     log.ingest(spark, lake)
     assert table(spark, lake, "public.a") == {1: 200}
-    made.delete()
+    DeltaTable(str(lake / "public.a")).delete()
     log.transaction("9:300", change("a", 300))
     log.ingest(spark, lake, foreign_changes="accept")
     assert table(spark, lake, "public.a") == {1: 300}

@@ -11,7 +11,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -24,6 +26,7 @@ from lakeingest.sink.hudi.commit import HudiTable
 from lakeingest.sink.hudi.options import HudiSettings, write_options
 from lakeingest.sink.hudi.table_services import LEAST_RETAINED
 from tests.forms import HARD, further
+from tests.recordings.rust import queried
 from tests.sink.lake import (
     COLLECTION,
     NAMES,
@@ -86,9 +89,8 @@ def test_keys_of_text_are_told_apart_and_instants_are_in_utc_whatever_the_zone_o
         hudi_lake.state = hudi_lake.sink.apply(payloads, note, hudi_lake.state)
         versions.append(hudi_lake.state.version)
     assert versions[0] < versions[1] < versions[2]
-    found = {(row["a"], row["b"], row["n"]) for row in hudi_lake.head().collect()}
-    assert found == set(rows)
-    assert hudi_lake.head().count() == len(rows)
+    found = [(row["a"], row["b"], row["n"]) for row in hudi_lake.head().collect()]
+    assert sorted(found) == sorted(rows)
     assert NAMES.record_key in raw(hudi_lake)
 
 
@@ -195,7 +197,6 @@ def test_a_deleted_row_and_what_is_published_stay_however_often_a_table_is_clean
     for n in range(4, 4 + LEAST_RETAINED):
         hudi_lake.apply(Payload(9, n, {"n": n}))
     published = hudi_lake.apply(Payload(1, 2, {"n": 2}), Payload(9, 8, {"n": 8}))
-    assert hudi_lake.live() == {9: (8,)}
     hudi_lake.restart(given=services)
     assert hudi_lake.live() == {9: (8,)}
     path = Path(hudi_lake.sink.path(COLLECTION))
@@ -206,12 +207,11 @@ def test_a_deleted_row_and_what_is_published_stay_however_often_a_table_is_clean
         assert instants(path, "commit") == hudi_lake.batch, "a commit is not a batch"
     fenced = published
     ahead = hudi_lake.changeset(Payload(9, 9, {"n": 9}))
-    for writer in range(2, 10):
+    for writer in range(2, 3 + LEAST_RETAINED):
         run = f"run {writer}"
         fenced = hudi_lake.sink.fence(fenced, writer, run)
-        if writer > 5:
-            note = hudi_lake.note(hudi_lake.batch + 1, writer=writer, run=run)
-            fenced = hudi_lake.sink.apply(ahead, note, fenced)
+        note = hudi_lake.note(hudi_lake.batch + 1, writer=writer, run=run)
+        fenced = hudi_lake.sink.apply(ahead, note, fenced)
     assert hudi_lake.live(version=published.version) == {9: (8,)}
 
 
@@ -325,14 +325,16 @@ def test_a_table_that_is_the_whole_lake_leaves_the_ledger_in_it_alone(
     services = {**SERVICES[table_type_of(hudi_lake)], "hoodie.metadata.enable": "true"}
     hudi_lake.restart(paths={COLLECTION: "."}, given=services)
     ledger = f"{hudi_lake.sink.path(COLLECTION)}/{LEDGER_FOLDER}"
-    rows = hudi_lake.spark.range(3)
+    rows = pa.table({"id": [1, 2, 3]})
     for number in range(1, batches + 1):
-        rows.write.format("delta").mode("append").save(ledger)
+        write_deltalake(ledger, rows, mode="append")
         hudi_lake.apply(Payload(1, number, {"n": number}), insert(number + 1, number, n=0))
     assert hudi_lake.live()[1] == (batches,)
     by_hudi = hudi_lake.spark.read.format("hudi").option("hoodie.metadata.enable", "true")
     assert by_hudi.load(hudi_lake.sink.path(COLLECTION)).count() == batches + 1
-    assert hudi_lake.spark.read.format("delta").load(ledger).count() == 3 * batches
+    assert sorted(queried(DeltaTable(ledger), "SELECT id FROM t")["id"]) == sorted(
+        [1, 2, 3] * batches
+    )
 
 
 def test_a_foreign_upsert_is_found_and_a_column_that_it_adds_between_our_commits_keeps_its_values(

@@ -7,6 +7,7 @@ offsets never meet. Each protection is then taken away in turn, and the oracle m
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.decode.encodings import Encodings
+from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.plan import batches
 from lakeingest.plan.end_positions import without_open_transactions
 from lakeingest.plan.spec import PipelineSpec
@@ -63,14 +65,21 @@ def counted() -> Column:
     return is_counted(F.col("data_collection").isin("public.a", "public.b"), ())
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["run ids", "no run ids"])
-def planned(spark: SparkSession, request: pytest.FixtureRequest) -> Planned:
-    made = deliveries(SEED, COUNT)
-    sent = (record for delivery in made for record in delivery.data(named=request.param))
+NAMED, UNNAMED = "run ids", "no run ids"
+
+
+@pytest.fixture(scope="module")
+def plans(spark: SparkSession) -> dict[str, Planned]:
+    """Both forms of each delivery, in one job: with ids of runs, and without."""
+    named = deliveries(SEED, COUNT)
+    unnamed = [replace(delivery, case=COUNT + delivery.case) for delivery in named]
+    made = [*named, *unnamed]
+    sent = (record for delivery in made for record in delivery.data(named=delivery.case < COUNT))
     data = frame(spark, sent)
     topic = frame(spark, (record for delivery in made for record in delivery.metadata()))
-    changes = window_changes(data, SPEC).cache()
-    ends = without_open_transactions(window_boundaries(window_metadata(topic, SPEC), SPEC)).cache()
+    changes = local_checkpoint(window_changes(data, SPEC))
+    boundaries = window_boundaries(window_metadata(topic, SPEC), SPEC)
+    ends = local_checkpoint(without_open_transactions(boundaries))
     short = incomplete_transactions(changes, ends, counted())
     lacking: Lacking = defaultdict(set)
     for row in short.unionByName(without_whole_incarnation(changes, ends, counted())).collect():
@@ -82,10 +91,16 @@ def planned(spark: SparkSession, request: pytest.FixtureRequest) -> Planned:
         seen = by_case[delivery.case]
         for end in seen[len(read_past(seen, delivery.passed())) :]:
             lacking[end.offset].add(NOT_LOOKED_AT)
-    changes.unpersist()
-    ends.unpersist()
     offsets = {case: [end.offset for end in seen] for case, seen in by_case.items()}
-    return Planned(made, offsets, lacking)
+    return {
+        NAMED: Planned(named, offsets, lacking),
+        UNNAMED: Planned(unnamed, offsets, lacking),
+    }
+
+
+@pytest.fixture(params=[NAMED, UNNAMED])
+def planned(plans: dict[str, Planned], request: pytest.FixtureRequest) -> Planned:
+    return plans[request.param]
 
 
 def transactions(delivery: Delivery, offsets: list[int]) -> list[int]:
@@ -114,6 +129,7 @@ def test_every_row_of_what_is_released_is_there(planned: Planned) -> None:
 
 
 def test_everything_is_released_once_everything_is_there(planned: Planned) -> None:
+    # COUNT is a multiple of 4, too.
     whole = [delivery for delivery in planned.made if delivery.case % 4 == 0]
     assert len(whole) == COUNT // 4
     for delivery in whole:
@@ -148,8 +164,9 @@ def in_batches(spark: SparkSession, delivery: Delivery, max_events: int) -> list
 
 
 def test_each_row_goes_with_its_transactions_batch_and_the_rest_stays_pending(
-    spark: SparkSession, planned: Planned
+    spark: SparkSession, plans: dict[str, Planned]
 ) -> None:
+    planned = plans[NAMED]
     largest = max(planned.made[::4], key=lambda d: len(d.history) * 100 + len(d.rows_read()))
     found = in_batches(spark, largest, 6)
     batches: dict[str, set[int | None]] = defaultdict(set)

@@ -83,9 +83,11 @@ def _state(rows: Sequence[Any]) -> State:
 
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path) -> Callable[..., Lake]:
-    """Ingest files of events: names of files, settings, and into which lake."""
+    """Ingest files of events: names of files, settings, and how many batches at most."""
 
-    def ingested(*runs: str, settings: dict[str, str] | None = None, into: str = "one") -> Lake:
-        return Lake(spark, tmp_path / into).of(*runs, settings=settings or {})
+    def ingested(
+        *runs: str, settings: dict[str, str] | None = None, batches: int | None = None
+    ) -> Lake:
+        return Lake(spark, tmp_path / "one").of(*runs, settings=settings or {}, batches=batches)
 
     return ingested

@@ -22,8 +22,11 @@ from tests.vectors.conftest import Lake
 pytestmark = pytest.mark.slow
 
 SETTINGS = {"lakeingest.source.envelope": "flattened"}
-BEFORE_THE_TRUNCATE = 32
-"""The transform drops truncates, which END has counted: such a transaction stays incomplete."""
+BEFORE_THE_TRUNCATE = 25
+"""Events up to the last insert into ``a`` before it is truncated.
+
+The transform drops truncates, which END has counted: such a transaction stays incomplete.
+"""
 
 SOURCE = ("ts_ms", "snapshot", "db", "schema", "table", "sequence", "lsn")
 NUMBERS = ("source_ts_ms", "source_lsn", "transaction_total_order")
