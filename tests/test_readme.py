@@ -28,13 +28,13 @@ from lakeingest.config.keys import (
     SOURCE_PATH,
     TABLE,
     TABLE_KEYS,
+    TARGET_PATH,
     Key,
     split_table_key,
 )
 from lakeingest.demo import demo_folder
 from lakeingest.demo.story import by_publication, by_table, records_of
 from tests.apply.written import Sent, WrittenLog
-from tests.reader.small_lake import SmallLake
 from tests.recordings.configure import packaged_run
 
 ROOT = Path(__file__).parents[1]
@@ -285,11 +285,12 @@ def test_the_demo_kills_a_run_counts_what_readers_see_and_shows_a_transaction(
     assert "public.orders" in changed[2]
 
 
-def test_the_guides_code_runs_a_pipeline(
-    spark: SparkSession, small_lake: SmallLake, tmp_path: Path
-) -> None:
+@pytest.mark.slow
+def test_the_guides_code_runs_a_pipeline(spark: SparkSession, demo: Demo, tmp_path: Path) -> None:
     path = tmp_path / "shop.properties"
-    path.write_text("".join(f"{k}={v}\n" for k, v in small_lake.settings.items()), "utf-8")
+    packaged = (demo_folder() / "pipeline.properties").read_text("utf-8")
+    places = f"\n{SOURCE_PATH}={demo_folder()}\n{TARGET_PATH}={demo.lake}\n"
+    path.write_text(packaged + places, "utf-8")
     names = run_block("install.md", "summary = lakeingest.run", {"shop.properties": str(path)})
     assert names["summary"].nothing_new
 

@@ -66,9 +66,12 @@ def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake
     """
     folder = tmp_path_factory.mktemp("grown")
     log = WrittenLog(folder / "log", "postgresql")
-    for id_, mark in ((1, "first"), (2, "last")):
-        place = {"schema": "public", "table": "a", "lsn": 50, "snapshot": mark}
-        log.put(Sent("public.a", id_, id_, place, "r"))
+    # Where a transaction makes a table, it has a batch of its own.
+    of_table = "last_in_data_collection"
+    marks = (("a", 1, "first"), ("a", 2, of_table), ("b", 9, of_table), ("times", 9, "last"))
+    for name, id_, mark in marks:
+        place = {"schema": "public", "table": name, "lsn": 50, "snapshot": mark}
+        log.put(Sent(f"public.{name}", id_, id_, place, "r"))
     log.transaction("1:200", change("a", 200), change("c", 200), stamped(200, 0))
     place = {**change("c", 350).source, "snapshot": "incremental"}
     log.put(Sent("public.c", 1, 200, place, "r"))
