@@ -18,6 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakeingest
+from lakeingest.cli.demo import _show_transaction, _show_wrong_orders
 from lakeingest.cli.guide import PAGES
 from lakeingest.cli.main import app, execute
 from lakeingest.cli.pipeline import load_pipeline
@@ -32,9 +33,10 @@ from lakeingest.config.keys import (
     Key,
     split_table_key,
 )
-from lakeingest.demo import demo_folder
+from lakeingest.demo import demo_folder, story
 from lakeingest.demo.story import by_publication, by_table, records_of
 from tests.apply.written import Sent, WrittenLog
+from tests.reader.small_lake import LINES, THIRD, SmallLake
 from tests.recordings.configure import packaged_run
 
 ROOT = Path(__file__).parents[1]
@@ -234,14 +236,34 @@ def test_the_map_of_the_tests_has_every_folder() -> None:
 
 @pytest.mark.slow
 def test_readers_of_a_job_per_table_see_wrong_orders_and_those_of_publications_none(
-    spark: SparkSession, demo: Demo
+    spark: SparkSession, demo: Demo, capsys: pytest.CaptureFixture[str]
 ) -> None:
     properties = str(demo_folder() / "pipeline.properties")
     config = load_pipeline(properties, [f"{SOURCE_PATH}={demo_folder()}"])
     states = by_table(records_of(spark, config), config.source.topic_prefix, 400).collect()
     assert [(state["wrong"], state["orders"]) for state in states] == wrong_orders(400)
-    *_, newest = by_publication(lakeingest.open(spark, str(demo.lake))).collect()
-    assert (newest["wrong"], newest["orders"]) == (0, final_orders())
+    lake = lakeingest.open(spark, str(demo.lake))
+    published = by_publication(lake).collect()
+    assert {state["wrong"] for state in published} == {0}
+    assert published[-1]["orders"] == final_orders()
+    _show_wrong_orders(spark, config, lake)
+    shown = re.findall(r"^\S.*?  +(\d+) +(\d+) +\S", capsys.readouterr().out, re.MULTILINE)
+    wrong = [state for state in states if state["wrong"]]
+    counts = [(len(states), len(wrong)), (len(published), 0)]
+    assert shown == [(str(number), str(of_them)) for number, of_them in counts]
+
+
+def test_the_demo_shows_what_one_transaction_changed(
+    spark: SparkSession,
+    small_lake: SmallLake,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(story, "ORDERS", LINES)
+    _show_transaction(lakeingest.open(spark, small_lake.path))
+    shown = capsys.readouterr().out
+    assert f"what source transaction {THIRD} changed, lake.diff('{THIRD}'):" in shown
+    assert re.search(rf"^{LINES} +delete +\{{.*\}} +NULL$", shown, re.MULTILINE)
 
 
 @pytest.mark.slow

@@ -49,7 +49,8 @@ FOR_FEW_ROWS = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     # Who reads a file decides whether it is read in batches, by the settings of its own session. A
     # session that expects none takes them for rows, and fails. Hudi changes this setting in every
-    # session that reads its tables (``HoodieFileGroupReaderBasedFileFormat``, 1.2).
+    # session that reads its tables (``HoodieFileGroupReaderBasedFileFormat``, 1.2). Here nothing is
+    # read, so a user's ``false`` holds where it matters.
     "spark.sql.parquet.enableVectorizedReader": "true",
 }
 

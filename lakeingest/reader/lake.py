@@ -281,7 +281,9 @@ class Lake:
 def _completed(ledger: DataFrame) -> DataFrame:
     """Return the ledger's rows with the columns that it lacks if an older version made it."""
     missing = [name for name in ("paths", "schemas") if name not in ledger.columns]
-    return ledger.withColumns({name: F.lit(None).cast(LEDGER[name].dataType) for name in missing})
+    nothing = {name: F.lit(None).cast(LEDGER[name].dataType) for name in missing}
+    # Spark Connect refuses to add no columns.
+    return ledger.withColumns(nothing) if missing else ledger
 
 
 def _paths(publication: Row) -> dict[str, str]:

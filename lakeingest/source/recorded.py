@@ -68,6 +68,7 @@ class RecordedSource:
         self._path = path.rstrip("/")
         self._names, self._transaction_topic = names, transaction_topic
         self._where = f"recording {self._path}"
+        self._selected: tuple[str, ...] = ()
         self._scanned: dict[str, dict[TopicPartition, Watermarks]] = {}
 
     def topics(self) -> tuple[str, ...]:
@@ -77,14 +78,17 @@ class RecordedSource:
             ConfigError: The path matches more than one recording.
             UnavailableError: The folder does not exist, or a listed topic is not in it.
         """
-        return select_topics(self._files, self._names, self._transaction_topic, self._where)
+        self._selected = select_topics(
+            self._files, self._names, self._transaction_topic, self._where
+        )
+        return self._selected
 
     def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
         """Return the bounds of every partition of ``topics``.
 
         They come from ``manifest.json`` if it describes the present file (the size in bytes is the
-        same). Otherwise one pass over the partition and offset of each line finds them, for all
-        topics of the pipeline (``Watermarks.observed``).
+        same). Otherwise one pass over the partition and offset of each line finds them, and those
+        of the topics that were selected (``Watermarks.observed``).
 
         Raises:
             UnavailableError: The folder or a topic does not exist.
@@ -95,8 +99,7 @@ class RecordedSource:
         known = self._manifest_bounds.keys() | self._scanned.keys()
         if {*topics} - known:
             # To begin a pass costs more than to read a small topic, which is asked for later.
-            of_pipeline = self._files.keys() & {*self.topics(), self._transaction_topic}
-            self._scan(sorted(({*topics} | of_pipeline) - known))
+            self._scan(sorted({*topics, *self._selected} - known))
         bounds: dict[TopicPartition, Watermarks] = {}
         for topic in topics:
             bounds |= self._manifest_bounds.get(topic) or self._scanned[topic]

@@ -9,7 +9,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from lakeingest.errors import ConfigError, UsageError
+from lakeingest.frame_schemas import LEDGER
 from lakeingest.reader import Lake, open_lake
+from lakeingest.reader.lake import _completed
 from tests.reader.small_lake import FIRST, LINES, NOTES, SECOND, THIRD, SmallLake
 
 IN_BATCH = {
@@ -31,6 +33,16 @@ def rows(frame: DataFrame) -> list[tuple[object, ...]]:
 
 def published_at(lake: Lake) -> dict[int, datetime]:
     return {row["batch"]: row["published_at"] for row in lake.history().collect()}
+
+
+def test_a_ledger_that_lacks_no_column_is_left_as_it_is(spark: SparkSession) -> None:
+    """Spark Connect refuses to add no columns."""
+    ledger = spark.createDataFrame([], LEDGER)
+    assert _completed(ledger) is ledger
+    old = _completed(ledger.drop("paths", "schemas"))
+    assert {name: old.schema[name].dataType for name in ("paths", "schemas")} == {
+        name: LEDGER[name].dataType for name in ("paths", "schemas")
+    }
 
 
 def test_without_as_of_the_newest_publication_is_shown(lake: Lake) -> None:

@@ -78,7 +78,7 @@ def test_progress_that_a_restore_took_back_is_not_the_tables_but_its_token_count
 
 
 @pytest.mark.slow
-def test_a_foreign_update_stops_the_run_until_it_is_restored_and_maintenance_passes(
+def test_a_foreign_update_stops_the_run_until_it_is_restored_or_accepted_and_a_property_passes(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     # SQL takes no relative path, but a pipeline does; the message must suit SQL.

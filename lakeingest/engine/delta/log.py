@@ -172,7 +172,7 @@ def _metadata(spark: SparkSession, path: str) -> Mapping[str, Any]:
 
 
 def location(spark: SparkSession, path: str) -> str:
-    """Return a table's absolute URI, which every session and SQL understand."""
+    """Return the absolute URI of a table, which must be there; every session and SQL know it."""
     if has_log(spark):
         return str(java_log(spark, path)[1].dataPath().toString())
     return str(DeltaTable.forPath(spark, path).detail().collect()[0]["location"])
