@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from lakeingest.engine.few_rows import FOR_FEW_ROWS
+from lakeingest.engine.few_rows import FOR_FEW_ROWS, READS_IN_BATCHES
 from lakeingest.session import session
 from tests.harness import is_harness_test
 from tests.patches import reach_kept_columns
@@ -33,8 +33,6 @@ __all__ = ["small_lake"]
 compile_quickly()
 reach_kept_columns()
 take_rows_as_they_are()
-
-IN_BATCHES = "spark.sql.parquet.enableVectorizedReader"
 
 MANY_TESTS = 100
 """With more of them a session lives for many minutes."""
@@ -146,7 +144,7 @@ def _read_in_batches(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if "spark" in request.fixturenames:
         spark: SparkSession = request.getfixturevalue("spark")
-        spark.conf.set(IN_BATCHES, FOR_FEW_ROWS[IN_BATCHES])
+        spark.conf.set(READS_IN_BATCHES, FOR_FEW_ROWS[READS_IN_BATCHES])
 
 
 @pytest.fixture(scope="session")

@@ -38,6 +38,9 @@ FEW_BYTES = 16 * 1024 * 1024
 _FEW_RANGES = 16
 """Number of partitions of a source that one task reads, one after another."""
 
+READS_IN_BATCHES = "spark.sql.parquet.enableVectorizedReader"
+"""Setting that Hudi changes in every session that reads its tables."""
+
 FOR_FEW_ROWS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -48,10 +51,10 @@ FOR_FEW_ROWS = {
     # the jobs of a batch over tables with key changes (measured). One that a hint asks for stays.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     # Who reads a file decides whether it is read in batches, by the settings of its own session. A
-    # session that expects none takes them for rows, and fails. Hudi changes this setting in every
-    # session that reads its tables (``HoodieFileGroupReaderBasedFileFormat``, 1.2). Here nothing is
-    # read, so a user's ``false`` holds where it matters.
-    "spark.sql.parquet.enableVectorizedReader": "true",
+    # session that expects none takes them for rows, and fails. Hudi changes the setting meanwhile
+    # (``HoodieFileGroupReaderBasedFileFormat``, 1.2). Here nothing is read, so a user's ``false``
+    # holds where it matters.
+    READS_IN_BATCHES: "true",
 }
 
 _SESSIONS: WeakKeyDictionary[SparkSession, SparkSession] = WeakKeyDictionary()

@@ -17,6 +17,7 @@ from lakeingest.engine.delta.snapshot import rows_as_of
 from lakeingest.engine.few_rows import (
     FEW_BYTES,
     FEW_ROWS,
+    READS_IN_BATCHES,
     for_few_rows,
     in_session,
     records_for_few_rows,
@@ -26,7 +27,6 @@ from lakeingest.engine.own_session import own_session
 from tests.apply.written import WrittenLog, change
 
 WHOLE_STAGE, PARTITIONS = "spark.sql.codegen.wholeStage", "spark.sql.shuffle.partitions"
-IN_BATCHES = "spark.sql.parquet.enableVectorizedReader"
 USERS = {WHOLE_STAGE: "true", PARTITIONS: "7"}
 
 
@@ -80,9 +80,9 @@ def test_what_hudi_does_to_a_session_meanwhile_harms_no_reading_of_files(
 ) -> None:
     """Hudi switches the reading in batches of every session that reads its tables."""
     spark.range(3).coalesce(1).write.format("delta").save(str(tmp_path))
-    run = own_session(spark, {IN_BATCHES: "false"})
+    run = own_session(spark, {READS_IN_BATCHES: "false"})
     few = session_for_few_rows(run)
-    run.conf.set(IN_BATCHES, "true")
+    run.conf.set(READS_IN_BATCHES, "true")
     rows = in_session(rows_as_of(run, str(tmp_path), 0), few)
     assert sorted(row["id"] for row in rows.collect()) == [0, 1, 2]
 

@@ -68,6 +68,7 @@ def test_a_notebook_shows_what_it_has(lake: Lake, small_lake: SmallLake) -> None
 def test_a_time_is_the_newest_publication_up_to_then(lake: Lake) -> None:
     times = published_at(lake)
     just_before = (times[3] - timedelta(microseconds=1)).astimezone()
+    assert lake.snapshot(as_of=just_before).batch == 2
     assert lake.snapshot(as_of=just_before.isoformat()).batch == 2
     assert lake.snapshot(as_of=times[2].astimezone()).batch == 2
     with pytest.raises(UsageError, match=r"Nothing was published up to .* lake\.history\(\)"):
@@ -77,15 +78,17 @@ def test_a_time_is_the_newest_publication_up_to_then(lake: Lake) -> None:
 @pytest.mark.parametrize(("id_", "batch"), [(FIRST, 1), (SECOND, 2), (THIRD, 3)])
 def test_text_is_the_publication_of_a_source_transaction(lake: Lake, id_: str, batch: int) -> None:
     assert lake.snapshot(as_of=id_).batch == batch
+    assert lake.snapshot(as_of=f"tx:{id_}").batch == batch
 
 
 def test_a_transaction_can_be_named_by_its_xid_and_the_newest_of_two_counts(lake: Lake) -> None:
     assert lake.snapshot(as_of="tx:754").batch == 2
+    assert lake.snapshot(as_of="754").batch == 2
     assert lake.snapshot(as_of="753").batch == 3
 
 
 def test_text_of_digits_is_never_taken_for_a_batch(lake: Lake) -> None:
-    for text in ("2", "75", "tx:1000"):
+    for text in ("2", "tx:2", "75", "tx:1000"):
         with pytest.raises(UsageError, match=r"lake\.transactions\(\).* by a number: as_of="):
             lake.snapshot(as_of=text)
 

@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from lakeingest.engine.active_session import active
 from lakeingest.engine.delta.log import has_log, java_log, newest_snapshot, snapshot_at_hand
-from lakeingest.engine.few_rows import FEW_ROWS, for_few_rows
+from lakeingest.engine.few_rows import for_few_rows
 
 _SUPPORTED_VERSIONS = ("3.3.",)
 _DELETION_VECTORS = "deletionVectors"
@@ -268,8 +268,8 @@ def highest_rows(spark: SparkSession, path: str, column: str) -> tuple[int, Data
     highest = max(highs)
     holders = [file for file, high in zip(files, highs, strict=True) if high == highest]
     _, log = java_log(spark, path)
-    rows = rows_of_files(spark, log, snapshot, holders)
-    return highest, for_few_rows(rows, number_of_rows(holders) or FEW_ROWS + 1)
+    rows, number = rows_of_files(spark, log, snapshot, holders), number_of_rows(holders)
+    return highest, rows if number is None else for_few_rows(rows, number)
 
 
 def rows_of_files(
