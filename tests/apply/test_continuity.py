@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 from pyspark.sql import DataFrame
@@ -22,8 +22,8 @@ from lakeingest.plan.batches import SNAPSHOT_BATCH
 from lakeingest.source.contract import TopicPartition, Watermarks
 from lakeingest.topic_names import TopicNames
 from lakeingest.transaction.cut import Cut
+from tests.apply.test_offset_ranges import ENDS, Bounds
 
-ENDS = TopicPartition("px.transaction", 0)
 A0, A1, B0 = TopicPartition("px.a", 0), TopicPartition("px.a", 1), TopicPartition("px.b", 0)
 NAMES = TopicNames("px")
 ACCEPTED = LogRules(NAMES, missing_head="accept")
@@ -31,25 +31,6 @@ WHOLE = {ENDS: Watermarks(0, 4), A0: Watermarks(0, 9), A1: Watermarks(0, 0), B0:
 APPLIED = Frontier(
     end_offset=3, streaming=True, offsets={"px.a": {0: 9}, "px.b": {0: 2}}, read_offset=4
 )
-
-
-@dataclass(frozen=True)
-class Log:
-    """Bounds of a log without its records."""
-
-    marks: Mapping[TopicPartition, Watermarks]
-
-    def topics(self) -> tuple[str, ...]:
-        return tuple(sorted({place.topic for place in self.marks} - {ENDS.topic}))
-
-    def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
-        return {place: found for place, found in self.marks.items() if place.topic in topics}
-
-    def read(self, _: object) -> DataFrame:
-        raise AssertionError
-
-    def close(self) -> None:
-        """Nothing to release."""
 
 
 def ranges_of(
@@ -60,7 +41,7 @@ def ranges_of(
 ) -> WindowRanges:
     marks = {place: found for place, found in {**WHOLE, **changed}.items() if found}
     return plan_window_ranges(
-        Log(marks), transaction_topic, frontier, 100, rules=rules or LogRules(NAMES)
+        Bounds(marks), transaction_topic, frontier, 100, rules=rules or LogRules(NAMES)
     )
 
 
@@ -127,7 +108,7 @@ def test_a_topic_that_is_read_again_must_be_the_one_that_was_read(
     remade: Watermarks | None,
 ) -> None:
     with pytest.raises(DataError, match=r"px\.b"):
-        ranges_of({B0: remade}, BEGUN, REWOUND)
+        ranges_of({B0: remade}, BEGUN, replace(REWOUND, uncounted=("b",)))
 
 
 @pytest.mark.parametrize("same", [Watermarks(0, 5, topic_id="one"), Watermarks(0, 5)])
@@ -145,7 +126,7 @@ def test_a_reload_whose_topic_lost_its_head_may_be_undone() -> None:
     assert ranges_of({B0: Watermarks(2, 5)}, BEGUN, accepted).accepted
 
 
-class Hidden(Log):
+class Hidden(Bounds):
     """A log of which one topic is not listed; asked by name, it may not be described."""
 
     def topics(self) -> tuple[str, ...]:
@@ -245,6 +226,20 @@ def test_a_topic_that_was_read_and_is_gone_stops_unless_it_is_not_read_any_more(
         ranges_of({B0: None})
     for names in (TopicNames("px", ("px.a",)), TopicNames("px", retired=("px.b",))):
         assert ranges_of({B0: None}, rules=LogRules(names)).nothing
+
+
+def test_rows_lie_in_any_order_in_several_partitions_and_in_a_recording_without_bounds() -> None:
+    unnamed = {B0: Watermarks(0, 5, observed=True)}
+    assert ranges_of({}, Frontier()).unordered == {"px.a"}
+    assert ranges_of(unnamed, Frontier()).unordered == {"px.a", "px.b"}
+
+
+def test_a_topic_that_is_gone_is_told_of_where_its_rows_need_not_arrive() -> None:
+    read = replace(APPLIED, offsets={"px.a": {0: 9}, "px.My_Tab": {0: 2}})
+    ranges = ranges_of({B0: None}, read, LogRules(NAMES, uncounted=("My Tab",)))
+    assert ranges.nothing
+    (warning,) = ranges.accepted
+    assert "'px.My_Tab' does not exist any more; what it held and no run had read" in warning
 
 
 def test_a_recording_may_have_no_record_of_a_partition_that_was_read() -> None:

@@ -121,11 +121,11 @@ def _records(
         DataError: A topic was deleted and made again.
         LakeingestError: See ``plan_all_ranges``.
     """
-    source_config = as_published(config, following).source
-    with closing(open_source(spark, source_config)) as source:
-        ranges = plan_all_ranges(source, source_config, following.frontier)
+    published_config = as_published(config, following)
+    with closing(open_source(spark, published_config.source)) as source:
+        ranges = plan_all_ranges(source, published_config, following.frontier)
         refuse_unnamed_rows(config, source, ranges.data, state.tables.values(), NEW_LAKE)
-    counts = dict.fromkeys((source_config.names.topic(name) for name in names), 0)
+    counts = dict.fromkeys((published_config.source.names.topic(name) for name in names), 0)
     for part in ranges.data:
         if part.topic in counts:
             counts[part.topic] += part.end - part.start

@@ -130,7 +130,7 @@ def _unread(
     retired = lake.head.retired[state.note.collection]
     with closing(open_source(spark, config.source)) as source:
         count = waiting(retired, source.watermarks([retired.topic]))
-        ranges = plan_all_ranges(source, config.source, publication.frontier)
+        ranges = plan_all_ranges(source, config, publication.frontier)
         unread = [part for part in ranges.data if part.topic == retired.topic]
         has_rows = not source.read(unread).where(F.col("value").isNotNull()).isEmpty()
         if has_rows and config.source.is_whole:

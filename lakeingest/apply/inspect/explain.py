@@ -131,7 +131,7 @@ def _window_facts(window: Window, head: Publication) -> Mapping[str, object]:
 def _records_waiting(following: NextBatch) -> Mapping[str, int]:
     """Return how many records of each topic no publication has."""
     parts, frontier = following.parts, following.state.head.frontier
-    ranges = plan_all_ranges(parts.source, parts.config.source, frontier)
+    ranges = plan_all_ranges(parts.source, parts.config, frontier)
     records: Counter[str] = Counter()
     for part in ranges.data:
         records[part.topic] += part.end - part.start

@@ -27,7 +27,7 @@ def pipeline_status(spark: SparkSession, config: PipelineConfig) -> Mapping[str,
         config = as_published(config, head)
         source = open_source(spark, config.source)
     with storage(*storage_of(config)), closing(source):
-        ranges = plan_all_ranges(source, config.source, frontier)
+        ranges = plan_all_ranges(source, config, frontier)
     not_applied = sum(part.end - part.start for part in ranges.data)
     ends = ranges.transactions
     return {

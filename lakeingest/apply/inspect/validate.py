@@ -108,7 +108,7 @@ def _findings(spark: SparkSession, parts: PipelineParts, warnings: Warnings) -> 
     state = with_every_table(LakeState(parts.head, {}), sink, () if begin else collections)
     refuse_another_order(state.head, log.spec)
     frontier = begin.found.frontier if begin else state.head.frontier
-    ranges = plan_all_ranges(source, config.source, frontier)
+    ranges = plan_all_ranges(source, config, frontier)
     left_out = topics_left_out(config, _topics_of_prefix(spark, config, topics))
     ends = [config.source.ends_topic] if config.source.ends_topic else []
     risks = source.risks([*topics, *ends]) if isinstance(source, Retaining) else ()

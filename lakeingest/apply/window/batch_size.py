@@ -56,7 +56,7 @@ def bounds_of(spark: SparkSession, config: PipelineConfig, events: int, *, final
         final=final,
         snapshot_again=config.source.snapshot_again == "replace",
         delay_seconds=config.source.boundary_delay_seconds,
-        log=log_rules(config.source),
+        log=log_rules(config),
     )
 
 

@@ -26,10 +26,10 @@ that may have been cut at a place behind which a partition has no record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lakeingest.config.model import SourceConfig
+from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.source.bounds import check_retained, recreated_topic_error
@@ -50,18 +50,26 @@ class LogRules:
         new_topic_id: ``lakeingest.source.new.topic.id``: ``accept`` or ``stop``.
         rewound: Topics that are read again from their beginning, with the offsets that were to be
             read next, by partition.
+        uncounted: ``lakeingest.transaction.filtered.collections``: their rows need not arrive, so
+            their topics may be gone.
     """
 
     names: TopicNames = field(default_factory=lambda: TopicNames(""))
     missing_head: str = "stop"
     new_topic_id: str = "stop"
     rewound: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    uncounted: Collection[str] = ()
 
 
-def log_rules(source: SourceConfig) -> LogRules:
+def log_rules(config: PipelineConfig) -> LogRules:
     """Return the deviations of the log that a configuration accepts."""
+    source = config.source
     return LogRules(
-        source.names, source.missing_head, source.new_topic_id, rewound=source.rewound_topics
+        source.names,
+        source.missing_head,
+        source.new_topic_id,
+        rewound=source.rewound_topics,
+        uncounted=config.uncounted_collections,
     )
 
 
@@ -110,7 +118,7 @@ def continuation(
     _refuse_other_transaction_topic(marks, frontier, transaction_topic)
     warnings = _new_topic_ids(marks, low, frontier, rules)
     _refuse_remade(marks, low, frontier, rules)
-    _refuse_vanished(marks, frontier, rules)
+    warnings += _vanished_topics(marks, frontier, rules)
     next_offsets = [
         OffsetRange(p.topic, p.partition, offset, offset)
         for p, offset in low.items()
@@ -227,17 +235,24 @@ def _with_other_ids(marks: Mapping[TopicPartition, Watermarks], frontier: Fronti
     return [topic for topic, id_ in ids.items() if frontier.topic_ids.get(topic, id_) != id_]
 
 
-def _refuse_vanished(
+def _vanished_topics(
     marks: Mapping[TopicPartition, Watermarks], frontier: Frontier, rules: LogRules
-) -> None:
-    """Stop where a topic or a partition that was read is gone."""
+) -> list[str]:
+    """Stop where a topic or a partition that was read is gone, or say that it is."""
     if any(bounds.observed for bounds in marks.values()):
-        return
+        return []
     topics = {place.topic for place in marks}
+    accepted = {rules.names.topic(name) for name in rules.uncounted} - rules.rewound.keys()
+    warnings = []
     for topic, parts in {**rules.rewound, **frontier.offsets}.items():
         if topic in topics:
             spans = [OffsetRange(topic, number, offset, offset) for number, offset in parts.items()]
             check_retained([span for span in spans if span.place not in marks], marks)
+        elif topic in accepted:
+            warnings.append(
+                f"Topic '{topic}' does not exist any more; what it held and no run had read is not "
+                "in the lake (lakeingest.transaction.filtered.collections)."
+            )
         elif rules.names.reads_topic(topic):
             table = rules.names.plain(topic)
             message = (
@@ -249,6 +264,7 @@ def _refuse_vanished(
                 "offsets deleted) and load it into another lakeingest.target.path."
             )
             raise DataError(message)
+    return warnings
 
 
 def _missing_head(

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 
 from lakeingest.apply.window.continuity import LogRules, continuation, log_rules
-from lakeingest.config.model import SourceConfig
+from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import DataError, UnavailableError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.source.contract import OffsetRange, Source, TopicPartition, Watermarks
@@ -201,16 +201,16 @@ def plan_window_ranges(
     return replace(ranges, transactions=transactions, more_ends=stop < ends.end)
 
 
-def plan_all_ranges(source: Source, config: SourceConfig, frontier: Frontier) -> WindowRanges:
+def plan_all_ranges(source: Source, config: PipelineConfig, frontier: Frontier) -> WindowRanges:
     """Fix the ranges of everything that is available; see ``plan_window_ranges``.
 
     Args:
         source: The source to read.
-        config: Its configuration.
+        config: The pipeline that reads it.
         frontier: Up to where everything is applied.
     """
     return plan_window_ranges(
-        source, config.ends_topic, frontier, EVERYTHING, rules=log_rules(config)
+        source, config.source.ends_topic, frontier, EVERYTHING, rules=log_rules(config)
     )
 
 
