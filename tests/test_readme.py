@@ -6,6 +6,7 @@ import gzip
 import importlib.util
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
@@ -22,6 +23,7 @@ from lakeingest.cli.demo import _show_transaction, _show_wrong_orders
 from lakeingest.cli.guide import PAGES
 from lakeingest.cli.main import app, execute
 from lakeingest.cli.pipeline import load_pipeline
+from lakeingest.config.file.properties import read_properties
 from lakeingest.config.keys import (
     COLLECTION,
     KEYS,
@@ -35,9 +37,10 @@ from lakeingest.config.keys import (
 )
 from lakeingest.demo import demo_folder, story
 from lakeingest.demo.story import by_publication, by_table, records_of
-from tests.apply.written import Sent, WrittenLog
+from tests.apply.written import Sent, WrittenLog, place_of
 from tests.reader.small_lake import LINES, THIRD, SmallLake
-from tests.recordings.configure import packaged_run
+from tests.recordings.altered import short_run
+from tests.recordings.configure import RecordedRun, packaged_run
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "lakeingest" / "guide"
@@ -50,6 +53,12 @@ README, ARCHITECTURE, TESTING = (
 EACH = pytest.mark.parametrize("name", DOCUMENTS)
 
 MOST_LINES_OF_README = 200
+
+COMMITS = 100
+"""So many of the demo's commits; ``tests/recordings/test_recordings.py`` ingests all 979."""
+
+PER_TABLE = 40
+"""Records that a job per table takes at a time of so few: three of four states are wrong."""
 
 BY_NAME = {key.name: key for key in (*KEYS, *TABLE_KEYS.values())}
 
@@ -234,18 +243,32 @@ def test_the_map_of_the_tests_has_every_folder() -> None:
     assert mapped == sorted(folders)
 
 
+def test_the_demos_file_declares_each_table_as_the_database_has_it() -> None:
+    entries = read_properties(demo_folder() / "pipeline.properties").entries
+    declared = {key: entry.text for key, entry in entries.items() if key.endswith(".schema")}
+    settings = packaged_run().configuration(Path("lake"))
+    assert declared == {key: text for key, text in settings.items() if key.endswith(".schema")}
+    assert len(declared) == 9
+
+
 @pytest.mark.slow
 def test_readers_of_a_job_per_table_see_wrong_orders_and_those_of_publications_none(
-    spark: SparkSession, demo: Demo, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    demo: Demo,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    properties = str(demo_folder() / "pipeline.properties")
-    config = load_pipeline(properties, [f"{SOURCE_PATH}={demo_folder()}"])
-    states = by_table(records_of(spark, config), config.source.topic_prefix, 400).collect()
-    assert [(state["wrong"], state["orders"]) for state in states] == wrong_orders(400)
+    properties = str(demo.recording / "pipeline.properties")
+    config = load_pipeline(properties, [f"{SOURCE_PATH}={demo.recording}"])
+    states = by_table(records_of(spark, config), config.source.topic_prefix, PER_TABLE).collect()
+    expected = [(13, 23), (26, 38), (13, 38), (0, 38)]
+    assert [(state["wrong"], state["orders"]) for state in states] == expected
+    assert wrong_orders(demo.recording, PER_TABLE) == expected
     lake = lakeingest.open(spark, str(demo.lake))
     published = by_publication(lake).collect()
     assert {state["wrong"] for state in published} == {0}
-    assert published[-1]["orders"] == final_orders()
+    assert published[-1]["orders"] == demo.orders
+    monkeypatch.setattr("lakeingest.cli.demo._PER_TABLE", PER_TABLE)
     _show_wrong_orders(spark, config, lake)
     shown = re.findall(r"^\S.*?  +(\d+) +(\d+) +\S", capsys.readouterr().out, re.MULTILINE)
     wrong = [state for state in states if state["wrong"]]
@@ -268,12 +291,16 @@ def test_the_demo_shows_what_one_transaction_changed(
 
 @pytest.mark.slow
 def test_the_demo_shows_its_tables_and_finds_nothing_new_the_second_time(
-    demo: Demo, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+    demo: Demo,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert lakeingest.open(spark, str(demo.lake)).transactions().count() == 979
+    assert lakeingest.open(spark, str(demo.lake)).transactions().count() == COMMITS
     shows_orders(demo)
     assert "the latest publications" in demo.said
     before = lakeingest.open(spark, str(demo.lake)).snapshot()
+    play_from(demo.recording, monkeypatch)
     assert execute(["demo", "--quick", "--path", str(demo.lake)]) == 0
     captured = capsys.readouterr()
     assert "there is nothing new; nothing was changed" in captured.err
@@ -287,11 +314,11 @@ def test_the_demo_shows_its_tables_and_finds_nothing_new_the_second_time(
 def test_the_demo_kills_a_run_counts_what_readers_see_and_shows_a_transaction(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    demo = shown_demo(tmp_path / "lakeingest-demo")
+    demo = shown_demo(tmp_path / "lakeingest-demo", packaged_run())
     assert "killed a run in the middle (kill -9)" in demo.messages
     assert lakeingest.open(spark, str(demo.lake)).transactions().count() == 979
     shows_orders(demo)
-    counts = wrong_orders(400)
+    counts = wrong_orders(demo.recording, 400)
     worst = max(counts)
     row = r"^(a job per|lakeingest's pub).*?  +(\d+) +(\d+) +(\S.*)$"
     per_table, publications = re.findall(row, demo.said, re.MULTILINE)
@@ -310,8 +337,8 @@ def test_the_demo_kills_a_run_counts_what_readers_see_and_shows_a_transaction(
 @pytest.mark.slow
 def test_the_guides_code_runs_a_pipeline(spark: SparkSession, demo: Demo, tmp_path: Path) -> None:
     path = tmp_path / "shop.properties"
-    packaged = (demo_folder() / "pipeline.properties").read_text("utf-8")
-    places = f"\n{SOURCE_PATH}={demo_folder()}\n{TARGET_PATH}={demo.lake}\n"
+    packaged = (demo.recording / "pipeline.properties").read_text("utf-8")
+    places = f"\n{SOURCE_PATH}={demo.recording}\n{TARGET_PATH}={demo.lake}\n"
     path.write_text(packaged + places, "utf-8")
     names = run_block("install.md", "summary = lakeingest.run", {"shop.properties": str(path)})
     assert names["summary"].nothing_new
@@ -332,7 +359,7 @@ def test_the_guides_code_reads_a_lake_with_spark(spark: SparkSession, demo: Demo
     names = run_block("reading.md", "lake = lakeingest.open", {"s3a://lake/shop": str(demo.lake)})
     assert names["orders"].count() > 0
     assert names["views"].tables["public_orders"] == "public.orders"
-    assert names["lake"].transactions().count() == 979
+    assert names["lake"].transactions().count() == COMMITS
     assert "columns" in names["lake"].schemas("public.orders").columns
 
 
@@ -341,7 +368,7 @@ def test_the_guides_code_reads_a_lake_with_delta_rs(spark: SparkSession, demo: D
     names = run_block("reading.md", "from deltalake", {"/data/shop": str(demo.lake)})
     rows = names["rows"].read_all()
     orders = lakeingest.open(spark, str(demo.lake)).table("public.orders")
-    assert rows.num_rows == orders.count() == final_orders()
+    assert rows.num_rows == orders.count() == demo.orders
 
 
 @pytest.mark.soak
@@ -352,10 +379,8 @@ def test_the_guides_code_reads_a_hudi_table_with_hudi_rs(
     log = WrittenLog(tmp_path / "log", "postgresql")
     for n, (id_, v) in enumerate(((1, 10), (2, 20), (1, 11), (3, 30), (3, None)), 1):
         commit, lsn = 100 * n, 100 * n - 50
-        place = {"schema": "public", "table": "orders", "txId": n, "lsn": lsn}
-        sequence = f'["{commit - 100}","{lsn}"]'
-        sent = Sent("public.orders", id_, v, {**place, "sequence": sequence})
-        log.transaction(f"{n}:{commit}", sent)
+        place = place_of("public.orders", lsn, commit - 100, txId=n)
+        log.transaction(f"{n}:{commit}", Sent("public.orders", id_, v, place))
     lake = tmp_path / "lake"
     log.ingest(spark, lake, target_format="hudi")
     versions = lakeingest.open(spark, str(lake)).snapshot().versions
@@ -367,8 +392,18 @@ def test_the_guides_code_reads_a_hudi_table_with_hudi_rs(
 
 @dataclass(frozen=True)
 class Demo:
-    """What ``lakeingest demo`` made and said, on stdout and on stderr."""
+    """What ``lakeingest demo`` made and said, on stdout and on stderr.
 
+    Attributes:
+        recording: Folder of the events that it ingested.
+        orders: How many orders the source had behind them.
+        lake: Where the tables are.
+        said: Its stdout.
+        messages: Its stderr.
+    """
+
+    recording: Path
+    orders: int
     lake: Path
     said: str
     messages: str
@@ -376,28 +411,41 @@ class Demo:
 
 @pytest.fixture(scope="module")
 def demo(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """The demo without its story, in this session and another folder."""
-    return shown_demo(tmp_path_factory.mktemp("demo") / "lakeingest-demo", "--quick")
+    """The demo without its story, of the first commits, in this session and another folder."""
+    folder = tmp_path_factory.mktemp("demo")
+    run = short_run(folder / "recording", COMMITS)
+    shutil.copy(demo_folder() / "pipeline.properties", run.events)
+    with pytest.MonkeyPatch.context() as patch:
+        play_from(run.events, patch)
+        return shown_demo(folder / "lakeingest-demo", run, "--quick")
 
 
-def shown_demo(lake: Path, *options: str) -> Demo:
+def play_from(recording: Path, patch: pytest.MonkeyPatch) -> None:
+    """Let the demo ingest the events of this folder."""
+    patch.setattr("lakeingest.demo.demo_folder", lambda: recording)
+
+
+def shown_demo(lake: Path, run: RecordedRun, *options: str) -> Demo:
     said, messages = StringIO(), StringIO()
     with redirect_stdout(said), redirect_stderr(messages):
         code = execute(["demo", "--path", str(lake), *options])
     assert code == 0, messages.getvalue()
-    return Demo(lake, said.getvalue(), messages.getvalue())
+    commits = run.oracle.commits
+    assert commits is not None
+    orders = commits[-1]["orders"]["count"]
+    return Demo(run.events, orders, lake, said.getvalue(), messages.getvalue())
 
 
 def shows_orders(demo: Demo) -> None:
     """Check that the demo shows the first orders, below a line of names and one of dashes."""
     rows = re.search(r"public\.orders, ([\d,]+) rows, the first 5:\n((?:.+\n)+)", demo.said)
     assert rows is not None
-    assert (rows[1], len(rows[2].splitlines())) == (str(final_orders()), 2 + 5)
+    assert (rows[1], len(rows[2].splitlines())) == (str(demo.orders), 2 + 5)
 
 
-def wrong_orders(size: int) -> list[tuple[int, int]]:
+def wrong_orders(recording: Path, size: int) -> list[tuple[int, int]]:
     """Return how many orders are wrong, and how many there are, after each round of ``size``."""
-    topics = demo_folder() / "topics"
+    topics = recording / "topics"
     records: dict[str, list[Any]] = {}
     for name in ("orders", "order_lines"):
         with gzip.open(topics / f"t1.public.{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
@@ -434,11 +482,6 @@ def leads_somewhere(document: str, link: str) -> bool:
         return False
     headings = re.findall(r"^#+ (.+)$", target.read_text("utf-8"), re.MULTILINE)
     return not heading or heading in {text.lower().replace(" ", "-") for text in headings}
-
-
-def final_orders() -> int:
-    """Return how many orders the source had when it was recorded."""
-    return len(packaged_run().oracle.final("orders").rows)
 
 
 def python_block(name: str, beginning: str) -> str:

@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from lakeingest.position import after
 from lakeingest.source.recorded import RecordedSource
 from lakeingest.topic_names import TopicNames
-from tests.source.folder import line, write_topic
+from tests.apply.written import place_of
+from tests.source.folder import line, write_log
 
 PREFIX = "t1"
 TRANSACTIONS = f"{PREFIX}.transaction"
@@ -59,50 +60,32 @@ class Log:
         self, number: int, *rows: Row, end: bool = True, seconds: int = 0, gone: str = ""
     ) -> Log:
         """Write a transaction; ``gone``: tables whose rows retention took."""
-        before = f'"{_commit(number - 1)}"' if number > 1 else "null"
+        before = _commit(number - 1) if number > 1 else None
         self._mark({"status": "BEGIN", "id": f"{number}:{number * 100}"}, seconds)
         for order, row in enumerate(rows, 1):
             lsn = number * 100 + order
             value = {
                 "before": None,
                 "after": {"id": number},
-                "source": {
-                    "schema": "public",
-                    "table": row[0],
-                    "lsn": lsn,
-                    "sequence": f'[{before},"{lsn}"]',
-                    "snapshot": "false",
-                    "ts_ms": 1,
-                },
+                "source": place_of(f"public.{row[0]}", lsn, before, snapshot="false", ts_ms=1),
                 "op": "c",
                 "transaction": {"id": f"{number}:{lsn}", "total_order": order},
             }
             if row[0] not in gone:
                 self._write(row, value)
         if end:
-            counted = sorted(Counter(table for table, _ in rows).items())
-            collections = [
-                {"data_collection": f"public.{table}", "event_count": count}
-                for table, count in counted
-            ]
-            self._mark(
-                {
-                    "status": "END",
-                    "id": f"{number}:{_commit(number)}",
-                    "event_count": len(rows),
-                    "data_collections": collections,
-                    "ts_ms": 1,
-                },
-                seconds,
-            )
+            counted = sorted(Counter(f"public.{table}" for table, _ in rows).items())
+            collections = [{"data_collection": name, "event_count": n} for name, n in counted]
+            over = {"status": "END", "id": f"{number}:{_commit(number)}", "ts_ms": 1}
+            counts = {"event_count": len(rows), "data_collections": collections}
+            self._mark({**over, **counts}, seconds)
         return self
 
     def source(self, spark: SparkSession, folder: Path, tables: Sequence[str]) -> RecordedSource:
         """Write the log and open it."""
         for name in tables:
             self.lines.setdefault(topic(name), [])
-        for name, found in self.lines.items():
-            write_topic(folder, name, found)
+        write_log(folder, self.lines)
         topics = tuple(topic(name) for name in tables)
         return RecordedSource(spark, str(folder), TopicNames(PREFIX, topics), TRANSACTIONS)
 

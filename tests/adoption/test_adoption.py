@@ -57,11 +57,7 @@ def run_of(tables: Parts, folder: Path, end: int | None = None) -> RecordedRun:
 
 
 def stream(
-    spark: SparkSession,
-    run: RecordedRun,
-    target: Path,
-    table_type: str,
-    parts: Parts = PARTS,
+    spark: SparkSession, run: RecordedRun, target: Path, table_type: str, parts: Parts = PARTS
 ) -> Mapping[str, Streamed]:
     """Let a Hudi Streamer write each table, in commits that cut transactions."""
     source = RecordedSource(spark, str(run.events), TopicNames(run.prefix))

@@ -16,9 +16,10 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.summary import RunSummary
 from lakeingest.config import load_config
 from lakeingest.reader import Lake, open_lake
+from tests.config.settings import recorded
 from tests.decode.avro import METADATA, envelope_schema, record
 from tests.recordings.rust import DELETED, RustLake, queried
-from tests.source.folder import write_topic
+from tests.source.folder import write_log
 
 TABLE = "public.items"
 _PREFIX = "t"
@@ -97,28 +98,22 @@ class Log:
             apart: Whether each transaction is a batch of its own.
         """
         log = self.folder / "log"
-        write_topic(log, f"{_PREFIX}.{TABLE}", self._rows)
-        write_topic(log, f"{_PREFIX}.transaction", self._ends)
-        (log / "manifest.json").write_text('{"topics": {}}', "utf-8")
+        topics = {f"{_PREFIX}.{TABLE}": self._rows, f"{_PREFIX}.transaction": self._ends}
+        write_log(log, topics)
         known = {
             str(number): {"schema": schema, "references": [], "subjects": []}
             for number, schema in enumerate(self._schemas, 1)
         }
         (log / "registry.json").write_text(json.dumps(known), "utf-8")
         given = {
-            "pipeline.name": "changing",
-            "source.kind": "recorded",
-            "source.path": str(log),
-            "source.connector": "postgresql",
-            "source.topic.prefix": _PREFIX,
             "source.format": "avro" if self.form == "avro" else "json",
-            "target.path": str(self.folder / "lake"),
             "types.guess": "accept",
             **({"commit.max.transactions": "1"} if apart else {}),
             **settings,
         }
-        config = load_config({f"lakeingest.{name}": value for name, value in given.items()})
-        return run_pipeline(spark, config)
+        properties = {f"lakeingest.{name}": value for name, value in given.items()}
+        places = recorded(log, self.folder / "lake", _PREFIX)
+        return run_pipeline(spark, load_config({**places, **properties}))
 
     def lake(self, spark: SparkSession) -> Lake:
         """Open the lake."""

@@ -6,15 +6,13 @@ lakes of a release, run it there, and name the folder in ``test_old_lakes.py``.
 
 from __future__ import annotations
 
-import json
 import sys
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from lakeingest.session import session
-from tests.apply.written import Sent, WrittenLog
+from tests.apply.written import Sent, WrittenLog, place_of
 
 TABLES = ("public.a", "public.b")
 LAKES: Mapping[str, Mapping[str, str]] = {
@@ -49,10 +47,7 @@ def write(log: WrittenLog, transactions: tuple[tuple[Row, ...], ...], first: int
         sent = []
         for index, (name, id_, v, op) in enumerate(rows):
             lsn = 1_000 * number - 500 + index
-            sequence = json.dumps([str(1_000 * (number - 1)), str(lsn)], separators=(",", ":"))
-            schema, table = name.split(".")
-            place: dict[str, Any] = {"schema": schema, "table": table, "lsn": lsn}
-            sent.append(Sent(name, id_, v, {**place, "sequence": sequence}, op))
+            sent.append(Sent(name, id_, v, place_of(name, lsn, 1_000 * (number - 1)), op))
         log.transaction(f"{number}:{commit}", *sent)
 
 

@@ -45,18 +45,20 @@ def tables(
         return _values_by_our_reader(snapshot(), name)
 
     return {
-        name: _values(
-            lake / folders.get(name, name),
-            versions[name],
-            partial(ours, name),
-        )
+        name: _values(lake / folders.get(name, name), versions[name], partial(ours, name))
         for name in sorted(versions if names is None else names)
     }
 
 
 def read_table(spark: SparkSession, lake: Path, collection: str) -> Values:
     """Return a table of the newest publication, as users read it."""
-    return _values_by_our_reader(open_lake(spark, str(lake)).snapshot(), collection)
+    return read_tables(spark, lake, [collection])[collection]
+
+
+def read_tables(spark: SparkSession, lake: Path, collections: Iterable[str]) -> dict[str, Values]:
+    """Return tables of the newest publication, as users read them, by one look at the ledger."""
+    snapshot = open_lake(spark, str(lake)).snapshot()
+    return {name: _values_by_our_reader(snapshot, name) for name in collections}
 
 
 def history(spark: SparkSession, lake: Path) -> Mapping[int, Mapping[str, Values]]:
@@ -65,9 +67,7 @@ def history(spark: SparkSession, lake: Path) -> Mapping[int, Mapping[str, Values
     shown = {
         snapshot.batch: {
             name: _values(
-                Path(snapshot.folder(name)),
-                version,
-                partial(_values_by_our_reader, snapshot, name),
+                Path(snapshot.folder(name)), version, partial(_values_by_our_reader, snapshot, name)
             )
             for name, version in snapshot.versions.items()
         }

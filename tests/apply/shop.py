@@ -13,16 +13,15 @@ import lakeingest
 from lakeingest.apply.choice.retire import Retirement
 from lakeingest.apply.summary import RunSummary
 from tests.apply.published import tables
-from tests.apply.written import Sent, WrittenLog
+from tests.apply.written import Sent, WrittenLog, place_of
 
 GONE = "public.b"
 
 
 def row(collection: str, number: int, nth: int, id_: int, v: int | None) -> Sent:
     """Return the ``nth`` row of transaction ``number``, in commit order."""
-    before, lsn = 1000 * number, 1000 * number + nth
-    place = {"schema": "public", "table": collection.removeprefix("public.")}
-    return Sent(collection, id_, v, {**place, "sequence": f'["{before}","{lsn}"]', "lsn": lsn}, "u")
+    place = place_of(collection, 1000 * number + nth, 1000 * number)
+    return Sent(collection, id_, v, place, "u")
 
 
 @dataclass
@@ -63,10 +62,17 @@ class Shop:
         return tables(self.spark, self.lake)
 
 
-def begun_shop(spark: SparkSession, tmp_path: Path, format_: str) -> Shop:
-    log = WrittenLog(tmp_path / "log", "postgresql")
-    shop = Shop(spark, log, tmp_path / "lake", {"target_format": format_})
+def opened_shop(spark: SparkSession, folder: Path, format_: str) -> Shop:
+    """Return a shop with two transactions of two tables, of which no run has read any."""
+    log = WrittenLog(folder / "log", "postgresql")
+    shop = Shop(spark, log, folder / "lake", {"target_format": format_})
     shop.commit(a=10, b=11)
     shop.commit(a=20, b=21)
+    return shop
+
+
+def begun_shop(spark: SparkSession, folder: Path, format_: str) -> Shop:
+    """Return a shop of which two transactions of two tables are published."""
+    shop = opened_shop(spark, folder, format_)
     shop.run()
     return shop

@@ -165,10 +165,9 @@ def test_offsets_are_lost_only_where_a_broker_says_so(source: Log, kind: type[Ex
 @pytest.mark.soak
 @pytest.mark.slow
 def test_a_run_that_fails_before_it_writes_leaves_nothing_to_fence_behind(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pipeline that is held, started anew every minute, does not fence all tables each time."""
-    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
     log.transaction("50:60", Sent("public.a", 50, 1, place(50), "c"))
     log.ingest(spark, lake)
     log.transaction("70:80", Sent("public.a", 50, 2, place(70), "u"))

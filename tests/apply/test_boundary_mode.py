@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from lakeingest.apply import run
@@ -19,31 +20,34 @@ from lakeingest.apply.window.window import Bounds
 from lakeingest.config import load_config
 from lakeingest.decode.encodings import Encodings
 from lakeingest.errors import ConfigError, DataError
+from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.plan.spec import PipelineSpec, Transactions
 from lakeingest.position import after
-from lakeingest.reader import open_lake
 from tests.apply.crash import crashing_at
 from tests.apply.published import history
-from tests.apply.written import Sent, WrittenLog
+from tests.apply.written import Sent, WrittenLog, place_of
 from tests.config.settings import KAFKA, problem_of
+from tests.envelope.records import Record, binlog_event
+from tests.plan.test_row_boundaries import MARIADB
 from tests.plan.test_row_boundaries import read as changes_of
 from tests.plan.test_row_boundaries import sent as row_of
 from tests.recordings.check import check_run
 from tests.recordings.configure import RecordedRun, packaged_run, recorded_run
+from tests.recordings.rust import queried
 
 DATA = Path(__file__).parents[1] / "recordings" / "data"
 A, B = "public.a", "public.b"
 MODE = "lakeingest.transaction.mode"
 BOUNDARY: dict[str, Any] = {"transaction_mode": "boundary"}
+TRANSACTIONS = (
+    "SELECT transaction_id, events_by_table FROM t WHERE kind = 'transaction' ORDER BY end_offset"
+)
 
 
 def sent(collection: str, id_: int, v: int, xid: int, before: int, lsn: int) -> Sent:
     """Return a row of PostgreSQL without a transaction block."""
-    place = {"schema": "public", "table": collection.removeprefix("public."), "lsn": lsn}
-    return Sent(
-        collection, id_, v, {**place, "sequence": f'["{before}","{lsn}"]', "txId": xid}, "c"
-    )
+    return Sent(collection, id_, v, place_of(collection, lsn, before, txId=xid), "c")
 
 
 class Log(WrittenLog):
@@ -75,9 +79,8 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
 
 @pytest.mark.slow
 def test_what_a_later_transaction_has_followed_for_long_enough_is_published_whole(
-    spark: SparkSession, log: Log, tmp_path: Path
+    spark: SparkSession, log: Log, lake: Path
 ) -> None:
-    lake = tmp_path / "lake"
     # A run dies between the tables' commits and their publication; the next one ends the same.
     with crashing_at("4.before-publication", publish):
         log.ingest(spark, lake, **BOUNDARY)
@@ -91,9 +94,9 @@ def test_what_a_later_transaction_has_followed_for_long_enough_is_published_whol
         {A: {1: 10}, B: {1: 10}},
         {A: {1: 10, 2: 20, 3: 30}, B: {1: 10, 3: 30}},
     ]
-    transactions = open_lake(spark, str(lake)).transactions().orderBy("end_offset").collect()
-    assert [row["transaction_id"] for row in transactions] == ["7:100", "8:200", "9:300"]
-    assert transactions[2]["events_by_table"] == {A: 1, B: 1}
+    transactions = queried(DeltaTable(f"{lake}/{LEDGER_FOLDER}"), TRANSACTIONS)
+    assert transactions["transaction_id"] == ["7:100", "8:200", "9:300"]
+    assert dict(transactions["events_by_table"][2]) == {A: 1, B: 1}
     config = log.configured(lake, **BOUNDARY)
     assert validate_pipeline(spark, config).warnings == ()
     # What the connector sends again is harmless. A transaction that nobody saw is not.
@@ -131,11 +134,17 @@ def test_a_row_that_does_not_show_its_run_stops_one_over_a_log_that_goes_on(
         read_settled(changes, goes_on)
 
 
+def test_a_row_that_does_not_show_its_transaction_stops_a_run(spark: SparkSession) -> None:
+    record = Record("t.shop.a", binlog_event(None, gtid=None), {"id": 1}, 0, 1)
+    ends = Bounds(batch_events=1, batch_transactions=None, delay_seconds=10, final=True)
+    with pytest.raises(DataError, match="1 rows do not show which transaction"):
+        read_settled(changes_of(spark, [record], MARIADB), ends)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("connector", "places", "problem"),
     [
-        ("mariadb", [{"gtid": None, "pos": 4, "row": 0}], "1 rows do not show which transaction"),
         (
             "mysql",
             [{"gtid": "a:1", "pos": 4, "row": 0}, {"gtid": "b:1", "pos": 4, "row": 0}],
@@ -143,10 +152,7 @@ def test_a_row_that_does_not_show_its_run_stops_one_over_a_log_that_goes_on(
         ),
         (
             "postgresql",
-            [
-                {"schema": "public", "lsn": 5, "sequence": '["4","5"]', "txId": xid}
-                for xid in (1, 2)
-            ],
+            [place_of(A, 5, 4, txId=xid) for xid in (1, 2)],
             "Transactions 1:4 and 2:4 have one place",
         ),
     ],
@@ -182,8 +188,7 @@ def test_recorded_events_without_their_transactions_end_as_the_database_commit_b
     assert [said for each in report.tables for said in each.differences] == []
     assert report.history.publications >= 3
     # Nobody noted the commits of ``mariadb-kill``, only the tables at its end.
-    place = report.history.place
-    assert (place.last if place else 0) == report.history.of
+    assert (report.history.last or 0) == report.history.of
 
 
 def test_a_lake_is_not_gone_on_with_in_another_mode() -> None:

@@ -19,6 +19,7 @@ from lakeingest.plan.spec import PipelineSpec, TableSpec
 from lakeingest.sink.hudi.options import HudiSettings
 from lakeingest.sink.hudi.sink import HudiSink
 from lakeingest.source.contract import TopicPartition
+from tests.config.settings import recorded
 from tests.law.ingest import delta_sink
 from tests.sink.lake import COLLECTION, PIPELINE, Lake, insert, sink_settings
 
@@ -28,13 +29,9 @@ SPEC = PipelineSpec("postgresql", Encodings())
 def config(folder: Path, **of_table: str) -> PipelineConfig:
     return load_config(
         {
+            **recorded(folder, folder / "lake"),
             **{f"lakeingest.table.{COLLECTION}.{key}": value for key, value in of_table.items()},
             "lakeingest.pipeline.name": PIPELINE,
-            "lakeingest.source.kind": "recorded",
-            "lakeingest.source.path": str(folder),
-            "lakeingest.source.connector": "postgresql",
-            "lakeingest.source.topic.prefix": "shop",
-            "lakeingest.target.path": str(folder / "lake"),
         }
     )
 

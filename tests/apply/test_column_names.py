@@ -32,10 +32,7 @@ def test_columns_with_a_dot_in_their_name_hold_what_the_source_holds(
     run = altered(packaged_run(), tmp_path / "log", documents=dotted)
     topics = [f"{run.prefix}.{table}" for table in (COLLECTION, "public.carts")]
     properties = run.configuration(
-        tmp_path / "lake",
-        batch_max_events="4000",
-        deletes=deletes,
-        source_topics=",".join(topics),
+        tmp_path / "lake", batch_max_events="4000", deletes=deletes, source_topics=",".join(topics)
     )
     schema = f"lakeingest.table.{COLLECTION}.schema"
     for name, dots in DOTTED.items():

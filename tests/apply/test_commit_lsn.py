@@ -46,9 +46,8 @@ WHOLE = {1: 12, 3: 32}
 
 
 def test_a_second_database_of_one_connector_is_refused_whenever_it_comes(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path
+    spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
-    lake = tmp_path / "lake"
     log.ingest(spark, lake)
     place = sqlserver(lsn(0x300), lsn(0x2FF), db="other")
     log.transaction(lsn(0x300), Sent("other.dbo.a", 1, 1, place, "c"))
@@ -62,13 +61,9 @@ def test_db2_ends_as_its_transactions_say(spark: SparkSession, tmp_path: Path) -
     log, lake = WrittenLog(tmp_path / "log", "db2"), tmp_path / "lake"
 
     def place(commit: int, change: int) -> dict[str, object]:
-        short = {"commit_lsn": f"00000000:00000000:{commit:016x}"}
-        return {
-            "schema": "INST",
-            "table": "A",
-            **short,
-            "change_lsn": f"{change:08x}:" + "0" * 8 + ":" + "0" * 16,
-        }
+        change_lsn = f"{change:08x}:" + "0" * 8 + ":" + "0" * 16
+        lsns = {"commit_lsn": f"00000000:00000000:{commit:016x}", "change_lsn": change_lsn}
+        return {"schema": "INST", "table": "A", **lsns}
 
     for commit in (0xFFFF_FFFF, 0x1_0000_0000):
         id_ = f"00000000:00000000:{commit:016x}"

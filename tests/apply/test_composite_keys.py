@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.reader import open_lake
-from tests.apply.written import WrittenLog
+from tests.apply.written import WrittenLog, place_of
 
 pytestmark = pytest.mark.slow
 
@@ -27,17 +27,13 @@ def inserted(log: WrittenLog, id_: str, lsn: int, **keys: tuple[Any, Any]) -> No
     """Write a transaction that inserts a row into each table."""
     log.begin(f"{id_}:{lsn - 50}")
     for number, (name, (x, y)) in enumerate(keys.items(), 1):
-        sequence = f'["{lsn - 50}","{lsn}"]'
-        place = {"schema": "public", "table": name, "lsn": lsn, "sequence": sequence}
+        place = place_of(f"public.{name}", lsn, lsn - 50)
+        block = {"id": f"{id_}:{lsn - 50}", "total_order": number, "data_collection_order": 1}
         value = {
             "before": None,
             "after": {"x": x, "y": y, "v": lsn},
             "source": {"name": "w", "ts_ms": 1_000, "snapshot": "false", **place},
-            "transaction": {
-                "id": f"{id_}:{lsn - 50}",
-                "total_order": number,
-                "data_collection_order": 1,
-            },
+            "transaction": block,
             "op": "c",
             "ts_ms": 1_000,
         }
@@ -47,9 +43,8 @@ def inserted(log: WrittenLog, id_: str, lsn: int, **keys: tuple[Any, Any]) -> No
 
 @pytest.mark.soak
 def test_records_of_a_table_with_other_types_are_not_read_as_keys(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
-    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
     inserted(log, "1", 100, numbers=(1, 1), words=("a", "b"))
     inserted(log, "2", 300, numbers=(9, 9), words=("c", "d"))
     log.ingest(spark, lake, **SCHEMAS)

@@ -39,26 +39,13 @@ def log_of(folder: Path, version: str, transactions: list[list[Told]]) -> Writte
     for number, rows in enumerate(transactions, 1):
         gtid = f"{UUID}:{number}"
         place = {"db": "shop", "table": "a", "gtid": gtid, "file": "mysql-bin.000001"}
-        log.transaction(
-            gtid,
-            *(
-                Sent(
-                    TABLE,
-                    id_,
-                    v,
-                    {**place, "pos": 300 * number, "row": row, "version": version},
-                    op,
-                )
-                for id_, v, op, row in rows
-            ),
-        )
+        of_all = {**place, "pos": 300 * number, "version": version}
+        sent = (Sent(TABLE, id_, v, {**of_all, "row": row}, op) for id_, v, op, row in rows)
+        log.transaction(gtid, *sent)
     return log
 
 
-@pytest.mark.parametrize(
-    "number",
-    [0, *(further(n) for n in range(1, len(COMPRESSED)))],
-)
+@pytest.mark.parametrize("number", [0, *(further(n) for n in range(1, len(COMPRESSED)))])
 def test_a_debezium_that_does_not_tell_the_order_for_certain_stops_the_run(
     spark: SparkSession, tmp_path: Path, number: int
 ) -> None:

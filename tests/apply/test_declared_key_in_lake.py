@@ -10,32 +10,29 @@ from pyspark.sql import SparkSession
 
 from lakeingest.folders import TOMBSTONES
 from tests.apply.published import table
-from tests.apply.written import Sent, WrittenLog
+from tests.apply.written import Sent, WrittenLog, place_of
 from tests.recordings.rust import queried
 
 ORDERS = "public.orders"
 
 
 def place(number: int) -> Mapping[str, object]:
-    lsn = 100 * number + 50
-    at = {"schema": "public", "table": "orders", "txId": number, "lsn": lsn}
-    return {**at, "sequence": f'["{100 * number}","{lsn}"]'}
+    return place_of(ORDERS, 100 * number + 50, 100 * number, txId=number)
 
 
 def test_updates_alone_that_change_a_declared_key_leave_tombstones_and_a_new_record_key_the_row(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
-    log = WrittenLog(tmp_path / "log", "postgresql")
     log.transaction("1:200", Sent(ORDERS, 1, 10, place(1), "c"), Sent(ORDERS, 3, 30, place(1), "c"))
     log.transaction("2:300", Sent(ORDERS, 1, 11, place(2), before={"id": 1, "v": 10}))
     # A new record key under the same declared one: a delete and a create at one place of the log.
     gone = Sent(ORDERS, 3, None, place(3), "d", before={"id": 3, "v": 30})
     log.transaction("3:400", gone, Sent(ORDERS, 4, 30, place(3), "c"))
     settings = {f"table_{ORDERS}_key": "v", "deletes": "hard", "batch_max_events": "1"}
-    summary = log.ingest(spark, tmp_path / "lake", **settings)
+    summary = log.ingest(spark, lake, **settings)
     assert summary.batches == 3
-    assert table(spark, tmp_path / "lake", ORDERS) == {1: 11, 4: 30}
-    folder = tmp_path / "lake" / ORDERS
+    assert table(spark, lake, ORDERS) == {1: 11, 4: 30}
+    folder = lake / ORDERS
     rows = queried(DeltaTable(str(folder)), 'SELECT "v", "_deleted" FROM t ORDER BY "v"')
     assert (rows["v"], rows["_deleted"]) == ([11, 30], [False, False])
     buried = queried(DeltaTable(f"{folder}{TOMBSTONES}"), 'SELECT "v" FROM t')

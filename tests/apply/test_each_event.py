@@ -11,10 +11,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.batch import writer
+from lakeingest.apply.batch_stats import BatchStats
+from lakeingest.apply.factory import open_ledger
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.summary import RunSummary
+from lakeingest.apply.window.offset_ranges import WindowRanges
+from lakeingest.apply.window.per_event import _checked_stats
 from lakeingest.config import load_config
+from lakeingest.decode.encodings import Encodings
 from lakeingest.errors import ConfigError, DataError
+from lakeingest.ledger.publication import Frontier
+from lakeingest.plan.spec import Ordering, PipelineSpec, Transactions
+from lakeingest.source.contract import TopicPartition
 from tests.apply.changing import ID, TABLE, Log, column
 from tests.envelope.records import recorded
 from tests.forms import further
@@ -103,13 +111,15 @@ def test_a_delete_waits_for_its_create_and_a_recorded_run_ends_as_its_source_doe
     assert (ended.transactions, ended.pending_transactions, ended.batches > 1) == (0, 0, True)
     found = check_tables(whole, tmp_path / "run.properties")
     assert {one.table: one.differences for one in found} == dict.fromkeys(TABLES, ())
-    assert ingest(spark, whole, tmp_path, 150).batches == 0
+    # Nothing is left to be read.
+    ledger = open_ledger(spark, load_config(tmp_path / "run.properties"), "")
+    assert ledger.head().frontier.offsets == {
+        "t1.public.carts": {0: len(carts)},
+        "t1.public.documents": {0: len(documents)},
+    }
 
 
-@pytest.mark.parametrize(
-    "form",
-    ["json", *(further(form) for form in ("json-schema", "avro"))],
-)
+@pytest.mark.parametrize("form", ["json", *(further(form) for form in ("json-schema", "avro"))])
 def test_a_table_may_have_its_own_order_and_a_delete_without_its_column_stops_until_it_is_skipped(
     spark: SparkSession, tmp_path: Path, form: str
 ) -> None:
@@ -126,12 +136,13 @@ def test_a_table_may_have_its_own_order_and_a_delete_without_its_column_stops_un
     assert log.rows("note") == {1: ("a",), 2: ("c",)}
 
 
-def test_a_lake_is_continued_by_no_other_columns_and_past_no_snapshot(
+def test_guessed_types_are_told_and_a_lake_goes_on_with_no_other_columns_and_past_no_snapshot(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     log = Log(tmp_path / "each")
     log.commit(COLUMNS, ("c", row(1, 10, "new")), ("u", row(1, 9, "old")))
-    log.run(spark, BY_V)
+    begun = log.run(spark, BY_V)
+    assert any("types taken from the JSON" in warning for warning in begun.warnings)
     assert log.rows("note") == {1: ("new",)}
     with pytest.raises(ConfigError, match="begun with the ordering columns 'v'"):
         log.run(spark, {**EACH, "source.ordering.columns": "source.ts_ms"})
@@ -148,16 +159,18 @@ def test_a_lake_is_continued_by_no_other_columns_and_past_no_snapshot(
 def test_a_changed_key_that_leaves_values_out_needs_one_partition(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    run = packaged_run()
+    settings = {"transaction_mode": "none", "source_topics": "t1.public.documents"}
+    configuration = packaged_run().configuration(tmp_path / "lake", **settings)
     with pytest.raises(DataError, match="'public.documents' leaves values out, and its topic has"):
-        ingest(spark, run, tmp_path, 500)
+        run_pipeline(spark, load_config(configuration))
 
 
-def test_a_changed_key_that_leaves_values_out_is_not_ordered_by_columns(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    run = altered(packaged_run(), tmp_path / "log", documents=in_one_partition)
-    settings = {"transaction_mode": "none", "source_ordering_columns": "source.ts_ms"}
-    more = {**settings, "source_topics": "t1.public.documents"}
+def test_a_changed_key_that_leaves_values_out_is_not_ordered_by_columns() -> None:
+    topic = "t.public.items"
+    moved = [BatchStats(1, TopicPartition(topic, 0), TABLE, 1, 0, "", "", "", masked=1, moved=1)]
+    of_one_partition = WindowRanges(None, (), frozenset()), Frontier(offsets={topic: {0: 3}})
+    by_log = PipelineSpec("postgresql", Encodings(), transactions=Transactions.NONE)
+    assert _checked_stats(moved, *of_one_partition, by_log) == moved
+    by_columns = replace(by_log, ordering=Ordering(("source.ts_ms",)))
     with pytest.raises(DataError, match="leaves values out, and it has ordering columns"):
-        run_pipeline(spark, load_config(run.configuration(tmp_path / "lake", **more)))
+        _checked_stats(moved, *of_one_partition, by_columns)

@@ -43,11 +43,6 @@ def log(tmp_path: Path) -> WrittenLog:
     return made
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Path:
-    return tmp_path / "lake"
-
-
 def opened(lake: Path) -> list[tuple[str, dict[str, dict[str, int]], str]]:
     """Return the epochs of the ledger: domain, from where it holds, what positions begin with."""
     columns = "transaction_id, offsets, end_position"
@@ -112,15 +107,11 @@ def test_servers_that_take_turns_are_refused(
 
 def tagged(log: WrittenLog, gtid: str, at: int, *rows: tuple[str, int, int]) -> None:
     """Write a transaction at an offset of the binlog; rows are table, key and value."""
-    sent = [
-        Sent(
-            f"shop.{name}",
-            id_,
-            v,
-            {"db": "shop", "table": name, "gtid": gtid, "file": "b.000009", "pos": at + nth},
-        )
+    place = {"db": "shop", "gtid": gtid, "file": "b.000009"}
+    sent = (
+        Sent(f"shop.{name}", id_, v, {**place, "table": name, "pos": at + nth})
         for nth, (name, id_, v) in enumerate(rows)
-    ]
+    )
     log.transaction(gtid, *sent)
 
 

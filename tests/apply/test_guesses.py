@@ -13,7 +13,7 @@ from lakeingest.apply.table.guesses import Guesses
 from lakeingest.config import load_config
 from lakeingest.errors import ConfigError, LakeingestError
 from lakeingest.plan.inference import InferredType
-from tests.apply.written import Sent, WrittenLog
+from tests.apply.written import Sent, WrittenLog, place_of
 from tests.config.settings import RECORDED
 
 A, B = "public.a", "public.b"
@@ -21,8 +21,7 @@ A, B = "public.a", "public.b"
 
 def a_log(folder: Path) -> WrittenLog:
     log = WrittenLog(folder, "postgresql", declared=False)
-    place = {"schema": "public", "txId": 1, "lsn": 150, "sequence": '["100","150"]'}
-    rows = (Sent(name, 1, 10, {**place, "table": name[-1]}, "c") for name in (A, B))
+    rows = (Sent(name, 1, 10, place_of(name, 150, 100, txId=1), "c") for name in (A, B))
     log.transaction("1:200", *rows)
     return log
 
@@ -39,16 +38,6 @@ def test_nothing_is_published_on_a_guess(spark: SparkSession, tmp_path: Path) ->
     ]
     with pytest.raises(LakeingestError):
         lakeingest.open(spark, str(lake)).snapshot()
-
-    declared = dict(line.removeprefix("lakeingest.").split("=", 1) for line in lines)
-    found = validate_pipeline(spark, log.configured(lake, types_guess="stop", **declared))
-    assert (found.warnings, found.seen[1]) == ((), "the first records that wait can be applied")
-
-
-def test_a_guess_is_published_on_request(spark: SparkSession, tmp_path: Path) -> None:
-    summary = a_log(tmp_path / "log").ingest(spark, tmp_path / "lake", types_guess="accept")
-    assert summary.batches == 1
-    assert any("types taken from the JSON" in warning for warning in summary.warnings)
 
 
 def guesses(**settings: str) -> Guesses:

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.apply.published import table
-from tests.apply.written import Sent, WrittenLog
+from tests.apply.written import Sent, WrittenLog, place_of
 
 pytestmark = pytest.mark.slow
 
@@ -23,16 +23,13 @@ def changes(
     """Yield changes of a transaction, in each table the same: LSN, key, value or none."""
     for name in tables:
         for lsn, id_, v in changed:
-            place = {"schema": "public", "table": name[-1], "lsn": lsn}
-            told = {**place, "sequence": f'["{before}","{lsn}"]'}
-            yield Sent(name, id_, v, told, None if v is None else "c")
+            yield Sent(name, id_, v, place_of(name, lsn, before), None if v is None else "c")
 
 
 def test_rows_that_exchange_keys_without_headers_both_stay(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
     """PostgreSQL checks a deferrable key at a statement's end: 1 goes to 2 while 2 is there."""
-    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
     for id_ in (1, 2, 3):
         created = changes(10 * id_, (10 * id_ + 5, id_, 10 * id_), tables=TABLES[:1])
         log.transaction(f"{id_}:{10 * id_ + 10}", *created)
@@ -51,8 +48,7 @@ def test_rows_that_exchange_keys_without_headers_both_stay(
     )
     # In two statements the row goes on, and no row has key 1.
     log.transaction(
-        "6:300",
-        *changes(200, (250, 1, None), (250, 4, 20), (260, 4, None), (260, 5, 20)),
+        "6:300", *changes(200, (250, 1, None), (250, 4, 20), (260, 4, None), (260, 5, 20))
     )
     assert log.ingest(spark, lake, commit_max_transactions="3").batches == 2
     for name in TABLES:

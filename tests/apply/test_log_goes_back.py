@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from lakeingest.apply.window.end_markers import EndMarker, ascending_prefix
 from lakeingest.errors import DataError
 from lakeingest.position import after
 from tests.apply.published import table
-from tests.apply.written import Sent, WrittenLog
+from tests.apply.written import Sent, WrittenLog, place_of
 from tests.forms import further
 
 SERVER = "0e4d5dcd-a33b-11ea-80f1-02010a22a99e"
@@ -38,8 +37,7 @@ def test_ends_are_taken_up_to_an_unseen_one_that_goes_back(name: str) -> None:
 def commit(log: WrittenLog, number: int, v: int) -> None:
     """Write a transaction that sets row 1; ``number`` is its commit LSN, or its GTID's number."""
     if log.connector == "postgresql":
-        pair = json.dumps([str(number - 10), str(number - 1)], separators=(",", ":"))
-        place = {"schema": "public", "table": "a", "lsn": number - 1, "sequence": pair}
+        place = place_of(TABLE[log.connector], number - 1, number - 10)
         id_ = f"{number * 7 % 1_000}:{number}"
     else:
         id_ = f"{SERVER}:{number}"

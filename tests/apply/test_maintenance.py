@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -31,6 +31,7 @@ from lakeingest.engine.delta.maintenance import DeltaMaintenance
 from lakeingest.engine.hudi import table as hudi_table
 from lakeingest.errors import ConfigError, DataError, UsageError
 from lakeingest.folders import LEDGER_FOLDER
+from lakeingest.ledger.retention import LedgerRetention
 from lakeingest.reader import open_lake
 from lakeingest.sink.contract import TableState, Upkeep
 from lakeingest.sink.delta import maintenance as delta_maintenance
@@ -40,7 +41,6 @@ from tests.apply.published import history
 from tests.apply.shop import Shop, row
 from tests.apply.written import WrittenLog
 from tests.benchmarks.idle import aged, checkpoint
-from tests.forms import further
 from tests.recordings.rust import DELETED, queried
 
 A, B = "public.a", "public.b"
@@ -51,12 +51,11 @@ FIRST = [row(A, 2, 1, 1, 10), row(B, 2, 2, 1, 11), row(A, 2, 3, 2, 20), row(B, 2
 PUBLISHED = {
     1: {A: {1: 10, 2: 20}, B: {1: 11, 2: 21}},
     2: {A: {1: 10, 2: 20, 3: 30}, B: {1: 11, 2: 21}},
-    3: {A: {1: 10, 2: 20, 3: 30, 4: 40}, B: {1: 11, 2: 21}},
-    4: {A: {2: 20, 3: 30, 4: 40}, B: {1: 11, 2: 21}},
+    3: {A: {2: 20, 3: 30}, B: {1: 11, 2: 21}},
 }
 """What the shop's publications show, of which each test gets a copy (``grown``)."""
 
-GROWN = PUBLISHED[4]
+GROWN = PUBLISHED[3]
 
 _MARKED = f'SELECT "id" FROM t WHERE "{DELETED}"'  # noqa: S608
 
@@ -122,12 +121,11 @@ def keep_files(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    """Four publications of two tables, the second one idle since the first; to be copied."""
+    """Three publications of two tables, the second one idle since the first; to be copied."""
     folder = tmp_path_factory.mktemp("grown")
     shop = Shop(spark, WrittenLog(folder / "log", "postgresql"), folder / "lake", {}, number=2)
     shop.log.transaction("2:2100", *FIRST)
-    for v in (30, 40):
-        shop.commit(a=v)
+    shop.commit(a=30)
     delete(shop, 1)
     with pytest.MonkeyPatch.context() as patch:
         keep_files(patch)
@@ -137,7 +135,7 @@ def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop
 
 @pytest.fixture
 def shop(grown: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
-    """Four publications of two tables, the second one idle since the first."""
+    """Three publications of two tables, the second one idle since the first."""
     keep_files(monkeypatch)
     return grown.copied(tmp_path)
 
@@ -172,12 +170,12 @@ def test_small_files_are_joined_before_a_run_claims_and_every_kept_snapshot_show
     shop.commit(a=60, b=61)
     assert shop.run().transactions == 1
     [done] = maintenances
-    assert (done.batch, done.kept_from, done.waiting) == (5, 1, ())
+    assert (done.batch, done.kept_from, done.waiting) == (4, 1, ())
     # Of A, B and the ledger.
     assert len(ages) == 3
     assert min(ages) >= timedelta(days=7)
-    newest = {A: {**GROWN[A], 6: 60}, B: {**GROWN[B], 6: 61}}
-    assert history(shop.spark, shop.lake) == {**PUBLISHED, 5: GROWN, 6: newest}
+    newest = {A: {**GROWN[A], 5: 60}, B: {**GROWN[B], 5: 61}}
+    assert history(shop.spark, shop.lake) == {**PUBLISHED, 4: GROWN, 5: newest}
 
 
 @pytest.mark.soak
@@ -203,31 +201,54 @@ def test_erased_values_are_in_no_file_any_more(
 
 
 @pytest.mark.slow
-def test_beside_a_run_old_publications_go_tombstones_stay_and_an_idle_tables_better_files_wait(
-    shop: Shop, at_once: Callable[..., None], ages: list[timedelta]
+def test_beside_a_run_old_publications_go_and_the_next_runs_turn_takes_files_and_tombstones_too(
+    shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run may be at work, or killed; the next one publishes the files."""
+    """The run has claimed the lake and publishes nothing; the next one publishes the files.
+
+    The turn is the other table's, but files that are many are joined at once: a table that only
+    grows would slow down each batch. Known transactions go with the tombstones.
+    """
     at_once(tombstones=FOR_EVER)
+    vacuum = DeltaMaintenance.vacuum
+    ages: list[timedelta] = []
+    monkeypatch.setattr(DeltaMaintenance, "vacuum", lambda _, age: ages.append(age))
     config = shop.log.configured(shop.lake, **shop.settings)
     ledger = open_ledger(shop.spark, config, "at work, or killed")
     ledger.claim(ledger.head())
     done = maintained(shop)
-    assert (done.batch, done.kept_from, done.waiting) == (4, 4, (A,))
-    assert history(shop.spark, shop.lake) == {4: GROWN}
+    assert (done.batch, done.kept_from, done.waiting) == (3, 3, (A,))
+    assert history(shop.spark, shop.lake) == {3: GROWN}
     assert deleted_rows(shop) == {1}
-    with pytest.raises(UsageError, match="Publication 1 is older.*from 4 on"):
+    with pytest.raises(UsageError, match="Publication 1 is older.*from 3 on"):
         open_lake(shop.spark, str(shop.lake)).snapshot(as_of=1)
     # The history stays, and transactions that come again are known.
-    assert kinds(shop) == {"publication": 4, "transaction": 4, "kept": 1}
+    assert kinds(shop) == {"publication": 3, "transaction": 3, "kept": 1}
     # What A had before it was tidied must stay; nothing of B is old.
     assert [age > timedelta(0) for age in ages[:2]] == [True, False]
-    small_files = read_files(shop, A)
-    assert len(small_files) > 1
+
+    def vacuum_tables(table: DeltaMaintenance, age: timedelta) -> None:
+        # Of the ledger nothing is old enough.
+        if LEDGER_FOLDER not in table._path:
+            vacuum(table, age)
+
+    monkeypatch.setattr(DeltaMaintenance, "vacuum", vacuum_tables)
+    monkeypatch.setattr(delta_maintenance, "MANY_FILES", 2)
+    at_once(tombstones=timedelta(0))
+    assert turns_of(3, 4, 4, [A, B]) == [B]
+    shop.commit(a=70)
+    said = shop.run(maintain_batches="4")
+    assert (said.transactions, said.warnings) == (1, ())
+    assert history(shop.spark, shop.lake) == {5: {**GROWN, A: {**GROWN[A], shop.number: 70}}}
+    assert deleted_rows(shop) == set()
+    assert kinds(shop) == {"publication": 5, "kept": 1}
+    for name in (A, B):
+        assert files(shop, name) == read_files(shop, name)
+        assert len(files(shop, name)) == 1
     shop.log.transaction("2:2100", *FIRST)
     shop.commit(a=70)
-    assert shop.run().transactions == 1
-    assert not small_files & read_files(shop, A)
-    assert shop.tables() == {**GROWN, A: {**GROWN[A], shop.number: 70}}
+    with pytest.raises(DataError, match="are not in the ledger"):
+        shop.run()
 
 
 @pytest.mark.slow
@@ -296,7 +317,6 @@ def test_a_version_that_was_the_newest_for_long_keeps_its_place_in_the_log(
     assert newest_snapshot(shop.spark, folder).version() == version
 
 
-@pytest.mark.alone
 @pytest.mark.slow
 def test_the_ledgers_head_outlives_its_log_where_only_maintenance_writes(
     shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
@@ -309,8 +329,9 @@ def test_the_ledgers_head_outlives_its_log_where_only_maintenance_writes(
     aged(ledger / "_delta_log", 49, 0)
     for path in (ledger / "_delta_log").iterdir():
         os.utime(path, (0, 0))
-    jvm: Any = shop.spark._jvm
-    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    session: Any = shop.spark
+    folder = session._jvm.org.apache.hadoop.fs.Path(str(ledger))
+    session._jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(session._jsparkSession, folder)
     at_once()
     # Without a better table there is nothing to publish.
     monkeypatch.setattr(DeltaSink, "_tidy", lambda *_: None)
@@ -388,24 +409,16 @@ class CrashError(Exception):
     """Stands for a kill."""
 
 
+@pytest.mark.soak
 @pytest.mark.slow
-@pytest.mark.parametrize("places", [("5.announced",), further(MAINTENANCE_FAILPOINTS)])
-def test_what_no_kept_publication_needs_goes_and_old_tombstones_and_known_transactions_do_too(
-    shop: Shop,
-    at_once: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
-    places: Sequence[str],
+def test_maintenance_that_a_crash_ended_anywhere_is_completed_by_the_next_runs(
+    shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next run completes it in its turn after a crash, and runs go on.
-
-    That turn is the other table's, but files that are many are joined at once: a table that only
-    grows would slow down each batch.
-    """
     newest = GROWN
     at_once(tombstones=timedelta(0))
     monkeypatch.setattr(delta_maintenance, "MANY_FILES", 2)
     config = shop.log.configured(shop.lake, **shop.settings)
-    for place in places:
+    for place in MAINTENANCE_FAILPOINTS:
 
         def crash(name: str, place: str = place) -> None:
             if name == place:
@@ -419,8 +432,8 @@ def test_what_no_kept_publication_needs_goes_and_old_tombstones_and_known_transa
         assert shop.tables() == newest
         shop.commit(a=70)
         next_batch = open_ledger(shop.spark, config, "").head().batch + 1
-        assert turns_of(next_batch - 1, next_batch, next_batch, [A, B]) == [B]
-        in_turn = {"maintain_batches": str(next_batch)} if place == places[-1] else {}
+        is_last = place == MAINTENANCE_FAILPOINTS[-1]
+        in_turn = {"maintain_batches": str(next_batch)} if is_last else {}
         said = shop.run(**in_turn)
         assert (said.transactions, said.warnings) == (1, ())
         newest = {**newest, A: {**newest[A], shop.number: 70}}
@@ -430,10 +443,6 @@ def test_what_no_kept_publication_needs_goes_and_old_tombstones_and_known_transa
     for name in (A, B):
         assert files(shop, name) == read_files(shop, name)
         assert len(files(shop, name)) == 1
-    shop.log.transaction("2:2100", *FIRST)
-    shop.commit(a=70)
-    with pytest.raises(DataError, match="are not in the ledger"):
-        shop.run()
 
 
 def delete(shop: Shop, id_: int) -> None:
@@ -470,12 +479,13 @@ def hudi_shop(spark: SparkSession, folder: Path, table_type: str, *values: int) 
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("ages")
 def test_log_files_of_hudi_tables_are_compacted(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     after_two = {"hoodie.compact.inline.max.delta.commits": "2"}
     monkeypatch.setattr(TargetConfig, "hudi_writer_options", lambda _: after_two)
+    # The ledger is a Delta table in any lake.
+    monkeypatch.setattr(LedgerRetention, "expire", lambda *_: None)
     shop = hudi_shop(spark, tmp_path, "MERGE_ON_READ", 30)
     done = maintained(shop)
     operations = [commit.operation for commit in hudi_table.commits(spark, str(shop.lake / A))]
@@ -483,9 +493,12 @@ def test_log_files_of_hudi_tables_are_compacted(
     assert (done.batch, done.kept_from, done.waiting) == (3, 1, ())
     shop.commit(a=100)
     assert shop.run().transactions == 1
-    shown = history(shop.spark, shop.lake)
-    of_a = [{1: 10}, {1: 30}, {1: 30}, {1: 30, 3: 100}]
-    assert shown == {batch: {A: rows, B: {1: 11}} for batch, rows in enumerate(of_a, 1)}
+    snapshots = open_lake(spark, str(shop.lake)).snapshots()
+    of_a = [sorted((r["id"], r["v"]) for r in one.table(A).collect()) for one in snapshots]
+    assert of_a == [[(1, 10)], [(1, 30)], [(1, 30)], [(1, 30), (3, 100)]]
+    # The other table is idle: a version is read once.
+    for one in {one.versions[B]: one for one in snapshots}.values():
+        assert [(r["id"], r["v"]) for r in one.table(B).collect()] == [(1, 11)]
 
 
 @pytest.mark.soak
@@ -518,9 +531,8 @@ def test_files_of_hudi_tables_go_that_no_kept_publication_needs(
     ],
 )
 def test_settings_that_maintenance_cannot_follow_are_refused(
-    tmp_path: Path, settings: Mapping[str, str], message: str
+    log: WrittenLog, lake: Path, settings: Mapping[str, str], message: str
 ) -> None:
-    log = WrittenLog(tmp_path / "log", "postgresql")
-    (tmp_path / "log").mkdir()
+    log.folder.mkdir()
     with pytest.raises(ConfigError, match=message):
-        log.configured(tmp_path / "lake", **settings)
+        log.configured(lake, **settings)

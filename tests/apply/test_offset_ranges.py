@@ -23,26 +23,30 @@ RECORDS = st.integers(50, 20_000)
 
 
 @dataclass(frozen=True)
-class Log:
+class Bounds:
     """Bounds of a log without its records: planning a reach must not read one."""
 
-    ends: int
-    data: Mapping[TopicPartition, int]
+    marks: Mapping[TopicPartition, Watermarks]
 
     def topics(self) -> tuple[str, ...]:
-        return tuple(sorted({where.topic for where in self.data}))
+        return tuple(sorted({place.topic for place in self.marks} - {ENDS.topic}))
 
     def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
-        known = {ENDS: self.ends, **self.data}
-        return {
-            where: Watermarks(0, high) for where, high in known.items() if where.topic in topics
-        }
+        return {place: found for place, found in self.marks.items() if place.topic in topics}
 
     def read(self, _: object) -> DataFrame:
         raise AssertionError
 
     def close(self) -> None:
         """Nothing to release."""
+
+
+class Log(Bounds):
+    """A log that has lost nothing: how far its ENDs and its data go."""
+
+    def __init__(self, ends: int, data: Mapping[TopicPartition, int]) -> None:
+        highs = {ENDS: ends, **data}
+        super().__init__({place: Watermarks(0, high) for place, high in highs.items()})
 
 
 class TwoPartitions(Log):

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.reader import open_lake
 from tests.apply.old_lakes import AFTER, BEFORE, LAKES, source_after, write
-from tests.apply.published import read_table
+from tests.apply.published import read_table, read_tables
 from tests.apply.written import WrittenLog
 from tests.forms import further
 
@@ -23,19 +23,18 @@ KINDS = [kind if kind in ("delta-soft", "hudi-hard") else further(kind) for kind
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_lake_of_an_older_release_is_read_and_continued(
-    spark: SparkSession, tmp_path: Path, release: str, kind: str
+    spark: SparkSession, log: WrittenLog, lake: Path, release: str, kind: str
 ) -> None:
     packed = Path(__file__).parent / "data" / "old_lakes" / release / f"{kind}.tar.xz"
     with tarfile.open(packed) as archive:
-        archive.extractall(tmp_path, filter="data")
-    lake, log = tmp_path / "lake", WrittenLog(tmp_path / "log", "postgresql")
+        archive.extractall(lake.parent, filter="data")
     before, after = source_after(BEFORE), source_after(BEFORE, AFTER)
     assert read_table(spark, lake, "public.a") == before["public.a"]
     write(log, (*BEFORE, *AFTER), 1)
     summary = log.ingest(spark, lake, **LAKES[kind])
     assert summary.transactions == len(AFTER)
-    assert {name: read_table(spark, lake, name) for name in after} == after
-    batches = [row["batch"] for row in open_lake(spark, str(lake)).history().collect()]
-    assert sorted(batches) == [1, 2, 3]
-    first = open_lake(spark, str(lake)).snapshot(as_of=1)
+    assert read_tables(spark, lake, after) == after
+    opened = open_lake(spark, str(lake))
+    assert sorted(row["batch"] for row in opened.history().collect()) == [1, 2, 3]
+    first = opened.snapshot(as_of=1)
     assert {row["id"]: row["v"] for row in first.table("public.a").collect()}[3] == 3

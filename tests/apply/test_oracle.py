@@ -37,11 +37,6 @@ def commit(log: WrittenLog, tx: str, *rows: Sent) -> None:
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Path:
-    return tmp_path / "lake"
-
-
-@pytest.fixture
 def log(tmp_path: Path) -> WrittenLog:
     """A snapshot, and transactions whose ids are in no order and whose SCNs gain a digit."""
     made = WrittenLog(tmp_path / "log", "oracle")

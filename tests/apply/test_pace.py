@@ -42,12 +42,11 @@ def test_the_next_window_begins_the_least_time_after_the_last_one(
 @pytest.mark.soak
 @pytest.mark.slow
 def test_a_continuous_run_waits_after_windows_with_batches_too(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = WrittenLog(tmp_path / "log", "postgresql")
     for number in (1, 2, 3):
         log.transaction(f"{number}:{number}00", change("a", 100 * number))
-    config = log.configured(tmp_path / "lake", batch_max_events="1", window_max_records="1")
+    config = log.configured(lake, batch_max_events="1", window_max_records="1")
     waits: list[bool] = []
     monkeypatch.setattr(Pace, "wait", lambda _, __, *, is_idle: waits.append(is_idle))
     summary = run_pipeline(

@@ -5,30 +5,19 @@ from __future__ import annotations
 import pytest
 
 from lakeingest.apply.table.partition import resolve_partition
-from lakeingest.commit_note import CommitNote
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.types.logical import PRIMITIVES
 from lakeingest.errors import ConfigError
 from lakeingest.plan.spec import TableSpec
 from lakeingest.sink.contract import TableState
+from tests.notes import commit_note
 
 COLUMNS = tuple(SourceColumn(name, PRIMITIVES["int32"]) for name in ("id", "n", "m"))
 ORDERS = TableSpec("public.orders", COLUMNS, ("id",))
 
 
 def kept(*partition: str) -> TableState:
-    note = CommitNote(
-        pipeline="p",
-        collection="public.orders",
-        run="run",
-        token=1,
-        batch=1,
-        end_offset=1,
-        end_position="",
-        key=("id",),
-        partition=partition,
-    )
-    return TableState(1, note)
+    return TableState(1, commit_note("public.orders", key=("id",), partition=partition))
 
 
 def test_a_new_table_is_partitioned_as_declared() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from lakeingest.topic_names import TopicNames
 from tests.apply.published import table
 from tests.apply.test_offset_ranges import ENDS, Log
-from tests.apply.written import PREFIX, Sent, WrittenLog
+from tests.apply.written import PREFIX, Sent, WrittenLog, place_of
 from tests.recordings.rust import RustLake
 
 ROWS = TopicPartition("px.a", 0)
@@ -101,26 +101,20 @@ def test_progress_alone_is_published_behind_many_records_or_after_hours() -> Non
     assert not is_due(head, BEHIND, 8 * HOUR)
 
 
-@dataclass
-class Retained:
+class Retained(RecordedSource):
     """A recorded log as a broker has it whose producer writes in Kafka's transactions.
 
     Attributes:
-        log: The records.
-        retained: Whether retention has spared them.
+        retained: Whether retention has spared the records.
         readings: Ranges that were read.
     """
 
-    log: RecordedSource
-    retained: bool = True
-    readings: int = 0
-
-    def topics(self) -> tuple[str, ...]:
-        return self.log.topics()
+    retained = True
+    readings = 0
 
     def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
         """Behind the last record of each partition lies a marker."""
-        found = self.log.watermarks(topics)
+        found = super().watermarks(topics)
         return {
             place: Watermarks(0 if self.retained else marks.high + 1, marks.high + 1)
             for place, marks in found.items()
@@ -128,40 +122,28 @@ class Retained:
 
     def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
         self.readings += len(ranges)
-        marks = self.log.watermarks([span.topic for span in ranges])
+        marks = super().watermarks([span.topic for span in ranges])
         highs = {place: found.high for place, found in marks.items()}
         ends = [min(span.end, highs[TopicPartition(span.topic, span.partition)]) for span in ranges]
         within = [replace(span, end=end) for span, end in zip(ranges, ends, strict=True)]
-        return self.log.read([span for span in within if span.start < span.end])
-
-    def close(self) -> None:
-        """Nothing to release."""
+        return super().read([span for span in within if span.start < span.end])
 
 
 def place(lsn: int) -> Mapping[str, object]:
-    return {
-        "schema": "public",
-        "table": "a",
-        "txId": lsn,
-        "lsn": lsn,
-        "sequence": f'["{lsn - 10}","{lsn}"]',
-    }
+    return place_of("public.a", lsn, lsn - 10, txId=lsn)
 
 
 @pytest.mark.slow
 def test_an_idle_database_under_exactly_once_connect_is_not_read_again_and_has_lost_nothing(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = WrittenLog(tmp_path / "log", "postgresql")
     log.transaction("50:60", Sent("public.a", 1, 10, place(50), "c"))
-    lake = tmp_path / "lake"
 
     def run(*, retained: bool = True) -> tuple[int, int]:
         config = log.configured(lake)
-        recorded = RecordedSource(
-            spark, str(log.folder), TopicNames(PREFIX), transaction_topic=f"{PREFIX}.transaction"
-        )
-        source = Retained(recorded, retained)
+        ends = f"{PREFIX}.transaction"
+        source = Retained(spark, str(log.folder), TopicNames(PREFIX), transaction_topic=ends)
+        source.retained = retained
         return run_pipeline(spark, config, source=source).batches, source.readings
 
     assert run()[0] == 1

@@ -60,10 +60,9 @@ def test_records_with_keys_of_two_kinds_make_no_table_until_its_key_is_declared(
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", ["delta", further("hudi")])
 def test_a_table_whose_primary_key_changed_is_loaded_anew_by_its_new_key(
-    spark: SparkSession, tmp_path: Path, format_: str
+    spark: SparkSession, log: WrittenLog, lake: Path, format_: str
 ) -> None:
-    log = WrittenLog(tmp_path / "log", "postgresql")
-    shop = Shop(spark, log, tmp_path / "lake", {"target_format": format_})
+    shop = Shop(spark, log, lake, {"target_format": format_})
     commit(shop, 1, 10, ("id",))
     commit(shop, 2, 20, ("id",))
     shop.run()

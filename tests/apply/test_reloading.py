@@ -82,7 +82,7 @@ def test_a_load_is_known_by_its_folder_and_stays_so_when_it_is_retired_and_taken
     ("head", "problem"),
     [
         (replace(HEAD, tables={LINES: 8}), "published"),
-        (without_table(HEAD, ORDERS, NAMES, "retire"), "is retired"),
+        (without_table(HEAD, ORDERS, NAMES, "retire"), "is retired; take it up first"),
         (replace(HEAD, paths={ORDERS: "."}), "lake's own"),
         (replace(HEAD, frontier=Frontier(epochs=(Epoch(1, "s"),))), "epoch 1"),
     ],

@@ -74,10 +74,7 @@ def test_what_is_surely_new_is_not_taken_for_old() -> None:
         ([Stretch(A, None, 0, 9, True)], "no header"),
         ([Stretch(A, "new", 0, 9, True), Stretch(B, None, 0, 9, False)], "no header"),
         ([Stretch(A, "new", 0, 9, True), Stretch(B, "else", 0, 9, False)], "a runId that no"),
-        (
-            [Stretch(A, "old", 0, 7, False), Stretch(A, "new", 5, 9, True)],
-            "on demand",
-        ),
+        ([Stretch(A, "old", 0, 7, False), Stretch(A, "new", 5, 9, True)], "on demand"),
         (
             [
                 Stretch(A, "new", 5, 9, True),
@@ -108,8 +105,5 @@ def test_the_frontier_behind_a_seam_waits_for_the_snapshot_in_the_next_epoch() -
     assert (made.batch, made.tables, made.transactions, made.run) == (8, {"a": 5}, 0, "me")
     assert made.opened == (Epoch(2, "", end_offset=14),)
     assert made.frontier == Frontier(
-        end_offset=13,
-        end_position="0001",
-        offsets={"t.a": {0: 5, 1: 4}, "t.b": {0: 3}},
-        epoch=2,
+        end_offset=13, end_position="0001", offsets={"t.a": {0: 5, 1: 4}, "t.b": {0: 3}}, epoch=2
     )

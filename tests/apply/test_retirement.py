@@ -12,12 +12,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply.adoption.adopt import adopted_collections
 from lakeingest.apply.as_published import as_published, refuse_other_tables
-from lakeingest.apply.choice.retirement import (
-    rows_since,
-    waiting,
-    with_table,
-    without_table,
-)
+from lakeingest.apply.choice.retirement import rows_since, waiting, with_table, without_table
 from lakeingest.apply.lake import LakeState
 from lakeingest.commit_note import token
 from lakeingest.config import load_config

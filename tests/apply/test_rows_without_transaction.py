@@ -24,11 +24,10 @@ def rows(spark: SparkSession, lake: Path) -> list[dict[int, str]]:
 
 
 def test_a_row_of_an_incremental_snapshot_is_there_for_the_transactions_after_it(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
-    lake, log = tmp_path / "lake", WrittenLog(tmp_path / "log", "postgresql")
+    # The first one makes the table, so those behind it are versions of one batch.
     log.transaction("1:100", replace(change("a", 100), v="first"))
-    log.ingest(spark, lake, **EACH)
     log.transaction("2:200", replace(change("a", 200), v="second"))
     log.put(snapshot_row("a", 9, "long", 200))
     log.transaction("3:300", replace(change("a", 300), v="third"))
@@ -44,9 +43,8 @@ def test_a_row_of_an_incremental_snapshot_is_there_for_the_transactions_after_it
 
 @pytest.mark.soak
 def test_rows_can_be_hidden_where_the_session_writes_no_statistics(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
-    lake, log = tmp_path / "lake", WrittenLog(tmp_path / "log", "postgresql")
     for number, value in enumerate(("first", "second", "third"), 1):
         log.transaction(f"{number}:{number}00", replace(change("a", 100 * number), v=value))
     without = spark.newSession()

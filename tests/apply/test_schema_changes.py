@@ -104,20 +104,24 @@ def test_a_dropped_column_keeps_its_values_and_is_null_in_later_rows(
     # In the last batch that has it, its value changes.
     log.commit(OLD, ("u", {"id": 2, "note": "b"}))
     log.commit((ID,), ("u", {"id": 1}), ("u", {"id": 2}), ("c", {"id": 4}), ("u", {"id": 5}))
+    log.commit(BARE, ("u", {"id": 2, "n": 2}))
+    log.commit(BARE, ("d", {"id": 3, "n": None}))
+    # Its delete is in the lake when the row is created again.
+    log.commit(BARE, ("c", {"id": 3, "n": 3}))
+    log.commit(BARE, ("c", {"id": 6, "n": 6}), ("u", {"id": 1, "n": 1}))
     summary = log.run(spark, {**of_format, "commit.max.transactions": "2"})
-    assert summary.batches == 2
+    assert summary.batches == 4
     kept = {1: ("a",), 2: ("b",), 3: ("a",), 4: (None,), 5: (None,)}
-    assert rows("note") == kept
-    log.commit(BARE, ("u", {"id": 2, "n": 2}), ("d", {"id": 3, "n": None}))
-    log.commit(BARE, ("c", {"id": 3, "n": 3}), ("c", {"id": 6, "n": 6}), ("u", {"id": 1, "n": 1}))
-    warnings = [*summary.warnings, *log.run(spark, of_format, apart=True).warnings]
+    shown = log.lake(spark).snapshot(2).table(TABLE).select("id", "note").collect()
+    assert sorted((row["id"], (row["note"],)) for row in shown) == [*kept.items()]
     numbers = {1: 1, 2: 2, 3: 3, 4: None, 5: None, 6: 6}
     notes = {**kept, 3: (None,), 6: (None,)}
     assert rows("note", "n") == {id_: (*notes[id_], n) for id_, n in numbers.items()}
-    assert ["no longer sends column 'note'" in text for text in warnings].count(True) == 1
+    told = ["no longer sends column 'note'" in text for text in summary.warnings]
+    assert told.count(True) == 1
 
 
-def test_types_order_nullability_and_defaults_evolve_and_another_type_stops_the_run(
+def test_types_order_nullability_and_defaults_evolve_and_a_value_of_another_type_stops_the_run(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     log = Log(tmp_path, "json-schema")
@@ -141,9 +145,6 @@ def test_types_order_nullability_and_defaults_evolve_and_another_type_stops_the_
     assert len(list(commits(spark, str(tmp_path / "lake" / TABLE)))) == 3
     text = (ID, column("n", "string"), NOTE)
     log.commit(text, ("c", {"id": 4, "n": "4", "note": "d"}))
-    with pytest.raises(DataError, match=r"'public.items': column 'n' was retyped, from bigint .*"):
-        log.run(spark)
-    assert log.rows("n", "note") == evolved
     log.commit(text, ("c", {"id": 5, "n": "five", "note": "e"}))
     told = "column 'n': a value is not a bigint, its type in the lake"
     with pytest.raises(DataError, match=told):

@@ -91,13 +91,16 @@ def test_a_declared_column_is_under_no_policy() -> None:
 def test_a_column_that_goes_is_told_and_one_that_comes_back_is_too() -> None:
     (gone,) = warnings(policy(), now=(ID,))
     assert "the source no longer sends column 'n'" in gone
+    # Nor is it told again with each later batch.
+    assert warnings(policy(before=(ID,)), now=(ID,)) == []
     (back,) = warnings(policy(before=(ID,)), now=(ID, N))
     assert "column 'n' is sent again" in back
 
 
 def test_another_type_stops_and_names_table_column_and_ways_on() -> None:
     text = SourceColumn("n", PRIMITIVES["string"])
-    with pytest.raises(DataError, match=r"public\.a.*schema\.retyped.*to ignore"):
+    said = r"'public\.a': column 'n' was retyped, from int .*schema\.retyped.*to ignore"
+    with pytest.raises(DataError, match=said):
         warnings(policy(), now=(ID, text))
     ignoring = policy(policies={**DEFAULTS, Kind.RETYPED: Policy.IGNORE})
     assert warnings(ignoring, now=(ID, text)) == []

@@ -30,9 +30,10 @@ from lakeingest.errors import DataError
 from lakeingest.source.bounds import checked_ranges
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from lakeingest.source.registry.recorded import RecordedRegistry
+from tests.config.settings import recorded
 from tests.decode.avro import METADATA, envelope_schema, event, record
 from tests.envelope.records import Record, frame, postgresql_event
-from tests.source.folder import Line, line, write_manifest, write_topic
+from tests.source.folder import Line, line, write_log
 
 KEY = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "long"}]}
 OLD = envelope_schema({"name": "id", "type": "long"}, {"name": "n", "type": "int"})
@@ -78,26 +79,14 @@ class Log:
             self.ends.append(line(0, len(self.ends), b64(record(3, METADATA, block)), None))
 
     def write(self, *schema_ids: int) -> None:
-        write_topic(self.folder, "shop.public.orders", self.rows)
-        write_topic(self.folder, "shop.transaction", self.ends)
-        spans = {"shop.public.orders": self.rows, "shop.transaction": self.ends}
-        write_manifest(self.folder, {name: {0: (0, len(of) - 1)} for name, of in spans.items()})
+        topics = {"shop.public.orders": self.rows, "shop.transaction": self.ends}
+        write_log(self.folder, topics)
         known = {str(number): {"schema": SCHEMAS[number]} for number in schema_ids}
         (self.folder / "registry.json").write_text(json.dumps(known), "utf-8")
 
     def run(self, spark: SparkSession, lake: Path) -> list[tuple[Any, ...]]:
-        config = load_config(
-            {
-                "lakeingest.pipeline.name": "orders",
-                "lakeingest.source.kind": "recorded",
-                "lakeingest.source.path": str(self.folder),
-                "lakeingest.source.format": "avro",
-                "lakeingest.source.connector": "postgresql",
-                "lakeingest.source.topic.prefix": "shop",
-                "lakeingest.target.path": str(lake),
-            }
-        )
-        run_pipeline(spark, config)
+        settings = {**recorded(self.folder, lake), "lakeingest.source.format": "avro"}
+        run_pipeline(spark, load_config(settings))
         return shown(spark, lake)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,31 +11,29 @@ from lakeingest.apply.batch import writer
 from lakeingest.errors import DataError
 from tests.apply.crash import crashing_at
 from tests.apply.published import table
-from tests.apply.written import Sent, WrittenLog
+from tests.apply.written import Sent, WrittenLog, place_of
 from tests.forms import further
 
 pytestmark = pytest.mark.slow
 
 
-def row(name: str, id_: int, v: int | None, at: int, mark: str | None = None) -> Sent:
-    sequence = json.dumps([None if mark else str(at - 10), str(at)], separators=(",", ":"))
-    place = {"schema": "public", "table": name, "lsn": at, "sequence": sequence, "ts_ms": at}
+def row(
+    name: str, id_: int, v: int | None, at: int, mark: str | None = None, ms: int | None = None
+) -> Sent:
     more = {"snapshot": mark} if mark else {}
-    return Sent(f"public.{name}", id_, v, {**place, **more}, "r" if mark else None)
+    place = place_of(f"public.{name}", at, None if mark else at - 10, ts_ms=ms or at, **more)
+    return Sent(f"public.{name}", id_, v, place, "r" if mark else None)
 
 
-def snapshot(log: WrittenLog, at: int, tables: dict[str, dict[int, int]]) -> None:
+def snapshot(
+    log: WrittenLog, at: int, tables: dict[str, dict[int, int]], ms: int | None = None
+) -> None:
     """Write a whole snapshot, all of its rows at one place of the log."""
     sent = [(name, id_, v) for name, rows in tables.items() for id_, v in rows.items()]
     for place, (name, id_, v) in enumerate(sent):
         ended = place == len(sent) - 1 or sent[place + 1][0] != name
         mark = "last" if place == len(sent) - 1 else "last_in_data_collection" if ended else "true"
-        log.put(row(name, id_, v, at, mark if place else "first"))
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Path:
-    return tmp_path / "lake"
+        log.put(row(name, id_, v, at, mark if place else "first", ms))
 
 
 @pytest.mark.parametrize(
@@ -53,9 +50,9 @@ def lake(tmp_path: Path) -> Path:
     ],
 )
 def test_a_snapshot_after_streamed_changes_is_refused_in_the_first_reading_too(
-    spark: SparkSession, tmp_path: Path, lake: Path, mode: str, runs: tuple[str | None, ...]
+    spark: SparkSession, log: WrittenLog, lake: Path, mode: str, runs: tuple[str | None, ...]
 ) -> None:
-    log = WrittenLog(tmp_path / "log", "postgresql", runs[0])
+    log.run = runs[0]
     snapshot(log, 100, {"a": {1: 10, 2: 20, 3: 30}})
     log.transaction("7:210", row("a", 1, 11, 200))
     # Not seen: 2 is deleted, 1 is changed again.
@@ -72,9 +69,9 @@ def test_a_snapshot_after_streamed_changes_is_refused_in_the_first_reading_too(
 
 
 def test_two_whole_snapshots_larger_than_a_window_are_read_on(
-    spark: SparkSession, tmp_path: Path, lake: Path
+    spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
-    log = WrittenLog(tmp_path / "log", "postgresql", "one")
+    log.run = "one"
     many = {number: number for number in range(150)}
     snapshot(log, 100, {"b": many, "a": {1: 10, 2: 20}})
     log.run = "two"
@@ -88,12 +85,9 @@ def test_two_whole_snapshots_larger_than_a_window_are_read_on(
 
 @pytest.mark.parametrize("mode", ["metadata", further("none")])
 def test_rows_of_a_replaced_snapshot_that_a_killed_run_wrote_are_not_published(
-    spark: SparkSession,
-    tmp_path: Path,
-    lake: Path,
-    mode: str,
+    spark: SparkSession, log: WrittenLog, lake: Path, mode: str
 ) -> None:
-    log = WrittenLog(tmp_path / "log", "postgresql", "one")
+    log.run = "one"
     snapshot(log, 100, {"a": {1: 10, 2: 20}, "b": {5: 50}})
     # Of a table that is not read: it shows that the snapshot is over.
     log.transaction("7:150")

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply.run_session import run_session
 from lakeingest.reader import open_lake
-from tests.apply.written import Sent, WrittenLog
+from tests.apply.written import Sent, WrittenLog, place_of
 
 ZONE = "spark.sql.session.timeZone"
 TABLE = "public.hours"
@@ -39,25 +39,22 @@ def test_a_run_works_in_utc_and_leaves_the_users_session_its_zone(
 @pytest.mark.soak
 @pytest.mark.slow
 def test_moments_in_a_key_are_the_same_whatever_the_session_calls_them(
-    spark: SparkSession, tmp_path: Path, in_zone: Callable[[str], None]
+    spark: SparkSession, log: WrittenLog, lake: Path, in_zone: Callable[[str], None]
 ) -> None:
-    log = WrittenLog(tmp_path / "log", "postgresql")
-
     def run(zone: str, lsn: int, v: int) -> None:
         in_zone(zone)
         rows = []
         for place, moment in enumerate(MOMENTS, lsn):
-            source = {"schema": "public", "table": "hours", "lsn": place}
-            source["sequence"] = f'["{lsn - 1}","{place}"]'
+            source = place_of(TABLE, place, lsn - 1)
             rows.append(Sent(TABLE, moment, v, source, op="u" if v > 1 else "c"))
         log.transaction(f"{lsn}:{lsn}", *rows)
         columns = {f"table_{TABLE}_schema": "id TIMESTAMP, v BIGINT"}
-        log.ingest(spark, tmp_path / "lake", target_format="hudi", **columns)
+        log.ingest(spark, lake, target_format="hudi", **columns)
 
     run("Europe/Berlin", 10, 1)
     run("America/New_York", 20, 2)
     in_zone("UTC")
-    rows = open_lake(spark, str(tmp_path / "lake")).table(TABLE)
+    rows = open_lake(spark, str(lake)).table(TABLE)
     found = rows.select(F.col("id").cast("string"), "v").collect()
     assert sorted(tuple(row) for row in found) == [
         ("2024-10-27 00:30:00", 2),

@@ -73,9 +73,7 @@ def test_rows_of_a_connector_without_markers_are_complete_when_something_streame
 
 LOADED = (rows("a", "first", "last_in_data_collection"), rows("b", "true", "last"))
 BOTH_READ = WindowRanges(
-    None,
-    (OffsetRange("t.public.a", 0, 0, 5), OffsetRange("t.public.b", 0, 0, 5)),
-    frozenset(),
+    None, (OffsetRange("t.public.a", 0, 0, 5), OffsetRange("t.public.b", 0, 0, 5)), frozenset()
 )
 
 

@@ -56,9 +56,9 @@ def test_the_snapshot_is_read_to_its_end_and_little_further(high: int, data: st.
 @pytest.mark.soak
 @pytest.mark.slow
 def test_a_snapshot_larger_than_a_window_is_read_once(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = WrittenLog(tmp_path / "log", "postgresql", "one")
+    log.run = "one"
     many = {number: number for number in range(400)}
     snapshot(log, 100, {"b": many, "a": {1: 10, 2: 20}})
     log.transaction("9:610", row("a", 1, 31, 600))
@@ -66,7 +66,7 @@ def test_a_snapshot_larger_than_a_window_is_read_once(
     monkeypatch.setattr(snapshot_extent, "_LEAST_ACCURACY", 1)
     readings = Readings()
     record(monkeypatch, readings)
-    log.ingest(spark, tmp_path / "lake", window_max_records="50", batch_max_events="50")
+    log.ingest(spark, lake, window_max_records="50", batch_max_events="50")
     assert len([*readings.ahead, *readings.waited]) == 1
-    assert table(spark, tmp_path / "lake", "public.a") == {1: 31, 2: 20}
-    assert table(spark, tmp_path / "lake", "public.b") == many
+    assert table(spark, lake, "public.a") == {1: 31, 2: 20}
+    assert table(spark, lake, "public.b") == many

@@ -32,13 +32,13 @@ TABLES = "a", "b"
 )
 def test_no_table_waits_while_rows_of_another_one_are_looked_up(
     spark: SparkSession,
-    tmp_path: Path,
+    log: WrittenLog,
+    lake: Path,
     monkeypatch: pytest.MonkeyPatch,
     settings: Mapping[str, str],
     looks_up: ModuleType,
 ) -> None:
     treat_as_large(monkeypatch)
-    log, lake = WrittenLog(tmp_path / "log", "postgresql"), tmp_path / "lake"
 
     def ingest(number: int) -> None:
         lsn = 100 * number

@@ -27,11 +27,6 @@ EACH = {"commit_mode": "per-transaction"}
 A = "public.a"
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> WrittenLog:
-    return WrittenLog(tmp_path / "log", "postgresql")
-
-
 def ingest(
     spark: SparkSession, log: WrittenLog, lake: Path, first: int, last: int, **settings: str
 ) -> None:
@@ -54,9 +49,8 @@ def newest_entry(lake: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_file_of_vectors_is_followed_by_another_one_before_it_is_too_large(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = tmp_path / "lake"
     monkeypatch.setattr(vector_file, "_MOST_OCTETS", 50)
     ingest(spark, log, lake, 1, 6)
     assert len(list((lake / A).glob("*.bin"))) > 2
@@ -66,9 +60,8 @@ def test_a_file_of_vectors_is_followed_by_another_one_before_it_is_too_large(
 @pytest.mark.soak
 @pytest.mark.slow
 def test_a_checksum_that_got_lost_is_there_again_after_the_next_batch(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path
+    spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
-    lake = tmp_path / "lake"
     ingest(spark, log, lake, 1, 3)
     newest_entry(lake).with_suffix(".crc").unlink()
     session: Any = spark
@@ -85,9 +78,8 @@ def test_a_checksum_that_got_lost_is_there_again_after_the_next_batch(
 @pytest.mark.soak
 @pytest.mark.slow
 def test_the_newest_version_is_read_without_a_search_after_a_batch_of_versions(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path
+    spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
-    lake = tmp_path / "lake"
     ingest(spark, log, lake, 1, 4)
     rows = cached_snapshot(spark, str(lake / A), int(newest_entry(lake).stem))
     assert rows is not None
@@ -97,9 +89,8 @@ def test_the_newest_version_is_read_without_a_search_after_a_batch_of_versions(
 @pytest.mark.soak
 @pytest.mark.slow
 def test_a_run_ends_with_its_checkpoints(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = tmp_path / "lake"
     monkeypatch.setattr(delta_versions, "_CHECKPOINT_EVERY", 3)
     ingest(spark, log, lake, 1, 6)
     pointer = json.loads((lake / A / "_delta_log" / "_last_checkpoint").read_text("utf-8"))
@@ -109,10 +100,9 @@ def test_a_run_ends_with_its_checkpoints(
 @pytest.mark.soak
 @pytest.mark.slow
 def test_a_checkpoint_is_written_while_a_listing_shows_an_entry_without_the_one_before_it(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pieces: list[Callable[[], None]] = []
-    lake = tmp_path / "lake"
     monkeypatch.setattr(delta_versions, "_CHECKPOINT_EVERY", 3)
     monkeypatch.setattr(InTurn, "begin", lambda *arguments: pieces.append(arguments[-1]))
     ingest(spark, log, lake, 1, 6)
@@ -131,7 +121,7 @@ def test_a_checkpoint_is_written_while_a_listing_shows_an_entry_without_the_one_
 def test_a_turn_of_maintenance_comes_after_batches_and_not_after_transactions(
     spark: SparkSession,
     log: WrittenLog,
-    tmp_path: Path,
+    lake: Path,
     monkeypatch: pytest.MonkeyPatch,
     batches: int,
     turns: int,
@@ -144,7 +134,6 @@ def test_a_turn_of_maintenance_comes_after_batches_and_not_after_transactions(
 
     monkeypatch.setattr(Keeper, "tidy", tidy)
     monkeypatch.setattr(Keeper, "expire", lambda *_: None)
-    lake = tmp_path / "lake"
     ingest(spark, log, lake, 1, 1)
     assert open_lake(spark, str(lake)).snapshot().batch == 1
     ingest(spark, log, lake, 2, 6, maintain_batches=str(batches), commit_max_transactions="3")

@@ -21,9 +21,10 @@ from pyspark.sql import SparkSession
 import lakeingest
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
+from tests.config.settings import recorded
 from tests.decode.avro import METADATA, envelope_schema, record
 from tests.forms import further
-from tests.source.folder import Line, line, write_manifest, write_topic
+from tests.source.folder import Line, line, write_log
 
 pytestmark = pytest.mark.slow
 
@@ -170,20 +171,13 @@ class Log:
         self, spark: SparkSession, lake: Path, **settings: str
     ) -> dict[int, tuple[Any, Any]]:
         """Run over what there is to the end; return the table."""
-        topics = {TOPIC: self.rows, "shop.transaction": self.ends}
-        for topic, lines in topics.items():
-            write_topic(self.folder, topic, lines)
-        write_manifest(self.folder, {name: {0: (0, len(of) - 1)} for name, of in topics.items()})
+        write_log(self.folder, {TOPIC: self.rows, "shop.transaction": self.ends})
         known = {str(n): {"schema": of} for n, of in enumerate((AVRO_KEY, AVRO, METADATA), 1)}
         (self.folder / "registry.json").write_text(json.dumps(known), "utf-8")
         properties = {
-            "lakeingest.pipeline.name": "orders",
-            "lakeingest.source.kind": "recorded",
-            "lakeingest.source.path": str(self.folder),
+            **recorded(self.folder, lake),
             "lakeingest.source.format": "avro" if self.format == "avro" else "json",
             "lakeingest.source.connector": "yugabytedb",
-            "lakeingest.source.topic.prefix": "shop",
-            "lakeingest.target.path": str(lake),
             **{f"lakeingest.{key}": value for key, value in settings.items()},
         }
         if self.format == "json":
@@ -202,8 +196,7 @@ TEXT = "random text value"
 
 
 @pytest.mark.parametrize(
-    "format_",
-    ["json", *(further(name) for name in FORMATS if name != "json")],
+    "format_", ["json", *(further(name) for name in FORMATS if name != "json")]
 )
 def test_updates_of_what_they_change_leave_the_rest_as_it_was(
     spark: SparkSession, tmp_path: Path, format_: str

@@ -17,7 +17,8 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.summary import RunSummary
 from lakeingest.config import load_config
 from lakeingest.config.model import PipelineConfig
-from tests.source.folder import line, write_topic
+from tests.config.settings import recorded
+from tests.source.folder import line, write_log
 
 PREFIX = "w"
 COLUMNS = "id BIGINT, v BIGINT"
@@ -66,6 +67,14 @@ class Sent:
                 "ts_ms": 1_000,
             }
         )
+
+
+def place_of(collection: str, lsn: int, before: int | None, **more: Any) -> dict[str, Any]:
+    """Return the source block of a row of PostgreSQL, behind the commit at LSN ``before``."""
+    schema, _, name = collection.partition(".")
+    known = None if before is None else str(before)
+    sequence = json.dumps([known, str(lsn)], separators=(",", ":"))
+    return {"schema": schema, "table": name, "lsn": lsn, "sequence": sequence, **more}
 
 
 @dataclass
@@ -165,21 +174,20 @@ class WrittenLog:
 
     def configured(self, lake: Path, **settings: str) -> PipelineConfig:
         """Write what there is and return the pipeline that reads it."""
-        for topic, records in self._topics.items():
-            lines = (
+        topics = {
+            topic: [
                 line(0, n, record[1], record[0], h=record[2], ts=record[3] + n)
                 for n, record in enumerate(records)
                 if record is not None
-            )
-            write_topic(self.folder, topic, lines)
-        (self.folder / "manifest.json").write_text(json.dumps({"topics": {}}), "utf-8")
+            ]
+            for topic, records in self._topics.items()
+        }
+        write_log(self.folder, topics)
         declared = self._collections if self.declared else ()
         properties = {
+            **recorded(self.folder, lake, PREFIX),
             "lakeingest.pipeline.name": "written",
-            "lakeingest.source.path": str(self.folder),
             "lakeingest.source.connector": self.connector,
-            "lakeingest.source.topic.prefix": PREFIX,
-            "lakeingest.target.path": str(lake),
             "lakeingest.types.guess": "accept",
             **{f"lakeingest.table.{name}.schema": COLUMNS for name in declared},
             **{f"lakeingest.{_dotted(key)}": value for key, value in settings.items()},
@@ -193,14 +201,11 @@ def _dotted(key: str) -> str:
 
 def change(name: str, lsn: int) -> Sent:
     """Return PostgreSQL's change of row 1 of a table: an insert at LSN 100, later an update."""
-    sequence = json.dumps([str(lsn - 100) if lsn > 100 else None, str(lsn)], separators=(",", ":"))
-    place = {"schema": "public", "table": name, "lsn": lsn, "sequence": sequence}
+    place = place_of(f"public.{name}", lsn, lsn - 100 if lsn > 100 else None)
     return Sent(f"public.{name}", 1, lsn, place, "c" if lsn == 100 else "u")
 
 
 def snapshot_row(name: str, id_: int, v: int | str, commit: int) -> Sent:
     """Return a row that an incremental snapshot sends, 50 behind the commit at LSN ``commit``."""
-    lsn = commit + 50
-    sequence = json.dumps([str(commit), str(lsn)])
-    place = {"schema": "public", "table": name, "lsn": lsn, "sequence": sequence}
-    return Sent(f"public.{name}", id_, v, {**place, "snapshot": "incremental"}, "r")
+    place = place_of(f"public.{name}", commit + 50, commit, snapshot="incremental")
+    return Sent(f"public.{name}", id_, v, place, "r")

@@ -31,6 +31,7 @@ from lakeingest.frame_schemas import RECORD
 from lakeingest.session import session
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from lakeingest.source.record import as_record
+from tests.config.settings import recorded
 
 PREFIX = "backlog"
 MIXED, SMALL = (TopicPartition(f"{PREFIX}.public.{name}", 0) for name in ("mixed", "small"))
@@ -197,11 +198,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, watched_heap(spark) as most:
         config = load_config(
             {
-                "lakeingest.pipeline.name": "backlog",
-                "lakeingest.source.path": folder,
-                "lakeingest.source.connector": "postgresql",
-                "lakeingest.source.topic.prefix": PREFIX,
-                "lakeingest.target.path": f"{folder}/lake",
+                **recorded(folder, f"{folder}/lake", PREFIX),
                 "lakeingest.window.max.records": str(arguments.window),
                 "lakeingest.batch.max.events": str(arguments.window // 2),
                 "lakeingest.table.public.mixed.schema": "id BIGINT, v BIGINT",

@@ -74,7 +74,7 @@ def checkpoint(spark: SparkSession, path: Path) -> None:
 def grow_old(spark: SparkSession, lake: Path, runs: int) -> None:
     """Give a lake the ledger and the logs of so many earlier runs."""
     path = str(lake / LEDGER_FOLDER)
-    ledger = DeltaLedger(spark, path, "written", "earlier")
+    ledger = DeltaLedger(spark, path, "shop", "earlier")
     head = ledger.claim(ledger.head())
     columns = {
         "kind": F.lit("publication"),

@@ -18,6 +18,7 @@ from lakeingest.config import PipelineConfig, load_config
 from tests.benchmarks.contestant import Stream
 from tests.benchmarks.target import Target
 from tests.benchmarks.workload import PREFIX, TABLES, Table
+from tests.config.settings import recorded
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,8 @@ def configuration(stream: Stream, target: Path, into: Target) -> PipelineConfig:
     """Return the configuration of a pipeline into ``target`` with the batch size of ``stream``."""
     return load_config(
         {
-            "lakeingest.pipeline.name": "benchmark",
-            "lakeingest.source.kind": "recorded",
-            "lakeingest.source.path": str(stream.folder.path),
-            "lakeingest.source.connector": "postgresql",
-            "lakeingest.source.topic.prefix": PREFIX,
+            **recorded(stream.folder.path, target, PREFIX),
             **into.properties,
-            "lakeingest.target.path": str(target),
             "lakeingest.batch.max.events": str(stream.batch_events),
             **{f"lakeingest.table.{table.collection}.schema": table.columns for table in TABLES},
         }

@@ -47,6 +47,7 @@ from tests.benchmarks.generate import (
 )
 from tests.benchmarks.source import ParquetSource
 from tests.benchmarks.workload import ACCOUNTS, PREFIX, TRANSACTION_TOPIC, EventFolder
+from tests.config.settings import recorded
 
 _END = (
     '{"status":"END","id":"<xid>:<lsn>","event_count":<size>,"data_collections":['
@@ -175,14 +176,9 @@ class Bench:
         """Return the pipeline."""
         return load_config(
             {
-                "lakeingest.pipeline.name": "benchmark",
-                "lakeingest.source.kind": "recorded",
-                "lakeingest.source.path": str(self._folder.path),
-                "lakeingest.source.connector": "postgresql",
-                "lakeingest.source.topic.prefix": PREFIX,
+                **recorded(self._folder.path, self._lake, PREFIX),
                 "lakeingest.source.topics": ACCOUNTS.topic,
                 "lakeingest.commit.mode": "per-transaction",
-                "lakeingest.target.path": str(self._lake),
                 f"lakeingest.table.{ACCOUNTS.collection}.schema": ACCOUNTS.columns,
             }
         )

@@ -86,7 +86,7 @@ def stopped(program: str, number: signal.Signals) -> tuple[int, str, str]:
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"
-        time.sleep(1)
+        time.sleep(0.3)
         process.send_signal(number)
         out, err = process.communicate(timeout=60)
     return process.returncode, out, err

@@ -142,9 +142,7 @@ WRONG = {
         78, f"order_no … {ORDERS}.key", {**ORDERS_ALONE, f"{ORDERS}.key": "order_no"}
     ),
     "a partition column that is not there": Wrong(
-        78,
-        f"Partition column region … Correct {PARTITION}",
-        {**ORDERS_ALONE, PARTITION: "region"},
+        78, f"Partition column region … Correct {PARTITION}", {**ORDERS_ALONE, PARTITION: "region"}
     ),
     "a declared type that does not hold the values": Wrong(
         65,

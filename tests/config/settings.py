@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,13 @@ RECORDED = {
     "lakeingest.source.topic.prefix": "shop",
     "lakeingest.target.path": "lake",
 }
+
+
+def recorded(log: Path | str, lake: Path | str, prefix: str = "shop") -> dict[str, str]:
+    """Return the settings of a pipeline that reads a folder of PostgreSQL's records."""
+    places = {"lakeingest.source.path": str(log), "lakeingest.target.path": str(lake)}
+    return {**RECORDED, **places, "lakeingest.source.topic.prefix": prefix}
+
 
 HUDI = {**RECORDED, "lakeingest.target.format": "hudi"}
 

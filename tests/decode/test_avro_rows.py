@@ -106,6 +106,7 @@ def shown_in_json(value: Any) -> Any:
     return value
 
 
+@pytest.mark.generated
 def test_every_type_is_read_from_avro_as_it_is_from_json(spark: SparkSession) -> None:
     schema = envelope_schema(*(field(name, kind) for name, (kind, _, _) in TYPES.items()))
     values = {name: value for name, (_, value, _) in TYPES.items()}

@@ -76,8 +76,7 @@ def test_each_transaction_gets_its_publication_though_tables_are_ahead_by_differ
     history = check_history(run, LogLake(tmp_path / "lake", run.namespace), most=1)
     assert history.violations == ()
     assert history.publications == COMMITS + 1
-    assert history.place is not None
-    assert history.place.last == COMMITS
+    assert history.last == COMMITS
 
 
 @pytest.mark.soak
@@ -89,5 +88,4 @@ def test_a_run_that_groups_transactions_goes_on_where_versions_ended(
     run_pipeline(spark, configured(run, tmp_path, deletes="hard", commit_mode="grouped"))
     history = check_history(run, LogLake(tmp_path / "lake", run.namespace))
     assert history.violations == ()
-    assert history.place is not None
-    assert history.place.last == COMMITS
+    assert history.last == COMMITS

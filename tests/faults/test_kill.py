@@ -17,13 +17,7 @@ from lakeingest.config import load_config
 from lakeingest.errors import FencedError, LakeingestError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake
-from tests.faults.killed import (
-    Kill,
-    Ordeal,
-    Writer,
-    failpoint_kills,
-    random_kills,
-)
+from tests.faults.killed import Kill, Ordeal, Writer, failpoint_kills, random_kills
 from tests.recordings.altered import short_run
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
@@ -91,9 +85,8 @@ def test_a_run_killed_between_its_commits_is_finished_and_early_readers_find_the
     (lake / LEDGER_FOLDER / "_delta_log").mkdir(parents=True)
     with pytest.raises(LakeingestError):
         open_lake(spark, str(lake))
-    run = short_run(tmp_path / "log", 15, "customers", "ledger")
-    settings = run.configuration(lake, batch_max_events="30")
-    configuration = write_properties(tmp_path / "pipeline.properties", settings)
+    run = short_run(tmp_path / "log", 8, "customers", "ledger")
+    configuration = write_properties(tmp_path / "pipeline.properties", run.configuration(lake))
     with watching(run, lake) as watcher:
         # Of two tables, one has the batch behind the initial snapshot, which is published.
         writer = Writer(configuration, tmp_path / "killed.log", "3.after-first-commit:3")
@@ -106,8 +99,7 @@ def test_a_run_killed_between_its_commits_is_finished_and_early_readers_find_the
     history = check_history(run, RustLake(lake, run.namespace))
     assert history.violations == ()
     assert history.publications > len(seen)
-    assert history.place is not None
-    assert history.place.last == history.of
+    assert history.last == history.of
 
 
 @pytest.mark.soak
@@ -191,6 +183,5 @@ def test_a_driver_that_slept_while_another_finished_is_fenced_and_changes_nothin
     assert publications(open_lake(spark, str(target))) == before
     history = check_history(run, RustLake(target, run.namespace))
     assert history.violations == ()
-    assert history.place is not None
-    assert history.place.last == history.of
+    assert history.last == history.of
     assert [t for t in check_tables(run, configuration) if t.differences] == []

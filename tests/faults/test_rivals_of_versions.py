@@ -39,6 +39,11 @@ def write(log: WrittenLog, *numbers: int) -> None:
 
 
 @pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    return tmp_path / "lake"
+
+
+@pytest.fixture
 def log(tmp_path: Path) -> WrittenLog:
     """One row, which each transaction changes; the table is made by the first one."""
     written = WrittenLog(tmp_path / "log", "postgresql")
@@ -109,11 +114,9 @@ def append(table: Path) -> None:
     deltalake.write_deltalake(at, row, mode="append")
 
 
-def test_an_append_of_another_writer_may_pass_and_after_its_merge_the_rest_is_planned_anew(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_another_writers_append_may_pass_or_stop_a_run_and_after_its_merge_the_rest_is_planned_anew(
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = tmp_path / "lake"
-
     def merge() -> None:
         target = DeltaTable.forPath(spark, str(lake / "public.a")).alias("t")
         same = target.toDF().alias("s")
@@ -129,12 +132,7 @@ def test_an_append_of_another_writer_may_pass_and_after_its_merge_the_rest_is_pl
         summary = log.ingest(spark, lake, **EACH, foreign_changes="accept")
     assert [text for text in summary.warnings if "Tried again" in text]
     assert values(spark, lake, since=5) == [500, 600, 700]
-
-
-def test_an_append_of_another_writer_stops_the_run_where_rows_must_not_change(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake = tmp_path / "lake"
+    write(log, 8, 9, 10)
     with (
         rival(monkeypatch, lambda: append(lake / "public.a")),
         pytest.raises(DataError, match="public.a"),
@@ -144,10 +142,9 @@ def test_an_append_of_another_writer_stops_the_run_where_rows_must_not_change(
 
 @pytest.mark.soak
 def test_an_entry_that_another_writer_replaces_is_noticed_before_the_next_one(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake, copy = tmp_path / "lake", tmp_path / "copy"
-    table = lake / "public.a"
+    copy, table = lake.parent / "copy", lake / "public.a"
 
     def replace_newest() -> None:
         """Commit as Delta's own writers do on a local disk, where two of them meet."""
@@ -168,9 +165,9 @@ def test_an_entry_that_another_writer_replaces_is_noticed_before_the_next_one(
 
 @pytest.mark.soak
 def test_conflicts_end_no_run_whose_batches_get_on(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake, met = tmp_path / "lake", set[int]()
+    met = set[int]()
 
     def conflict_once(_table: str, _commits: int) -> None:
         head = open_lake(spark, str(lake)).snapshot().batch
@@ -185,14 +182,10 @@ def test_conflicts_end_no_run_whose_batches_get_on(
 
 
 def test_a_second_run_takes_the_rest_over_and_the_first_one_ends(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = tmp_path / "lake"
     config = log.configured(lake, **EACH)
-    with (
-        rival(monkeypatch, lambda: run_pipeline(spark, config)),
-        pytest.raises(FencedError),
-    ):
+    with rival(monkeypatch, lambda: run_pipeline(spark, config)), pytest.raises(FencedError):
         run_pipeline(spark, config)
     assert run_pipeline(spark, config).nothing_new
     assert values(spark, lake) == EXPECTED
@@ -200,9 +193,8 @@ def test_a_second_run_takes_the_rest_over_and_the_first_one_ends(
 
 @pytest.mark.soak
 def test_a_fenced_run_does_not_write_the_files_of_a_crowded_table_better(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = tmp_path / "lake"
     config = log.configured(lake, **EACH)
     calls: list[str] = []
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
@@ -18,7 +19,7 @@ from lakeingest.apply.batch.latest_per_key import latest
 from lakeingest.apply.batch.table_part import Fold, TablePart, choose_fold
 from lakeingest.apply.batch_stats import BatchStats, batch_stats
 from lakeingest.apply.window.summary import summarise
-from lakeingest.commit_note import CommitNote, token
+from lakeingest.commit_note import CommitNote
 from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
 from lakeingest.engine.local_checkpoint import local_checkpoint
@@ -31,6 +32,8 @@ from lakeingest.sink.contract import Changeset, Sink, TableState
 from lakeingest.sink.delta.sink import DeltaSink
 from lakeingest.sink.settings import SinkSettings
 from tests.law.history import COLLECTION, Case, Change
+from tests.notes import commit_note
+from tests.recordings.rust import DELETED, queried
 
 DDL = "h BIGINT, id BIGINT, n BIGINT, body STRING, blob BINARY, tags ARRAY<STRING>"
 KEY = ("h", "id")
@@ -125,6 +128,14 @@ class Ingest:
         assert self.state is not None
         return self.state
 
+    def live(self, *names: str) -> list[tuple[Any, ...]]:
+        """Return columns of the rows that are not deleted, as delta-rs reads them."""
+        assert self.state is not None
+        at = DeltaTable(self.sink.path(COLLECTION), version=self.state.version)
+        listed = ", ".join(f'"{name}"' for name in names)
+        found = queried(at, f'SELECT {listed} FROM t WHERE NOT "{DELETED}"')  # noqa: S608
+        return list(zip(*(found[name] for name in names), strict=True))
+
     def head(self) -> DataFrame:
         """Read the table with tombstones and metadata."""
         assert self.state is not None
@@ -147,15 +158,7 @@ class Ingest:
         )
 
     def _note(self, batch: int, position: str = "") -> CommitNote:
-        return CommitNote(
-            pipeline=PIPELINE,
-            collection=COLLECTION,
-            run="run",
-            token=token(1, batch),
-            batch=batch,
-            end_offset=batch,
-            end_position=position,
-        )
+        return commit_note(COLLECTION, batch=batch, pipeline=PIPELINE, end_position=position)
 
     def _payloads(self, changes: DataFrame, mine: Sequence[BatchStats]) -> Changeset:
         # As ``BatchWriter._commit`` does it.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import functions as F
 
 from lakeingest.errors import LakeingestError
 from tests.law.history import Case
@@ -38,16 +37,13 @@ class Wrong:
 
 
 def live(table: Ingest) -> Rows:
-    """Return the live rows of a table."""
+    """Return the live rows of a table, as delta-rs reads them."""
     found: Rows = {}
-    for row in table.head().where(~F.col("_deleted")).collect():
-        values: Row = {name: row[name] for name in VALUES}
-        if isinstance(values["blob"], bytearray):
-            values["blob"] = bytes(values["blob"])
-        rows = found.setdefault(row["h"], {})
-        number = table.number(row["id"])
-        assert number not in rows, f"key {row['h'], row['id']} is in the table twice"
-        rows[number] = values
+    for history, key, *values in table.live("h", "id", *VALUES):
+        rows = found.setdefault(history, {})
+        number = table.number(key)
+        assert number not in rows, f"key {history, key} is in the table twice"
+        rows[number] = dict(zip(VALUES, values, strict=True))
     return found
 
 

@@ -54,6 +54,8 @@ def test_the_versions_of_transactions_go_on_after_a_kill_between_two_of_them(
     check(tables(hard=hard, whole=True, each=True, interrupt=dies), cases)
 
 
+# In CI hidden rows, the public API and a truncate go through any order, each with hard deletes.
+@pytest.mark.soak
 @pytest.mark.generated
 @HARD
 def test_events_in_any_order_leave_the_rows_of_the_source(tables: Tables, hard: bool) -> None:

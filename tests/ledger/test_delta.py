@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import deltalake
+import pyarrow as pa
 import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +27,7 @@ from lakeingest.ledger.publication import PUBLICATION, Frontier, Publication
 from lakeingest.ledger.rows import publication_rows, transaction_rows
 from lakeingest.reader import open_lake
 from tests.forms import further
+from tests.recordings.rust import queried
 
 TRANSACTION = (
     "id string, end_offset bigint, end_position string, committed_at timestamp, event_count bigint,"
@@ -54,6 +57,10 @@ def following(head: Publication, run: str) -> Publication:
     return replace(head, batch=batch, token=of_batch, run=run, tables=tables, frontier=frontier)
 
 
+def files_of(ledger: Path) -> list[str]:
+    return sorted(deltalake.DeltaTable(str(ledger)).file_uris())
+
+
 @pytest.mark.parametrize("direct", [True, False])
 def test_a_claim_brings_what_another_driver_published_since_the_head_was_read(
     spark: SparkSession, tmp_path: Path, transactions: DataFrame, direct: bool
@@ -61,11 +68,10 @@ def test_a_claim_brings_what_another_driver_published_since_the_head_was_read(
     first, second = (driver(spark, tmp_path, run, direct=direct) for run in ("first", "second"))
     held = first.claim(first.head())
     read_too_early = second.head()
-    for _ in range(2):
-        held = following(held, "first")
-        first.publish([held], transactions)
+    held = following(held, "first")
+    first.publish([held], transactions)
     taken = second.claim(read_too_early)
-    assert (taken.batch, taken.run, taken.writer) == (2, "second", held.writer + 1)
+    assert (taken.batch, taken.run, taken.writer) == (1, "second", held.writer + 1)
     assert (taken.tables, taken.frontier) == (held.tables, held.frontier)
     with pytest.raises(FencedError):
         first.publish([following(held, "first")], transactions)
@@ -117,8 +123,7 @@ def test_a_release_tells_the_next_driver_that_nobody_writes_until_somebody_claim
     held = following(first.claim(first.head()), "first")
     first.publish([held], transactions)
     assert not second.head().released
-    ledger = DeltaTable.forPath(spark, str(tmp_path / "ledger"))
-    files = ledger.detail().select("numFiles").collect()
+    files = files_of(tmp_path / "ledger")
     first.release(held)
     released = second.head()
     assert (released.released, released.batch, released.frontier) == (True, 1, held.frontier)
@@ -128,7 +133,7 @@ def test_a_release_tells_the_next_driver_that_nobody_writes_until_somebody_claim
     taken = second.claim(released)
     assert (taken.released, taken.tables, taken.run) == (True, held.tables, "second")
     # Neither a claim nor a release is a file.
-    assert ledger.detail().select("numFiles").collect() == files
+    assert files_of(tmp_path / "ledger") == files
     third = driver(spark, tmp_path, "third", direct=direct)
     assert not third.head().released
     assert not third.claim(third.head()).released
@@ -158,15 +163,13 @@ def test_every_hundredth_publication_joins_the_ledgers_files_and_no_row_is_lost(
     for _ in range(2):
         held = following(held, "first")
         first.publish([held], transactions)
-    path = str(tmp_path / LEDGER_FOLDER)
-    ledger = DeltaTable.forPath(spark, path)
-    detail = ledger.detail().select("numFiles", "properties").collect()[0]
-    assert detail["numFiles"] == 1
-    assert detail["properties"]["delta.logRetentionDuration"] == "interval 2 days"
-    assert ledger.toDF().groupBy("kind").count().orderBy("kind").collect() == [
-        ("publication", 2),
-        ("transaction", 2),
-    ]
+    path = tmp_path / LEDGER_FOLDER
+    assert len(files_of(path)) == 1
+    ledger = deltalake.DeltaTable(str(path))
+    properties = ledger.metadata().configuration
+    assert properties["delta.logRetentionDuration"] == "interval 2 days"
+    kinds = queried(ledger, "SELECT kind FROM t")["kind"]
+    assert sorted(kinds) == ["publication", "publication", "transaction", "transaction"]
     assert open_lake(spark, str(tmp_path)).snapshot().batch == 100
     assert first.unknown_ends(["0001"]) == 0
     assert first.unknown_ends(["0001", "0002"]) == 1
@@ -268,8 +271,9 @@ def test_vacuum_of_a_table_that_is_the_whole_lake_leaves_the_ledger_alone(
 ) -> None:
     table, ledger = str(tmp_path), driver(spark, tmp_path / "_lakeingest", "first")
     ledger.publish([following(ledger.claim(ledger.head()), "first")], transactions)
+    rows = pa.table({"id": [0, 1, 2]})
     for _ in range(2):
-        spark.range(3).coalesce(1).write.format("delta").mode("overwrite").save(table)
+        deltalake.write_deltalake(table, rows, mode="overwrite")
     session = own_session(
         spark,
         {

@@ -37,13 +37,7 @@ def end_to_end(
 ) -> list[str]:
     """Play on a database, ingest it in every format, and return what was wrong."""
     stage = Stage(chain, play, folder)
-    runs = [stage.run(written) for written in formats]
-    stage.workload.start()
-    for run in runs:
-        run.capture(chain)
-    for run in runs:
-        run.wait_until_streaming(chain)
-    stage.workload.release()
+    runs = stage.captured(formats)
     done: list[Ingested] = []
     wrong: list[str] = []
     with stage.step("workload, once captured"):

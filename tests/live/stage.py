@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +34,7 @@ class Play:
         schedule: When what is rare comes, in the shop.
         bulk: Rows of the shop's table ``bulk`` before the run.
         accounts: Accounts of the bank.
+        rows: Rows of each of sysbench's tables.
     """
 
     workload: str
@@ -43,13 +44,14 @@ class Play:
     schedule: Schedule = field(default_factory=Schedule)
     bulk: int = 2_000
     accounts: int = 1_000
+    rows: int = 1_000
 
     def on(self, source: Source) -> Workload:
         """Return the workload on a database."""
         if self.workload == "bank":
             return bank(source, self.seed, self.pace, self.accounts)
         if self.workload == "sysbench":
-            return Sysbench(source, self.seed, self.pace)
+            return Sysbench(source, self.seed, self.pace, self.rows)
         return Shop(source, self.seed, self.pace, self.schedule, self.bulk)
 
 
@@ -84,6 +86,17 @@ class Stage:
         captured = self.workload.captured
         return LiveRun(self.play.workload, written, self.source, captured, self.truth)
 
+    def captured(self, formats: Sequence[Format]) -> list[LiveRun]:
+        """Play until connectors stream in each format; their snapshots see the workload begin."""
+        runs = [self.run(written) for written in formats]
+        self.workload.start()
+        for run in runs:
+            run.capture(self.chain)
+        for run in runs:
+            run.wait_until_streaming(self.chain)
+        self.workload.release()
+        return runs
+
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
         """Measure a step."""
@@ -91,8 +104,8 @@ class Stage:
         yield
         self.seconds[name] = time.monotonic() - began
 
-    def print_seconds(self, say: Callable[[str], object] = print) -> None:
+    def print_seconds(self) -> None:
         """Say how long each step took."""
         for name, seconds in {**self.chain.seconds, **self.seconds}.items():
             if seconds >= 0.05:
-                say(f"   {name:34} {seconds:7.1f} s")
+                print(f"   {name:34} {seconds:7.1f} s")

@@ -32,7 +32,7 @@ ARRIVAL_SECONDS = 90.0
 
 def play(workload: str, family: Family) -> Play:
     pace = Pace(per_second=60, transactions=NUMBER, hold_at=SHOP.truncate_from - 1)
-    return Play(workload, family, 5, pace, SHOP, bulk=500)
+    return Play(workload, family, 5, pace, SHOP, bulk=500, rows=250)
 
 
 def ingested(
@@ -66,13 +66,11 @@ def generated(*values: object) -> ParameterSet:
 
 
 def all_of_it(history: History) -> bool:
-    return bool(history.violations) or (
-        history.place is not None and history.place.last == history.of
-    )
+    return bool(history.violations) or history.last == history.of
 
 
 def has_commits(history: History) -> bool:
-    return bool(history.violations) or (history.place is not None and history.place.last > 0)
+    return bool(history.violations) or (history.last or 0) > 0
 
 
 @pytest.mark.parametrize(
@@ -93,13 +91,7 @@ def test_the_lake_becomes_the_database_by_way_of_its_commits(
     formats: tuple[Format, ...],
 ) -> None:
     stage = Stage(chain, play(workload, family), tmp_path)
-    runs = [stage.run(written) for written in formats]
-    stage.workload.start()
-    for run in runs:
-        run.capture(chain)
-    for run in runs:
-        run.wait_until_streaming(chain)
-    stage.workload.release()
+    runs = stage.captured(formats)
     stage.workload.finish(60)
     assert stage.workload.violations() == []
     stage.oracle.end()
@@ -107,8 +99,7 @@ def test_the_lake_becomes_the_database_by_way_of_its_commits(
         for run in runs:
             history, configuration = ingested(spark, stage, run, all_of_it)
             assert history.violations == ()
-            assert history.place is not None
-            assert history.place.last == history.of > NUMBER // 2
+            assert history.last == history.of > NUMBER // 2
             assert history.publications > 1
             tables = check_tables(run, configuration)
             assert {table.table: table.differences for table in tables} == dict.fromkeys(

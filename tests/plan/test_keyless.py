@@ -51,9 +51,7 @@ def keyless(policy: Keyless) -> TableSpec:
 
 
 def decoded(
-    spark: SparkSession,
-    sent: Sequence[tuple[str, Any]],
-    policy: Keyless = Keyless.FULL_ROW,
+    spark: SparkSession, sent: Sequence[tuple[str, Any]], policy: Keyless = Keyless.FULL_ROW
 ) -> DataFrame:
     """Decode events, each with the life of the connector that sent it."""
     records = [

@@ -17,8 +17,9 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
+from tests.config.settings import recorded
 from tests.shared_folder import shared_folder
-from tests.source.folder import Line, line, write_topic
+from tests.source.folder import Line, line, write_log
 
 LINES, NOTES = "public.lines", "public.notes"
 FIRST, SECOND, THIRD = "753:1000", "754:2000", "753:3000"
@@ -77,11 +78,8 @@ def small_lake(
 
 def _settings(folder: Path) -> Mapping[str, str]:
     return {
+        **recorded(folder / "log", folder / "lake", _PREFIX),
         "lakeingest.pipeline.name": "small",
-        "lakeingest.source.path": str(folder / "log"),
-        "lakeingest.source.connector": "postgresql",
-        "lakeingest.source.topic.prefix": _PREFIX,
-        "lakeingest.target.path": str(folder / "lake"),
         "lakeingest.commit.max.transactions": "1",
         f"lakeingest.table.{LINES}.schema": "`order.id` BIGINT, line INT, sku STRING",
         f"lakeingest.table.{NOTES}.schema": "note STRING",
@@ -111,8 +109,7 @@ def _write_topics(folder: Path, transactions: Sequence[str]) -> None:
         end = {"status": "END", "id": id_, "ts_ms": commit, "event_count": len(changes)}
         put("transaction", {"id": id_}, {**end, "data_collections": listed})
         before = commit
-    for topic, lines in topics.items():
-        write_topic(folder, f"{_PREFIX}.{topic}", lines)
+    write_log(folder, {f"{_PREFIX}.{topic}": lines for topic, lines in topics.items()})
 
 
 def _envelope(change: _Change, id_: str, before: int, number: int) -> Mapping[str, object]:

@@ -37,7 +37,7 @@ from tests.recordings.known import accepted, uncounted
 from tests.recordings.log_lake import LogLake
 from tests.recordings.prefix import SHOP_MEASURES, Place, PrefixChecker, shop_violations
 from tests.recordings.rust import RustLake
-from tests.recordings.shown import show_in_process, show_through_the_command
+from tests.recordings.shown import ShownLake, show_through_the_command
 from tests.recordings.suite import Case, cases
 from tests.recordings.totals import Published, ReadBySpark
 from tests.young_jvm import generate_code
@@ -66,6 +66,11 @@ class History:
     place: Place | None
     of: int
     violations: tuple[str, ...]
+
+    @property
+    def last(self) -> int | None:
+        """Return the last commit that the newest publication may be."""
+        return self.place.last if self.place else None
 
 
 @dataclass(frozen=True)
@@ -115,16 +120,19 @@ def check_tables(
         run: The run.
         configuration: Properties file of the pipeline.
         through_command: Tables shown by the real command in a process of its own; the others are
-            shown by the same function in this process, which saves a JVM start per table.
+            shown by its functions in this process, which saves a JVM start per table.
     """
+    shown = ShownLake(configuration)
     compared = []
     for table in run.oracle.tables:
-        show = show_through_the_command if table in through_command else show_in_process
+        collection = run.collection(table)
         compared.append(
             compare_table(
                 table,
                 run.oracle.final(table),
-                show(configuration, run.collection(table)),
+                show_through_the_command(configuration, collection)
+                if table in through_command
+                else shown.rows(collection),
                 schema=run.schemas[table],
                 key=key_of(table),
                 accepted=accepted(run.name, run.form),

@@ -64,5 +64,4 @@ def test_whichever_topic_arrives_first_every_publication_is_a_commit(
     history = check_history(run, RustLake(lake, run.namespace))
     assert history.violations == ()
     assert history.publications > 1
-    assert history.place is not None
-    assert history.place.last == history.of
+    assert history.last == history.of

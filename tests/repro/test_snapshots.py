@@ -13,11 +13,15 @@ from tests.repro.history import History
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.parametrize(
+    "waiting",
+    [pytest.param((1,), id="half a table"), further((1, 2), id="half a table, then the whole one")],
+)
 def test_a_partition_with_the_last_row_that_arrives_first_publishes_no_half_table(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, waiting: tuple[int, ...]
 ) -> None:
     history = History(spark, "snapshot-lag-marker-first", tmp_path)
-    for step in (1, 2):
+    for step in waiting:
         summary = history.run(step)
         assert summary.batches == 0
         head, warning = summary.warnings

@@ -11,7 +11,7 @@ from pyspark.sql.types import DecimalType, DoubleType, LongType
 
 from lakeingest.errors import DataError
 from lakeingest.sink.contract import Changeset
-from tests.forms import HARD
+from tests.forms import HARD, sinks_and_deletes
 from tests.sink.conftest import Lakes
 from tests.sink.lake import COLLECTION, DDL, Lake, Payload, delete, insert, update
 
@@ -27,17 +27,14 @@ def filled(lake: Lake, *payloads: Payload, floor: str = "") -> Changeset:
     return replace(changes, fills={"more": F.lit("old")})
 
 
-@HARD
+@sinks_and_deletes("each_lakes", ("delta", "hudi-mor"), "delta-hard", "hudi-mor-soft")
 def test_rows_of_the_table_get_the_default_of_a_new_column_in_the_commit_of_the_batch(
     each_lakes: Lakes, hard: bool
 ) -> None:
     lake = each_lakes(hard=hard)
     before = lake.apply(*(insert(id_, id_, n=id_, body=f"{id_}") for id_ in (1, 2, 3)))
     changes = filled(
-        lake,
-        Payload(1, 5, {"n": 5, "more": "new"}),
-        delete(2, 6),
-        insert(4, 7, n=4, more=None),
+        lake, Payload(1, 5, {"n": 5, "more": "new"}), delete(2, 6), insert(4, 7, n=4, more=None)
     )
     lake.state = lake.sink.apply(changes, lake.note(2), before)
     expected = {1: (5, None, "new"), 3: (3, "3", "old"), 4: (4, None, None)}
@@ -90,8 +87,9 @@ def test_types_are_widened_without_loss_or_refused_and_a_wider_key_keeps_its_tom
     assert lake.live("i", "f", "d") == {3: old, 4: new, large: (None, None, None)}
     late = (Payload(1, 4, {"i": 4}), Payload(larger, 8, {"i": 8}))
     newer = Payload(4, 10, {"i": 3, "f": 0.25, "d": Decimal("0.5")})
-    lake.apply(*late, newer, delete(large, 11), ddl=f"id BIGINT, {narrow}, `select` STRING")
-    live = {3: (*old, None), 4: (3, 0.25, Decimal("0.5000"), None)}
+    found = Payload(large, 11, {"i": 5})
+    lake.apply(*late, newer, found, ddl=f"id BIGINT, {narrow}, `select` STRING")
+    live = {3: (*old, None), 4: (3, 0.25, Decimal("0.5000"), None), large: (5, None, None, None)}
     assert lake.live("i", "f", "d", "`select`") == live
     with pytest.raises(DataError, match="'i' of 'public.docs' is bigint in the lake and string"):
         lake.apply(insert(5, 12, i="x"), ddl=wide.replace("i BIGINT", "i STRING"))

@@ -6,6 +6,7 @@ import pytest
 
 from lakeingest.sink.hudi.adopted_table import adopted_options
 from lakeingest.sink.hudi.options import HudiSettings, creation_options, write_options
+from lakeingest.sink.hudi.table_services import layout
 from tests.sink.lake import NAMES
 
 STREAMED = {
@@ -74,6 +75,12 @@ def test_what_a_row_is_cannot_be_given_for_an_adopted_table(name: str) -> None:
 def test_how_files_are_written_is_the_users_in_any_table(name: str) -> None:
     assert own({name: "another"})[name] == "another"
     assert adopted_options(STREAMED, {name: "another"})[name] == "another"
+
+
+def test_how_folders_are_named_is_part_of_where_rows_lie() -> None:
+    plain = {"hoodie.datasource.write.hive_style_partitioning": "false"}
+    assert layout(own({})) == "bucket SIMPLE 4, folders name=value"
+    assert layout(own(plain)) == "bucket SIMPLE 4, folders value"
 
 
 def test_files_that_an_index_of_blooms_may_read_one_day_have_blooms() -> None:

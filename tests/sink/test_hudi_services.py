@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakeingest.commit_note import CommitNote, fence_token, token
+from lakeingest.commit_note import fence_token, token
 from lakeingest.engine.commit import Commit
 from lakeingest.sink.hudi.table_services import (
     LEAST_RETAINED,
@@ -13,6 +13,7 @@ from lakeingest.sink.hudi.table_services import (
     unfinished_clustering,
 )
 from lakeingest.sink.hudi.unfinished_commits import leaves_unfinished
+from tests.notes import commit_note
 
 CLEANED = {"hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
 
@@ -20,15 +21,7 @@ CLEANED = {"hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1
 def commit(version: int, writer: int, batch: int, *, fence: bool = False) -> Commit:
     """Return a commit of a writer: of a batch's rows, or one that only shuts out others."""
     of = fence_token(writer, 0) if fence else token(writer, batch)
-    note = CommitNote(
-        pipeline="shop",
-        collection="public.a",
-        run=f"run {writer}",
-        token=of,
-        batch=batch,
-        end_offset=batch,
-        end_position="x",
-    )
+    note = commit_note("public.a", writer=writer, batch=batch, token=of, end_position="x")
     return Commit(version=version, metadata=note.to_json())
 
 

@@ -132,9 +132,7 @@ def data_file(name: str, size: int, rows: int = 100, hidden: int = 0) -> DataFil
     rows_ = SimpleNamespace(isDefined=lambda: True, get=lambda: rows)
     statistics = f'{{"minValues":{{"id":{size}}},"maxValues":{{"id":{size + 9}}}}}'
     action = SimpleNamespace(
-        numPhysicalRecords=lambda: rows_,
-        numDeletedRecords=lambda: hidden,
-        stats=lambda: statistics,
+        numPhysicalRecords=lambda: rows_, numDeletedRecords=lambda: hidden, stats=lambda: statistics
     )
     return DataFile(name, size, action)
 

@@ -6,19 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from lakeingest.commit_note import CommitNote, token
+from lakeingest.commit_note import token
 from lakeingest.errors import ConfigError
 from lakeingest.sink.progress import note_from_ledger, require_ownership
+from tests.notes import commit_note
 
-NOTE = CommitNote(
-    pipeline="shop",
-    collection="a",
-    run="run 3",
-    token=token(3, 7),
-    batch=7,
-    end_offset=70,
-    end_position="p7",
-)
+NOTE = commit_note("a", writer=3, batch=7, end_offset=70, end_position="p7")
 
 
 @pytest.mark.parametrize(("kind", "told"), [("Hudi", True), ("Delta", False)])

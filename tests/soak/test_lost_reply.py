@@ -27,7 +27,7 @@ HISTORY = """
 
 
 def run_in(folder: Path) -> RecordedRun:
-    return short_run(folder / "log", 16, "orders", "txlog")
+    return short_run(folder / "log", 12, "orders", "txlog")
 
 
 def pipeline(folder: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,19 @@ def write_topic(folder: Path, topic: str, lines: Iterable[Line]) -> Path:
         for entry in lines:
             out.write(json.dumps(entry, separators=(",", ":"), ensure_ascii=False) + "\n")
     return path
+
+
+def write_log(folder: Path, topics: Mapping[str, Iterable[Line]]) -> None:
+    """Write topics, and a manifest with their bounds, which a run need not search for then."""
+    spans: dict[str, dict[int, tuple[int, int]]] = {}
+    for topic, entries in topics.items():
+        lines = list(entries)
+        write_topic(folder, topic, lines)
+        offsets: dict[int, list[int]] = defaultdict(list)
+        for entry in lines:
+            offsets[entry["p"]].append(entry["o"])
+        spans[topic] = {part: (min(of), max(of)) for part, of in offsets.items()} or {0: (0, -1)}
+    write_manifest(folder, spans)
 
 
 def write_manifest(folder: Path, partitions: Mapping[str, Mapping[int, tuple[int, int]]]) -> None:

@@ -92,10 +92,7 @@ def plans(spark: SparkSession) -> dict[str, Planned]:
         for end in seen[len(read_past(seen, delivery.passed())) :]:
             lacking[end.offset].add(NOT_LOOKED_AT)
     offsets = {case: [end.offset for end in seen] for case, seen in by_case.items()}
-    return {
-        NAMED: Planned(named, offsets, lacking),
-        UNNAMED: Planned(unnamed, offsets, lacking),
-    }
+    return {NAMED: Planned(named, offsets, lacking), UNNAMED: Planned(unnamed, offsets, lacking)}
 
 
 @pytest.fixture(params=[NAMED, UNNAMED])

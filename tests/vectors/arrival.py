@@ -112,7 +112,7 @@ POSTGRESQL = (
     Vector(
         "15",
         "two keys, a stale update, a delete",
-        ((c(100), c(100, 2)), (u(200),), (u(50),), (d(300, 2),)),
+        ((c(100), c(100, 2)), (u(200),), (u(50), d(300, 2))),
         {1: {"x": 200}},
     ),
     Vector(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
-from lakeingest.reader import open_lake
+from tests.config.settings import recorded
 from tests.recordings.rust import DELETED, RustLake, queried
+from tests.recordings.totals import Publication
 from tests.vectors.wire import PREFIX, write_registry, written_log
 
 State = dict[Any, tuple[Any, ...]]
@@ -39,12 +41,7 @@ class Lake:
         if settings.get("lakeingest.source.format") == "avro":
             write_registry(log)
         configured = {
-            "lakeingest.pipeline.name": "vectors",
-            "lakeingest.source.kind": "recorded",
-            "lakeingest.source.path": str(log),
-            "lakeingest.source.connector": "postgresql",
-            "lakeingest.source.topic.prefix": PREFIX,
-            "lakeingest.target.path": str(self._folder / "lake"),
+            **recorded(log, self._folder / "lake", PREFIX),
             "lakeingest.commit.max.transactions": "1",
             "lakeingest.types.guess": "accept",
             **settings,
@@ -53,26 +50,28 @@ class Lake:
         return self
 
     def rows(self, table: str, *columns: str) -> State:
-        """Return the newest rows of a table: first column -> the others."""
-        snapshot = open_lake(self._spark, str(self._folder / "lake")).snapshot()
-        return _state(snapshot.table(f"public.{table}").select(*columns).collect())
+        """Return the newest rows of a table: first column -> the others, as delta-rs reads."""
+        newest = RustLake(self._folder / "lake", "public").newest()
+        assert newest is not None
+        return self._at(newest, table, columns)
 
     def history(self, table: str, *columns: str) -> list[State]:
         """Return the table's rows at each publication, without repetitions, as delta-rs reads."""
-        lake = self._folder / "lake"
-        listed = ", ".join(f'"{name}"' for name in columns)
-        query = f'SELECT {listed} FROM t WHERE NOT "{DELETED}"'  # noqa: S608
         found: list[State] = []
-        for publication in RustLake(lake, "public").publications():
+        for publication in RustLake(self._folder / "lake", "public").publications():
             if table not in publication.versions:
                 continue
-            at = DeltaTable(str(lake / f"public.{table}"), version=publication.versions[table])
-            read = queried(at, query)
-            rows = zip(*(read[name] for name in columns), strict=True)
-            state = _state(list(rows))
+            state = self._at(publication, table, columns)
             if not found or found[-1] != state:
                 found.append(state)
         return found
+
+    def _at(self, publication: Publication, table: str, columns: Sequence[str]) -> State:
+        folder, version = self._folder / "lake" / f"public.{table}", publication.versions[table]
+        listed = ", ".join(f'"{name}"' for name in columns)
+        query = f'SELECT {listed} FROM t WHERE NOT "{DELETED}"'  # noqa: S608
+        read = queried(DeltaTable(str(folder), version=version), query)
+        return _state(list(zip(*(read[name] for name in columns), strict=True)))
 
 
 def _state(rows: Sequence[Any]) -> State:
@@ -91,3 +90,15 @@ def lake(spark: SparkSession, tmp_path: Path) -> Callable[..., Lake]:
         return Lake(spark, tmp_path / "one").of(*runs, settings=settings or {}, batches=batches)
 
     return ingested
+
+
+def check_avro(avro: Lake) -> None:
+    """Check the tables that the Avro log was written from."""
+    left = dict.fromkeys(range(1001, 1011), ("x",))
+    copied = {102: ("cp3",), 200: ("T1-1",), 201: ("T2-1",), 202: ("T1-2",), 203: ("T1-3",)}
+    assert avro.history("a", "id", "v") == [
+        {101: ("cp2",), **copied, 900: ("pre",), **left, 901: ("post",)},
+        {**copied, 900: ("pre",), **left, 901: ("post",)},
+    ]
+    named = avro.rows("My-Tab", "id_x", "e1", "n2", "num", "b3")
+    assert named == {id_: ("q", Decimal("3.10"), "12.5", bytearray(b"\x05")) for id_ in (1, 2)}

@@ -9,21 +9,12 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from lakeingest.sink.merge_law import MISSING_VALUE
 from tests.forms import further
 from tests.law.ingest import delta_sink
 from tests.law.raw import CONNECTORS, RawIngest
-from tests.vectors.arrival import (
-    BINLOG,
-    COLUMNS,
-    GONE,
-    OUT,
-    POSTGRESQL,
-    Vector,
-    u,
-)
+from tests.vectors.arrival import BINLOG, COLUMNS, GONE, OUT, POSTGRESQL, TOASTED, Vector, u
 from tests.vectors.judged import Rows, wrong
 from tests.vectors.wording import KEY, rounds
 
@@ -48,9 +39,8 @@ def table(spark: SparkSession, tmp_path: Path) -> Tables:
 def live(found: RawIngest) -> Rows:
     """Return the live rows by case and key."""
     rows: dict[int, dict[int, dict[str, Any]]] = {}
-    for row in found.head().where(~F.col("_deleted")).collect():
-        values = {**row.asDict(), "blob": row["blob"] and bytes(row["blob"])}
-        rows.setdefault(row["h"], {})[row["id"]] = values
+    for case, key, *values in found.live("h", "id", "x", *TOASTED):
+        rows.setdefault(case, {})[key] = dict(zip(("x", *TOASTED), values, strict=True))
     return rows
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.source.folder import Line, write_topic
+from tests.source.folder import Line, write_log
 
 DATA = Path(__file__).parent / "data"
 PREFIX = "px"
@@ -35,8 +35,7 @@ def written_log(folder: Path, *runs: str) -> Path:
         topic = event["topic"]
         if topic.startswith(f"{PREFIX}."):
             topics[topic].append(_line(len(topics[topic]), event))
-    for topic, lines in topics.items():
-        write_topic(folder, topic, lines)
+    write_log(folder, topics)
     return folder
 
 
