@@ -9,10 +9,14 @@ a reader then gets an error that says so, and not one of a missing file. The row
 with which no publication of a run beside it conflicts. Rejected: to remove the publications'
 rows. They are the history of the lake and of its schemas, and hold the notes of tables whose own
 log has lost them. The rows of transactions are many more; the oldest ones are removed.
+
+A question to the ledger reads its whole history, so what maintenance has to know is one question
+(``Retention``), and the tables' versions are another one.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -25,6 +29,23 @@ from lakeingest.ledger.compaction import FILES_KEPT, ledger_maintenance, unless_
 from lakeingest.ledger.publication import KEPT, PUBLICATION, TRANSACTION
 
 
+@dataclass(frozen=True)
+class Retention:
+    """Which publications are kept, and which transactions.
+
+    Attributes:
+        first: First publication that is kept.
+        announced: Whether the ledger says that already.
+        batch: Newest publication of which nothing is sent again; 0: there is none.
+        position: Its ``end_position``; empty: it has none.
+    """
+
+    first: int
+    announced: bool
+    batch: int
+    position: str
+
+
 class LedgerRetention:
     """The retention of one pipeline's ledger, which must have a publication."""
 
@@ -34,17 +55,23 @@ class LedgerRetention:
         self._path = path
         self._pipeline = pipeline
 
-    def kept_from(self, since: datetime) -> int:
-        """Return the first publication to keep: the newest one at ``since``; never a lower one.
+    def since(self, time: datetime, sent: datetime | None) -> Retention:
+        """Return what is kept: from the newest publication at ``time`` on; never more than before.
 
         Args:
-            since: Time (UTC) from which on every publication must stay readable.
+            time: Time (UTC) from which on every publication must stay readable.
+            sent: Time (UTC) of the oldest transaction that the connector may send again; None: any.
         """
-        at_since = F.max(F.when(_is(PUBLICATION) & (F.col("at") <= F.lit(since)), F.col("batch")))
-        before = F.max(F.when(_is(KEPT), F.col("batch")))
-        first = F.min(F.when(_is(PUBLICATION), F.col("batch")))
-        row = self._rows().agg(F.coalesce(F.greatest(at_since, before), first).alias("b")).first()
-        return int(row["b"]) if row else 0
+        number = F.col("batch")
+        oldest = F.min(F.when(_is(PUBLICATION), number))
+        announced = F.max(F.when(_is(KEPT), number))
+        first = F.coalesce(F.greatest(F.max(F.when(_older(time), number)), announced), oldest)
+        place = F.struct("batch", "end_position")
+        applied = F.max(F.when(F.lit(False) if sent is None else _older(sent), place))
+        rows = self._rows().agg(first.alias("first"), announced.alias("kept"), applied.alias("at"))
+        row = rows.collect()[0]
+        batch, position = row["at"] or (0, None)
+        return Retention(row["first"], row["kept"] == row["first"], batch, position or "")
 
     def oldest_versions(self, batch: int) -> dict[str, int]:
         """Return the oldest version of each table in publications from ``batch`` on."""
@@ -53,17 +80,8 @@ class LedgerRetention:
         rows = versions.groupBy("name").agg(F.min("version").alias("version")).collect()
         return {row["name"]: int(row["version"]) for row in rows}
 
-    def newest_at(self, time: datetime) -> tuple[int, str]:
-        """Return number and ``end_position`` of the newest publication at a time; 0: none was."""
-        older = self._rows().where(_is(PUBLICATION) & (F.col("at") <= F.lit(time)))
-        row = older.agg(F.max("batch").alias("batch"), F.max_by("end_position", "batch")).first()
-        return (int(row[0]), row[1] or "") if row and row[0] is not None else (0, "")
-
     def announce(self, batch: int) -> None:
-        """Say that publications from ``batch`` on are kept, unless the ledger says so."""
-        rows = self._rows()
-        if not rows.where(_is(KEPT) & (F.col("batch") >= batch)).isEmpty():
-            return
+        """Say that publications from ``batch`` on are kept."""
         values = {
             "kind": F.lit(KEPT),
             "batch": F.lit(batch),
@@ -71,7 +89,7 @@ class LedgerRetention:
             "run": F.lit(""),
             "at": F.current_timestamp(),
         }
-        columns = typed_columns(rows.schema, values)
+        columns = typed_columns(self._rows().schema, values)
         row = self._spark.sql("VALUES (1)").select(*columns).coalesce(1)
         writer = row.write.format("delta").mode("append")
         writer = writer.option("userMetadata", maintenance_note(self._pipeline))
@@ -98,6 +116,10 @@ class LedgerRetention:
 
     def _rows(self) -> DataFrame:
         return self._spark.read.format("delta").load(self._path)
+
+
+def _older(time: datetime) -> Column:
+    return _is(PUBLICATION) & (F.col("at") <= F.lit(time))
 
 
 def _is(*kinds: str) -> Column:

@@ -24,7 +24,7 @@ from lakeingest.apply.next_publication import next_publication
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import FencedError, TransientError
 from lakeingest.ledger.delta import DeltaLedger
-from lakeingest.ledger.retention import LedgerRetention
+from lakeingest.ledger.retention import LedgerRetention, Retention
 from lakeingest.sink.contract import Sink, TableState, Upkeep
 
 
@@ -53,16 +53,15 @@ class Keeper:
         A table that a run keeps writing is left. Not in parallel: each of Delta's commands uses all
         cores by itself.
         """
-        now = datetime.now(timezone.utc)
-        oldest = self.ledger.oldest_versions(self.ledger.kept_from(now - self.retention))
-        _, below = self._horizon()
+        kept = self._kept_since(())
+        oldest = self.ledger.oldest_versions(kept.first)
         tidied = {}
         for state in states:
             name = state.note.collection
             upkeep = Upkeep(
                 oldest=oldest.get(name, state.version),
                 keeps=self.retention,
-                tombstones_below=below,
+                tombstones_below=kept.position,
                 erases_values=self.erases_values,
             )
             try:
@@ -110,26 +109,25 @@ class Keeper:
         Returns:
             Number of the first publication that is kept.
         """
-        now = datetime.now(timezone.utc)
         kept_since = {name: self.sink.kept_since(name) for name in names}
-        first = self.ledger.kept_from(max([now - self.retention, *kept_since.values()]))
-        self.ledger.announce(first)
+        kept = self._kept_since(kept_since.values())
+        if not kept.announced:
+            self.ledger.announce(kept.first)
         failpoint("5.announced")
-        oldest = self.ledger.oldest_versions(first)
+        oldest = self.ledger.oldest_versions(kept.first)
         # A table that was retired meanwhile may be in no kept publication.
         for name in filter(is_free, [name for name in kept_since if name in oldest]):
             self.sink.expire(name, oldest[name], self.retention)
             failpoint("5.first-table-expired")
-        batch, _ = self._horizon()
-        self.ledger.expire(first, batch)
+        self.ledger.expire(kept.first, kept.batch)
         failpoint("5.expired")
-        return first
+        return kept.first
 
-    def _horizon(self) -> tuple[int, str]:
-        """Return the publication up to which nothing is sent again, and its position."""
-        if self.tombstones is None:
-            return 0, ""
-        return self.ledger.newest_at(datetime.now(timezone.utc) - self.tombstones)
+    def _kept_since(self, times: Iterable[datetime]) -> Retention:
+        """Return what is kept, given since when tables have kept what their versions need."""
+        now = datetime.now(timezone.utc)
+        sent = None if self.tombstones is None else now - self.tombstones
+        return self.ledger.since(max([now - self.retention, *times]), sent)
 
 
 def publish_versions(
