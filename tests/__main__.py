@@ -9,7 +9,8 @@ beside it, because its start leaves a core idle.
 ``--fast`` leaves the slow tests out. ``--all`` adds what takes many minutes, the further forms of a
 case that CI runs in one (``soak``), and the slow tests of the harness itself, which run otherwise
 only where the harness has changed (``harness.py``). ``--harness`` runs the tests of the harness
-alone. Both note which harness they found good.
+alone. Both note which harness they found good. ``--all`` runs the notebook, too, which needs the
+extra ``notebook``: a third of all packages, whose installation CI would wait for.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 from lakeingest.errors import LakeingestError
@@ -40,6 +42,9 @@ CHECKS = (
 
 TYPES = ("mypy", ["-m", "mypy", "--no-error-summary"])
 
+NOTEBOOK = ("ipykernel", "matplotlib", "nbclient", "nbformat")
+"""Packages of the extra ``notebook``."""
+
 WORKERS = ["-n", "2", "--no-loadscope-reorder"]
 """See ``conftest.py``: one worker leaves a core idle."""
 
@@ -54,6 +59,8 @@ def main() -> int:
     extent.add_argument("--all", action="store_true", help="add what takes many minutes")
     extent.add_argument("--harness", action="store_true", help="only the tests of the harness")
     options = parser.parse_args()
+    if options.all and (missing := [name for name in NOTEBOOK if find_spec(name) is None]):
+        parser.error(f"--all needs {', '.join(missing)}: pip install -e '.[test,notebook]'")
     started = time.monotonic()
     try:
         report("java", started, passed=bool(ensure_java()))
