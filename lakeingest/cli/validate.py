@@ -24,7 +24,7 @@ def validate(
     """Check the configuration, the source and the target; changes nothing."""
     pipeline = load_pipeline(config, settings)
     if offline:
-        message(f"the configuration of {pipeline.name} is complete")
+        message(f"the file of {pipeline.name} has no errors; source and lake were not looked at")
         return
     with progress("starting Spark"):
         from lakeingest.apply.inspect.validate import validate_pipeline

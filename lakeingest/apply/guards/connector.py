@@ -49,7 +49,7 @@ def refuse_other_connector(head: Publication, log: PipelineLog) -> None:
         return
     message = (
         f"The records were written by Debezium's connector for {', '.join(sorted(names))}, and "
-        f"lakeingest.source.connector says {configured}. Correct it; nothing was read or written."
+        f"lakeingest.source.connector says {configured}. Correct it; nothing was written."
     )
     raise ConfigError(message)
 

@@ -53,8 +53,10 @@ class Guesses:
         message = (
             "The records have no schemas, and the values alone do not tell these types: a whole "
             "number may be a date, a time or a timestamp; a text may be a decimal or bytes in "
-            "base64. Declare them as the source has them (lakeingest guide configuration):\n"
-            f"{lines}\nTo take the types as they are here, set lakeingest.types.guess=accept. "
+            "base64. Declare them as the source has them (lakeingest guide configuration). These "
+            "are the tables of this batch; lakeingest init drafts the lines of all tables, with "
+            f"the likely types:\n{lines}\nTo take the types as they are here, set "
+            "lakeingest.types.guess=accept. "
             "Nothing of this batch was published."
         )
         raise ConfigError(message)
