@@ -14,7 +14,7 @@ from lakeingest.config import load_config
 from tests.forms import further
 from tests.recordings.altered import Line, altered
 from tests.recordings.configure import packaged_run, write_properties
-from tests.recordings.shown import show_in_process
+from tests.recordings.shown import ShownLake
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ def test_columns_with_a_dot_in_their_name_hold_what_the_source_holds(
         properties[schema] = properties[schema].replace(f"{name} ", f"`{dots}` ", 1)
     configuration = write_properties(tmp_path / "pipeline.properties", properties)
     assert run_pipeline(spark, load_config(configuration)).batches > 2
-    shown, final = show_in_process(configuration, COLLECTION), run.oracle.final("documents")
+    shown, final = ShownLake(configuration).rows(COLLECTION), run.oracle.final("documents")
     assert shown.header == tuple(DOTTED.get(name, name) for name in final.header)
     assert shown.rows == final.rows
 

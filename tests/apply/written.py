@@ -20,6 +20,7 @@ from lakeingest.config.model import PipelineConfig
 from tests.config.settings import recorded
 from tests.source.folder import line, write_log
 
+PIPELINE = "written"
 PREFIX = "w"
 COLUMNS = "id BIGINT, v BIGINT"
 
@@ -186,7 +187,7 @@ class WrittenLog:
         declared = self._collections if self.declared else ()
         properties = {
             **recorded(self.folder, lake, PREFIX),
-            "lakeingest.pipeline.name": "written",
+            "lakeingest.pipeline.name": PIPELINE,
             "lakeingest.source.connector": self.connector,
             "lakeingest.types.guess": "accept",
             **{f"lakeingest.table.{name}.schema": COLUMNS for name in declared},

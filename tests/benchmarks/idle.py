@@ -25,7 +25,7 @@ from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.frame_schemas import LEDGER
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.session import session
-from tests.apply.written import WrittenLog, change
+from tests.apply.written import PIPELINE, WrittenLog, change
 
 TABLES, ACTIVE, RUNS = 100, 5, 5
 AGES = (10, 1_000, 50_000)
@@ -74,7 +74,7 @@ def checkpoint(spark: SparkSession, path: Path) -> None:
 def grow_old(spark: SparkSession, lake: Path, runs: int) -> None:
     """Give a lake the ledger and the logs of so many earlier runs."""
     path = str(lake / LEDGER_FOLDER)
-    ledger = DeltaLedger(spark, path, "shop", "earlier")
+    ledger = DeltaLedger(spark, path, PIPELINE, "earlier")
     head = ledger.claim(ledger.head())
     columns = {
         "kind": F.lit("publication"),

@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stdout
 from pathlib import Path
 
-from lakeingest.cli.main import execute
 from lakeingest.cli.output import OutputFormat
 from lakeingest.cli.rows import write_rows
 from lakeingest.cli.show import published_rows
@@ -44,18 +43,6 @@ class ShownLake:
         with redirect_stdout(printed):
             write_rows(frame, OutputFormat.CSV, limit=None)
         return parse_csv(printed.getvalue())
-
-
-def show_in_process(configuration: Path, collection: str) -> Rows:
-    """Return the rows that the command prints, run in this process and its Spark session."""
-    # newline="" keeps a carriage return that is part of a value.
-    printed, said = io.StringIO(newline=""), io.StringIO()
-    with redirect_stdout(printed), redirect_stderr(said):
-        code = execute(["show", str(configuration), collection, "--output", "csv"])
-    if code != 0:
-        message = f"show {collection} ended with {code}: {said.getvalue()[-2000:]}"
-        raise ShowFailedError(message)
-    return parse_csv(printed.getvalue())
 
 
 def show_through_the_command(configuration: Path, collection: str) -> Rows:

@@ -56,8 +56,7 @@ class Guesses:
             "base64. Declare them as the source has them (lakeingest guide configuration). These "
             "are the tables of this batch; lakeingest init drafts the lines of all tables, with "
             f"the likely types:\n{lines}\nTo take the types as they are here, set "
-            "lakeingest.types.guess=accept. "
-            "Nothing of this batch was published."
+            "lakeingest.types.guess=accept. Nothing of this batch was published."
         )
         raise ConfigError(message)
 
