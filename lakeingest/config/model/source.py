@@ -72,8 +72,8 @@ class SourceConfig(ConfigModel):
     """Where events come from: a folder of recorded topics, or a Kafka cluster. If not given:
     `kafka` when `bootstrap.servers` is set, else `recorded`."""
     path: FolderPath | None = Field(default=None, validation_alias="lakeingest.source.path")
-    """Folder of the recorded run (with `manifest.json` and `topics/`). Relative to the working
-    directory. Needed for `recorded`, without effect for `kafka`."""
+    """Folder of the recorded run, with `topics/` in it. Relative to the working directory. Needed
+    for `recorded`, without effect for `kafka`."""
     connector: Connector = Field(validation_alias="lakeingest.source.connector")
     """Debezium connector that wrote the events; it decides how positions compare. `yugabytedb` is
     YugabyteDB's logical replication connector, `yugabytedb-grpc` the other one (YSQL tables, with
