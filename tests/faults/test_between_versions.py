@@ -23,7 +23,7 @@ from tests.recordings.log_lake import LogLake
 
 pytestmark = pytest.mark.slow
 
-COMMITS = 20
+COMMITS = 12
 TABLES = ("customers", "documents", "ledger")
 """The initial snapshot makes them, so that no transaction needs a batch of its own."""
 
@@ -53,7 +53,7 @@ def configured(run: RecordedRun, folder: Path, **settings: str) -> PipelineConfi
     properties = {
         **run.configuration(folder / "lake"),
         "lakeingest.commit.mode": "per-transaction",
-        "lakeingest.commit.max.transactions": "10",
+        "lakeingest.commit.max.transactions": "6",
         **{f"lakeingest.{name.replace('_', '.')}": value for name, value in settings.items()},
     }
     return load_config(write_properties(folder / "pipeline.properties", properties))

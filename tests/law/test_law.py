@@ -22,8 +22,8 @@ pytestmark = pytest.mark.slow
 
 HISTORIES = 200
 ROUNDS = 2
-TRANSACTIONS = 4
-KILLED_AFTER = 2
+TRANSACTIONS = 3
+KILLED_AFTER = 1
 TRUNCATED = 2
 """Rounds where a truncate is in the middle of them."""
 

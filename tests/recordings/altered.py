@@ -18,7 +18,7 @@ from typing import Any
 from tests.envelope.records import recorded
 from tests.recordings.configure import RecordedRun, packaged_run
 from tests.recordings.oracle import Oracle, Totals
-from tests.source.folder import write_topic
+from tests.source.folder import write_log, write_topic
 
 Line = dict[str, Any]
 """One recorded record: ``p`` partition, ``o`` offset, ``k`` key, ``v`` value (text) and others."""
@@ -104,12 +104,12 @@ def short_run(folder: Path, end: int, *tables: str) -> RecordedRun:
         short.append(line)
         if mark["status"] == "END":
             known.add(_transaction(mark["id"]))
-    write_topic(folder, marks, short)
-    for table in oracle.tables:
-        topic = f"{run.prefix}.{run.collection(table)}"
-        write_topic(folder, topic, _upto(recorded(run.events, topic), known))
+    topics = [f"{run.prefix}.{run.collection(table)}" for table in oracle.tables]
+    of_tables = {topic: _upto(recorded(run.events, topic), known) for topic in topics}
+    write_log(folder, {marks: short, **of_tables})
     manifest = json.loads((run.events / "manifest.json").read_text("utf-8"))
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "topics": {}}), "utf-8")
+    bounds = json.loads((folder / "manifest.json").read_text("utf-8"))
+    (folder / "manifest.json").write_text(json.dumps({**manifest, **bounds}), "utf-8")
     return replace(run, events=folder, oracle=oracle, tables=tables)
 
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import date, datetime, timezone
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine.hudi.table import HUDI_COLUMNS, READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError, FencedError, TransientError
 from lakeingest.folders import LEDGER_FOLDER, TOMBSTONES
-from lakeingest.frame_schemas import FIRST_OP, LINK
 from lakeingest.sink.contract import Changeset
 from lakeingest.sink.hudi.commit import HudiTable
 from lakeingest.sink.hudi.options import HudiSettings, write_options
@@ -30,12 +26,6 @@ from tests.sink.lake import COLLECTION, NAMES, Lake, Payload, at, changeset, del
 
 # Real Hudi commits, some seconds each.
 pytestmark = pytest.mark.slow
-
-
-def raw(lake: Lake) -> list[str]:
-    """Return the columns of the table as any reader of Hudi finds them."""
-    path = lake.sink.path(COLLECTION)
-    return lake.spark.read.format("hudi").options(**READ_OPTIONS).load(path).columns
 
 
 @pytest.mark.parametrize(
@@ -316,56 +306,3 @@ def test_a_table_with_partial_rows_is_read_only_for_late_or_partial_ones(
     assert hudi_lake.live("n", "body") == {2: (6, "c")}
     hudi_lake.apply(update(2, 8, n=8), Payload(1, 7, {"n": 7, "body": "d"}), ddl=ddl)
     assert hudi_lake.live("n", "body") == {1: (7, "d"), 2: (8, "c")}
-
-
-@pytest.fixture
-def other_zone(spark: SparkSession) -> Iterator[None]:
-    """Let the machine be in another zone, whose clock is a minute behind UTC.
-
-    Not a zone ahead: Hudi makes no instant before the last one that this JVM has made. It waits
-    until it can, so not one far behind either.
-    """
-    jvm: Any = spark._jvm
-    zones, before = jvm.java.util.TimeZone, jvm.java.util.TimeZone.getDefault()
-    zones.setDefault(zones.getTimeZone("GMT-00:01"))
-    yield
-    zones.setDefault(before)
-
-
-def instant(moment: datetime) -> int:
-    """Return the version that a commit of a moment has, in UTC."""
-    return int(moment.strftime("%Y%m%d%H%M%S000"))
-
-
-@pytest.mark.alone
-@pytest.mark.usefixtures("other_zone")
-def test_keys_of_text_are_told_apart_and_instants_are_in_utc_whatever_the_zone_of_the_machine(
-    hudi_lake: Lake,
-) -> None:
-    """Hudi itself would write both keys as ``a:x,b:y,b:z``, and refuse the empty one.
-
-    In a zone of its own instants would go back once a year, and with the next machine. The test is
-    the last one of its file: the first one with Hudi takes long, and here the other worker waits.
-    """
-    ddl = "a STRING, b STRING, n INT"
-    keys = [("x,b:y", "z"), ("x", "y,b:z"), ("", ""), ('"', ",")]
-    rows = [(a, b, at) for at, (a, b) in enumerate(keys)]
-    meta = f"{NAMES.position} STRING, {NAMES.deleted} BOOLEAN, "
-    meta += f"{NAMES.column_positions} MAP<STRING,STRING>, {FIRST_OP} STRING, {LINK} STRING"
-    begun, versions = [], []
-    for position in ("1", "2"):
-        begun.append(instant(datetime.now(timezone.utc)))
-        frame = hudi_lake.spark.createDataFrame(
-            [(*row, position, False, None, "c", None) for row in rows], f"{ddl}, {meta}"
-        )
-        payloads = changeset(hudi_lake.spark, [], "a STRING, b STRING, n INT")
-        payloads = replace(payloads, frame=frame, key=("a", "b"), low="1", high=position)
-        hudi_lake.batch += 1
-        note = hudi_lake.note(hudi_lake.batch)
-        hudi_lake.state = hudi_lake.sink.apply(payloads, note, hudi_lake.state)
-        versions.append(hudi_lake.state.version)
-    assert versions[0] < versions[1]
-    assert all(moment <= version for moment, version in zip(begun, versions, strict=True))
-    found = [(row["a"], row["b"], row["n"]) for row in hudi_lake.head().collect()]
-    assert sorted(found) == sorted(rows)
-    assert NAMES.record_key in raw(hudi_lake)
