@@ -26,7 +26,7 @@ from lakeingest.plan.spec import PipelineSpec, Transactions
 from lakeingest.position import after
 from tests.apply.crash import crashing_at
 from tests.apply.published import history
-from tests.apply.written import Sent, WrittenLog, place_of
+from tests.apply.written import PREFIX, Sent, WrittenLog, place_of
 from tests.config.settings import KAFKA, problem_of
 from tests.envelope.records import Record, binlog_event
 from tests.plan.test_row_boundaries import MARIADB
@@ -99,6 +99,9 @@ def test_what_a_later_transaction_has_followed_for_long_enough_is_published_whol
     assert dict(transactions["events_by_table"][2]) == {A: 1, B: 1}
     config = log.configured(lake, **BOUNDARY)
     assert validate_pipeline(spark, config).warnings == ()
+    log._topics[f"{PREFIX}.transaction"] = []
+    (weaker,) = validate_pipeline(spark, log.configured(lake, **BOUNDARY)).warnings
+    assert "counts the rows of each transaction" in weaker
     # What the connector sends again is harmless. A transaction that nobody saw is not.
     log.write(60, sent(B, 3, 30, 9, 300, 360), sent(A, 9, 90, 15, 250, 280))
     with pytest.raises(DataError, match=r"^1 transactions lie below .*boundary\.delay\.seconds"):
