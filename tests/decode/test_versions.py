@@ -18,7 +18,7 @@ from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.format import CarriedSchema, JsonFormat
 from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import RowSpec, with_key, with_row
-from lakeingest.decode.types.logical import AVRO, JSON, PRIMITIVES, as_declared
+from lakeingest.decode.types.logical import AVRO, JSON, PRIMITIVES, declared_type
 from lakeingest.decode.types.logical_type import as_narrower_type
 from lakeingest.decode.wire import Samples, TableShape
 from tests.decode.avro import envelope_schema, event, field, in_avro, parsed, record, record_schema
@@ -135,9 +135,15 @@ def described(schema: str, after: Mapping[str, Any]) -> bytes:
     return text.encode()
 
 
-def read(spark: SparkSession, column: SourceColumn, *values: tuple[str, int]) -> list[str]:
-    """Return ``n`` of rows: the digit of which a schema's name consists, and the unscaled value."""
-    octets = [(described(digit * 16, {"n": in_json(unscaled(n))}),) for digit, n in values]
+def read(
+    spark: SparkSession, column: SourceColumn, *values: tuple[str, int], plain: str = ""
+) -> list[str]:
+    """Return ``n`` of rows: the digit of which a schema's name consists, and the unscaled value.
+
+    Where the schema's name is ``plain``, the value is a number.
+    """
+    wire = [(digit, n if digit == plain else in_json(unscaled(n))) for digit, n in values]
+    octets = [(described(digit * 16, {"n": value}),) for digit, value in wire]
     frame = spark.createDataFrame(octets, "value binary").coalesce(1)
     rows = with_row(frame, RowSpec([column], Encodings(), JsonRows()), masked=False).collect()
     return [str(row["row"]["n"]) for row in rows]
@@ -194,10 +200,27 @@ def test_what_is_read_alike_in_all_versions_has_one_conversion() -> None:
 def test_a_declared_type_is_made_of_each_version_by_itself(spark: SparkSession) -> None:
     old, new = of_kind("n", decimal(10, 2)), of_kind("n", decimal(12, 4))
     (column,) = merge_versions({b"0" * 16: old, b"1" * 16: new})
-    as_text = as_declared(column.type, PRIMITIVES["string"])
+    as_text = declared_type(column.type, PRIMITIVES["string"])
     assert as_text is not None
     assert as_text.spark == StringType()
     assert read(spark, SourceColumn("n", as_text), ("0", 150), ("1", 150)) == ["1.50", "0.0150"]
+
+
+@pytest.mark.parametrize("new", [decimal(12, 2), {"type": "double"}])
+def test_an_old_number_is_read_by_its_own_schema_where_the_new_type_is_declared(
+    spark: SparkSession, new: Mapping[str, Any]
+) -> None:
+    """The text of 1234 is base64, too: three octets of another decimal."""
+    was, becomes = of_kind("n", {"type": "int32"}), of_kind("n", new)
+    (column,) = merge_versions({b"0" * 16: was, b"1" * 16: becomes})
+    declared = declared_type(column.type, becomes[0].type)
+    assert declared is not None
+    assert declared.spark == becomes[0].type.spark
+    found = read(spark, SourceColumn("n", declared), ("0", 1234), plain="0")
+    assert [float(n) for n in found] == [1234]
+    # Nobody knows which of the two values a number is.
+    assert declared_type(column.type, PRIMITIVES["boolean"]) is None
+    assert declared_type(was[0].type, becomes[0].type) is not None
 
 
 def test_types_that_look_the_same_but_read_other_versions_are_read_apart(

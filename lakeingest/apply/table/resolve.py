@@ -23,8 +23,7 @@ from lakeingest.apply.table.settings import TableBefore, TableSettings
 from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.columns import SourceColumn, columns_of_kinds, declared_columns
 from lakeingest.decode.row import NONE_ABSENT
-from lakeingest.decode.types import logical, logical_type
-from lakeingest.decode.types.decimals import scales_differ
+from lakeingest.decode.types import logical
 from lakeingest.decode.wire import Samples, TableShape
 from lakeingest.errors import ConfigError
 from lakeingest.plan import implicit
@@ -161,26 +160,19 @@ def _declared_columns(
     record_columns = {column.name: column for column in shown}
     columns = []
     for column in declared_columns(ddl, spec.encodings):
-        record_type = record_columns.get(column.name, column).type
-        declared_type = column.type.spark
-        special_type = logical.as_declared(record_type, column.type)
         record_column = record_columns.get(column.name, column)
-        if special_type is not None:
-            columns.append(replace(record_column, type=special_type))
-        elif widens(record_type.spark, declared_type):
-            columns.append(
-                replace(record_column, type=logical_type.as_type(record_type, declared_type))
-            )
-        elif record_type.wire == column.type.wire and not scales_differ(record_type, column.type):
-            columns.append(column)
-        else:
+        record_type = record_column.type
+        read_type = logical.declared_type(record_type, column.type)
+        if read_type is None:
             message = (
                 f"Column '{column.name}' of table '{collection}' is declared "
-                f"{declared_type.simpleString()}, but its records carry "
+                f"{column.type.spark.simpleString()}, but its records carry "
                 f"{record_type.spark.simpleString()} by their schema. Correct "
                 f"lakeingest.table.{collection}.schema, or leave the column out of it."
             )
             raise ConfigError(message)
+        by_ddl = read_type is column.type
+        columns.append(column if by_ddl else replace(record_column, type=read_type))
     return tuple(columns)
 
 

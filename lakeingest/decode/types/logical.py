@@ -26,6 +26,7 @@ from pyspark.sql.types import (
     FloatType,
     IntegerType,
     LongType,
+    NumericType,
     ShortType,
     StringType,
 )
@@ -35,11 +36,13 @@ from lakeingest.decode.types.composed import entries, pairs
 from lakeingest.decode.types.decimals import decimal
 from lakeingest.decode.types.logical_type import (
     LogicalType,
+    as_type,
     checked,
     plain,
 )
 from lakeingest.decode.types.octets import BASE64, OCTETS, RAW, OctetForm, binary
 from lakeingest.decode.types.versions import join_versions, stored_as
+from lakeingest.widening import widens
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
@@ -177,6 +180,40 @@ AVRO = Form(
     },
 )
 """AvroConverter's form: octets are octets, int8 and int16 are ``int`` with ``connect.type``."""
+
+
+_HOLDS_NUMBERS = (NumericType, StringType)
+
+
+def declared_type(carried: LogicalType, stored: LogicalType) -> LogicalType | None:
+    """Return the type that reads a record by its schema and stores it as a DDL declares.
+
+    Where a batch has several versions of the type, each is judged by itself. What they have in
+    common says nothing: a number and a decimal's octets are both read as text, and read by one type
+    a number would become another one.
+
+    Args:
+        carried: The type by the record's schema; by the DDL, if the record has none.
+        stored: The type by the DDL and its comments.
+
+    Returns:
+        None if the declared type does not hold such values. A number that is declared as text or
+        as another type of number is stored so if it stays the same; if not, it stops the run.
+    """
+    if carried.versions:
+        each = [(tags, declared_type(kind, stored)) for tags, kind in carried.versions]
+        known = [(tags, kind) for tags, kind in each if kind is not None]
+        return join_versions(known) if len(known) == len(each) else None
+    special = as_declared(carried, stored)
+    if special is not None:
+        return special
+    if widens(carried.spark, stored.spark):
+        return as_type(carried, stored.spark)
+    if carried.wire == stored.wire and not decimals.scales_differ(carried, stored):
+        return stored
+    if isinstance(carried.spark, NumericType) and isinstance(stored.spark, _HOLDS_NUMBERS):
+        return stored_as(carried, stored.spark)
+    return None
 
 
 def as_declared(carried: LogicalType, stored: LogicalType) -> LogicalType | None:
