@@ -129,7 +129,7 @@ def _of_spark(kind: DataType, encodings: Encodings, column: str) -> LogicalType:
         return PRIMITIVES[_OF_SPARK[type(kind)]]
     if isinstance(kind, DecimalType):
         numeric = encodings.decimal == "precise" and encodings.decimal_format == "NUMERIC"
-        mode = "double" if numeric else encodings.decimal
+        mode = "numeric" if numeric else encodings.decimal
         return decimals.decimal(kind.precision, kind.scale, mode)
     if isinstance(kind, BinaryType):
         return octets.binary(encodings.binary)

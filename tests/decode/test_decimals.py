@@ -77,7 +77,7 @@ def test_numbers_keep_every_digit_with_decimal_format_numeric(spark: SparkSessio
         "0",
         "1E+3",
     ]
-    column = SourceColumn("n", decimal(38, 8, "double"))
+    column = SourceColumn("n", decimal(38, 8, "numeric"))
     texts = ['{"after":{"n":' + digits + "}}" for digits in written]
     decoded = decode_texts(spark, [column], texts)
     assert [row["n"] for row in decoded] == [Decimal(digits) for digits in written]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -34,6 +35,8 @@ UNFIT: dict[str, tuple[LogicalType, Any]] = {
     "a negative decimal beyond its precision": (decimal(10, 2), unscaled(-(10**10))),
     "a decimal of 39 digits": (decimal(38, 0), unscaled(10**38)),
     "a number beyond its precision": (decimal(10, 2, "double"), 12345678901.5),
+    "a number of more digits after the point": (decimal(10, 2, "double"), 1.234),
+    "an exact number of more digits after the point": (decimal(10, 2, "numeric"), 1.234),
     "NaN as a decimal": (decimal(10, 2, "string"), "NaN"),
     "text that is no hexadecimal": (binary("hex"), "zz"),
     "a zoned timestamp in month 13": (SEMANTIC[TIME + "ZonedTimestamp"], "2026-13-01T00:00:00Z"),
@@ -91,6 +94,10 @@ def test_the_message_of_a_failed_conversion_does_not_hold_the_value(spark: Spark
 EDGES: Cases = {
     "NULL as a time of day": (SEMANTIC[TIME + "MicroTime"], [(None, None)]),
     "the lowest decimal of 38 digits": (decimal(38, 0), [(unscaled(1 - 10**38), 1 - 10**38)]),
+    "a number with a digit that no double holds": (
+        decimal(20, 2, "double"),
+        [(1234567890123456.5, Decimal("1234567890123456.50")), (0.1, Decimal("0.10"))],
+    ),
     "nanoseconds just below a microsecond": (
         SEMANTIC[TIME + "NanoTimestamp"],
         [(1767323045123456999, "2026-01-02 03:04:05.123456")],

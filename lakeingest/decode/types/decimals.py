@@ -52,17 +52,42 @@ def decimal(precision: int, scale: int, mode: str = "precise") -> LogicalType:
     Args:
         precision: Digits.
         scale: Digits after the point; see ``shape``.
-        mode: ``precise`` (base64 bytes), ``string`` or ``double`` (JSON number; JsonConverter's
-            ``decimal.format=NUMERIC`` writes the same).
+        mode: ``precise`` (base64 bytes), ``string``, ``double`` or ``numeric`` (a JSON number; the
+            last one is JsonConverter's ``decimal.format=NUMERIC``, which is exact).
     """
     spark = shape(precision, scale)
     name = _name(spark)
-    if mode == "double":
-        return LogicalType(spark, spark, name=name)
+    if mode in ("double", "numeric"):
+        return _of_number(spark, as_double=mode == "double")
     if mode == "string":
         read = checked(name, lambda value: _unrounded(value, spark), f"{_TOO_LARGE}; {_SPECIAL}")
         return LogicalType(_TEXT, spark, read, name, "digits")
     return in_octets(BASE64, precision, scale)
+
+
+def _of_number(spark: DecimalType, *, as_double: bool) -> LogicalType:
+    """Return the type of decimals in JSON numbers; one with more digits after the point stops.
+
+    Spark's reader rounds to the scale that it is asked for. So it is asked for all the digits that
+    fit behind those before the point: for DECIMAL(38, n) that is no more than n.
+
+    Args:
+        spark: The declared type.
+        as_double: Whether numbers went through a double. Java before 19 may write one with a digit
+            too many. So digits that a double does not hold are rounded.
+    """
+    wire = DecimalType(DIGITS, DIGITS - spark.precision + spark.scale)
+
+    def read(value: Column) -> Column:
+        stored = value.cast(spark)
+        fits = stored.cast("double") == value.cast("double") if as_double else stored == value
+        return F.when(fits, stored)
+
+    name = _name(spark)
+    return LogicalType(wire, spark, checked(name, read, _TOO_FINE), name)
+
+
+_TOO_FINE = "it has more digits after the point: declare the column with as many"
 
 
 def _unrounded(text: Column, spark: DecimalType) -> Column:
@@ -108,7 +133,8 @@ def number(precision: int, scale: int) -> LogicalType:
     Spark's reader rounds a number that has more digits after the point than its type, and a number
     read as text goes through a double. So a type that may have more digits is refused.
     """
-    return decimal(precision, scale, "double") if scale <= DIGITS else large_number(scale)
+    spark = shape(precision, scale)
+    return LogicalType(spark, spark, name=_name(spark)) if scale <= DIGITS else large_number(scale)
 
 
 def large_number(scale: int) -> LogicalType:
