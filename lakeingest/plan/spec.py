@@ -113,6 +113,8 @@ class TableSpec:
         source: Schema of the source's table (``evolution.SourceSchema.to_json``); empty: the batch
             does not show it.
         encodings: The connector's settings with the table's own policies; None: the pipeline's.
+        key_is_part: Whether record keys have more columns than the key: several of them are one
+            row, and a change of the others is a delete and a create of it.
     """
 
     collection: str
@@ -126,10 +128,16 @@ class TableSpec:
     fills: Mapping[str, Default] = field(default_factory=dict)
     source: str = ""
     encodings: Encodings | None = None
+    key_is_part: bool = False
 
     def encodings_in(self, spec: PipelineSpec) -> Encodings:
         """Return the settings that the table's values are read with."""
         return self.encodings or spec.encodings
+
+    @property
+    def folds_by_octets(self) -> bool:
+        """Whether changes of one row have equal octets as their key, and others have not."""
+        return self.reader.bare_keys and not (self.key_in_value or self.key_is_part)
 
     def row_spec(self, spec: PipelineSpec) -> RowSpec:
         """Return how to read the table's rows."""

@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from lakeingest.folders import TOMBSTONES
-from tests.apply.published import table
+from tests.apply.published import history, table
 from tests.apply.written import Sent, WrittenLog, place_of
 from tests.recordings.rust import queried
 
@@ -37,3 +37,21 @@ def test_updates_alone_that_change_a_declared_key_leave_tombstones_and_a_new_rec
     assert (rows["v"], rows["_deleted"]) == ([11, 30], [False, False])
     buried = queried(DeltaTable(f"{folder}{TOMBSTONES}"), 'SELECT "v" FROM t')
     assert buried["v"] == [10]
+
+
+def test_a_declared_key_that_is_a_part_of_the_record_key_is_one_row_whatever_the_rest_becomes(
+    spark: SparkSession, log: WrittenLog, lake: Path
+) -> None:
+    """As the key of a partitioned table of PostgreSQL, which must hold the partition's column."""
+
+    def sent(number: int, v: int | None, of: int, op: str) -> Sent:
+        return Sent(ORDERS, 1, v, place(number), op, more_key={"v": of})
+
+    log.transaction("1:200", sent(1, 10, 10, "c"))
+    log.transaction("2:300", sent(2, None, 10, "d"), sent(2, 11, 11, "c"))
+    log.transaction("3:400", sent(3, 11, 11, "u"))
+    log.transaction("4:500", sent(4, None, 11, "d"), sent(4, 12, 12, "c"))
+    log.ingest(spark, lake, **{f"table_{ORDERS}_key": "id", "commit_max_transactions": "1"})
+    found = queried(DeltaTable(str(lake / ORDERS)), 'SELECT "id", "v", "_deleted" FROM t')
+    assert found == {"id": [1], "v": [12], "_deleted": [False]}
+    assert history(spark, lake) == {n: {ORDERS: {1: v}} for n, v in enumerate((10, 11, 11, 12), 1)}

@@ -45,6 +45,7 @@ class Sent:
         op: What was done; by default an update or a delete.
         before: The row before it, where REPLICA IDENTITY is FULL.
         key: Whether the table has a key.
+        more_key: What else is in the key, as columns and values.
     """
 
     collection: str
@@ -54,6 +55,7 @@ class Sent:
     op: str | None = None
     before: Mapping[str, int] | None = None
     key: bool = True
+    more_key: Mapping[str, int] = field(default_factory=dict)
 
     def value(self, block: Mapping[str, Any] | None) -> str:
         """Return the envelope."""
@@ -104,7 +106,7 @@ class WrittenLog:
         topic = topic_of(sent.collection)
         self._collections.add(sent.collection)
         headers = [["__debezium.context.runId", self.run]] if self.run else []
-        key = json.dumps({"id": sent.id}) if sent.op != "t" and sent.key else None
+        key = json.dumps({"id": sent.id, **sent.more_key}) if sent.op != "t" and sent.key else None
         self._topics[topic].append((key, sent.value(block), headers, 1_000 * self.seconds))
 
     def rename(self, topic: str, other: str) -> None:

@@ -75,7 +75,7 @@ class TablePart:
         They do where each change is of one row, and equal keys have equal octets: in every part
         that folds undecoded, and in some of the others.
         """
-        if self.table.key_in_value or not self.table.reader.bare_keys:
+        if not self.table.folds_by_octets:
             return False
         return not (self.has_key_changes or self.asks_lake or _swept(self.batch_stats, self.floor))
 
@@ -86,8 +86,8 @@ def choose_fold(
     """Return how a table's changes of a batch fold.
 
     To fold undecoded is the cheapest. It is wrong where a change leaves a value out, where keys are
-    not bare, where a truncate sweeps some of the rows away, or where rows may exchange record keys
-    (``payload/deferred_key_order.py``).
+    not bare or hold more than the table's, where a truncate sweeps some of the rows away, or where
+    rows may exchange record keys (``payload/deferred_key_order.py``).
 
     Args:
         batch_stats: Summaries of the table's changes in the batch.
@@ -97,10 +97,10 @@ def choose_fold(
     """
     masked = table.partial or any(stats.masked for stats in batch_stats)
     relocated = any(stats.relocated for stats in batch_stats)
-    decodes = masked or table.key_in_value or not table.reader.bare_keys
-    if not (decodes or exchanges or _swept(batch_stats, floor)):
+    if table.folds_by_octets and not (masked or exchanges or _swept(batch_stats, floor)):
         return Fold.UNDECODED
-    return Fold.PARTIAL_ROWS if masked or table.key_in_value or relocated else Fold.WHOLE_ROWS
+    by_row = masked or table.key_in_value or table.key_is_part or relocated
+    return Fold.PARTIAL_ROWS if by_row else Fold.WHOLE_ROWS
 
 
 def _swept(batch_stats: Sequence[BatchStats], floor: str) -> bool:

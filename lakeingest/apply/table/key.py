@@ -20,11 +20,13 @@ class Key:
     Attributes:
         columns: Its columns.
         in_value: Whether the row gives their values, because the record keys lack one of them.
+        is_part: Whether record keys have other columns beside them.
         keyless: What identifies a row instead of a key of the source; None: the source has a key.
     """
 
     columns: tuple[str, ...]
     in_value: bool
+    is_part: bool
     keyless: Keyless | None
 
 
@@ -72,7 +74,8 @@ def resolve_key(
             "lakeingest.source.topics. Nothing of this batch was published."
         )
         raise ConfigError(message)
-    return Key(key_columns, in_value, keyless)
+    is_part = not in_value and any(fields != set(key_columns) for fields in shown.keys)
+    return Key(key_columns, in_value, is_part, keyless)
 
 
 def _refuse_changed_key(

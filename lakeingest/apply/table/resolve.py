@@ -107,6 +107,7 @@ def table_spec(
         keyless=key.keyless,
         absences=present.absences if key.keyless is None else NONE_ABSENT,
         fills=policy.fills(present),
+        key_is_part=key.is_part,
         source=SourceSchema.of(source_columns).to_json() if source_columns else "",
     )
 
