@@ -151,8 +151,13 @@ class LakeState:
         return replace(self, head=publication, tables=tables, unpublished=unpublished)
 
 
-def read_lake(ledger: DeltaLedger, sink: Sink, collections: Iterable[str]) -> LakeState:
+def read_lake(
+    ledger: DeltaLedger, sink: Sink, collections: Iterable[str], folders: LakeFolders
+) -> LakeState:
     """Read the head and, unless the previous driver released the lake, the tables; write nothing.
+
+    A table whose folder is another one than the published is read in any case: the next publication
+    names its folder, also of an idle table.
 
     Raises:
         ConfigError: The ledger or a table belongs to another pipeline, or a published table is
@@ -161,6 +166,9 @@ def read_lake(ledger: DeltaLedger, sink: Sink, collections: Iterable[str]) -> La
     state = LakeState(ledger.head(), {})
     if not (state.head.released and state.head.batch):
         state = with_every_table(state, sink, collections)
+    named = {name: folders.named([name]).get(name, name) for name in state.head.tables}
+    moved = (name for name, path in named.items() if path != state.head.paths.get(name, name))
+    state = with_tables(state, sink, moved)
     failpoint("1.recovered")
     return state
 

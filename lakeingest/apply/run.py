@@ -203,7 +203,7 @@ class PipelineRun:
             FencedError: Another driver has claimed the lake from this run.
         """
         collections = likely_tables(self._config, self._source.topics())
-        state = read_lake(self._ledger, self._sink, collections)
+        state = read_lake(self._ledger, self._sink, collections, self._config.folders)
         refuse_other_tables(state.head, self._config)
         refuse_unsuited(self._config, state.head)
         self._first_seen = FirstSeen(self._config, self._sink)
@@ -243,7 +243,7 @@ class PipelineRun:
     def _maintained(
         self, turns: Turns, before: LakeState, state: LakeState, batches: int
     ) -> LakeState:
-        """Maintain the tables whose turn has come; a failure does not end the run.
+        """Maintain the tables whose turn has come; neither a failure nor its table ends the run.
 
         Raises:
             FencedError: Another driver has claimed the lake from this run.
@@ -259,8 +259,8 @@ class PipelineRun:
                 f"Maintenance failed ({reason}), and the run went on. lakeingest maintain does the "
                 "same, and shows the error."
             )
-            # The lake is still this run's, and everything that it wrote is published.
-            state = replace(self._read_lake(before=state), ours=True)
+            if self._ledger.head().batch != state.head.batch:
+                state = replace(self._read_lake(before=state), ours=True)
         self._published_state = state
         return state
 

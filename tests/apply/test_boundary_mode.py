@@ -227,11 +227,13 @@ def test_settings_that_need_begin_and_end_are_refused() -> None:
     settings = {
         **KAFKA,
         MODE: "boundary",
+        "lakeingest.source.missing.head": "accept",
         "lakeingest.source.snapshot.again": "replace",
         "lakeingest.commit.mode": "per-transaction",
         "lakeingest.table.public.a.keyless": "append",
     }
     said = problem_of(load_config, settings)
+    assert "lakeingest.source.missing.head=accept needs lakeingest.transaction.mode=m" in said
     assert "lakeingest.source.snapshot.again=replace needs lakeingest.transaction.mode=m" in said
     assert "lakeingest.table.public.a.keyless=append needs lakeingest.transaction.mode=m" in said
     assert "lakeingest.commit.mode=per-transaction needs lakeingest.transaction.mode=m" in said

@@ -71,16 +71,34 @@ def test_a_table_that_another_driver_made_and_published_meanwhile_is_fenced_too(
     }
 
 
+def read(ledger: Claimed, sink: Tables, *names: str, **paths: str) -> LakeState:
+    return read_lake(
+        cast(DeltaLedger, ledger), cast(Sink, sink), names, LakeFolders("/lake", paths)
+    )
+
+
+def test_an_idle_table_whose_folder_is_another_one_is_looked_at() -> None:
+    """The next publication names the folder, whatever it changes."""
+    published = replace(RELEASED, paths={"idle0": "old"})
+    sink = Tables(("a", *IDLE))
+    read(Claimed(published), sink, idle0="old")
+    assert sink.looked_at == []
+    for paths, looked_at in (({}, "idle0"), ({"idle0": "old", "idle7": "new"}, "idle7")):
+        read(Claimed(published), sink, **paths)
+        assert sink.looked_at == [looked_at]
+        sink.looked_at.clear()
+
+
 def test_a_published_table_that_is_not_there_is_refused_and_not_made_anew() -> None:
     ledger = Claimed(Publication(batch=2, writer=2, run="first", tables={"a": 3, "b": 3}))
     with pytest.raises(ConfigError, match="no table of the configured format: b"):
-        read_lake(cast(DeltaLedger, ledger), cast(Sink, Tables(("a", "c"))), ("a", "b", "c"))
+        read(ledger, Tables(("a", "c")), "a", "b", "c")
 
 
 def test_a_table_that_was_put_back_to_before_its_publication_is_refused() -> None:
     ledger = Claimed(Publication(batch=2, writer=2, run="first", tables={"a": 3, "b": 4}))
     with pytest.raises(ConfigError, match="behind the newest publication.*missing from them: b\\."):
-        read_lake(cast(DeltaLedger, ledger), cast(Sink, Tables(("a", "b"))), ("a", "b"))
+        read(ledger, Tables(("a", "b")), "a", "b")
 
 
 def test_what_changes_no_table_publishes_adopted_ones_though_it_is_the_first_publication() -> None:
@@ -101,7 +119,7 @@ RELEASED = Publication(
 def test_after_a_release_only_the_tables_of_the_window_are_looked_at_and_none_is_fenced() -> None:
     sink = Tables(("a", *IDLE))
     ledger = Claimed(replace(RELEASED, run="second", writer=3))
-    state = read_lake(cast(DeltaLedger, Claimed(RELEASED)), cast(Sink, sink), ("a", *IDLE))
+    state = read(Claimed(RELEASED), sink, "a", *IDLE)
     assert sink.looked_at == []
     state = with_tables(state, cast(Sink, sink), ("a", "new"))
     taken = take_over(cast(DeltaLedger, ledger), cast(Sink, sink), state)
@@ -130,7 +148,7 @@ def test_what_was_looked_at_before_another_run_published_and_ended_is_looked_at_
 def test_a_table_that_was_made_and_never_published_is_found_by_its_records_and_fenced() -> None:
     # No topic has the name of "Order Items", so nothing but its records tells of it.
     sink = Tables(("a", "Order Items"), ahead=("Order Items",))
-    state = read_lake(cast(DeltaLedger, Claimed(RELEASED)), cast(Sink, sink), ("a", "Order_Items"))
+    state = read(Claimed(RELEASED), sink, "a", "Order_Items")
     assert state.through is None
     found = with_tables(state, cast(Sink, sink), ("a", "Order Items"))
     assert found.through == 9

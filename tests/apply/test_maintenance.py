@@ -405,6 +405,20 @@ def test_a_turn_that_fails_does_not_end_the_run(
     assert (head.released, head.writer) == (True, writer + 1)
 
 
+@pytest.mark.soak
+@pytest.mark.slow
+def test_a_turn_of_an_idle_table_that_another_writer_changed_does_not_end_the_run(
+    shop: Shop,
+) -> None:
+    shop.spark.sql(f"UPDATE delta.`{shop.lake / B}` SET v = 0")
+    for v in (60, 70, 80, 90):
+        shop.commit(a=v)
+    settings = {"maintain_batches": "1", "batch_max_events": "1", "window_max_records": "1"}
+    summary = shop.run(**settings)
+    assert summary.transactions == 4
+    assert summary.warnings[0].startswith("Maintenance failed (")
+
+
 class CrashError(Exception):
     """Stands for a kill."""
 

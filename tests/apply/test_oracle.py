@@ -114,3 +114,10 @@ def test_what_a_restarted_connector_sends_again_changes_nothing(
     commit(log, "04", row(1_004, 1, 4, 40))
     log.ingest(spark, lake)
     assert tables(spark, lake) == ({1: 11, 2: 21, 4: 40}, {})
+    # A new one comes before the last one that was applied comes again, and then once more.
+    new = ("05", row(1_005, 1, 5, 50))
+    commit(log, *new)
+    commit(log, "04", row(1_004, 1, 4, 40))
+    commit(log, *new)
+    log.ingest(spark, lake)
+    assert tables(spark, lake) == ({1: 11, 2: 21, 4: 40, 5: 50}, {})

@@ -19,7 +19,7 @@ from lakeingest.apply.window import progress
 from lakeingest.errors import DataError, FencedError, TransientError, UnavailableError, UsageError
 from lakeingest.reader import open_lake
 from tests.apply.crash import crashing_at
-from tests.apply.shop import GONE, Shop, begun_shop
+from tests.apply.shop import GONE, Shop, begun_shop, row
 from tests.apply.written import topic_of
 from tests.forms import further
 
@@ -165,3 +165,17 @@ def test_it_is_taken_up_again_from_where_it_was_left_and_shown_once_all_its_rows
     said = shop.run(batch_max_events="2", window_max_records="2")
     assert (said.batches, said.warnings) == (1, ())
     assert shop.tables() == {KEPT: kept, GONE: {1: 11, 2: 21, 3: 31, 4: 41, 5: 51}}
+
+
+@pytest.mark.soak
+def test_one_that_has_its_waiting_rows_already_is_shown_with_the_next_transaction_of_another(
+    shop: Shop,
+) -> None:
+    shop.settings["commit_mode"] = "per-transaction"
+    shop.retire()
+    # A restarted connector sends the last transaction again.
+    shop.log.transaction("2:2100", row(KEPT, 2, 1, 2, 20), row(GONE, 2, 2, 2, 21))
+    shop.retire(undo=True)
+    shop.commit(a=30)
+    shop.run()
+    assert shop.tables() == {KEPT: {1: 10, 2: 20, 3: 30}, GONE: {1: 11, 2: 21}}

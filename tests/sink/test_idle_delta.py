@@ -35,8 +35,9 @@ def alter(lake: Lake, **values: str) -> None:
     lake.restart()
 
 
+@pytest.mark.parametrize("fenced", [False, True])
 def test_a_version_that_was_the_newest_for_long_can_be_read_after_the_next_one(
-    delta_lake: Lake,
+    delta_lake: Lake, *, fenced: bool
 ) -> None:
     delta_lake.apply(insert(1, 1, n=1))
     # Delta cleans the log behind each checkpoint.
@@ -44,6 +45,12 @@ def test_a_version_that_was_the_newest_for_long_can_be_read_after_the_next_one(
     age(delta_lake, timedelta(days=40))
     assert delta_lake.state is not None
     before = delta_lake.state.version
+    if fenced:
+        for writer in (2, 3):
+            state = delta_lake.sink.fence(delta_lake.state, writer, f"run {writer}")
+            delta_lake.state = state
+        assert delta_lake.live(version=before) == {1: (1,)}
+        return
     delta_lake.apply(insert(2, 2, n=2))
     delta_lake.apply(insert(3, 3, n=3))
     assert delta_lake.live(version=before) == {1: (1,)}

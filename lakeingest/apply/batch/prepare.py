@@ -281,10 +281,11 @@ def _cut_out_at(part: TablePart, state: LakeState, book: TableBook) -> str | Non
 
     A truncate sweeps rows away that no payload names, a new schema is of the whole table, and how
     rows without a key cancel each other depends on the table as it is between two transactions. A
-    table with partitions, and some others, cannot hide rows. Places of rows come to the driver.
+    table with partitions, and some others, cannot hide rows. Places of rows come to the driver. A
+    table that no publication shows, of which it may hold all rows already, gets a commit to show.
     """
     own_stats, table = part.batch_stats, part.table
-    is_new = table.collection not in state.tables
+    is_new = not {table.collection} <= state.tables.keys() & state.head.tables.keys()
     positions = [stats.floor for stats in own_stats if stats.floor]
     has_key = table.keyless is None
     if is_new or table.partition or not (has_key and book.divides(table.collection)):

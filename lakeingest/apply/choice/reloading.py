@@ -21,6 +21,7 @@ from lakeingest.apply.choice.retirement import refuse_unplaced_ends, unknown_tab
 from lakeingest.apply.next_publication import next_publication
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import ConfigError, UsageError
+from lakeingest.folders import TOMBSTONES
 from lakeingest.ledger.publication import Publication, Reload
 from lakeingest.topic_names import TopicNames
 
@@ -149,7 +150,13 @@ def refuse_reloading(head: Publication, names: Collection[str], topics: TopicNam
             )
             raise UsageError(problem)
         if name not in head.shown:
-            raise UsageError(unknown_table(name, head.shown, "published"))
+            # A run that was killed, or stopped at another table, may have made it.
+            unpublished = (
+                f"{unknown_table(name, head.shown, 'published')}. A table that no publication "
+                "shows needs no command: delete its folder (and the one with "
+                f"'{TOMBSTONES}' behind its name), and the next run makes it anew"
+            )
+            raise UsageError(unpublished)
         if head.shown_paths.get(name, name) == ".":
             problem = (
                 f"the folder of table '{name}' is the lake's own (path=.), and a second load would "

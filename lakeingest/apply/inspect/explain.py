@@ -73,7 +73,7 @@ def explain_pipeline(spark: SparkSession, config: PipelineConfig) -> Explanation
     own = run_session(spark)
     with open_parts(own, config) as parts:
         tables = likely_tables(parts.config, parts.source.topics())
-        state = read_lake(parts.ledger, parts.sink, tables)
+        state = read_lake(parts.ledger, parts.sink, tables, parts.config.folders)
         return _explanation(NextBatch(own, parts, state))
 
 

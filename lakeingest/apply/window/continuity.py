@@ -46,7 +46,8 @@ class LogRules:
 
     Attributes:
         names: The names of its topics.
-        missing_head: ``lakeingest.source.missing.head``: ``accept`` or ``stop``.
+        missing_head: ``lakeingest.source.missing.head``: ``accept`` or ``stop``; ``refuse``: it may
+            not be accepted, because nothing would show a transaction of which a part is missing.
         new_topic_id: ``lakeingest.source.new.topic.id``: ``accept`` or ``stop``.
         rewound: Topics that are read again from their beginning, with the offsets that were to be
             read next, by partition.
@@ -66,7 +67,7 @@ def log_rules(config: PipelineConfig) -> LogRules:
     source = config.source
     return LogRules(
         source.names,
-        source.missing_head,
+        "refuse" if source.transaction_mode == "boundary" else source.missing_head,
         source.new_topic_id,
         rewound=source.rewound_topics,
         uncounted=config.uncounted_collections,
@@ -130,7 +131,7 @@ def continuation(
     }
     if heads and rules.missing_head != "accept":
         _refuse_late_reload(heads, rules)
-        raise _missing_head(heads, transaction_topic, rules.names)
+        raise _missing_head(heads, transaction_topic, rules)
     if heads:
         warnings.append(
             f"{_first_reading(heads, transaction_topic, rules.names)}: what lay before is not in "
@@ -268,21 +269,26 @@ def _vanished_topics(
 
 
 def _missing_head(
-    heads: Mapping[TopicPartition, int], transaction_topic: str | None, names: TopicNames
+    heads: Mapping[TopicPartition, int], transaction_topic: str | None, rules: LogRules
 ) -> DataError:
     what = "rows that lay"
     if transaction_topic in {place.topic for place in heads}:
         what = "rows, or the ENDs of rows, that lay"
     message = (
-        f"{_first_reading(heads, transaction_topic, names)}: {what} before (removed by retention "
-        "or by hand, or not recorded) would be missing in the lake. Nothing of this was read. "
-        "Delete the connector's topics and offsets and let it take a new snapshot of all tables. "
-        "Or, if all of it was removed while no transaction was under way, and nothing is missed or "
-        "an incremental snapshot of the tables lies behind, set "
-        "lakeingest.source.missing.head=accept until the next publication. (Retention cuts each "
-        "topic at another commit: a transaction of which only a part is left stops the run.)"
+        f"{_first_reading(heads, transaction_topic, rules.names)}: {what} before (removed by "
+        "retention or by hand, or not recorded) would be missing in the lake. Nothing of this was "
+        "read. Delete the connector's topics and offsets and let it take a new snapshot of all "
+        "tables."
     )
-    return DataError(message)
+    return DataError(message if rules.missing_head == "refuse" else f"{message} {_OR_ACCEPT}")
+
+
+_OR_ACCEPT = (
+    "Or, if all of it was removed while no transaction was under way, and nothing is missed or an "
+    "incremental snapshot of the tables lies behind, set lakeingest.source.missing.head=accept "
+    "until the next publication. (Retention cuts each topic at another commit: a transaction of "
+    "which only a part is left stops the run.)"
+)
 
 
 def _first_reading(

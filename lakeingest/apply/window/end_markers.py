@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.engine.known_columns import Selection, made_once
 from lakeingest.errors import DataError
-from lakeingest.plan.end_positions import all_positions_from_rows
+from lakeingest.plan.end_positions import all_positions_from_rows, release_limit
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.transaction.cut import End
 
@@ -121,8 +121,14 @@ def ascending_prefix(ends: Sequence[EndMarker]) -> Sequence[EndMarker]:
     return ends
 
 
-def refuse_disorder(ends: Sequence[EndMarker], spec: PipelineSpec) -> None:
+def refuse_disorder(ends: Sequence[EndMarker], spec: PipelineSpec, released: str) -> None:
     """Stop where rows show another order of commits than the transaction topic has.
+
+    Args:
+        ends: In the topic's order, all behind the frontier.
+        spec: Pipeline settings.
+        released: Position of the last END that was released. If a connector that went back sends
+            that END again, its position is higher, because the new offset is in it.
 
     Raises:
         DataError: A later END lies below an earlier one. (Where ids give the position, see
@@ -131,7 +137,8 @@ def refuse_disorder(ends: Sequence[EndMarker], spec: PipelineSpec) -> None:
     if not all_positions_from_rows(spec):
         return
     for earlier, later in pairwise(ends):
-        if later.position < earlier.position:
+        again = release_limit(later.position) == release_limit(released)
+        if later.position < earlier.position and not again:
             message = (
                 f"The ENDs at offsets {earlier.offset} and {later.offset} of the transaction topic "
                 "are in another order than the commit SCNs of their rows. Older connectors tell "

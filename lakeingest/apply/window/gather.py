@@ -155,7 +155,7 @@ def gather(
             if again is not None:
                 return again
             facts = WindowFacts(ranges, markers.ends, markers.opened, settled=settled)
-            refuse_disorder(facts.ends_behind(frontier), spec)
+            refuse_disorder(facts.ends_behind(frontier), spec, frontier.end_position)
             likely = likely_cuts(facts, frontier, bounds)
             summaries = frames.summarise(likely, spec.format, snapshot=not frontier.streaming)
             likely_stats = batch_stats(summaries)

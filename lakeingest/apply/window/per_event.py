@@ -21,6 +21,7 @@ half leaves out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -61,7 +62,7 @@ from lakeingest.plan.batches import in_batches, without_batch
 from lakeingest.plan.snapshot_attempts import mark_superseded
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.plan.window import window_boundaries, window_changes, window_metadata
-from lakeingest.source.contract import TopicPartition
+from lakeingest.source.contract import Source, TopicPartition
 from lakeingest.transaction.cut import Cut
 
 
@@ -88,7 +89,7 @@ def cut_events(
         decoded = window_changes(log.read(ranges.data), spec)
         changes = local_checkpoint(decoded.withColumn("end_offset", F.lit(number).cast("bigint")))
         summaries = contents(summarise(without_batch(changes), spec.format))
-        lone_deletes = _lone_deletes(changes)
+        lone_deletes = _lone_deletes(changes, source)
         new_unreadable = unreadable_records(
             changes, summaries, "", spec, initial=not frontier.streaming
         )
@@ -161,29 +162,22 @@ def _last_attempt(
     return mark_superseded(changes, names), summaries.without(verdict.superseded)
 
 
-def _lone_deletes(changes: DataFrame) -> dict[TopicPartition, int]:
-    """Return the offset of each partition's last change if it is half of a key change.
+def _lone_deletes(changes: DataFrame, source: Source) -> dict[TopicPartition, int]:
+    """Return the offset of each topic's last change if it is half of a key change.
 
-    It is a delete, and the create that belongs to it is not read yet.
+    It is a delete, and the create that belongs to it is not read yet. In a topic of several
+    partitions the create may lie in another one and have been read long ago: there, a delete that
+    waited for it might wait for ever.
     """
     rows = changes.where(F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
-    change = F.struct("offset", MOVES_ON, "collection", "position")
+    change = F.struct("offset", MOVES_ON)
     last = rows.groupBy("topic", "partition").agg(F.max(change).alias("last"))
     deletes = {
-        TopicPartition(row["topic"], row["partition"]): row["last"]
+        TopicPartition(row["topic"], row["partition"]): row["last"]["offset"]
         for row in last.where(F.col(f"last.{MOVES_ON}")).collect()
     }
-    if not deletes:
-        return {}
-    # The create may lie in another partition, at the same place of the source's log.
-    places = [delete["position"] for delete in deletes.values()]
-    creates = rows.where(F.col("moved_from").isNotNull() & F.col("position").isin(*places))
-    created = {tuple(row) for row in creates.select("collection", "position").collect()}
-    return {
-        where: delete["offset"]
-        for where, delete in deletes.items()
-        if (delete["collection"], delete["position"]) not in created
-    }
+    partitions = Counter(place.topic for place in source.watermarks([p.topic for p in deletes]))
+    return {where: offset for where, offset in deletes.items() if partitions[where.topic] == 1}
 
 
 def _before(ranges: WindowRanges, *ends: Mapping[TopicPartition, int]) -> WindowRanges:

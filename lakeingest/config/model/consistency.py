@@ -169,6 +169,9 @@ def _boundary(config: PipelineConfig) -> Iterator[str]:
         for name, table in tables
         if table.keyless != "stop"
     ]
+    if source.missing_head == "accept":
+        # Nothing shows that a part of a transaction is missing.
+        needing.append("lakeingest.source.missing.head=accept")
     if source.snapshot_again == "replace":
         needing.append("lakeingest.source.snapshot.again=replace")
     if config.commit_mode != "grouped":

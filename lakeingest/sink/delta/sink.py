@@ -113,6 +113,12 @@ class DeltaSink(LakeSink):
         if side_table.exists():
             expire(side_table, self.settings, age)
 
+    def fence(self, state: TableState, writer: int, run: str) -> TableState:
+        """Fence a table; of an idle one, too, the version stays that publications name."""
+        note = state.note.fenced(writer, run, 0)
+        keep_newest(self.table(note.collection), note, self.settings)
+        return super().fence(state, writer, run)
+
     def finish(self) -> None:
         """Wait for checkpoints; see the contract."""
         self._checkpoints.finish()
