@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +32,7 @@ from lakeingest.decode.types.logical_type import LogicalType
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.plan.evolution import DEFAULTS, Kind, Policies, Policy, SourceSchema
-from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.source.contract import TopicPartition
 
 ORDERS = "public.orders"
@@ -89,12 +90,13 @@ def settled(
     before: SourceSchema | None = None,
     partition: Sequence[str] = (),
     policies: Policies = DEFAULTS,
+    keyless: Keyless | None = None,
 ) -> TableSpec:
     def infer(names: Sequence[str], _: bool) -> Mapping[str, str]:
         return dict.fromkeys(names, "int32")
 
     warn = (warnings if warnings is not None else []).append
-    settings = TableSettings(ORDERS, ddl, tuple(key), policies)
+    settings = TableSettings(ORDERS, ddl, tuple(key), policies, keyless)
     known = TableBefore(lake, before, tuple(partition))
     return table_spec(settings, known, batch_stats, spec, infer, warn)
 
@@ -211,6 +213,36 @@ def test_decimals_in_a_map_are_refused_where_the_records_write_them_otherwise(
     declared = StructType().add("n", MapType(StringType(), DecimalType(10, 2)))
     with pytest.raises(ConfigError, match=r"'n' .* is declared map<string,decimal\(10,2\)>"):
         settled(row, ddl=declared, spec=spec)
+
+
+OLD = (SourceColumn("a", JSON.decimal(10, 2)), SourceColumn("b", PRIMITIVES["string"]))
+
+
+@pytest.mark.parametrize(
+    ("new", "change"),
+    [
+        (OLD[:1], "its column 'b' was dropped"),
+        ((*OLD, SourceColumn("z", PRIMITIVES["int32"], default="1")), "'z' came with a default"),
+        ((SourceColumn("a", JSON.decimal(10, 4)), OLD[1]), "column 'a'"),
+        (OLD[::-1], "its columns have another order"),
+        ((*OLD, SourceColumn("z", PRIMITIVES["int32"])), ""),
+        ((SourceColumn("a", JSON.decimal(12, 2)), OLD[1]), ""),
+    ],
+)
+@pytest.mark.parametrize("in_one_batch", [False, True])
+def test_a_row_that_is_all_of_its_values_keeps_its_columns(
+    new: tuple[SourceColumn, ...], change: str, *, in_one_batch: bool
+) -> None:
+    """By another hash, its delete would not find it."""
+    versions = {b"1": CarriedSchema(0, OLD), b"2": CarriedSchema(1, new)}
+    spec = replace(SPEC, format=JsonFormat(versions))
+    tags = frozenset(versions if in_one_batch else {b"2"})
+    row = replace(stats({"a": "AQ==", "b": "x"}, None), value_tags=tags)
+    lake = StructType().add("a", DecimalType(10, 2)).add("b", StringType())
+    known: dict[str, Any] = {} if in_one_batch else {"lake": lake, "before": SourceSchema.of(OLD)}
+    refused = pytest.raises(DataError, match=change) if change else nullcontext()
+    with refused:
+        settled(row, ddl=None, spec=spec, keyless=Keyless.FULL_ROW, **known)
 
 
 def test_a_table_with_a_row_key_of_ours_needs_its_policy() -> None:

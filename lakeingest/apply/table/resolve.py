@@ -20,6 +20,7 @@ from lakeingest.apply.table.key import resolve_key
 from lakeingest.apply.table.name_guard import refuse_alike, refuse_names
 from lakeingest.apply.table.schema_policy import SchemaPolicy
 from lakeingest.apply.table.settings import TableBefore, TableSettings
+from lakeingest.apply.table.whole_row_keys import refuse_changed_rows
 from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.columns import SourceColumn, columns_of_kinds, declared_columns
 from lakeingest.decode.row import NONE_ABSENT
@@ -29,7 +30,7 @@ from lakeingest.errors import ConfigError
 from lakeingest.plan import implicit
 from lakeingest.plan.evolution import SourceSchema
 from lakeingest.plan.presence import Zero, presence
-from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.widening import widens
 
 Infer = Callable[[Sequence[str], bool], Mapping[str, str]]
@@ -98,6 +99,12 @@ def table_spec(
     columns = policy.columns(columns, present.left_out)
     refuse_alike(collection, {*(lake_types or ()), *(column.name for column in columns)})
     refuse_names(collection, columns, key, spec.names)
+    newest = SourceSchema.of(source_columns)
+    if key.keyless is Keyless.FULL_ROW and source_columns:
+        versions = [SourceSchema.of(version) for version in shown.versions.values()]
+        schemas = [*([before.source] if before.source else []), *(versions or [newest])]
+        taken = {*(lake_types or ()), *(column.name for column in columns)}
+        refuse_changed_rows(collection, schemas, taken, ordered=ddl is None)
     return TableSpec(
         collection,
         columns,
@@ -108,7 +115,7 @@ def table_spec(
         absences=present.absences if key.keyless is None else NONE_ABSENT,
         fills=policy.fills(present),
         key_is_part=key.is_part,
-        source=SourceSchema.of(source_columns).to_json() if source_columns else "",
+        source=newest.to_json() if source_columns else "",
     )
 
 
