@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote, schema_token, token
 from lakeingest.engine.hudi.streamer import newest_checkpoint, rows_elsewhere, table_properties
-from lakeingest.engine.hudi.table import READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.position import after
 from lakeingest.sink.contract import TableState
@@ -103,8 +102,7 @@ def test_rows_of_the_old_writer_and_of_ours_are_one_table_also_where_a_new_colum
     spark: SparkSession, tmp_path: Path, table_type: str
 ) -> None:
     path = str(tmp_path / COLLECTION)
-    untouched = (7, 7, "body 7", 10, "c")
-    streamed(spark, path, table_type, [*FIRST, untouched], SECOND)
+    streamed(spark, path, table_type, [*FIRST, (7, 7, "body 7", 10, "c")], SECOND)
     kept = table_properties(spark, path)
     strict = HudiSink(spark, sink_settings(str(tmp_path), hard=True), HudiSettings())
     with pytest.raises(DataError, match="rows of the Hudi table .* hold Debezium's placeholder"):
@@ -129,16 +127,15 @@ def test_rows_of_the_old_writer_and_of_ours_are_one_table_also_where_a_new_colum
     # A change of 2 from before its delete, and one of 4 that fills what Hudi had lost. Of a new
     # column the old writer's rows get the default. Hudi would drop them as late: their position of
     # ours ends with no LSN.
-    more = f"{DDL}, more STRING"
     new = Payload(1, 105, {"n": 9, "more": "new"})
     filled = Payload(4, 104, {"n": 4, "body": "4"})
-    changes = lake.changeset(new, Payload(2, 101, {"n": 2}), filled, ddl=more)
+    changes = lake.changeset(new, Payload(2, 101, {"n": 2}), filled, ddl=f"{DDL}, more STRING")
     changes = replace(changes, fills={"more": F.lit("old")})
     lake.state = lake.sink.apply(changes, lake.note(2), lake.state)
     rest = {4: (4, "4", None), 6: (6, "new", "old"), 7: (7, "body 7", "old")}
     assert lake.live("n", "body", "more") == {1: (9, None, "new"), **rest}
-    raw = spark.read.format("hudi").options(**READ_OPTIONS).load(path)
-    rows = {row["id"]: (row["_event_lsn"], row["_change_operation_type"]) for row in raw.collect()}
+    raw = lake.raw().collect()
+    rows = {row["id"]: (row["_event_lsn"], row["_change_operation_type"]) for row in raw}
     assert {key: lsn for key, (lsn, _) in rows.items()} == {1: 105, 4: 104, 6: 103, 7: 10}
     assert "d" not in {operation for _, operation in rows.values()}
     lake.state = lake.sink.fence(lake.state, 2, "run 2")

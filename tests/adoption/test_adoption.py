@@ -151,8 +151,7 @@ def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(
 ) -> None:
     """After crashes between the steps of the adoption."""
     run, target = run_of(PARTS, tmp_path, end), tmp_path / "lake"
-    parts = SHORT_PARTS if end else PARTS
-    streamed = stream(spark, run, target, table_type, parts)
+    streamed = stream(spark, run, target, table_type, SHORT_PARTS if end else PARTS)
     given = properties_of(run, target) | {"lakeingest.batch.max.events": "20"}
     if end:
         given |= {"lakeingest.batch.max.events": "40", "hoodie.metadata.enable": "false"}

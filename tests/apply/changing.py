@@ -16,6 +16,7 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.summary import RunSummary
 from lakeingest.config import load_config
 from lakeingest.reader import Lake, open_lake
+from tests.apply.written import b64, mark_of, place_of
 from tests.config.settings import recorded
 from tests.decode.avro import METADATA, envelope_schema, record
 from tests.recordings.rust import DELETED, RustLake, queried
@@ -24,6 +25,9 @@ from tests.source.folder import write_log
 TABLE = "public.items"
 _PREFIX = "t"
 _NONE: Mapping[str, str] = {}
+_DATABASE = {"version": "3.7.0.Final", "connector": "postgresql", "name": _PREFIX, "db": "d"}
+"""With what a source block begins: the rows' decoder looks for its version."""
+
 _AVRO = {
     "int32": "int",
     "int64": "long",
@@ -68,19 +72,8 @@ class Log:
         for number, (op, row) in enumerate(changes, 1):
             self._lsn += 1
             block = {"id": f"{xid}:{self._lsn}", "total_order": number}
-            source = {
-                "version": "3.7.0.Final",
-                "connector": "postgresql",
-                "name": _PREFIX,
-                "ts_ms": self._lsn,
-                "snapshot": "false",
-                "db": "d",
-                "sequence": f'["{before}","{self._lsn}"]',
-                "schema": "public",
-                "table": "items",
-                "txId": xid,
-                "lsn": self._lsn,
-            }
+            known = {**_DATABASE, "ts_ms": self._lsn, "snapshot": "false", "txId": xid}
+            source = {**known, **place_of(TABLE, self._lsn, before)}
             sides = {"before": None, "after": row} if op != "d" else {"before": row, "after": None}
             event = {**sides, "source": source, "transaction": block, "op": op, "ts_ms": self._lsn}
             self._write(self._rows, self._key(row["id"]), self._value(columns, event))
@@ -98,8 +91,7 @@ class Log:
             apart: Whether each transaction is a batch of its own.
         """
         log = self.folder / "log"
-        topics = {f"{_PREFIX}.{TABLE}": self._rows, f"{_PREFIX}.transaction": self._ends}
-        write_log(log, topics)
+        write_log(log, {f"{_PREFIX}.{TABLE}": self._rows, f"{_PREFIX}.transaction": self._ends})
         known = {
             str(number): {"schema": schema, "references": [], "subjects": []}
             for number, schema in enumerate(self._schemas, 1)
@@ -140,14 +132,7 @@ class Log:
         return {row["id"]: tuple(row[1:]) for row in frame.collect()}
 
     def _transaction(self, status: str, id_: str, count: int | None = None) -> None:
-        tables = [{"data_collection": TABLE, "event_count": count}] if count else None
-        told = {
-            "status": status,
-            "id": id_,
-            "event_count": count,
-            "data_collections": tables,
-            "ts_ms": self._lsn,
-        }
+        told = mark_of(status, id_, TABLE, count, self._lsn)
         value = self._octets(METADATA, told) if self.form == "avro" else json.dumps(told)
         self._write(self._ends, json.dumps({"id": id_}), value)
 
@@ -160,18 +145,15 @@ class Log:
         event = _in_json(event)
         if self.form == "json":
             return json.dumps(event, separators=(",", ":"))
-        sides = [
-            {"type": "struct", "fields": _in_json(list(columns)), "optional": True, "field": side}
-            for side in ("before", "after")
-        ]
+        fields = _in_json(list(columns))
+        sides = [column(side, "struct", fields=fields) for side in ("before", "after")]
         schema = {"type": "struct", "fields": sides, "name": f"{_PREFIX}.{TABLE}.Envelope"}
         return json.dumps({"schema": schema, "payload": event}, separators=(",", ":"))
 
     def _octets(self, schema: Any, value: Any) -> dict[str, str]:
         if schema not in self._schemas:
             self._schemas.append(schema)
-        octets = record(self._schemas.index(schema) + 1, schema, value)
-        return {"b64": base64.b64encode(octets).decode()}
+        return b64(record(self._schemas.index(schema) + 1, schema, value))
 
     @staticmethod
     def _write(lines: list[dict[str, Any]], key: Any, value: Any) -> None:

@@ -10,16 +10,19 @@ import pytest
 
 
 @contextmanager
-def crashing_at(place: str, module: object) -> Iterator[None]:
+def crashing_at(place: str, module: object, nth: int = 1) -> Iterator[None]:
     """Crash the block at a failpoint, which it must pass.
 
     Args:
         place: The failpoint's name.
         module: Module that passes it.
+        nth: Which pass crashes.
     """
+    passed: list[str] = []
 
     def crash(name: str) -> None:
-        if name == place:
+        passed.append(name)
+        if name == place and passed.count(place) >= nth:
             raise RuntimeError(name)
 
     with pytest.MonkeyPatch.context() as patch:

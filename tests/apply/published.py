@@ -16,6 +16,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from lakeingest.folders import LEDGER_FOLDER
+from lakeingest.ledger.publication import Entry, Publication
 from lakeingest.reader import Snapshot, open_lake
 from tests.recordings.rust import DELETED, queried
 
@@ -26,6 +27,13 @@ _NEWEST = "SELECT tables, paths FROM t WHERE kind = 'publication' ORDER BY batch
 _ROWS = f'SELECT "id", "v" FROM t WHERE NOT "{DELETED}"'  # noqa: S608
 _FEATURES = ["deletionVectors"]
 _PLAIN_TYPES = {"short", "integer", "long", "double", "string"}
+
+
+def publication_of(text: str) -> Publication:
+    """Return the publication that the text of an entry of the ledger holds."""
+    entry = Entry.from_json(text)
+    assert entry is not None
+    return entry.publication
 
 
 def table(spark: SparkSession, lake: Path, collection: str) -> Values:

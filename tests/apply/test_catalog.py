@@ -41,9 +41,8 @@ def test_a_run_is_warned_of_nulls_that_a_converter_may_have_replaced(
 ) -> None:
     columns = declared_columns(spark.createDataFrame([], "id BIGINT, k INT").schema, SPEC.encodings)
     may_be_replaced = (columns[0], replace(columns[1], nullable=True, default="5"))
-    form = JsonFormat(
-        {b"met": CarriedSchema(0, may_be_replaced), b"other": CarriedSchema(0, columns)}
-    )
+    met = CarriedSchema(0, may_be_replaced)
+    form = JsonFormat({b"met": met, b"other": CarriedSchema(0, columns)})
     warnings: list[str] = []
     spec = replace(SPEC, format=form)
     sink = delta_sink(spark, tmp_path, hard=False, null_missing=False)
@@ -51,8 +50,8 @@ def test_a_run_is_warned_of_nulls_that_a_converter_may_have_replaced(
     place = TopicPartition("shop.public.docs", 0)
     stats = BatchStats(1, place, COLLECTION, 1, 0, "", "", "", sample_key=b'{"id":1}')
     for tag in (b"other", b"met"):
-        met = replace(stats, value_tags=frozenset({tag}))
-        book.spec(COLLECTION, [met], spark.createDataFrame([], "id BIGINT"), None)
+        tagged = replace(stats, value_tags=frozenset({tag}))
+        book.spec(COLLECTION, [tagged], spark.createDataFrame([], "id BIGINT"), None)
         if tag == b"other":
             assert warnings == []
     (told,) = warnings

@@ -7,25 +7,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from pyspark.sql import DataFrame
 
-from lakeingest.apply.window.contents import Contents
 from lakeingest.apply.window.continuity import LogRules
 from lakeingest.apply.window.next_frontier import frontier_after
 from lakeingest.apply.window.offset_ranges import WindowRanges, plan_window_ranges
 from lakeingest.apply.window.progress import frontier_behind
 from lakeingest.apply.window.unreadable_records import Unreadable
-from lakeingest.apply.window.window import Window
 from lakeingest.errors import AccessError, ConfigError, DataError
-from lakeingest.ledger.publication import PUBLICATION, Entry, Frontier, Publication
+from lakeingest.ledger.publication import PUBLICATION, Frontier, Publication
 from lakeingest.plan.batches import SNAPSHOT_BATCH
 from lakeingest.source.contract import TopicPartition, Watermarks
 from lakeingest.topic_names import TopicNames
 from lakeingest.transaction.cut import Cut
+from tests.apply.published import publication_of
 from tests.apply.test_offset_ranges import ENDS, Bounds
+from tests.apply.test_stall_detection import EMPTY
 
 A0, A1, B0 = TopicPartition("px.a", 0), TopicPartition("px.a", 1), TopicPartition("px.b", 0)
 NAMES = TopicNames("px")
+RULES = LogRules(NAMES)
 ACCEPTED = LogRules(NAMES, missing_head="accept")
 WHOLE = {ENDS: Watermarks(0, 4), A0: Watermarks(0, 9), A1: Watermarks(0, 0), B0: Watermarks(0, 2)}
 APPLIED = Frontier(
@@ -36,20 +36,16 @@ APPLIED = Frontier(
 def ranges_of(
     changed: Mapping[TopicPartition, Watermarks | None],
     frontier: Frontier = APPLIED,
-    rules: LogRules | None = None,
+    rules: LogRules = RULES,
     transaction_topic: str | None = ENDS.topic,
 ) -> WindowRanges:
     marks = {place: found for place, found in {**WHOLE, **changed}.items() if found}
-    return plan_window_ranges(
-        Bounds(marks), transaction_topic, frontier, 100, rules=rules or LogRules(NAMES)
-    )
+    return plan_window_ranges(Bounds(marks), transaction_topic, frontier, 100, rules=rules)
 
 
 def with_ids(**ids: str) -> dict[TopicPartition, Watermarks | None]:
     named = {f"px.{name}": id_ for name, id_ in ids.items()}
-    return {
-        place: replace(found, topic_id=named.get(place.topic)) for place, found in WHOLE.items()
-    }
+    return {at: replace(found, topic_id=named.get(at.topic)) for at, found in WHOLE.items()}
 
 
 @pytest.mark.parametrize("transaction_topic", [ENDS.topic, None])
@@ -70,9 +66,8 @@ def test_a_first_reading_is_whole_by_its_watermark_whatever_record_comes_first()
 
 
 def test_a_partition_that_joins_later_behind_its_head_stops() -> None:
-    joined = {TopicPartition("px.c", 0): Watermarks(3, 3)}
     with pytest.raises(DataError, match="topic 'px.c' .table 'c'. at offset 3 .partition 0."):
-        ranges_of(joined)
+        ranges_of({TopicPartition("px.c", 0): Watermarks(3, 3)})
 
 
 def test_a_transaction_topic_without_its_head_stops() -> None:
@@ -82,8 +77,7 @@ def test_a_transaction_topic_without_its_head_stops() -> None:
 
 def test_what_was_read_before_may_lose_what_was_applied() -> None:
     """An adopted table begins at its checkpoint, which is progress like any other."""
-    moved = {ENDS: Watermarks(4, 4), A0: Watermarks(9, 12), B0: Watermarks(2, 2)}
-    ranges = ranges_of(moved)
+    ranges = ranges_of({ENDS: Watermarks(4, 4), A0: Watermarks(9, 12), B0: Watermarks(2, 2)})
     assert [(part.topic, part.start, part.end) for part in ranges.data] == [("px.a", 9, 12)]
     with pytest.raises(DataError, match="offset 9 is wanted but is gone: the earliest there is 10"):
         ranges_of({A0: Watermarks(10, 12)})
@@ -140,7 +134,7 @@ class Hidden(Bounds):
 
 def test_a_topic_that_may_not_be_described_any_more_is_not_taken_for_a_deleted_one() -> None:
     with pytest.raises(AccessError, match=r"px\.b"):
-        plan_window_ranges(Hidden(WHOLE), ENDS.topic, APPLIED, 100, rules=LogRules(NAMES))
+        plan_window_ranges(Hidden(WHOLE), ENDS.topic, APPLIED, 100, rules=RULES)
 
 
 def test_a_missing_head_is_accepted_with_a_warning_and_begins_there() -> None:
@@ -157,8 +151,7 @@ def test_a_head_that_was_accepted_is_not_missing_after_the_publication() -> None
     """Also where no record follows it: an empty partition, a transaction topic without ENDs."""
     cut = {ENDS: Watermarks(2, 2), A0: Watermarks(3, 9, topic_id="one"), A1: Watermarks(5, 5)}
     ranges = ranges_of(cut, Frontier(), ACCEPTED)
-    nothing: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
-    window = Window(ranges, Contents(()), nothing, nothing, snapshot=True, frontier_position="")
+    window = replace(EMPTY, ranges=ranges, snapshot=True)
     published = frontier_after(window, SNAPSHOT_BATCH, Frontier())
     assert published.topic_ids == {"px.a": "one"}
     assert ranges_of(cut, published).nothing
@@ -169,19 +162,11 @@ def test_a_head_that_was_accepted_is_not_missing_after_the_publication() -> None
 
 def test_a_partition_that_begins_with_an_unreadable_record_is_not_read_yet() -> None:
     """Without transactions it is left out of the reading that publishes the others."""
-    ranges = ranges_of({A0: None, A1: None}, Frontier(), transaction_topic=None)
-    nothing: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
-    window = Window(
-        replace(ranges, cut_short=frozenset({A0})),
-        Contents(()),
-        nothing,
-        nothing,
-        snapshot=False,
-        frontier_position="",
-        cuts=(Cut(0, 0, "", 0, 2),),
-        whole=False,
-        unreadable={A0: Unreadable(A0, 0, 1, ""), B0: Unreadable(B0, 1, 1, "")},
-    )
+    whole = ranges_of({A0: None, A1: None}, Frontier(), transaction_topic=None)
+    ranges = replace(whole, cut_short=frozenset({A0}))
+    held = {A0: Unreadable(A0, 0, 1, ""), B0: Unreadable(B0, 1, 1, "")}
+    cuts = (Cut(0, 0, "", 0, 2),)
+    window = replace(EMPTY, ranges=ranges, cuts=cuts, whole=False, unreadable=held)
     assert frontier_after(window, 1, Frontier()).offsets == {"px.b": {0: 1}}
 
 
@@ -205,9 +190,8 @@ def test_a_copy_with_the_same_offsets_is_accepted_and_its_id_kept() -> None:
 
 def test_a_topic_without_an_id_is_compared_by_offsets_alone() -> None:
     assert ranges_of({}, APPLIED.with_topic_ids({"px.a": "one"})).nothing
-    assert ranges_of(with_ids(a="one")).nothing, (
-        "a lake whose progress is from before ids were kept"
-    )
+    # A lake whose progress is from before ids were kept.
+    assert ranges_of(with_ids(a="one")).nothing
 
 
 def test_a_topic_that_was_never_read_may_be_made_again() -> None:
@@ -250,14 +234,10 @@ def test_a_recording_may_have_no_record_of_a_partition_that_was_read() -> None:
 def test_ids_are_kept_with_the_progress_and_older_progress_is_read() -> None:
     applied = APPLIED.with_topic_ids({"px.a": "one"})
     text = Publication(frontier=applied).to_json("p", PUBLICATION)
-    entry = Entry.from_json(text)
-    assert entry is not None
-    assert entry.publication.frontier == applied
+    assert publication_of(text).frontier == applied
     older = json.loads(text)
     del older["frontier"]["topic_ids"]
-    entry = Entry.from_json(json.dumps(older))
-    assert entry is not None
-    assert entry.publication.frontier == APPLIED
+    assert publication_of(json.dumps(older)).frontier == APPLIED
 
 
 def test_an_offset_of_another_transaction_topic_stops() -> None:

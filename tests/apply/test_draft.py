@@ -19,7 +19,7 @@ from lakeingest.decode.seen_modes import UNDECIDED
 from lakeingest.errors import ConfigError
 from lakeingest.plan.inference import InferredType
 from lakeingest.source.catalogue import Catalogue
-from tests.config.settings import RECORDED, without
+from tests.config.settings import RECORDED, recorded, without
 from tests.reader.small_lake import LINES, SmallLake
 
 SETTINGS = without(RECORDED, "lakeingest.source.connector")
@@ -79,12 +79,8 @@ def test_types_of_the_catalogue_are_declared_and_the_others_named() -> None:
 
 def test_names_with_any_characters_are_read_as_they_were_written(tmp_path: Path) -> None:
     table, column = "public.Order: Items=#1", "a\\b c"
-    sample = TopicSample(
-        table,
-        "postgresql",
-        types={column: InferredType("int64", False)},
-        declared={column: "BIGINT"},
-    )
+    types = {column: InferredType("int64", False)}
+    sample = TopicSample(table, "postgresql", types=types, declared={column: "BIGINT"})
     file = tmp_path / "shop.properties"
     file.write_text(draft_text(SETTINGS, [sample], whole=True), "utf-8")
     assert load_config(file).tables[table].ddl == f"`{column}` BIGINT"
@@ -97,9 +93,8 @@ def test_a_table_without_a_row_is_declared_by_the_catalogue_alone() -> None:
 
 
 def test_records_that_do_not_name_their_connector_ask_for_it() -> None:
-    sample = TopicSample("public.orders", has_schema=True)
     with pytest.raises(ConfigError, match="do not name their connector. Name it: --set"):
-        draft_text(SETTINGS, [sample], whole=True)
+        draft_text(SETTINGS, [TopicSample("public.orders", has_schema=True)], whole=True)
 
 
 def test_topics_of_two_connectors_are_refused() -> None:
@@ -121,15 +116,10 @@ def test_a_draft_declares_nothing_and_can_run_once_its_comments_are_taken_away(
     spark: SparkSession, small_lake: SmallLake, tmp_path: Path
 ) -> None:
     """One of its columns has a name that must be quoted."""
-    settings = {
-        **SETTINGS,
-        "lakeingest.source.topic.prefix": "small",
-        "lakeingest.source.topics": f"small.{LINES}",
-        "lakeingest.source.path": small_lake.settings["lakeingest.source.path"],
-        "lakeingest.target.path": str(tmp_path / "lake"),
-    }
+    places = recorded(small_lake.settings["lakeingest.source.path"], tmp_path / "lake", "small")
+    settings = {**places, "lakeingest.source.topics": f"small.{LINES}"}
     file = tmp_path / "shop.properties"
-    file.write_text(draft(spark, settings), "utf-8")
+    file.write_text(draft(spark, without(settings, "lakeingest.source.connector")), "utf-8")
     config = load_config(file)
     assert (config.source.connector, config.tables) == ("postgresql", {})
     uncommented = file.read_text("utf-8").replace("#lakeingest.table", "lakeingest.table")
@@ -178,10 +168,8 @@ def test_the_modes_that_values_show_are_settings_and_the_columns_are_read_by_the
     read = Encodings(decimal="string", binary="hex", time="connect")
     declared = with_declarations(sample, CATALOGUE, read, modes).declared
     assert declared == {"at": "TIMESTAMP_NTZ", "price": "DECIMAL(10,0)", "x": "BINARY"}
-    set_by_user = {"lakeingest.source.decimal.handling.mode": "precise"}
-    assert "lakeingest.source.decimal.handling.mode" not in mode_settings(
-        [sample], CATALOGUE, set_by_user
-    )
+    decimals = "lakeingest.source.decimal.handling.mode"
+    assert decimals not in mode_settings([sample], CATALOGUE, {decimals: "precise"})
 
 
 def test_columns_whose_values_two_modes_could_have_written_are_left_to_the_user() -> None:

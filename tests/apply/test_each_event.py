@@ -24,6 +24,7 @@ from lakeingest.ledger.publication import Frontier
 from lakeingest.plan.spec import Ordering, PipelineSpec, Transactions
 from lakeingest.source.contract import TopicPartition
 from tests.apply.changing import ID, TABLE, Log, column
+from tests.apply.crash import crashing_at
 from tests.envelope.records import recorded
 from tests.forms import further
 from tests.recordings.altered import PartOracle, altered
@@ -75,7 +76,7 @@ def in_one_partition(lines: list[Any]) -> list[Any]:
 
 
 def test_a_delete_waits_for_its_create_and_a_recorded_run_ends_as_its_source_does_after_a_crash(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path
 ) -> None:
     """Without its transactions. The row of the create goes on with that of the delete."""
     run = packaged_run()
@@ -97,15 +98,8 @@ def test_a_delete_waits_for_its_create_and_a_recorded_run_ends_as_its_source_doe
     half = written("half", carts[:100], documents[: cut + 2])
     assert ingest(spark, half, tmp_path, 1_000).pending_transactions == 1
     whole = written("whole", carts, documents)
-
-    def crash(name: str) -> None:
-        if name == "3.after-first-commit":
-            raise RuntimeError(name)
-
-    with monkeypatch.context() as crashing:
-        crashing.setattr(writer, "failpoint", crash)
-        with pytest.raises(RuntimeError, match="first-commit"):
-            ingest(spark, whole, tmp_path, 230)
+    with crashing_at("3.after-first-commit", writer):
+        ingest(spark, whole, tmp_path, 230)
     # Batches of another size hold no batch that the crash cut short.
     ended = ingest(spark, whole, tmp_path, 150)
     assert (ended.transactions, ended.pending_transactions, ended.batches > 1) == (0, 0, True)

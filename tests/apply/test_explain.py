@@ -48,10 +48,8 @@ def test_waiting_for_an_end_and_then_behind(shop: Shop) -> None:
         "Transaction 3 is open: rows of it are there, and its END is not. It waits until the "
         "connector sends the END.",
     )
-    assert found.facts["waits_for"] == {
-        "transaction": "3",
-        "reason": "rows of it are there, and its END is not",
-    }
+    waits = {"transaction": "3", "reason": "rows of it are there, and its END is not"}
+    assert found.facts["waits_for"] == waits
     shop.log.end(id_of(3), {A: 1})
     shop.log.transaction(id_of(4), row(A, 4, 1, 1, 3))
     found = explained(shop, commit_max_transactions="1")
@@ -96,11 +94,8 @@ def test_stopped_by_what_only_the_batch_shows(shop: Shop) -> None:
 
 def test_idle_and_then_held_by_another_run(shop: Shop, tmp_path: Path) -> None:
     found = explained(shop)
-    assert (found.state, found.reasons, found.exit_code) == (
-        State.IDLE,
-        ("Everything is applied.",),
-        0,
-    )
+    assert (found.state, found.exit_code) == (State.IDLE, 0)
+    assert found.reasons == ("Everything is applied.",)
     assert found.facts["batch"] == 1
     shutil.copytree(shop.lake, tmp_path / "lake")
     held = replace(shop, lake=tmp_path / "lake")

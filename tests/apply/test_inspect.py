@@ -15,17 +15,19 @@ from lakeingest.cli.main import execute
 from lakeingest.config import load_config
 from lakeingest.errors import ConfigError, UnavailableError
 from tests.reader.small_lake import LINES, NOTES, SmallLake
+from tests.recordings.configure import write_properties
 
 READERS = (
     "large Delta tables get deletion vectors, which their readers must support "
     "(lakeingest.delta.deletion.vectors=false: none; guide page 'reading')"
 )
 APPLICABLE = "the first records that wait can be applied"
-MISSPELT = "lakeingest.table.public.note.infinite.times"
 
 
-def without_settings_of_notes(lake: SmallLake) -> dict[str, str]:
-    return {key: text for key, text in lake.settings.items() if f".{NOTES}." not in key}
+def misspelt(lake: SmallLake) -> dict[str, str]:
+    """Return the settings with a table's name misspelt."""
+    others = {key: text for key, text in lake.settings.items() if f".{NOTES}." not in key}
+    return {**others, "lakeingest.table.public.note.infinite.times": "null"}
 
 
 def test_before_the_first_run_everything_waits(
@@ -47,10 +49,8 @@ def test_before_the_first_run_everything_waits(
 def test_after_a_run_nothing_waits(spark: SparkSession, small_lake: SmallLake) -> None:
     config = load_config(small_lake.settings)
     found = validate_pipeline(spark, config)
-    assert (found.warnings, found.seen) == (
-        (),
-        ("2 topics, 2 tables, batch 3", "nothing waits", READERS),
-    )
+    assert found.warnings == ()
+    assert found.seen == ("2 topics, 2 tables, batch 3", "nothing waits", READERS)
     status = pipeline_status(spark, config)
     assert (status["pipeline"], status["batch"], status["end_offset"]) == ("small", 3, 5)
     assert list(status["tables"]) == [LINES, NOTES]  # type: ignore[call-overload]
@@ -60,7 +60,7 @@ def test_after_a_run_nothing_waits(spark: SparkSession, small_lake: SmallLake) -
 def test_a_misspelt_table_is_a_warning_with_the_nearest_name_in_a_run_too(
     spark: SparkSession, small_lake: SmallLake, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = load_config({**without_settings_of_notes(small_lake), MISSPELT: "null"})
+    config = load_config(misspelt(small_lake))
     (told,) = validate_pipeline(spark, config).warnings
     assert told.startswith("lakeingest.table.public.note.* has no effect yet")
     assert f"no topic 'small.public.note' is read. Was {NOTES} meant?" in told
@@ -71,9 +71,7 @@ def test_a_misspelt_table_is_a_warning_with_the_nearest_name_in_a_run_too(
 def test_validate_says_the_warning_before_it_says_that_the_pipeline_can_run(
     spark: SparkSession, small_lake: SmallLake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = {**without_settings_of_notes(small_lake), MISSPELT: "null"}
-    path = tmp_path / "small.properties"
-    path.write_text("".join(f"{key}={text}\n" for key, text in settings.items()), "utf-8")
+    path = write_properties(tmp_path / "small.properties", misspelt(small_lake))
     assert execute(["validate", str(path)]) == 0
     said = capsys.readouterr()
     assert said.out == f"2 topics, 2 tables, batch 3\nnothing waits\n{READERS}\n"
@@ -91,21 +89,15 @@ def test_a_table_of_the_lake_whose_topic_is_gone_is_no_misspelling(
         shutil.copy(Path(small_lake.settings["lakeingest.source.path"]) / "topics" / name, log)
     one = {**small_lake.settings, "lakeingest.source.path": str(tmp_path)}
     found = validate_pipeline(spark, load_config(one))
-    assert (found.warnings, found.seen) == (
-        (),
-        ("1 topics, 2 tables, batch 3", "nothing waits", READERS),
-    )
+    assert found.warnings == ()
+    assert found.seen == ("1 topics, 2 tables, batch 3", "nothing waits", READERS)
 
 
 def test_a_table_that_is_not_among_the_listed_topics_is_told_of_once(
     spark: SparkSession, small_lake: SmallLake
 ) -> None:
-    settings = {
-        **without_settings_of_notes(small_lake),
-        MISSPELT: "null",
-        "lakeingest.source.topics": f"small.{LINES},small.{NOTES}",
-    }
-    (told,) = validate_pipeline(spark, load_config(settings)).warnings
+    listed = {"lakeingest.source.topics": f"small.{LINES},small.{NOTES}"}
+    (told,) = validate_pipeline(spark, load_config({**misspelt(small_lake), **listed})).warnings
     assert "public.note is not among the topics" in told
 
 

@@ -36,20 +36,13 @@ def test_rows_that_exchange_keys_without_headers_both_stay(
     # The rows of b come in the batch in which they change, the second one.
     created = changes(40, (50, 1, 10), (60, 2, 20), (70, 3, 30), tables=TABLES[1:])
     log.transaction("4:101", *created)
-    log.transaction(
-        "5:200",
-        *changes(
-            101,
-            *((150, 1, None), (150, 2, 10)),
-            *((160, 2, None), (160, 1, 20)),
-            # A row that is deleted, and its key used again: no key change.
-            *((170, 3, None), (180, 3, 31)),
-        ),
-    )
+    exchanged = (150, 1, None), (150, 2, 10), (160, 2, None), (160, 1, 20)
+    # A row that is deleted, and its key used again: no key change.
+    used_again = (170, 3, None), (180, 3, 31)
+    log.transaction("5:200", *changes(101, *exchanged, *used_again))
     # In two statements the row goes on, and no row has key 1.
-    log.transaction(
-        "6:300", *changes(200, (250, 1, None), (250, 4, 20), (260, 4, None), (260, 5, 20))
-    )
+    moved = (250, 1, None), (250, 4, 20), (260, 4, None), (260, 5, 20)
+    log.transaction("6:300", *changes(200, *moved))
     assert log.ingest(spark, lake, commit_max_transactions="3").batches == 2
     for name in TABLES:
         assert table(spark, lake, name) == {2: 10, 3: 31, 5: 20}

@@ -46,9 +46,7 @@ GONE_ON: dict[str, tuple[str, int | None]] = {
 }
 """The same of one of which what stands before the bar was read before."""
 
-CASES = [(words, want, False) for words, want in BEGUN.values()] + [
-    (words, want, True) for words, want in GONE_ON.values()
-]
+CASES = [(*case, False) for case in BEGUN.values()] + [(*case, True) for case in GONE_ON.values()]
 
 
 COLUMNS_READ = "topic string, partition int, offset long, kind string, op string, key binary"
@@ -105,8 +103,7 @@ def test_a_null_record_may_lie_in_another_partition_than_its_delete(spark: Spark
     frame = spark.createDataFrame(rows, COLUMNS_READ)
     with pytest.raises(DataError, match=r"at offset 2 .* tombstones\.on\.delete=false"):
         refuse_lone_null_records(frame, found, {here, there}, lambda _: frame)
-    of_one = frame.where("key = X'31'")
-    refuse_lone_null_records(of_one, found, {here, there}, lambda _: frame)
+    refuse_lone_null_records(frame.where("key = X'31'"), found, {here, there}, lambda _: frame)
 
 
 def portion(where: TopicPartition, kind: str, first: int) -> Portion:
@@ -118,10 +115,6 @@ def _read(word: str) -> tuple[str, str | None, bytearray | None]:
     return (Kind.NULL_RECORD, None, key) if word[0] == "-" else (Kind.ROW, word[0], key)
 
 
-def null_record(log: Log, id_: int) -> None:
-    log._write(log._rows, log._key(id_), None)
-
-
 def test_a_null_record_that_comes_first_in_a_later_run_is_judged_by_what_lies_before(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -131,8 +124,8 @@ def test_a_null_record_that_comes_first_in_a_later_run_is_judged_by_what_lies_be
     log.commit(COLUMNS, *created, ("d", {"id": 1, "v": 1}))
     log.run(spark, EACH)
     # The first one belongs to the delete before it, the second one to none.
-    null_record(log, 1)
-    null_record(log, 2)
+    for id_ in (1, 2):
+        log._write(log._rows, log._key(id_), None)
     with pytest.raises(DataError, match="at offset 4 "):
         log.run(spark, EACH)
     assert log.rows("v") == {2: (2,)}

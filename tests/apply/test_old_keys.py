@@ -56,12 +56,8 @@ def test_a_key_change_of_a_decimal_key_finds_its_values_by_the_delete_beside_it(
     schema = spark.createDataFrame([], "id DECIMAL(20,0), t STRING").schema
     table = TableSpec("public.a", declared_columns(schema, SPEC.encodings), ("id",))
     stats = tuple(batch_stats(summarise(found, SPEC.format)))
-    made, _ = changeset(
-        TablePart(table, stats, found, "", Fold.PARTIAL_ROWS, foreseen=False), SPEC, None
-    )
+    part = TablePart(table, stats, found, "", Fold.PARTIAL_ROWS, foreseen=False)
+    made, _ = changeset(part, SPEC, None)
     rows = made.frame.where(f"NOT {SPEC.names.deleted}").select("id", "t").collect()
-    assert {int(row["id"]): row["t"] for row in rows} == {
-        OTHER: "of another",
-        7: "of 1234",
-        8: "of 1235",
-    }
+    shown = {int(row["id"]): row["t"] for row in rows}
+    assert shown == {OTHER: "of another", 7: "of 1234", 8: "of 1235"}

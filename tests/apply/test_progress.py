@@ -17,11 +17,11 @@ from lakeingest.apply.window.progress import frontier_behind, is_due
 from lakeingest.apply.window.unreadable_records import Unreadable
 from lakeingest.apply.window.window import Window
 from lakeingest.frame_schemas import Kind
-from lakeingest.ledger.publication import PUBLICATION, Entry, Frontier, Publication
+from lakeingest.ledger.publication import PUBLICATION, Frontier, Publication
 from lakeingest.source import RecordedSource
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from lakeingest.topic_names import TopicNames
-from tests.apply.published import table
+from tests.apply.published import publication_of, table
 from tests.apply.test_offset_ranges import ENDS, Log
 from tests.apply.written import PREFIX, Sent, WrittenLog, place_of
 from tests.recordings.rust import RustLake
@@ -35,9 +35,8 @@ HOUR = 3_600_000
 
 def looked_at(*kinds: str, ends_read_to: int | None = 12) -> Window:
     """Return a window of offsets 100 to 150 without a batch; a record of each kind at 120."""
-    ranges = WindowRanges(
-        OffsetRange("px.transaction", 0, 9, 12), (OffsetRange("px.a", 0, 100, 150),), frozenset()
-    )
+    rows = (OffsetRange("px.a", 0, 100, 150),)
+    ranges = WindowRanges(OffsetRange("px.transaction", 0, 9, 12), rows, frozenset())
     portion = Portion(ROWS, "a", "", 1, 120, "", 0, frozenset(), first_new=120)
     found = Contents(tuple(replace(portion, kind=kind) for kind in kinds))
     nothing: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
@@ -53,9 +52,8 @@ def test_the_transaction_topic_is_read_on_from_behind_the_marker_of_a_kafka_tran
 def test_an_older_ledger_goes_on_behind_its_last_end() -> None:
     text = Publication(frontier=BEHIND).to_json("p", PUBLICATION)
     assert '"read_offset": 9' in text
-    older = Entry.from_json(text.replace(', "read_offset": 9', "").replace('"at_ms": 0, ', ""))
-    assert older is not None
-    assert older.publication.frontier.low_end == 8
+    older = publication_of(text.replace(', "read_offset": 9', "").replace('"at_ms": 0, ', ""))
+    assert older.frontier.low_end == 8
 
 
 def test_records_that_make_no_table_are_behind_the_frontier() -> None:
@@ -140,11 +138,10 @@ def test_an_idle_database_under_exactly_once_connect_is_not_read_again_and_has_l
     log.transaction("50:60", Sent("public.a", 1, 10, place(50), "c"))
 
     def run(*, retained: bool = True) -> tuple[int, int]:
-        config = log.configured(lake)
         ends = f"{PREFIX}.transaction"
         source = Retained(spark, str(log.folder), TopicNames(PREFIX), transaction_topic=ends)
         source.retained = retained
-        return run_pipeline(spark, config, source=source).batches, source.readings
+        return run_pipeline(spark, log.configured(lake), source=source).batches, source.readings
 
     assert run()[0] == 1
     assert run(retained=False) == (0, 0)

@@ -9,16 +9,9 @@ import pytest
 from lakeingest.apply.choice.reloading import refuse_reloading, with_reloads, with_reloads_undone
 from lakeingest.apply.choice.retirement import with_table, without_table
 from lakeingest.errors import UsageError
-from lakeingest.ledger.publication import (
-    CLAIM,
-    PUBLICATION,
-    RELEASE,
-    Entry,
-    Frontier,
-    Publication,
-    Reload,
-)
+from lakeingest.ledger.publication import CLAIM, PUBLICATION, RELEASE, Frontier, Publication, Reload
 from lakeingest.position.epochs import Epoch
+from tests.apply.published import publication_of
 from tests.apply.test_retirement import HEAD, NAMES, OTHERS, TOPIC
 
 ORDERS, LINES = "public.orders", "public.lines"
@@ -39,9 +32,7 @@ def test_readers_see_the_earlier_load_and_the_next_window_reads_the_whole_topic(
 
 @pytest.mark.parametrize("kind", [PUBLICATION, CLAIM, RELEASE])
 def test_every_entry_of_the_ledger_repeats_what_is_loaded_anew(kind: str) -> None:
-    entry = Entry.from_json(begun().to_json("shop", kind))
-    assert entry is not None
-    assert entry.publication.reloads == begun().reloads
+    assert publication_of(begun().to_json("shop", kind)).reloads == begun().reloads
 
 
 def test_one_that_is_not_over_begins_once_more_and_keeps_what_readers_see() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lakeingest.apply.window.offset_ranges import WindowRanges
@@ -35,11 +37,8 @@ def test_a_partition_is_cut_at_its_first_row_of_the_connector_that_took_the_snap
     cut = cut_over(found, ranges(a=10, b=6), FRONTIER)
     assert cut == SnapshotCutOver({A: 5, B: 3}, 14)
     before = cut.before(ranges(a=10, b=6))
-    assert [(part.topic, part.end) for part in before.all] == [
-        ("t.transaction", 14),
-        ("t.a", 5),
-        ("t.b", 3),
-    ]
+    ends = [(part.topic, part.end) for part in before.all]
+    assert ends == [("t.transaction", 14), ("t.a", 5), ("t.b", 3)]
     assert before.whole
 
 
@@ -92,14 +91,8 @@ def test_a_seam_that_cannot_be_told_is_refused(found: list[Stretch], why: str) -
 
 
 def test_the_frontier_behind_a_seam_waits_for_the_snapshot_in_the_next_epoch() -> None:
-    frontier = Frontier(
-        end_offset=9,
-        end_position="0001",
-        offsets={"t.a": {0: 3, 1: 4}},
-        streaming=True,
-        committed_ms=5,
-        epochs=(Epoch(0, "x", highest=9), Epoch(1, "y")),
-    )
+    epochs, offsets = (Epoch(0, "x", highest=9), Epoch(1, "y")), {"t.a": {0: 3, 1: 4}}
+    frontier = replace(FRONTIER, end_position="0001", offsets=offsets, epochs=epochs)
     head = Publication(batch=7, writer=2, tables={"a": 5}, transactions=8, frontier=frontier)
     made = open_epoch(head, SnapshotCutOver({A: 5, B: 3}, 14), "me")
     assert (made.batch, made.tables, made.transactions, made.run) == (8, {"a": 5}, 0, "me")

@@ -21,7 +21,6 @@ from lakeingest.ledger.publication import (
     CLAIM,
     PUBLICATION,
     RELEASE,
-    Entry,
     Frontier,
     Publication,
     Retired,
@@ -30,7 +29,8 @@ from lakeingest.position.epochs import Epoch
 from lakeingest.source.contract import Source, TopicPartition, Watermarks
 from lakeingest.source.topics import select_topics
 from lakeingest.topic_names import TopicNames
-from tests.config.settings import RECORDED
+from tests.apply.published import publication_of
+from tests.config.settings import HUDI, RECORDED
 
 NAMES = TopicNames("shop")
 TOPIC = "shop.public.orders"
@@ -47,6 +47,7 @@ HEAD = Publication(
     frontier=Frontier(end_offset=8, offsets={TOPIC: {0: 5, 1: 6}, **OTHERS}, streaming=True),
     schemas={"public.orders": "id BIGINT"},
 )
+TWINS = replace(HEAD, tables={"public.a b": 1, "public.a_b": 1})
 GONE = Retired(batch=5, version=3, topic=TOPIC, offsets={0: 5, 1: 6}, path="o")
 
 
@@ -66,17 +67,13 @@ def test_from_its_publication_on_a_table_and_its_topic_are_gone_and_all_else_is_
 
 @pytest.mark.parametrize("kind", [PUBLICATION, CLAIM, RELEASE])
 def test_every_entry_of_the_ledger_repeats_what_is_retired(kind: str) -> None:
-    entry = Entry.from_json(retired().to_json("shop", kind))
-    assert entry is not None
-    assert entry.publication.retired == {"public.orders": GONE}
+    assert publication_of(retired().to_json("shop", kind)).retired == {"public.orders": GONE}
 
 
 def test_an_entry_of_an_older_version_has_nothing_retired() -> None:
     text = HEAD.to_json("shop", PUBLICATION)
-    older = Entry.from_json(text.replace(', "retired": {}', ""))
     assert '"retired": {}' in text
-    assert older is not None
-    assert older.publication.retired == {}
+    assert publication_of(text.replace(', "retired": {}', "")).retired == {}
 
 
 def test_taken_up_again_its_topic_is_read_from_where_it_was_left() -> None:
@@ -101,11 +98,7 @@ def test_a_table_that_was_loaded_anew_goes_on_in_its_folder_before_it_is_shown_a
         (HEAD, "public.order", "no table 'public.order' is published; did you mean public.orders"),
         (retired(), "public.orders", "retired already, since batch 5"),
         (retired(), "public.lines", "the lake's only table"),
-        (
-            replace(HEAD, tables={"public.a b": 1, "public.a_b": 1}),
-            "public.a b",
-            "'shop.public.a_b' holds the rows of public.a_b, too",
-        ),
+        (TWINS, "public.a b", "'shop.public.a_b' holds the rows of public.a_b, too"),
     ],
 )
 def test_what_cannot_be_retired_is_refused(head: Publication, name: str, why: str) -> None:
@@ -114,16 +107,12 @@ def test_what_cannot_be_retired_is_refused(head: Publication, name: str, why: st
 
 
 def test_what_cannot_be_taken_up_again_is_refused() -> None:
-    with pytest.raises(
-        UsageError, match="no table 'public.lines' is retired; did you mean public.orders"
-    ):
+    unknown = "no table 'public.lines' is retired; did you mean public.orders"
+    with pytest.raises(UsageError, match=unknown):
         with_table(retired(), "public.lines", "run", shown=True, path="l")
-    anew = retired()
-    begun = replace(anew.frontier, epochs=(Epoch(1, ""),))
+    anew = replace(retired(), frontier=replace(retired().frontier, epochs=(Epoch(1, ""),)))
     with pytest.raises(UsageError, match="started over after the rows of table 'public.orders'"):
-        with_table(
-            replace(anew, frontier=begun), "public.orders", "run", shown=True, path="public.orders"
-        )
+        with_table(anew, "public.orders", "run", shown=True, path="public.orders")
 
 
 def test_a_table_that_is_retired_before_the_snapshot_of_an_epoch_has_no_rows_of_it() -> None:
@@ -138,7 +127,7 @@ def test_a_table_that_is_retired_before_the_snapshot_of_an_epoch_has_no_rows_of_
 
 
 def test_a_run_does_not_select_its_topic_nor_count_its_rows(spark: SparkSession) -> None:
-    config = load_config({**RECORDED, "lakeingest.source.topic.prefix": "shop"})
+    config = load_config(RECORDED)
     names = as_published(config, retired()).source.names
     assert not names.reads("public.orders")
     assert names.reads("public.lines")
@@ -163,7 +152,7 @@ def test_its_topic_may_stay_among_those_that_are_chosen_and_may_be_gone(names: T
 
 
 def test_a_run_whose_tables_are_not_those_it_began_with_stops() -> None:
-    config = load_config({**RECORDED, "lakeingest.source.topic.prefix": "shop"})
+    config = load_config(RECORDED)
     refuse_other_tables(HEAD, config)
     refuse_other_tables(retired(), as_published(config, retired()))
     with pytest.raises(FencedError, match="run again"):
@@ -178,13 +167,7 @@ def test_a_retired_table_that_was_adopted_still_tells_up_to_where_its_writer_was
 
 
 def test_a_retired_table_is_not_looked_at_to_be_adopted() -> None:
-    settings = {
-        **RECORDED,
-        "lakeingest.source.topic.prefix": "shop",
-        "lakeingest.target.format": "hudi",
-        "lakeingest.table.public.orders.adopt": "hudi-streamer",
-    }
-    config = load_config(settings)
+    config = load_config({**HUDI, "lakeingest.table.public.orders.adopt": "hudi-streamer"})
     assert adopted_collections(config) == ["public.orders"]
     assert adopted_collections(as_published(config, retired())) == []
 
@@ -198,8 +181,7 @@ class Topics:
     def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
         (topic,) = topics
         if topic not in self.marks:
-            message = "no such topic"
-            raise UnavailableError(message)
+            raise UnavailableError(topic)
         return {TopicPartition(topic, number): m for number, m in self.marks[topic].items()}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import operator
 from collections.abc import Mapping, Sequence
@@ -30,6 +29,7 @@ from lakeingest.errors import DataError
 from lakeingest.source.bounds import checked_ranges
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from lakeingest.source.registry.recorded import RecordedRegistry
+from tests.apply.written import b64, mark_of
 from tests.config.settings import recorded
 from tests.decode.avro import METADATA, envelope_schema, event, record
 from tests.envelope.records import Record, frame, postgresql_event
@@ -43,10 +43,6 @@ NEW = envelope_schema(
     {"name": "channel", "type": ["string", "null"], "default": "web"},
 )
 SCHEMAS = {1: KEY, 2: OLD, 3: METADATA, 4: NEW, 99: NEW}
-
-
-def b64(octets: bytes) -> dict[str, str]:
-    return {"b64": base64.b64encode(octets).decode()}
 
 
 @dataclass
@@ -66,21 +62,12 @@ class Log:
             value = b"\0" + named.to_bytes(4, "big") + value[5:]
         key = record(1, KEY, {"id": after["id"]})
         self.rows.append(line(0, len(self.rows), b64(value), b64(key)))
-        for status in ("BEGIN", "END"):
-            end = status == "END"
-            counts = [{"data_collection": "public.orders", "event_count": 1}] if end else None
-            block = {
-                "status": status,
-                "id": f"3:{lsn + 1 if end else lsn}",
-                "event_count": 1 if end else None,
-                "data_collections": counts,
-                "ts_ms": 5,
-            }
+        for status, at, count in (("BEGIN", lsn, None), ("END", lsn + 1, 1)):
+            block = mark_of(status, f"3:{at}", "public.orders", count, 5)
             self.ends.append(line(0, len(self.ends), b64(record(3, METADATA, block)), None))
 
     def write(self, *schema_ids: int) -> None:
-        topics = {"shop.public.orders": self.rows, "shop.transaction": self.ends}
-        write_log(self.folder, topics)
+        write_log(self.folder, {"shop.public.orders": self.rows, "shop.transaction": self.ends})
         known = {str(number): {"schema": SCHEMAS[number]} for number in schema_ids}
         (self.folder / "registry.json").write_text(json.dumps(known), "utf-8")
 

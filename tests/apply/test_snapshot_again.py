@@ -12,6 +12,7 @@ import lakeingest
 from lakeingest.apply.batch import writer
 from lakeingest.errors import UsageError
 from lakeingest.folders import LEDGER_FOLDER
+from tests.apply.crash import crashing_at
 from tests.apply.maintained import maintain_quickly
 from tests.apply.published import tables
 from tests.apply.test_second_snapshot import snapshot
@@ -61,7 +62,7 @@ AFTER = {"public.a": {1: 12, 4: 41}, "public.b": {6: 60}, "public.c": {}}
 
 
 def test_a_new_snapshot_replaces_the_tables_behind_what_was_complete_where_the_user_says_so(
-    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
     """Killed before it is published, it is not published behind a command, but by the next run."""
     log.ingest(spark, lake)
@@ -71,17 +72,8 @@ def test_a_new_snapshot_replaces_the_tables_behind_what_was_complete_where_the_u
     log.begin("10:1301")
     log.rows("10:1301", [row("b", 5, 99, before=1_300, lsn=1_310, ms=1_301)])
     start_over(log)
-    passed: list[str] = []
-
-    def crash(name: str) -> None:
-        passed.append(name)
-        if passed.count("3.after-last-commit") == 2:
-            raise RuntimeError(name)
-
-    with monkeypatch.context() as crashing:
-        crashing.setattr(writer, "failpoint", crash)
-        with pytest.raises(RuntimeError, match="last-commit"):
-            log.ingest(spark, lake, **REPLACE)
+    with crashing_at("3.after-last-commit", writer, nth=2):
+        log.ingest(spark, lake, **REPLACE)
     complete = {**BEFORE, "public.a": {1: 11, 2: 21, 3: 30}}
     assert tables(spark, lake) == complete
     config = log.configured(lake, **REPLACE)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from pyspark.sql import DataFrame
 
 from lakeingest.apply.window.contents import Attempt, Contents, Portion
 from lakeingest.apply.window.initial_snapshot import new_snapshots
 from lakeingest.apply.window.next_frontier import frontier_after
-from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import Stretch
 from lakeingest.apply.window.snapshot_attempts import (
     Verdict,
@@ -18,12 +16,12 @@ from lakeingest.apply.window.snapshot_attempts import (
     late_attempts,
     superseded_below,
 )
-from lakeingest.apply.window.window import Window
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan.batches import SNAPSHOT_BATCH
 from lakeingest.source.contract import TopicPartition
+from tests.apply.test_stall_detection import EMPTY
 
 ONE, TWO = Attempt("one", "00000A"), Attempt("two", "00000B")
 OLD_ONE, OLD_TWO = Attempt(None, "00000A"), Attempt(None, "00000B")
@@ -106,14 +104,12 @@ def test_what_positions_do_not_tell_of_a_killed_run_is_refused() -> None:
 
 def test_end_marks_of_the_replaced_attempt_do_not_end_the_later_one() -> None:
     both = Contents((rows(ONE, "a", 0, 4, *WHOLE), rows(TWO, "a", 5, 6, "first")))
-    left = both.without(judge_attempts(both).superseded)
-    assert not left.snapshot_marked_complete()
+    assert not both.without(judge_attempts(both).superseded).snapshot_marked_complete()
 
 
 def test_offsets_and_not_positions_say_which_attempt_is_later() -> None:
     # The server was restored in between: its log starts lower.
-    found = verdict(rows(TWO, "a", 0, 4, "first"), rows(ONE, "a", 5, 9, *WHOLE))
-    assert found.superseded == {TWO}
+    assert verdict(rows(TWO, "a", 0, 4, "first"), rows(ONE, "a", 5, 9, *WHOLE)).superseded == {TWO}
 
 
 def test_attempts_at_one_place_of_the_log_are_told_apart_by_their_runs() -> None:
@@ -128,9 +124,8 @@ def test_attempts_without_runs_are_told_apart_by_first_marks_at_two_places() -> 
 
 
 def test_rows_at_places_of_their_own_are_one_attempt() -> None:
-    assert not verdict(
-        rows(OLD_ONE, "a", 0, 4, "true"), rows(OLD_TWO, "a", 5, 9, "true")
-    ).superseded
+    apart = rows(OLD_ONE, "a", 0, 4, "true"), rows(OLD_TWO, "a", 5, 9, "true")
+    assert not verdict(*apart).superseded
 
 
 def test_a_snapshot_of_other_tables_by_the_same_or_another_run_replaces_nothing() -> None:
@@ -141,12 +136,10 @@ def test_a_snapshot_of_other_tables_by_the_same_or_another_run_replaces_nothing(
 
 
 def test_attempts_whose_order_nothing_tells_stop_the_run() -> None:
-    alternate = rows(ONE, "a", 0, 6, "first"), rows(TWO, "a", 3, 9, *WHOLE)
     with pytest.raises(DataError, match="cannot be told"):
-        verdict(*alternate)
-    apart = rows(ONE, "a", 0, 6, "first"), rows(Attempt("two", ONE.place), "b", 3, 9, "last")
+        verdict(rows(ONE, "a", 0, 6, "first"), rows(TWO, "a", 3, 9, *WHOLE))
     with pytest.raises(DataError, match="cannot be told"):
-        verdict(*apart)
+        verdict(rows(ONE, "a", 0, 6, "first"), rows(Attempt("two", ONE.place), "b", 3, 9, "last"))
 
 
 def test_a_third_attempt_settles_what_the_order_of_the_first_two_does_not() -> None:
@@ -156,9 +149,8 @@ def test_a_third_attempt_settles_what_the_order_of_the_first_two_does_not() -> N
 
 
 def test_two_first_rows_at_one_place_without_runs_stop_the_run() -> None:
-    again = rows(OLD_ONE, "a", 0, 4, "first"), rows(OLD_ONE, "a", 5, 9, "first", partition=1)
     with pytest.raises(DataError, match="no runId"):
-        verdict(*again)
+        verdict(rows(OLD_ONE, "a", 0, 4, "first"), rows(OLD_ONE, "a", 5, 9, "first", partition=1))
 
 
 def test_a_later_whole_snapshot_that_lacks_a_table_of_the_earlier_one_stops_the_run() -> None:
@@ -182,8 +174,7 @@ def test_a_lone_snapshot_behind_what_an_earlier_connector_streamed_is_one_taken_
     found = verdict(streamed("a", 0, 3), rows(TWO, "a", 1, 4, *WHOLE, ms=9))
     assert (found.superseded, found.anew) == (frozenset(), TWO)
     assert not found.streamed_first([Stretch(where("a"), "two", 1, 4, snapshot=True)])
-    usual = verdict(rows(TWO, "a", 0, 4, *WHOLE), streamed("a", 5, 3))
-    assert usual == Verdict()
+    assert verdict(rows(TWO, "a", 0, 4, *WHOLE), streamed("a", 5, 3)) == Verdict()
 
 
 def test_a_snapshot_after_streamed_changes_without_a_run_is_one_taken_anew_too() -> None:
@@ -210,9 +201,7 @@ def test_an_earlier_snapshot_that_counts_still_does_when_it_is_read_again(
     log = rows(one, "a", 0, 4, *WHOLE), streamed("a", 5, 6), rows(two, "c", 0, 4, *WHOLE, ms=9)
     first = Contents(log)
     assert judge_attempts(first) == Verdict(begun_at={where("c"): 0})
-    none: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
-    ranges = WindowRanges(None, (), frozenset())
-    window = Window(ranges, first, none, none, snapshot=True, frontier_position="")
+    window = replace(EMPTY, contents=first, snapshot=True)
     applied = replace(frontier_after(window, SNAPSHOT_BATCH, Frontier()), committed_ms=7)
     assert (applied.snapshot_run, applied.snapshot_place) == (two.run, two.place)
     again = Contents((rows(one, "a", 0, 4, *WHOLE), rows(ONE_MORE, "a", 0, 4, *WHOLE)))

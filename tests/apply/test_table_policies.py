@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DecimalType, StringType
 
 from lakeingest.reader import open_lake
+from tests.apply.changing import ID, column
 from tests.apply.written import WrittenLog, place_of
 from tests.decode.wire import unscaled
 
@@ -21,33 +22,17 @@ INFINITE = 9223372036825200000
 LARGE = 10**45
 ORDERS, BILLS = "public.orders", "public.bills"
 
-ROW = {
-    "type": "struct",
-    "optional": True,
-    "field": "after",
-    "fields": [
-        {"field": "id", "type": "int64", "optional": False},
-        {
-            "field": "amount",
-            "type": "bytes",
-            "optional": True,
-            "name": "org.apache.kafka.connect.data.Decimal",
-            "parameters": {"scale": "0", "connect.decimal.precision": "60"},
-        },
-        {
-            "field": "until",
-            "type": "int64",
-            "optional": True,
-            "name": "io.debezium.time.MicroTimestamp",
-        },
-        {
-            "field": "tags",
-            "type": "array",
-            "optional": True,
-            "items": {"type": "double", "optional": True},
-        },
-    ],
+LARGE_DECIMAL = {
+    "name": "org.apache.kafka.connect.data.Decimal",
+    "parameters": {"scale": "0", "connect.decimal.precision": "60"},
 }
+COLUMNS = [
+    ID,
+    column("amount", "bytes", **LARGE_DECIMAL),
+    column("until", "int64", name="io.debezium.time.MicroTimestamp"),
+    column("tags", "array", items={"type": "double", "optional": True}),
+]
+ROW = column("after", "struct", fields=COLUMNS)
 
 
 def sent(log: WrittenLog, collection: str, lsn: int, op: str, **row: Any) -> None:

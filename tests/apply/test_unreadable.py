@@ -53,9 +53,8 @@ def test_a_snapshot_row_that_cannot_be_read_holds_the_snapshot_until_it_is_sent_
     log.raw(A, {"id": 2}, copied(2, 0, "true").value(None) + "}")
     log.put(copied(3, 0, "last"))
     changed(log, 2, 1, 3)
-    with pytest.raises(
-        DataError, match=r"at offset 1 of 'w\.public\.a' partition 0 cannot be read"
-    ):
+    message = r"at offset 1 of 'w\.public\.a' partition 0 cannot be read"
+    with pytest.raises(DataError, match=message):
         log.ingest(spark, lake)
     assert not (lake / A).exists()
     log.put(copied(2, 0, "true"))
@@ -79,9 +78,8 @@ def test_a_row_that_is_no_utf8_and_one_whose_key_is_none_hold_what_lies_behind_u
     log.spoil_key(A, b'{"id":3,"t":"\xff"}')
     log.end("4:400", {A: 2})
     changed(log, 5, 1)
-    with pytest.raises(
-        DataError, match=r"at offset 3 of 'w\.public\.a' .* \(2 such records.*no UTF-8"
-    ):
+    message = r"at offset 3 of 'w\.public\.a' .* \(2 such records.*no UTF-8"
+    with pytest.raises(DataError, match=message):
         log.ingest(spark, lake)
     # Of the last transaction before it a row may be to come.
     assert table(spark, lake, A) == {1: 2, 2: 2}
@@ -124,11 +122,13 @@ def test_a_record_whose_key_cannot_be_read_is_named_and_may_be_sent_again(
         assert table(spark, lake, A) == {1: 4, 2: 3}
 
 
+UNKNOWN_OPERATION = r"offset 1 .* other than c, u, d, r, t and m.*records as w\.public\.a:0:1"
+
+
 def test_an_unknown_operation_is_named_and_how_to_skip_its_record() -> None:
     where = TopicPartition(topic_of(A), 0)
     unknown = Unreadable(where, 1, 1, "", Kind.UNKNOWN, has_op=True)
-    said = r"offset 1 .* other than c, u, d, r, t and m.*records as w\.public\.a:0:1"
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=UNKNOWN_OPERATION):
         raise unreadable_error({where: unknown}, whole=False)
 
 
@@ -139,9 +139,7 @@ def test_without_transactions_an_unknown_operation_stops_the_run_behind_what_cam
     log.put(Sent(A, 1, 1, place(10), "c"))
     log.raw(A, {"id": 2}, Sent(A, 2, 1, place(11), "x").value(None))
     log.put(Sent(A, 1, 2, place(12), "u"))
-    with pytest.raises(
-        DataError, match=r"offset 1 .* other than c, u, d, r, t and m.*records as w\.public\.a:0:1"
-    ):
+    with pytest.raises(DataError, match=UNKNOWN_OPERATION):
         log.ingest(spark, lake, **EACH)
     assert table(spark, lake, A) == {1: 1}
     log.ingest(spark, lake, **EACH, source_skip_records="w.public.a:0:1")

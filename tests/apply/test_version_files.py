@@ -23,6 +23,8 @@ from tests.apply.published import history
 from tests.apply.written import WrittenLog, change
 from tests.forms import further
 
+pytestmark = pytest.mark.slow
+
 EACH = {"commit_mode": "per-transaction"}
 A = "public.a"
 
@@ -47,7 +49,6 @@ def newest_entry(lake: Path) -> Path:
     return max((lake / A / "_delta_log").glob("*.json"))
 
 
-@pytest.mark.slow
 def test_a_file_of_vectors_is_followed_by_another_one_before_it_is_too_large(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,7 +59,6 @@ def test_a_file_of_vectors_is_followed_by_another_one_before_it_is_too_large(
 
 
 @pytest.mark.soak
-@pytest.mark.slow
 def test_a_checksum_that_got_lost_is_there_again_after_the_next_batch(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
@@ -76,7 +76,6 @@ def test_a_checksum_that_got_lost_is_there_again_after_the_next_batch(
 
 
 @pytest.mark.soak
-@pytest.mark.slow
 def test_the_newest_version_is_read_without_a_search_after_a_batch_of_versions(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
@@ -87,7 +86,6 @@ def test_the_newest_version_is_read_without_a_search_after_a_batch_of_versions(
 
 
 @pytest.mark.soak
-@pytest.mark.slow
 def test_a_run_ends_with_its_checkpoints(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,7 +96,6 @@ def test_a_run_ends_with_its_checkpoints(
 
 
 @pytest.mark.soak
-@pytest.mark.slow
 def test_a_checkpoint_is_written_while_a_listing_shows_an_entry_without_the_one_before_it(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,7 +113,6 @@ def test_a_checkpoint_is_written_while_a_listing_shows_an_entry_without_the_one_
 
 
 @pytest.mark.soak
-@pytest.mark.slow
 @pytest.mark.parametrize(("batches", "turns"), [(2, 1), further(4, 0)])
 def test_a_turn_of_maintenance_comes_after_batches_and_not_after_transactions(
     spark: SparkSession,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pyspark.sql import DataFrame
-
 from lakeingest.apply.window.contents import Contents, Portion
 from lakeingest.apply.window.offset_ranges import GROWTH, Limits, WindowRanges, plan_window_ranges
 from lakeingest.apply.window.size import Span, behind_the_first
@@ -15,6 +13,7 @@ from lakeingest.ledger.publication import Frontier
 from lakeingest.source.contract import OffsetRange, TopicPartition
 from lakeingest.transaction.cut import End
 from tests.apply.test_offset_ranges import ENDS, Log
+from tests.apply.test_stall_detection import EMPTY
 
 A, B = TopicPartition("px.a", 0), TopicPartition("px.b", 0)
 BACKLOG = Log(80_000_000, {A: 60_000_000, B: 40_000_000})
@@ -36,17 +35,8 @@ def without_batch(ranges: WindowRanges, *kinds: str, in_the_way: End | None) -> 
         for place, position in ((A, "50"), (B, "80"))
         for kind in kinds
     ]
-    nothing: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
-    return Window(
-        ranges,
-        Contents(tuple(found)),
-        nothing,
-        nothing,
-        False,
-        "",
-        waiting=1,
-        in_the_way=in_the_way,
-    )
+    contents = Contents(tuple(found))
+    return replace(EMPTY, ranges=ranges, contents=contents, waiting=1, in_the_way=in_the_way)
 
 
 def test_a_transaction_larger_than_a_window_lets_only_its_own_partitions_grow() -> None:
@@ -106,7 +96,6 @@ def test_large_records_make_a_window_of_fewer() -> None:
 
 
 def test_a_window_that_is_too_large_by_one_partition_alone_is_cut_there_too() -> None:
-    alone = Log(10, {A: 10_000})
     limits = Limits(octets=100 << 20, sizes={A: 1_000_000.0})
-    ranges = plan_window_ranges(alone, ENDS.topic, Frontier(), 250_000, limits)
+    ranges = plan_window_ranges(Log(10, {A: 10_000}), ENDS.topic, Frontier(), 250_000, limits)
     assert ranges.data == (OffsetRange("px.a", 0, 0, 104),)

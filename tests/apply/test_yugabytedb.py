@@ -8,7 +8,6 @@ the server sends for an update is in ``cdcsdk_producer.cc`` (``yugabyte/yugabyte
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +20,8 @@ from pyspark.sql import SparkSession
 import lakeingest
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
+from tests.apply.changing import column
+from tests.apply.written import b64, mark_of, place_of
 from tests.config.settings import recorded
 from tests.decode.avro import METADATA, envelope_schema, record
 from tests.forms import further
@@ -30,6 +31,9 @@ pytestmark = pytest.mark.slow
 
 TOPIC = "shop.public.orders"
 DDL = "pk INT, aa INT, bb STRING"
+DATABASE = {"version": "2.5.2.ybpg.20241.1", "connector": "postgresql", "name": "shop"}
+"""With what a source block begins: the rows' decoder looks for its version."""
+
 Row = dict[str, Any]
 Written = tuple[Any, Any]
 """Value and key of a record, as the recordings have them."""
@@ -50,19 +54,14 @@ def gone(pk: int) -> Row:
 
 def _connect_cell(name: str, kind: str) -> dict[str, Any]:
     optional = name != "pk"
-    parts = [
-        {"type": kind, "optional": optional, "field": "value"},
-        {"type": "boolean", "optional": False, "field": "set"},
-    ]
+    parts = [column("value", kind, optional=optional), column("set", "boolean", optional=False)]
     return {"type": "struct", "fields": parts, "optional": optional, "name": name, "field": name}
 
 
-_CELLS = [_connect_cell(name, kind) for name, kind in (("pk", "int32"), ("aa", "int32"))]
-_CELLS.append(_connect_cell("bb", "string"))
-_SIDES = [
-    {"type": "struct", "fields": _CELLS, "optional": True, "name": f"{TOPIC}.Value", "field": side}
-    for side in ("before", "after")
-]
+_KINDS = {"pk": "int32", "aa": "int32", "bb": "string"}
+_CELLS = [_connect_cell(name, kind) for name, kind in _KINDS.items()]
+_ROW = {"fields": _CELLS, "name": f"{TOPIC}.Value"}
+_SIDES = [column(side, "struct", **_ROW) for side in ("before", "after")]
 CONNECT = {"type": "struct", "fields": _SIDES, "optional": False, "name": f"{TOPIC}.Envelope"}
 CONNECT_KEY = {"type": "struct", "fields": _CELLS[:1], "optional": False, "name": f"{TOPIC}.Key"}
 
@@ -95,11 +94,7 @@ def _described(value: Row, key: Row) -> Written:
 
 
 def _octets(value: Row, key: Row) -> Written:
-    return _b64(record(2, AVRO, value)), _b64(record(1, AVRO_KEY, key))
-
-
-def _b64(octets: bytes) -> Row:
-    return {"b64": base64.b64encode(octets).decode()}
+    return b64(record(2, AVRO, value)), b64(record(1, AVRO_KEY, key))
 
 
 FORMATS: Mapping[str, Callable[[Row, Row], Written]] = {
@@ -138,21 +133,9 @@ class Log:
         self._mark("END", f"{xid}:{self._lsn}", len(changes))
 
     def _put(self, id_: str, order: int, op: str, before: Row | None, after: Row | None) -> None:
-        last = None if self._last is None else str(self._last)
-        source = {
-            "version": "2.5.2.ybpg.20241.1",
-            "connector": "postgresql",
-            "name": "shop",
-            "ts_ms": 1_763_874_000_000,
-            "snapshot": "false",
-            "db": "yugabyte",
-            "sequence": _text([last, str(self._lsn)]),
-            "schema": "public",
-            "table": "orders",
-            "txId": int(id_.partition(":")[0]),
-            "lsn": self._lsn,
-            "xmin": None,
-        }
+        at = {"ts_ms": 1_763_874_000_000, "snapshot": "false", "db": "yugabyte"}
+        place = place_of("public.orders", self._lsn, self._last, xmin=None)
+        source = {**DATABASE, **at, "txId": int(id_.partition(":")[0]), **place}
         block = {"id": id_, "total_order": order, "data_collection_order": order}
         value = {"before": before, "after": after, "source": source, "op": op, "ts_ms": 1}
         key = {"pk": (after or before or {})["pk"]}
@@ -160,11 +143,9 @@ class Log:
         self.rows.append(line(0, len(self.rows), written, named))
 
     def _mark(self, status: str, id_: str, count: int | None) -> None:
-        listed = [{"data_collection": "public.orders", "event_count": count}] if count else None
-        block = {"status": status, "id": id_, "event_count": count, "ts_ms": 5}
-        value: Any = {**block, "data_collections": listed}
+        value = mark_of(status, id_, "public.orders", count, 5)
         octets = self.format == "avro"
-        marked = _b64(record(3, METADATA, value)) if octets else _text(value)
+        marked: Any = b64(record(3, METADATA, value)) if octets else _text(value)
         self.ends.append(line(0, len(self.ends), marked, None))
 
     def ingest(
@@ -195,9 +176,7 @@ def shown(spark: SparkSession, lake: Path, batch: int | None = None) -> dict[int
 TEXT = "random text value"
 
 
-@pytest.mark.parametrize(
-    "format_", ["json", *(further(name) for name in FORMATS if name != "json")]
-)
+@pytest.mark.parametrize("format_", [n if n == "json" else further(n) for n in FORMATS])
 def test_updates_of_what_they_change_leave_the_rest_as_it_was(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:

@@ -28,6 +28,18 @@ Record = tuple[Any, Any, list[list[str]], int]
 """Key, value, headers, and when it was written (milliseconds)."""
 
 
+def b64(octets: bytes) -> dict[str, str]:
+    """Return octets as the recordings have them."""
+    return {"b64": b64encode(octets).decode()}
+
+
+def mark_of(status: str, id_: str, collection: str, count: int | None, ms: int) -> dict[str, Any]:
+    """Return a record of the transaction topic; without a count of rows it is a BEGIN."""
+    listed = [{"data_collection": collection, "event_count": count}] if count else None
+    told = {"status": status, "id": id_, "event_count": count}
+    return {**told, "data_collections": listed, "ts_ms": ms}
+
+
 def topic_of(collection: str) -> str:
     """Return the topic that Debezium makes for a table."""
     return f"{PREFIX}.{re.sub('[^A-Za-z0-9._-]', '_', collection)}"
@@ -121,19 +133,17 @@ class WrittenLog:
 
     def raw(self, collection: str, key: Any, value: Any) -> None:
         """Write one record as it is: octets, text, nothing at all, or anything else as JSON."""
-        octets = isinstance(value, bytes)
-        text = {"b64": b64encode(value).decode()} if octets else value
+        text = b64(value) if isinstance(value, bytes) else value
         told = text if text is None or isinstance(text, str) else json.dumps(text)
-        topic = f"{PREFIX}.{collection}"
         text_of_key = None if key is None else json.dumps(key)
-        self._topics[topic].append((text_of_key, told, [], 1_000 * self.seconds))
+        self._topics[f"{PREFIX}.{collection}"].append((text_of_key, told, [], 1_000 * self.seconds))
 
     def spoil_key(self, collection: str, octets: bytes) -> None:
         """Give the newest record of a topic these octets for a key."""
         records = self._topics[f"{PREFIX}.{collection}"]
         newest = records[-1]
         assert newest is not None
-        records[-1] = ({"b64": b64encode(octets).decode()}, *newest[1:])
+        records[-1] = (b64(octets), *newest[1:])
 
     def begin(self, id_: str) -> None:
         """Write a BEGIN."""

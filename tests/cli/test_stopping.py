@@ -61,39 +61,35 @@ main.main()
 def test_a_process_leaves_although_a_thread_goes_on(
     number: signal.Signals, grace: float, signals: int
 ) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", STUBBORN.format(grace=grace)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        start = time.monotonic()
-        for _ in range(signals):
-            time.sleep(0.3)
-            process.send_signal(number)
-        _, said = process.communicate(timeout=30)
-    assert process.returncode == 130
+    (code, _, said), seconds = stopped(STUBBORN.format(grace=grace), number, signals)
+    assert code == 130
     assert said == f"{STOPPED}\n"
-    assert time.monotonic() - start < 20
+    assert seconds < 20
 
 
-def stopped(program: str, number: signal.Signals) -> tuple[int, str, str]:
-    """Start a program, send it a signal once it runs; return exit code, stdout and stderr."""
+def stopped(
+    program: str, number: signal.Signals, signals: int = 1
+) -> tuple[tuple[int, str, str], float]:
+    """Start a program, send it signals once it runs.
+
+    Return its exit code, stdout and stderr, and how many seconds it took from then on.
+    """
     with subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"
-        time.sleep(0.3)
-        process.send_signal(number)
+        start = time.monotonic()
+        for _ in range(signals):
+            time.sleep(0.3)
+            process.send_signal(number)
         out, err = process.communicate(timeout=60)
-    return process.returncode, out, err
+    return (process.returncode, out, err), time.monotonic() - start
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_is_130_whatever_pysparks_handler_and_the_cancelled_jobs_raise(
     number: signal.Signals,
 ) -> None:
-    assert stopped(REENTRANT, number) == (130, "cancelled\n", f"{STOPPED}\n")
+    told, _ = stopped(REENTRANT, number)
+    assert told == (130, "cancelled\n", f"{STOPPED}\n")

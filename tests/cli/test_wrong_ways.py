@@ -275,10 +275,9 @@ def outcome(wrong: Wrong, folder: Path, begun: Begun) -> Outcome:
 
 def configured(file: Path, settings: Mapping[str, str | None]) -> Path:
     """Write the demo's configuration, for the tables of the log, with other settings."""
-    demo = read_properties(demo_folder() / "pipeline.properties")
     texts = {
         key: entry.text
-        for key, entry in demo.entries.items()
+        for key, entry in read_properties(demo_folder() / "pipeline.properties").entries.items()
         if not key.startswith("lakeingest.table.") or key.split(".")[3] in TABLES
     }
     entries = {key: text for key, text in {**texts, **settings}.items() if text is not None}

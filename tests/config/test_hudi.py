@@ -53,8 +53,7 @@ def test_a_topic_that_a_router_renamed_is_the_one_thing_that_is_told_of(topic: s
     settings = {**HUDI_STREAMER, "hoodie.streamer.source.kafka.topic": topic}
     told = "the given mapping: hoodie.streamer.source.kafka.topic: a topic is <prefix>.<schema or"
     assert problem(settings).startswith(told)
-    renamed = problem({**settings, "lakeingest.source.topic.prefix": "eu"})
-    for said in (problem(settings), renamed):
+    for said in (problem(settings), problem({**settings, "lakeingest.source.topic.prefix": "eu"})):
         assert said.count("take the router out") == 1
         assert "problems" not in said
 
@@ -219,8 +218,7 @@ def test_a_partition_field_for_many_topics_is_refused() -> None:
 
 
 def test_a_partition_field_without_partitions_is_a_warning() -> None:
-    settings = {**HUDI_STREAMER, PARTITION: "a", GENERATOR: "NonpartitionedKeyGenerator"}
-    config = load_config(settings)
+    config = load_config({**HUDI_STREAMER, PARTITION: "a", GENERATOR: "NonpartitionedKeyGenerator"})
     assert config.table("public.orders").partition == ()
     assert ["makes no partitions" in warning for warning in config.warnings] == [True]
 

@@ -63,8 +63,7 @@ def test_a_collection_keeps_its_dots() -> None:
     ],
 )
 def test_a_misspelt_key_is_an_error_that_suggests_the_nearest(written: str, meant: str) -> None:
-    said = problem({**KAFKA, written: "x"})
-    assert f"unknown key {written}; did you mean {meant}?" in said
+    assert f"unknown key {written}; did you mean {meant}?" in problem({**KAFKA, written: "x"})
 
 
 @pytest.mark.parametrize("key", ["deletes", "hudi.table.type", "toast.missing"])
@@ -253,13 +252,11 @@ def test_brokers_without_a_kind_mean_kafka() -> None:
 
 
 def test_brokers_and_a_folder_without_a_kind_are_ambiguous() -> None:
-    settings = without({**RECORDED, **KAFKA}, "lakeingest.source.kind")
-    assert "say which one" in problem(settings)
+    assert "say which one" in problem(without({**RECORDED, **KAFKA}, "lakeingest.source.kind"))
 
 
 def test_native_kafka_keys_pass_through_and_read_committed_is_the_default() -> None:
-    source = load_config({**KAFKA, "fetch.max.bytes": "1000"}).source
-    assert source.kafka_client_options() == {
+    assert load_config({**KAFKA, "fetch.max.bytes": "1000"}).source.kafka_client_options() == {
         "isolation.level": "read_committed",
         "bootstrap.servers": "broker:9092",
         "fetch.max.bytes": "1000",
@@ -342,8 +339,7 @@ def test_rfc_39s_columns_are_the_connectors_and_keep_their_names() -> None:
 @pytest.mark.parametrize("connector", get_args(get_args(Connector)[0]))
 def test_every_connector_whose_order_is_known_can_be_named(connector: str) -> None:
     mode = {MODE: "none"} if connector == "yugabytedb-grpc" else {}
-    config = load_config({**RECORDED, CONNECTOR: connector, **mode})
-    assert config.source.connector == connector
+    assert load_config({**RECORDED, CONNECTOR: connector, **mode}).source.connector == connector
 
 
 def test_a_connector_that_is_refused_says_why() -> None:

@@ -87,8 +87,7 @@ def test_references_are_resolved_inside_a_value(
 
 
 def test_a_reference_of_a_value_that_nobody_uses_is_not_resolved() -> None:
-    properties = from_mapping({"a": "1", "b": "${env:LAKEINGEST_TEST_NOT_SET}"})
-    assert properties.value("a").text == "1"
+    assert from_mapping({"a": "1", "b": "${env:LAKEINGEST_TEST_NOT_SET}"}).value("a").text == "1"
 
 
 @pytest.mark.parametrize(
@@ -125,8 +124,7 @@ def test_blanks_between_a_backslash_and_the_end_of_a_line_are_a_problem(tmp_path
     lines = ["include=base.properties", "a=1,\\ ", "  2,\\\t", "  3", "# \\ ", "b=C:\\\\ ", "c=1"]
     (tmp_path / "base.properties").write_text("d=1\\ \n 2\n")
     properties = read_properties(written(tmp_path, "\n".join(lines)))
-    places = [said.partition(": ")[0].rpartition("/")[2] for said in properties.problems]
-    assert places == [
+    assert [said.partition(": ")[0].rpartition("/")[2] for said in properties.problems] == [
         "pipeline.properties, line 2",
         "pipeline.properties, line 3",
         "base.properties, line 1",

@@ -73,8 +73,7 @@ def test_a_secret_is_shown_nowhere_wherever_it_stands(
     if key == "schema.registry.ssl.key.password":
         settings = {**settings, "schema.registry.ssl.certificate.location": "me.pem"}
     form = {"env": "${env:LAKEINGEST_TEST_SECRET}", "secret file": f"${{file:{tmp_path}/secret}}"}
-    text = form.get(by, value)
-    given = {**settings} if by == "override" else {**settings, key: text}
+    given = {**settings} if by == "override" else {**settings, key: form.get(by, value)}
     file = tmp_path / "shop.properties"
     lines = [f"{name}={said}".replace("\\", "\\\\") for name, said in given.items()]
     file.write_text("\n".join(lines), "utf-8")

@@ -178,8 +178,7 @@ def test_the_format_of_the_events_is_that_of_the_deserialiser() -> None:
 
 
 def test_the_same_table_may_be_kept_as_delta() -> None:
-    config = pipeline("--hoodie-conf lakeingest.target.format=delta")
-    assert config.formats() == {"delta"}
+    assert pipeline("--hoodie-conf lakeingest.target.format=delta").formats() == {"delta"}
 
 
 def test_a_missing_option_is_named() -> None:

@@ -79,10 +79,9 @@ def envelope_schema(*fields: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         *fields: The fields of a row.
     """
-    row = record_schema("Value", *fields, **{"connect.name": "t.Value"})
     return record_schema(
         "Envelope",
-        optional("before", row),
+        optional("before", record_schema("Value", *fields, **{"connect.name": "t.Value"})),
         optional("after", "Value"),
         field("source", SOURCE),
         optional("transaction", BLOCK),

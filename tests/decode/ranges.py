@@ -19,8 +19,7 @@ from tests.decode.wire import unscaled
 def _ends(source: str, schema: Schema, *ends: tuple[Any, str]) -> Iterator[Example]:
     for wire, lake in ends:
         large = schema.get("name") == DECIMAL and len(lake.strip("-").replace(".", "")) > 38
-        form = JSON.with_policy("string") if large else JSON
-        yield Example(source, schema, wire, lake, form)
+        yield Example(source, schema, wire, lake, JSON.with_policy("string") if large else JSON)
 
 
 def _integers(source: str, kind: str, *numbers: int) -> Iterator[Example]:

@@ -49,8 +49,7 @@ def test_records_of_old_and_new_schemas_interleave_in_one_batch(spark: SparkSess
         record(12, NEW, event(None, op="d", before={"id": 4, "added": "x"})),
         record(12, NEW, event({"id": 5, "added": "shop"})),
     ]
-    rows = rows_of(spark, {9: OLD, 12: NEW}, records)
-    assert [row and row.asDict() for row in rows] == [
+    assert [row and row.asDict() for row in rows_of(spark, {9: OLD, 12: NEW}, records)] == [
         {"id": 1, "gone": "a", "added": None},
         {"id": 2**40, "gone": None, "added": None},
         {"id": 3, "gone": "b", "added": None},
@@ -242,8 +241,7 @@ def test_keys_of_several_schemas_are_read_each_by_its_own(spark: SparkSession) -
 
 
 def test_the_old_key_in_a_header_is_read_as_json(spark: SparkSession) -> None:
-    small = {"type": "int", "connect.type": "int16"}
-    known = parsed({1: record_schema("Key", field("n", small))})
+    known = parsed({1: record_schema("Key", field("n", {"type": "int", "connect.type": "int16"}))})
     key = tuple(record_columns(known[tag(1)], known[tag(1)].tree, AVRO))
     frame = spark.createDataFrame([('{"n":7}',)], "moved_from string")
     moved = with_parts(frame, moved_from_part(key, "row", AvroRows({}, known)))

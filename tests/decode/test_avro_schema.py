@@ -43,8 +43,7 @@ def test_a_reader_defines_a_type_where_it_first_stands_though_its_writer_defined
     None
 ):
     wanted = StructType().add("after", StructType().add("id", LongType()))
-    found = json.loads(reader_schema(parsed(envelope_schema(ID)), wanted))
-    (after, *_) = found["fields"]
+    (after, *_) = json.loads(reader_schema(parsed(envelope_schema(ID)), wanted))["fields"]
     assert after["type"][1]["name"] == "shop.public.orders.Value"
     assert [field["name"] for field in after["type"][1]["fields"]] == ["id"]
 
@@ -60,8 +59,7 @@ def test_fields_that_a_writer_lacks_are_null_to_the_reader() -> None:
 def test_the_schema_that_spark_reads_with_has_structure_only() -> None:
     decimal = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
     number = field("n", [decimal, "null"], default="}", doc="x")
-    row = json.loads(parsed(record_schema("R", number)).text)
-    number, end = row["fields"]
+    number, end = json.loads(parsed(record_schema("R", number)).text)["fields"]
     assert number == {"name": "n", "type": ["bytes", "null"]}
     assert end["name"] == END
 
@@ -72,8 +70,7 @@ def test_a_record_that_holds_itself_has_no_mark_behind_it() -> None:
 
 
 def test_an_empty_namespace_is_one_and_a_short_name_may_mean_it() -> None:
-    address = record_schema("Address", ID, namespace="")
-    fields = (field("home", address), field("work", "Address"))
+    fields = (field("home", record_schema("Address", ID, namespace="")), field("work", "Address"))
     schema = parsed(record_schema("Customer", *fields, namespace="shop"))
     assert [*schema.names] == ["shop.Customer", "Address"]
     assert [*schema.fields(schema.fields(schema.tree)["work"]["type"])] == ["id"]

@@ -94,10 +94,9 @@ def test_an_update_from_before_a_column_has_its_default_and_does_not_leave_it_ou
     spark: SparkSession,
 ) -> None:
     old, new = "A" * 16, "B" * 16
-    sent = [(old, {"pk": cell(1), "day": cell(0)}), (new, row(1, day=0))]
     texts = [
         ("u", json.dumps({"schema": name, "after": after}, separators=(",", ":")).encode())
-        for name, after in sent
+        for name, after in [(old, {"pk": cell(1), "day": cell(0)}), (new, row(1, day=0))]
     ]
     changes = spark.createDataFrame(texts, "op string, value binary").coalesce(1)
     early = Absences(added={"bb": AddedColumn(frozenset({old.encode()}), Default('"web"'))})

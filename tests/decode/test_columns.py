@@ -84,8 +84,7 @@ def test_a_connect_schema_gives_the_sources_types() -> None:
 
 def test_fields_of_a_schema_give_columns_in_order() -> None:
     fields = [{"field": "b", "type": "int32"}, {"field": "a", "type": "string"}]
-    found = from_connect(fields, JSON)
-    kinds = [(column.name, column.type.spark) for column in found]
+    kinds = [(column.name, column.type.spark) for column in from_connect(fields, JSON)]
     assert kinds == [("b", IntegerType()), ("a", StringType())]
 
 

@@ -128,8 +128,7 @@ def test_the_schemas_of_a_log_are_found_once_each_under_the_names_of_its_values(
     forms = ["wrapped", "wrapped otherwise", "wrapped", "bare", "null record"]
     forms += ["wrapped without a schema", "wrapped null"]
     schemas = carried_schemas(logged(spark, (VALUES[form] for form in forms))).collect()
-    found = {bytes(row["tag"]).decode(): json.loads(row["schema"]) for row in schemas}
-    assert found == {
+    assert {bytes(row["tag"]).decode(): json.loads(row["schema"]) for row in schemas} == {
         json.loads(envelopes[form]["value"])["schema"]: VALUES[form]["schema"]
         for form in ("wrapped", "wrapped otherwise")
     }

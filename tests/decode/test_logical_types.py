@@ -291,8 +291,7 @@ def test_a_structured_time_is_what_the_other_modes_give(spark: SparkSession) -> 
 
 def test_every_semantic_name_is_among_the_types_tested() -> None:
     tested = {id(kind) for kind, _ in (*TYPES.values(), *STRUCTURED.values())}
-    names = {name for name, kind in SEMANTIC.items() if id(kind) not in tested}
-    assert names == set()
+    assert {name for name, kind in SEMANTIC.items() if id(kind) not in tested} == set()
 
 
 def test_the_session_time_zone_does_not_enter_a_value(spark: SparkSession) -> None:

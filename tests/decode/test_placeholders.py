@@ -68,10 +68,9 @@ def masks(
     schema = "_index int, value binary, op string, moved_from string"
     changes = spark.createDataFrame(records, schema)
     rows = with_row(changes.coalesce(1), RowSpec(columns, encodings, JsonRows()), masked=True)
-    found = rows.orderBy("_index").select("row", "unavailable").collect()
     return [
         (row["row"].asDict(), None if row["unavailable"] is None else set(row["unavailable"]))
-        for row in found
+        for row in rows.orderBy("_index").select("row", "unavailable").collect()
     ]
 
 

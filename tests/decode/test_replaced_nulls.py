@@ -48,8 +48,7 @@ def test_a_nullable_column_with_a_default_is_named_in_avro() -> None:
         optional("n", "int"),
         field("flag", ["boolean", "null"], default=False),
     )
-    form = AvroFormat(parsed({3: schema}))
-    assert form.nullable_defaults({tag(3)}) == ("k", "flag")
+    assert AvroFormat(parsed({3: schema})).nullable_defaults({tag(3)}) == ("k", "flag")
 
 
 def test_the_warning_names_table_columns_and_setting() -> None:

@@ -73,8 +73,7 @@ def test_the_old_key_is_read_as_the_default_converter_of_headers_writes_it(
 ) -> None:
     # SimpleHeaderConverter: a quote and a backslash are escaped, a line's end is not.
     text = '{"v":"two\nlines \\"and\\" \\\\","id":-7}'
-    frame = spark.createDataFrame([(text,)], "moved_from string")
-    keyed = with_old_key(frame, *COLUMNS[:2])
+    keyed = with_old_key(spark.createDataFrame([(text,)], "moved_from string"), *COLUMNS[:2])
     assert tuple(keyed.collect()[0]["key_row"]) == (-7, 'two\nlines "and" \\')
 
 
@@ -83,8 +82,7 @@ def test_a_header_whose_text_may_mean_two_keys_is_not_believed(spark: SparkSessi
     texts = [('{"n":1234}',), ('{"n":"1234"}',), ('{"n":2026-01-02}',)]
     frame = spark.createDataFrame(texts, "moved_from string")
     for kind in (JSON.decimal(20, 0), DATE, binary()):
-        keyed = with_old_key(frame, SourceColumn("n", kind))
-        assert keyed.where("key_row IS NOT NULL").isEmpty()
+        assert with_old_key(frame, SourceColumn("n", kind)).where("key_row IS NOT NULL").isEmpty()
 
 
 def test_a_key_column_named_schema_is_no_schema(spark: SparkSession) -> None:

@@ -113,10 +113,9 @@ def decode_cases(
 ) -> list[tuple[str, Any, Any]]:
     """Decode all cases in one job; return (column and wire value, decoded, expected)."""
     columns = [SourceColumn(name, kind) for name, (kind, _) in cases.items()]
-    depth = max(len(pairs) for _, pairs in cases.values())
     texts = [
         event({name: pairs[n][0] for name, (_, pairs) in cases.items() if n < len(pairs)})
-        for n in range(depth)
+        for n in range(max(len(pairs) for _, pairs in cases.values()))
     ]
     decoded = decode_texts(spark, columns, texts, encodings)
     return [

@@ -14,8 +14,7 @@ def test_the_highest_value_of_a_column_is_in_the_statistics_of_the_files_and_one
 ) -> None:
     path = str(tmp_path / "table")
     for first in (10, 0):
-        rows = spark.range(first, first + 3).coalesce(1)
-        rows.write.format("delta").mode("append").save(path)
+        spark.range(first, first + 3).coalesce(1).write.format("delta").mode("append").save(path)
         highest = highest_rows(spark, path, "id")
         assert highest is not None
         assert highest[0] == 12

@@ -36,8 +36,7 @@ def test_commits_come_newest_first_with_what_their_writers_left(
 ) -> None:
     path = str(tmp_path / "table")
     for text in ("one", "two"):
-        writer = spark.range(1).write.format("delta").mode("append")
-        writer.option("userMetadata", text).save(path)
+        spark.range(1).write.format("delta").mode("append").option("userMetadata", text).save(path)
     assert [(c.version, c.metadata) for c in commits(spark, path)] == [(1, "two"), (0, "one")]
 
 

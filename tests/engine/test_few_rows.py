@@ -88,8 +88,7 @@ def test_what_hudi_does_to_a_session_meanwhile_harms_no_reading_of_files(
 
 
 def test_what_is_joined_with_many_rows_can_have_their_session(frame: DataFrame) -> None:
-    few = for_few_rows(frame, 4)
-    again = in_session(few, frame.sparkSession)
+    again = in_session(for_few_rows(frame, 4), frame.sparkSession)
     assert settings(again.join(frame, "id").groupBy("id").agg(F.count("*"))) == USERS
     assert again.join(frame, "id").count() == 4
 

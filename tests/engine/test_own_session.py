@@ -26,6 +26,5 @@ def test_what_we_set_does_not_reach_the_users_session(spark: SparkSession) -> No
 
 
 def test_both_sessions_read_the_same_frames(spark: SparkSession) -> None:
-    frame = spark.range(3)
-    frame.createOrReplaceTempView("three_rows")
+    spark.range(3).createOrReplaceTempView("three_rows")
     assert own_session(spark, {}).table("three_rows").count() == 3

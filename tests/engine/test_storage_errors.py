@@ -74,8 +74,7 @@ def test_a_log_whose_listing_lacks_an_entry_is_to_be_read_again(
 
 def test_the_folder_that_the_exception_names_is_named(spark: SparkSession) -> None:
     error = thrown(spark, "java.nio.file.AccessDeniedException", f"{LAKE}/orders: 403")
-    found = storage_error(error, "s3a://other/lake", LAKE)
-    assert f"'{LAKE}'" in str(found)
+    assert f"'{LAKE}'" in str(storage_error(error, "s3a://other/lake", LAKE))
 
 
 def test_a_refusal_is_found_below_what_spark_wraps_it_in(spark: SparkSession) -> None:

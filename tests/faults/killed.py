@@ -238,8 +238,7 @@ class Ordeal:
         number = self.outcome.lakes + 1
         target = self.folder / f"lake-{number}"
         properties = {**self.run.configuration(target), **self.settings}
-        path = self.folder / f"pipeline-{number}.properties"
-        return target, write_properties(path, properties)
+        return target, write_properties(self.folder / f"pipeline-{number}.properties", properties)
 
     def _lake(self, target: Path) -> Published:
         if FORMAT_HUDI in self.settings.items():

@@ -59,8 +59,7 @@ def test_no_batch_is_written_before_a_snapshot_or_one_with_a_bound_is_published(
 ) -> None:
     """A snapshot of some tables at that moment and others at a later one is no commit."""
     run = short_run(tmp_path / "log", 30, "customers", "orders")
-    target = tmp_path / "lake"
-    config = load_config({**run.configuration(target), **settings})
+    config = load_config({**run.configuration(tmp_path / "lake"), **settings})
     with monkeypatch.context() as crash:
         begun = lose_a_publication(crash, last, wait_seconds=0.5)
         with pytest.raises(CrashError):

@@ -55,11 +55,10 @@ def delta_sink(
     hides: bool = True,
 ) -> DeltaSink:
     """Return the sink as a run would make it."""
-    names = PipelineSpec("postgresql", Encodings()).names
     settings = SinkSettings(
         folders=LakeFolders(str(root)),
         pipeline=PIPELINE,
-        names=names,
+        names=PipelineSpec("postgresql", Encodings()).names,
         hard=hard,
         null_missing=null_missing,
     )

@@ -51,10 +51,9 @@ def wrong_cases(new_table: NewTable, cases: Sequence[Case]) -> list[Wrong]:
     """Deliver all cases into one table; return those whose rows differ, at their first round."""
     table = new_table()
     wrong: dict[int, Wrong] = {}
-    count = max(len(case.rounds) for case in cases)
     rounds = [
         [item for number, case in enumerate(cases) for item in table.arriving(case, number, round_)]
-        for round_ in range(count)
+        for round_ in range(max(len(case.rounds) for case in cases))
     ]
     for round_ in table.deliver(rounds):
         if all(case.truth(round_) is None for case in cases):

@@ -130,8 +130,7 @@ class SourceTable:
                 Event("d", move.id),
                 Event("c", move.to, self._changed(move.id, move), move.id),
             ]
-        gone = {move.to: rows.pop(move.id) for move in moves}
-        rows.update(gone)
+        rows.update({move.to: rows.pop(move.id) for move in moves})
         return sent
 
     def _changed(self, key: int, statement: Update | Move) -> Row:

@@ -326,8 +326,7 @@ class RawIngest(Ingest):
         marks = tuple(mark.encode() for mark in Encodings().json_marks())
         name = self._connector.name
         ordering = Ordering(self._connector.ordering)
-        family = FAMILIES[name]
-        source = with_ordering_fields(family.source, ordering)
+        source = with_ordering_fields(FAMILIES[name].source, ordering)
         envelopes = decode_envelope(frame(self._session, numbered), source=source)
         by_columns = ordering_values(JsonFormat(), ordering) if ordering else None
         partial = connectors.CONNECTORS[name].partial_rows

@@ -109,8 +109,7 @@ def test_without_the_guard_an_update_with_nothing_before_it_would_be_stored(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(merge_law, "refuse_missing", lambda positions, _: positions)
-    steps = Steps(Insert(1, {"body": "first"}), Update(1, {"n": 2}))
     table = tables()()
-    table.one(steps.sent(2))
+    table.one(Steps(Insert(1, {"body": "first"}), Update(1, {"n": 2})).sent(2))
     (row,) = table.head().collect()
     assert row["body"] is None

@@ -108,8 +108,7 @@ def test_a_driver_that_knew_too_little_claims_what_was_released_meanwhile(
     second.release(taken)
     head = first.head()
     assert (head.released, head.writer, head.batch) == (True, taken.writer, 1)
-    third = driver(spark, tmp_path, "third", direct=direct)
-    third.claim(head)
+    driver(spark, tmp_path, "third", direct=direct).claim(head)
     # Whoever has claimed and not released shuts the others out.
     with pytest.raises(FencedError):
         second.claim(read_too_early)
@@ -147,8 +146,7 @@ def test_a_driver_that_was_overtaken_or_knows_too_little_releases_nothing(
     first = driver(spark, tmp_path, "first")
     claimed = first.claim(first.head())
     first.release(claimed)
-    held = following(claimed, "first")
-    first.publish([held], transactions)
+    first.publish([following(claimed, "first")], transactions)
     first.release(claimed)
     head = driver(spark, tmp_path, "second").head()
     assert (head.batch, head.released) == (1, False)
@@ -166,8 +164,7 @@ def test_every_hundredth_publication_joins_the_ledgers_files_and_no_row_is_lost(
     path = tmp_path / LEDGER_FOLDER
     assert len(files_of(path)) == 1
     ledger = deltalake.DeltaTable(str(path))
-    properties = ledger.metadata().configuration
-    assert properties["delta.logRetentionDuration"] == "interval 2 days"
+    assert ledger.metadata().configuration["delta.logRetentionDuration"] == "interval 2 days"
     kinds = queried(ledger, "SELECT kind FROM t")["kind"]
     assert sorted(kinds) == ["publication", "publication", "transaction", "transaction"]
     assert open_lake(spark, str(tmp_path)).snapshot().batch == 100

@@ -66,12 +66,11 @@ def test_a_change_is_in_the_batch_that_its_number_says(
     by_number: dict[int | None, set[int]] = {}
     for row in numbered.select("id", "batch").collect():
         by_number.setdefault(row["batch"], set()).add(row["id"])
-    indices = range(0 if snapshot else 1, len(cuts) + 1)
     each = [
         of_batch(window, cuts, index, below, snapshot=snapshot).select(
             "id", F.lit(index).alias("index")
         )
-        for index in indices
+        for index in range(0 if snapshot else 1, len(cuts) + 1)
     ]
     whole = each[0]
     for frame in each[1:]:

@@ -38,8 +38,7 @@ def decoded(spark: SparkSession, events: Sequence[Any]) -> DataFrame:
 
 def payloads(spark: SparkSession, events: Sequence[Any]) -> list[tuple[Any, ...]]:
     payload = payload_of_partial_rows(decoded(spark, events), TABLE, SPEC)
-    rows = payload.select("code", "t", SPEC.names.deleted).collect()
-    return sorted(tuple(row) for row in rows)
+    return sorted(tuple(row) for row in payload.select("code", "t", SPEC.names.deleted).collect())
 
 
 def row(code: str | None, text: str | None = "x") -> dict[str, Any]:

@@ -80,8 +80,7 @@ def test_a_schema_is_written_down_and_read_again() -> None:
 
 
 def test_what_loses_nothing_evolves_and_the_rest_stops() -> None:
-    stopping = [kind for kind, policy in DEFAULTS.items() if policy is Policy.STOP]
-    assert stopping == [Kind.RETYPED]
+    assert [kind for kind, policy in DEFAULTS.items() if policy is Policy.STOP] == [Kind.RETYPED]
     assert set(DEFAULTS) == set(Kind)
 
 

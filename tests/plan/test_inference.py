@@ -70,5 +70,4 @@ CERTAIN: dict[str, list[Any]] = {
 
 def test_a_type_is_certain_only_if_some_value_can_be_of_no_other(spark: SparkSession) -> None:
     found = inferred(spark, {**GUESSES, **CERTAIN})
-    certain = {name for name, inferred in found.items() if inferred.certain}
-    assert certain == set(CERTAIN)
+    assert {name for name, inferred in found.items() if inferred.certain} == set(CERTAIN)

@@ -104,10 +104,9 @@ def moved(one: Any, by: int) -> Any:
     source = one["source"]
     sequence = [str(int(part) + by) for part in json.loads(source["sequence"])]
     rows = {side: one[side] for side in ("before", "after") if one[side]}
-    sides = {side: {**row, "n": row["n"] + by} for side, row in rows.items()}
     return {
         **one,
-        **sides,
+        **{side: {**row, "n": row["n"] + by} for side, row in rows.items()},
         "source": {**source, "lsn": source["lsn"] + by, "sequence": json.dumps(sequence)},
         "transaction": {**one["transaction"], "id": f"{int(xid) + by}:{lsn}"},
     }

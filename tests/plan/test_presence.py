@@ -44,8 +44,7 @@ def told(
 
 
 def test_columns_that_all_records_have_cost_nothing() -> None:
-    shown = described(v1=(ID, A, B))
-    assert told(shown, ["id", "a", "b"], (ID, A, B), (ID, A, B)) == NOTHING
+    assert told(described(v1=(ID, A, B)), ["id", "a", "b"], (ID, A, B), (ID, A, B)) == NOTHING
     assert told(bare(["id", "a"]), ["id", "a"], (ID, A), (ID, A)) == NOTHING
 
 
@@ -57,8 +56,7 @@ def test_a_column_that_no_record_has_is_left_out() -> None:
 
 
 def test_a_column_that_some_schemas_lack_is_dropped_in_their_records() -> None:
-    shown = described(v1=(ID, A, B), v2=(ID, A))
-    found = told(shown, ["id", "a", "b"], (ID, A, B), (ID, A, B))
+    found = told(described(v1=(ID, A, B), v2=(ID, A)), ["id", "a", "b"], (ID, A, B), (ID, A, B))
     assert found == Presence(absences=Absences({"b": frozenset({V2})}))
 
 
@@ -84,8 +82,7 @@ def test_a_new_column_has_its_first_default_in_old_rows_and_in_older_records() -
     assert found == Presence(absences=Absences(added=early), fills={"web": DEFAULT})
     # There is no table yet, so no old row; but there may be older records.
     assert told(shown, None, None, (ID, A, WEB)) == Presence(absences=Absences(added=early))
-    whole = described(v2=(ID, A, WEB))
-    assert told(whole, None, None, (ID, A, WEB)) == NOTHING
+    assert told(described(v2=(ID, A, WEB)), None, None, (ID, A, WEB)) == NOTHING
 
 
 def test_a_column_that_comes_and_goes_in_one_batch_is_dropped_in_the_later_records() -> None:
@@ -119,8 +116,7 @@ def test_a_column_that_mysql_adds_not_null_has_its_zero_in_old_rows() -> None:
         return "0" if column is COUNT else None
 
     now = (ID, A, COUNT, DAY)
-    shown = described(v1=(ID, A), v2=now)
-    found = told(shown, ["id", "a"], (ID, A), now, zero)
+    found = told(described(v1=(ID, A), v2=now), ["id", "a"], (ID, A), now, zero)
     nought = Default("0", V2)
     early = {"count": AddedColumn(frozenset({V1}), nought)}
     assert found == Presence(

@@ -156,8 +156,7 @@ def has(built: DataFrame, pattern: str) -> bool:
     """
     frame: Any = built
     kinds = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
-    plan = frame._jdf.queryExecution().analyzed()
-    return bool(plan.containsPattern(getattr(kinds, pattern)()))
+    return bool(frame._jdf.queryExecution().analyzed().containsPattern(getattr(kinds, pattern)()))
 
 
 def steps(built: DataFrame) -> str:
@@ -172,8 +171,7 @@ def test_building_the_plan_of_a_window_and_of_its_payloads_starts_no_job_and_has
     context.setJobGroup("building", "nothing may run in it")
     try:
         frames = whole_plan(records)
-        schemas = [built.schema for built in frames]
-        assert all(schemas)
+        assert all(built.schema for built in frames)
         assert list(context.statusTracker().getJobIdsForGroup("building")) == []
         # The group does see jobs: this one is the counter-example.
         records.limit(1).collect()
@@ -212,8 +210,7 @@ def test_each_stage_gives_what_the_next_one_takes(records: DataFrame) -> None:
     assert fits(changes(envelopes, ChangeSpec("mariadb")).schema, CHANGE) == []
     ends = window_boundaries(window_metadata(records, SPEC), SPEC)
     assert fits(ends.drop("domain").schema, BOUNDARY) == []
-    assigned = completeness.with_end_offset(found, ends)
-    assert fits(assigned.drop("end_offset").schema, CHANGE) == []
+    assert fits(completeness.with_end_offset(found, ends).drop("end_offset").schema, CHANGE) == []
 
 
 def test_both_folds_give_payloads_of_one_shape(records: DataFrame) -> None:

@@ -63,8 +63,7 @@ THREE = (
 
 
 def test_rows_of_one_transaction_are_one_in_the_order_of_commits(spark: SparkSession) -> None:
-    found = row_boundaries(read(spark, THREE), POSTGRESQL).orderBy("end_offset")
-    rows: list[Row] = found.collect()
+    rows: list[Row] = row_boundaries(read(spark, THREE), POSTGRESQL).orderBy("end_offset").collect()
     assert [(row["end_offset"], row["id"]) for row in rows] == [
         (0, "7"),
         (101, "9:100"),

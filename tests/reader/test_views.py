@@ -6,8 +6,7 @@ from lakeingest.reader.views import Views, view_names
 
 
 def test_a_view_is_named_like_its_table_with_underscores() -> None:
-    names = view_names(["public.order_lines", "public.orders"], "at_")
-    assert names == {
+    assert view_names(["public.order_lines", "public.orders"], "at_") == {
         "at_public_order_lines": "public.order_lines",
         "at_public_orders": "public.orders",
     }

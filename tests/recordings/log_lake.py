@@ -212,8 +212,7 @@ class TableLog:
                 if json.loads(action["stats"])["numRecords"] != known[path].number:
                     message = f"version {number} counts the rows of a file wrongly"
                     raise ValueError(message)
-                hidden = hidden_rows(self.folder, vector)
-                live[path] = (vector, known[path].totals(hidden))
+                live[path] = (vector, known[path].totals(hidden_rows(self.folder, vector)))
             totals: Counter[str] = Counter()
             for _, part in live.values():
                 totals.update(part)

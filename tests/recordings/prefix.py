@@ -153,7 +153,7 @@ def shop_violations(label: str, totals: Totals) -> Iterable[str]:
     """
     empty: Measures = {}
     orders, lines = totals.get("orders", empty), totals.get("order_lines", empty)
-    pairs = (
+    for what, one, other in (
         ("orders.line_count and lines", orders.get("sum_line_count", 0), lines.get("count", 0)),
         ("orders.total_cents and lines", orders.get("sum_total_cents", 0), lines.get("worth", 0)),
         (
@@ -166,8 +166,7 @@ def shop_violations(label: str, totals: Totals) -> Iterable[str]:
             totals.get("ledger", empty).get("sum_revenue_cents", 0),
             orders.get("sum_total_cents", 0),
         ),
-    )
-    for what, one, other in pairs:
+    ):
         if one != other:
             yield f"{label}: {what} differ, {one} and {other}"
 

@@ -51,12 +51,11 @@ def everything(spark: SparkSession, target: Path, table: str) -> DataFrame:
 
 def told(frame: DataFrame) -> dict[str, dict[str, object]]:
     """Return RFC-39's columns by key."""
-    rows = frame.select("id", *POSTGRESQL).collect()
     return {
         json.dumps({"id": row["id"]}, separators=(",", ":")): {
             name: row[name] for name in POSTGRESQL
         }
-        for row in rows
+        for row in frame.select("id", *POSTGRESQL).collect()
     }
 
 
@@ -97,8 +96,7 @@ def test_every_row_tells_of_the_last_event_that_decided_it(
     assert (gone > 0) == soft
     columns = everything(spark, tmp_path / "lake", "carts").columns
     assert columns == [*POSTGRESQL, "id", "customer_id", "items", *columns[-3:]]
-    shown = open_lake(spark, str(tmp_path / "lake")).table("public.carts")
-    assert shown.columns == columns[:-3]
+    assert open_lake(spark, str(tmp_path / "lake")).table("public.carts").columns == columns[:-3]
 
 
 @pytest.mark.soak
@@ -114,8 +112,7 @@ def test_they_can_be_added_to_a_table_and_then_stay(
     assert not set(POSTGRESQL) & set(old.columns)
     step({**own, "metadata_columns": "hudi"})
     new = everything(spark, lake, "documents")
-    named = new.where(F.col(OPERATION).isNotNull())
-    found = told(named)
+    found = told(new.where(F.col(OPERATION).isNotNull()))
     # What did not change since is as it was, and tells nothing.
     untold = new.where(F.col(OPERATION).isNull()).select("id", "_position")
     assert untold.exceptAll(old.select("id", "_position")).isEmpty()

@@ -84,8 +84,7 @@ def test_a_second_run_finds_nothing_new_and_publishes_nothing(
 def test_a_snapshot_that_mixes_two_publications_is_found(
     demo: RecordedRun, in_small_batches: Report, folder: Path
 ) -> None:
-    lake = RustLake(folder / "lake", demo.namespace)
-    history = check_history(demo, Torn(lake, "txlog"))
+    history = check_history(demo, Torn(RustLake(folder / "lake", demo.namespace), "txlog"))
     assert len(history.violations) >= in_small_batches.history.publications // 2
     assert "txlog." in history.violations[0]
 
@@ -146,8 +145,7 @@ def test_where_rows_are_hidden_each_publication_is_a_commit_and_the_tables_the_d
 def test_on_hudi_each_publication_is_a_commit_and_the_tables_the_databases_for_others_too(
     spark: SparkSession, tmp_path: Path, table_type: str, batch: int, end: int | None
 ) -> None:
-    tables = ("documents", "order_lines")
-    run = short_run(tmp_path / "log", end, *tables) if end else packaged_run()
+    run = short_run(tmp_path / "log", end, "documents", "order_lines") if end else packaged_run()
     settings = {
         "lakeingest.target.format": "hudi",
         "lakeingest.hudi.table.type": table_type,

@@ -32,8 +32,7 @@ def fresh_broker(tmp_path: Path) -> Iterator[KafkaBroker]:
 def test_a_continuous_run_publishes_only_commits_whichever_topic_comes_first(
     spark: SparkSession, fresh_broker: KafkaBroker, tmp_path: Path, order: Order
 ) -> None:
-    run = packaged_run()
-    passage = through_kafka(spark, run, fresh_broker, tmp_path, order)
+    passage = through_kafka(spark, packaged_run(), fresh_broker, tmp_path, order)
     assert [table for table in passage.tables if table.differences] == []
     assert passage.history.violations == ()
     assert passage.history.last == passage.history.of

@@ -110,13 +110,9 @@ def publications(lake: Lake) -> list[Publication]:
 
 def _versions(row: Row) -> dict[str, int]:
     return {
-        collection.rpartition(".")[2]: _version(version)
+        collection.rpartition(".")[2]: version["version"] if isinstance(version, Row) else version
         for collection, version in row["tables"].items()
     }
-
-
-def _version(value: Row | int) -> int:
-    return value["version"] if isinstance(value, Row) else value
 
 
 @dataclass

@@ -44,8 +44,7 @@ class Resolver:
         self.asked.append(list(coordinates))
         for coordinate in coordinates:
             group, name, version = coordinate.split(":")
-            path = folder / f"{group}_{name}-{version}.jar"
-            path.write_bytes(self.content(name))
+            (folder / f"{group}_{name}-{version}.jar").write_bytes(self.content(name))
         return sorted(folder.iterdir())
 
 
@@ -143,9 +142,8 @@ def test_an_unknown_group_is_refused(folder: Path) -> None:
 
 def test_another_pin_gets_another_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LAKEINGEST_JARS", raising=False)
-    other = (*LOCK[:2], pinned("delta"))
     assert jars.cache_folder(LOCK).name == fingerprint(LOCK)
-    assert jars.cache_folder(LOCK) != jars.cache_folder(other)
+    assert jars.cache_folder(LOCK) != jars.cache_folder((*LOCK[:2], pinned("delta")))
     assert jars.cache_folder(LOCK) == jars.cache_folder(LOCK[::-1])
 
 

@@ -149,13 +149,12 @@ def test_what_hudi_measures_while_it_merges_is_told_to_no_stream(tmp_path: Path)
 
 def run_in(folder: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a program in a process of its own, and return what it wrote."""
-    root = Path(__file__).resolve().parents[2]
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
         capture_output=True,
         text=True,
         check=True,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
         timeout=300,
     )

@@ -68,8 +68,7 @@ def insert(id_: int, position: int, **values: object) -> Payload:
 
 def update(id_: int, position: int, **values: object) -> Payload:
     """Return an update; every fillable column that is not given is unavailable."""
-    missing = {name: "!" for name in FILLABLE if name not in values}
-    return Payload(id_, position, values, missing)
+    return Payload(id_, position, values, {name: "!" for name in FILLABLE if name not in values})
 
 
 def delete(id_: int, position: int) -> Payload:
@@ -118,13 +117,17 @@ class Lake:
 
     def changeset(self, *payloads: Payload, ddl: str = DDL, floor: str = "") -> Changeset:
         """Return payloads for this table."""
-        made = changeset(self.spark, payloads, ddl, floor)
-        return replace(made, partition=self.partition)
+        return replace(changeset(self.spark, payloads, ddl, floor), partition=self.partition)
 
     def head(self) -> DataFrame:
         """Read the table with tombstones and metadata."""
         assert self.state is not None
         return self.sink.read(COLLECTION, self.state.version)
+
+    def raw(self) -> DataFrame:
+        """Read the table as any reader of Hudi finds it."""
+        path = self.sink.path(COLLECTION)
+        return self.spark.read.format("hudi").options(**hudi_table.READ_OPTIONS).load(path)
 
     def versions(self) -> list[int]:
         """Return the versions that commits made, newest first."""

@@ -42,8 +42,7 @@ def test_large_files_hide_no_small_ones_where_the_files_are_listed(
 
 
 def crowded(monkeypatch: pytest.MonkeyPatch, sizes: list[int], *, listed: bool) -> bool:
-    size = TableSize(len(sizes), sum(sizes))
-    monkeypatch.setattr(maintenance, "plain_size", lambda *_: size)
+    monkeypatch.setattr(maintenance, "plain_size", lambda *_: TableSize(len(sizes), sum(sizes)))
     monkeypatch.setattr(maintenance, "listed_sizes", lambda *_: sizes if listed else None)
     table: Any = _Table
     return is_crowded(table)

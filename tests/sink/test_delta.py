@@ -27,21 +27,25 @@ from tests.sink.lake import COLLECTION, DDL, NAMES, Lake, Payload, at, delete, i
 
 def operations(lake: Lake) -> list[str]:
     """Return how the table was written, commit by commit, the first one left out."""
-    newest_first = deltalake.DeltaTable(lake.sink.path(COLLECTION)).history()
     *after_the_first, _ = (
         f"{commit['operation']} {commit['operationParameters'].get('mode', '')}".strip()
-        for commit in newest_first
+        for commit in deltalake.DeltaTable(lake.sink.path(COLLECTION)).history()
     )
     return after_the_first[::-1]
+
+
+def fill_two_files(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the rows 1 and 2, each into a file that is not taken for a tiny one."""
+    monkeypatch.setattr(rewrite, "TINY_BYTES", 0)
+    lake.apply(insert(1, 1, n=1))
+    lake.apply(insert(2, 2, n=2))
 
 
 def test_inserts_of_new_keys_are_appended_and_other_changes_merged(
     either_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rewrite, "TINY_BYTES", 0)
     lake = either_lake
-    lake.apply(insert(1, 1, n=1))
-    lake.apply(insert(2, 2, n=2))
+    fill_two_files(lake, monkeypatch)
     lake.apply(insert(3, 3, n=3), Payload(2, 4, {"n": 4}))
     merge = "MERGE" if "delta-public" in lake.sink.path(COLLECTION) else "WRITE Overwrite"
     assert operations(lake) == ["WRITE Append", merge]
@@ -109,9 +113,7 @@ def test_of_a_larger_table_only_files_with_a_changed_row_are_written_again(
     delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rewrite, "WHOLE_BYTES", 0)
-    monkeypatch.setattr(rewrite, "TINY_BYTES", 0)
-    delta_lake.apply(insert(1, 1, n=1))
-    delta_lake.apply(insert(2, 2, n=2))
+    fill_two_files(delta_lake, monkeypatch)
     before = set(delta_lake.head().inputFiles())
     delta_lake.apply(Payload(2, 3, {"n": 3}), insert(3, 4, n=4))
     assert len(before & set(delta_lake.head().inputFiles())) == 1
@@ -139,9 +141,7 @@ def test_a_large_changeset_and_a_table_with_an_unknown_feature_are_left_to_the_e
 def test_maintenance_between_our_reading_and_our_commit_fences_nobody(
     delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rewrite, "TINY_BYTES", 0)
-    delta_lake.apply(insert(1, 1, n=1))
-    delta_lake.apply(insert(2, 2, n=2))
+    fill_two_files(delta_lake, monkeypatch)
     write = DeltaTransaction.write
 
     def optimized_first(self: DeltaTransaction, frame: DataFrame) -> tuple[DataFile, ...]:
@@ -232,9 +232,7 @@ def test_a_delta_table_of_somebody_else_is_a_configuration_error(delta_lake: Lak
 def test_a_users_optimize_in_between_is_harmless(
     delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rewrite, "TINY_BYTES", 0)
-    delta_lake.apply(insert(1, 1, n=1))
-    delta_lake.apply(insert(2, 2, n=2))
+    fill_two_files(delta_lake, monkeypatch)
     last = delta_lake.state
     assert last is not None
     table = DeltaTable.forPath(delta_lake.spark, delta_lake.sink.path(COLLECTION))

@@ -23,8 +23,7 @@ MORE = f"{DDL}, more STRING"
 
 def filled(lake: Lake, *payloads: Payload, floor: str = "") -> Changeset:
     """Return the changeset that brings the column ``more``, whose default is "old"."""
-    changes = lake.changeset(*payloads, ddl=MORE, floor=floor)
-    return replace(changes, fills={"more": F.lit("old")})
+    return replace(lake.changeset(*payloads, ddl=MORE, floor=floor), fills={"more": F.lit("old")})
 
 
 @sinks_and_deletes("each_lakes", ("delta", "hudi-mor"), "delta-hard", "hudi-mor-soft")
@@ -50,9 +49,8 @@ def test_a_key_that_is_used_again_has_nothing_in_columns_that_are_no_more(
     lake = lakes(hard=hard)
     lake.apply(*(insert(id_, id_, n=id_, body="old") for id_ in (1, 2, 3)), delete(9, 9))
     lake.apply(delete(1, 10))
-    bare = "id BIGINT, n INT"
     again = Payload(2, 12, {"n": 12}, first="d")
-    lake.apply(insert(1, 11, n=11), again, Payload(3, 13, {"n": 13}), ddl=bare)
+    lake.apply(insert(1, 11, n=11), again, Payload(3, 13, {"n": 13}), ddl="id BIGINT, n INT")
     assert lake.live("n", "body") == {1: (11, None), 2: (12, None), 3: (13, "old")}
 
 

@@ -21,16 +21,14 @@ from tests.notes import commit_note
 
 def ours(version: int, batch: int, *, fence: bool = False) -> Commit:
     own = fence_token(2, 0) if fence else token(2, batch)
-    note = commit_note("a", batch=batch, token=own)
-    return Commit(version=version, metadata=note.to_json())
+    return Commit(version=version, metadata=commit_note("a", batch=batch, token=own).to_json())
 
 
 def theirs(version: int, *, changes: bool = True, restored: int | None = None) -> Commit:
-    operation = "RESTORE" if restored is not None else "UPDATE"
     return Commit(
         version=version,
         metadata=None,
-        operation=operation,
+        operation="RESTORE" if restored is not None else "UPDATE",
         restored=restored,
         changes_rows=lambda: changes,
     )

@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import functions as F
 
-from lakeingest.engine.hudi.table import HUDI_COLUMNS, READ_OPTIONS
+from lakeingest.engine.hudi.table import HUDI_COLUMNS
 from lakeingest.errors import ConfigError, DataError, FencedError, TransientError
 from lakeingest.folders import LEDGER_FOLDER, TOMBSTONES
 from lakeingest.sink.contract import Changeset
@@ -70,8 +70,7 @@ def test_values_of_every_type_come_back_as_they_were(each_hudi_lake: Lake) -> No
     each_hudi_lake.apply(insert(2, 2, **values), ddl=ddl)
     wanted = each_hudi_lake.spark.createDataFrame([tuple(values.values())], ddl.partition(", ")[2])
     columns = list(values)
-    found = each_hudi_lake.head().select(*columns).collect()
-    assert found == wanted.select(*columns).collect() * 2
+    assert each_hudi_lake.head().select(*columns).collect() == wanted.select(*columns).collect() * 2
 
 
 def test_a_commit_of_a_stopped_writer_is_found_before_anything_is_published(
@@ -148,8 +147,7 @@ def test_a_deleted_row_and_what_is_published_stay_however_often_a_table_is_clean
 @pytest.mark.soak
 def test_a_compaction_that_fails_does_not_fail_the_commit_that_has_landed(hudi_lake: Lake) -> None:
     """Of a copy-on-write table any does: Hudi knows compaction for merge-on-read alone."""
-    none = {"hoodie.compaction.strategy": "no.such.Strategy"}
-    hudi_lake.restart(given={**COMPACTED, **none})
+    hudi_lake.restart(given={**COMPACTED, "hoodie.compaction.strategy": "no.such.Strategy"})
     hudi_lake.apply(insert(1, 1, n=1))
     state = hudi_lake.apply(Payload(1, 2, {"n": 2}))
     assert hudi_lake.sink.state(COLLECTION) == state
@@ -275,7 +273,7 @@ def test_a_foreign_upsert_is_found_and_a_column_that_it_adds_between_our_commits
         known = hudi_lake.apply(Payload(1, position, {"n": position}), ddl=ddl).version
     assert hudi_lake.sink.state(COLLECTION, known) == hudi_lake.state
     path = hudi_lake.sink.path(COLLECTION)
-    rows = hudi_lake.spark.read.format("hudi").options(**READ_OPTIONS).load(path)
+    rows = hudi_lake.raw()
     assert not {*HUDI_COLUMNS} & {*hudi_lake.head().columns}
     assert NAMES.record_key not in rows.columns, "Hudi's users know a key of numbers by itself"
     rows = rows.drop(*HUDI_COLUMNS).withColumn("added", F.lit(7)).localCheckpoint()

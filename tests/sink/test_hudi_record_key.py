@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.engine.hudi.table import READ_OPTIONS
 from lakeingest.frame_schemas import FIRST_OP, LINK
 from lakeingest.sink.hudi.record_key import with_record_key
-from tests.sink.lake import COLLECTION, NAMES, Lake, changeset
+from tests.sink.lake import NAMES, Lake, changeset
 
 KEY = ("a", "b")
 GENERATOR = "hoodie.datasource.write.keygenerator.class"
@@ -67,8 +66,7 @@ def test_a_record_key_never_keeps_hudi_looking_for_columns_for_ever(spark: Spark
 
 def test_a_record_key_that_hudi_could_write_before_stays_as_it_was(spark: SparkSession) -> None:
     plain = [f'["{a}","{b}"]' for a, b in TEXTS]
-    found = keys(spark)
-    assert [text for text in found if text in plain] == [text for text in plain if ends(text)]
+    assert [text for text in keys(spark) if text in plain] == [text for text in plain if ends(text)]
 
 
 @pytest.mark.parametrize(
@@ -134,6 +132,4 @@ def test_keys_of_text_are_told_apart_and_instants_are_in_utc_whatever_the_zone_o
     assert all(moment <= version for moment, version in zip(begun, versions, strict=True))
     found = [(row["a"], row["b"], row["n"]) for row in hudi_lake.head().collect()]
     assert sorted(found) == sorted(rows)
-    path = hudi_lake.sink.path(COLLECTION)
-    raw = hudi_lake.spark.read.format("hudi").options(**READ_OPTIONS).load(path)
-    assert NAMES.record_key in raw.columns
+    assert NAMES.record_key in hudi_lake.raw().columns

@@ -39,9 +39,8 @@ def test_however_often_a_batch_is_tried_again_the_published_one_before_it_stays(
         tried.append(commit(10 * writer + 1, writer, 6))
     # Two runs that ended before they wrote a row.
     tried += [commit(10 * writer, writer, 6, fence=True) for writer in (30, 31)]
-    found = [*tried[::-1], *published[::-1]]
     # Batches 6, 5 and 4, of which 6 has two commits of each of 28 runs, and the one to come.
-    assert retained(found) == 2 * 28 + 2 + 2 + 1
+    assert retained([*tried[::-1], *published[::-1]]) == 2 * 28 + 2 + 2 + 1
     assert retained(published[::-1]) == LEAST_RETAINED + 1
 
 

@@ -47,8 +47,7 @@ def test_a_version_that_was_the_newest_for_long_can_be_read_after_the_next_one(
     before = delta_lake.state.version
     if fenced:
         for writer in (2, 3):
-            state = delta_lake.sink.fence(delta_lake.state, writer, f"run {writer}")
-            delta_lake.state = state
+            delta_lake.state = delta_lake.sink.fence(delta_lake.state, writer, f"run {writer}")
         assert delta_lake.live(version=before) == {1: (1,)}
         return
     delta_lake.apply(insert(2, 2, n=2))

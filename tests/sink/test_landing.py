@@ -59,8 +59,7 @@ def test_another_engine_reads_what_is_not_hidden(
     large_lake.apply(Payload(3, 30, {"n": 60}), insert(9, 31, n=9))
     assert any(files(large_lake).values())
     table = DeltaTable(large_lake.sink.path(COLLECTION))
-    query = f"SELECT id, n FROM t WHERE NOT {NAMES.deleted}"
-    read = queried(table, query)
+    read = queried(table, f"SELECT id, n FROM t WHERE NOT {NAMES.deleted}")
     rows = dict(zip(read["id"], read["n"], strict=True))
     assert {key: (n,) for key, n in rows.items()} == large_lake.live()
     assert len(read["id"]) == 9

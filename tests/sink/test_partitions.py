@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
 
 from lakeingest.apply.spark_errors import spark_errors_of
-from lakeingest.engine.hudi.table import READ_OPTIONS
 from lakeingest.errors import ConfigError, DataError
 from tests.forms import HARD, further, sinks_and_deletes
 from tests.sink.conftest import Lakes
@@ -84,9 +83,8 @@ def test_a_partition_that_an_update_or_a_delete_leaves_out_is_the_rows_whatever_
     late = Payload(8, 10, {"n": 0, "body": "late", **rest})
     updates = (update(n, n + 101, n=n + 10) for n in rows)
     lake.apply(update(9, 50, n=0, body="supplied"), *updates, delete(7, 110), late)
-    left = {n: (n + 10, text, b"b", ["t"]) for n, text in rows.items()}
     assert lake.live("n", "body", *rest) == {
-        **left,
+        **{n: (n + 10, text, b"b", ["t"]) for n, text in rows.items()},
         8: (8, "a/b", b"b", ["t"]),
         9: (10, "supplied", b"b", ["t"]),
     }
@@ -130,8 +128,7 @@ def test_partitions_of_every_kind_are_found_by_a_filter_and_all_reached_by_a_tru
     wide = ddl.replace("n INT", "n BIGINT")
     lake.apply(Payload(1, 4, {**yes, "big": 3}), Payload(2, 4, {}), ddl=wide)
     assert lake.live("d", "big") == {1: (day, 3), 2: (None, None), 3: (day, 3), 4: (day, 3)}
-    above = Payload(3, 10, {**yes, "big": 1})
-    lake.apply(insert(2, 6, **yes, big=1), above, floor=at(5), ddl=wide)
+    lake.apply(insert(2, 6, **yes, big=1), Payload(3, 10, {**yes, "big": 1}), floor=at(5), ddl=wide)
     assert lake.live("d", "big") == {2: (day, 1), 3: (day, 1), 4: (day, 3)}
 
 
@@ -140,15 +137,12 @@ def test_hudis_own_readers_find_each_key_once_also_when_files_were_compacted(
     hudi_lake: Lake,
 ) -> None:
     hudi_lake.partition = ("n",)
-    services = SERVICES[table_type_of(hudi_lake)]
-    hudi_lake.restart(given=services)
+    hudi_lake.restart(given=SERVICES[table_type_of(hudi_lake)])
     hudi_lake.apply(insert(1, 1, n=1), insert(9, 1, n=1))
     hudi_lake.apply(Payload(1, 3, {"n": 2}))
     hudi_lake.apply(Payload(1, 2, {"n": 3}))
     hudi_lake.apply(Payload(1, 4, {"n": 1}))
-    path = hudi_lake.sink.path(COLLECTION)
-    raw = hudi_lake.spark.read.format("hudi").options(**READ_OPTIONS).load(path)
-    rows = raw.select("_hoodie_record_key", "_hoodie_partition_path", "n").collect()
+    rows = hudi_lake.raw().select("_hoodie_record_key", "_hoodie_partition_path", "n").collect()
     assert sorted(map(tuple, rows)) == [("1", "n=1", 1), ("9", "n=1", 1)]
 
 
@@ -190,8 +184,7 @@ def test_a_column_name_that_hudi_keeps_or_cannot_have_is_refused(
 @pytest.mark.soak
 def test_how_folders_are_named_cannot_change_under_a_table(hudi_lake: Lake) -> None:
     hudi_lake.partition = ("n",)
-    plain = {"hoodie.datasource.write.hive_style_partitioning": "false"}
-    hudi_lake.restart(given=plain)
+    hudi_lake.restart(given={"hoodie.datasource.write.hive_style_partitioning": "false"})
     before = hudi_lake.apply(insert(1, 1, n=1))
     assert folders(hudi_lake) == {"1"}
     hudi_lake.restart()

@@ -93,8 +93,7 @@ def test_the_whole_schema_is_one_to_javas_parser(spark: SparkSession) -> None:
 
 def test_a_nested_type_that_was_used_before_its_outer_one_is_defined_once() -> None:
     outer = record("a.Outer", inner={"type": "enum", "name": "Inner", "symbols": ["X"]})
-    user = record("a.User", one="Inner", two="Outer")
-    one, two = whole(user, outer)["fields"]
+    one, two = whole(record("a.User", one="Inner", two="Outer"), outer)["fields"]
     assert one["type"]["symbols"] == ["X"]
     assert two["type"]["fields"][0]["type"] == "a.Inner"
 

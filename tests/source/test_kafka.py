@@ -69,6 +69,14 @@ def produce(broker: KafkaBroker, topic: str, count: int, partition: int = 0) -> 
     assert producer.flush(30) == 0
 
 
+def topic_of(broker: KafkaBroker, prefix: str, count: int) -> str:
+    """Create a topic with one partition of ``count`` records."""
+    topic = f"{prefix}.a"
+    broker.create_topics({topic: 1})
+    produce(broker, topic, count)
+    return topic
+
+
 def transactional(broker: KafkaBroker) -> Producer:
     producer = Producer(
         {"bootstrap.servers": broker.bootstrap, "transactional.id": f"x{uuid4().hex}"}
@@ -142,9 +150,7 @@ def test_a_topic_made_again_has_another_id_and_is_not_read_on(
     spark: SparkSession, broker: KafkaBroker, prefix: str
 ) -> None:
     """It has grown past the offset that is wanted, so that offsets alone tell nothing."""
-    topic = f"{prefix}.a"
-    broker.create_topics({topic: 1})
-    produce(broker, topic, 3)
+    topic = topic_of(broker, prefix, 3)
     found = source(spark, broker, prefix)
     ranges = plan_window_ranges(found, None, Frontier(), 100)
     applied = Frontier(offsets={topic: {0: 3}}).with_topic_ids(ranges.topic_ids)
@@ -192,9 +198,7 @@ def test_aborted_transactions_are_not_seen(
 def test_open_transaction_bounds_the_log_until_it_ends(
     spark: SparkSession, broker: KafkaBroker, prefix: str
 ) -> None:
-    topic = f"{prefix}.a"
-    broker.create_topics({topic: 1})
-    produce(broker, topic, 2)
+    topic = topic_of(broker, prefix, 2)
     producer = transactional(broker)
     producer.begin_transaction()
     producer.produce(topic, value="open")
@@ -237,9 +241,7 @@ def test_range_removed_by_retention_stops_with_topic_partition_and_offset(
 def test_range_that_ends_behind_the_log_is_refused_at_once(
     spark: SparkSession, broker: KafkaBroker, prefix: str
 ) -> None:
-    topic = f"{prefix}.a"
-    broker.create_topics({topic: 1})
-    produce(broker, topic, 3)
+    topic = topic_of(broker, prefix, 3)
     with pytest.raises(DataError, match="log ends at 3.*deleted and made again"):
         source(spark, broker, prefix).read([OffsetRange(topic, 0, 2, 9)])
 
@@ -323,9 +325,7 @@ def test_settings_by_which_topics_lose_records_are_a_risk(
 def test_login_of_the_java_client_serves_both_clients(
     spark: SparkSession, broker: KafkaBroker, prefix: str
 ) -> None:
-    topic = f"{prefix}.a"
-    broker.create_topics({topic: 1})
-    produce(broker, topic, 3)
+    topic = topic_of(broker, prefix, 3)
     found = KafkaSource(spark, login(broker, PASSWORD), TopicNames(prefix))
     assert found.topics() == (topic,)
     assert found.read([OffsetRange(topic, 0, 1, 3)]).count() == 2
@@ -346,9 +346,7 @@ def test_refused_login_is_reported_at_once_and_without_the_password(
 def test_broker_that_was_killed_is_waited_for(
     spark: SparkSession, other: KafkaBroker, prefix: str
 ) -> None:
-    topic = f"{prefix}.a"
-    other.create_topics({topic: 1})
-    produce(other, topic, 3)
+    topic = topic_of(other, prefix, 3)
     found = source(spark, other, prefix)
     bounds = found.watermarks([topic])
     other.kill()

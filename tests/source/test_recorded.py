@@ -43,8 +43,7 @@ def test_explicit_ranges_are_read_exactly(spark: SparkSession, tmp_path: Path) -
 def test_values_above_twenty_million_characters_are_read(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    octets = b"\xff" * 15_000_100
-    packed = {"b64": base64.b64encode(octets).decode()}
+    packed = {"b64": base64.b64encode(b"\xff" * 15_000_100).decode()}
     write_topic(tmp_path, "t.a", [line(0, 0, packed), line(0, 1, "x" * 20_000_100)])
     read = source(spark, tmp_path).read([OffsetRange("t.a", 0, 0, 2)])
     found = read.select(F.octet_length("value")).orderBy("offset").collect()
