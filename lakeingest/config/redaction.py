@@ -38,6 +38,7 @@ REFERENCE = re.compile(r"\$\{([A-Za-z]+):([^}]*)\}")
 """Matches what names a value instead of showing it: ``${env:NAME}``, ``${file:/path}``."""
 
 _USER = re.compile(r"[^:]*:")
+_PASSWORD_IN_URL = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
 
 # Shorter texts occur in ordinary words. To replace them would make messages unreadable, and the
 # gaps would reveal the secret.
@@ -58,9 +59,9 @@ def spells_secret(key: str, text: str) -> bool:
         key: The configuration key.
         text: Its value as the file would have it; ``${env:NAME}`` and ``${file:/path}`` name one.
     """
-    if not is_secret_key(key):
-        return False
     literal = REFERENCE.sub("", text)
+    if not is_secret_key(key):
+        return _PASSWORD_IN_URL.search(literal) is not None
     if jaas_options(literal):
         return any(_jaas_secrets(literal))
     return bool(_USER.sub("", literal) if key.endswith("user.info") else literal)

@@ -219,7 +219,13 @@ def test_late_rows_of_the_snapshot_in_the_lake_are_no_new_one_however_young() ->
     applied = Frontier(streaming=True, committed_ms=7, snapshot_run="one", snapshot_place=ONE.place)
     assert not new_snapshots(late, applied)
     unnamed = replace(applied, snapshot_run=None)
-    assert new_snapshots(Contents((rows(OLD_ONE, "a", 5, 9, "true", ms=9),)), unnamed)
+    assert not new_snapshots(Contents((rows(OLD_ONE, "a", 5, 9, "true", ms=9),)), unnamed)
+    assert new_snapshots(Contents((rows(OLD_TWO, "a", 5, 9, "true", ms=9),)), unnamed)
+    # With ordering columns a snapshot has no place, either.
+    unplaced = replace(unnamed, snapshot_place="")
+    for mark, begins in (("true", False), ("first", True)):
+        portion = rows(Attempt(), "a", 5, 9, mark, ms=9)
+        assert bool(new_snapshots(Contents((portion,)), unplaced)) == begins
 
 
 def test_another_snapshot_right_behind_the_one_in_the_lake_is_a_new_one() -> None:

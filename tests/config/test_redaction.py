@@ -209,6 +209,7 @@ LOGIN = "PlainLoginModule required username="
         ("schema.registry.basic.auth.user.info", "${env:A}:hunter2"),
         ("sasl.jaas.config", f'{LOGIN}"app" password="hunter2";'),
         ("sasl.jaas.config", f'{LOGIN}"${{env:A}}" password=hunter2;'),
+        ("schema.registry.url", "https://app:hunter2@registry:8081"),
     ],
 )
 def test_a_line_that_shows_a_secret_beside_what_it_names_is_known(key: str, text: str) -> None:
@@ -224,6 +225,8 @@ def test_a_line_that_shows_a_secret_beside_what_it_names_is_known(key: str, text
         ("sasl.jaas.config", f'{LOGIN}"app" password="${{env:A}}";'),
         ("sasl.jaas.config", "${env:A}"),
         ("bootstrap.servers", "a:1"),
+        ("schema.registry.url", "https://app:${env:A}@registry:8081"),
+        ("schema.registry.url", "http://registry:8081/a@b"),
     ],
 )
 def test_a_line_that_only_names_a_secret_may_be_written(key: str, text: str) -> None:
