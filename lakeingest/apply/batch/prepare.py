@@ -82,7 +82,8 @@ class PreparedBatch:
     def expected(self, state: LakeState) -> LakeState:
         """Return ``state`` after a foreseen batch, as far as ``prepare`` needs it.
 
-        The tables, their keys and their floors are right; versions and progress are not.
+        The tables, which of them are published, their keys and floors are right; versions and
+        progress are not.
         """
         tables = dict(state.tables)
         for part in self.parts:
@@ -97,7 +98,8 @@ class PreparedBatch:
                 schema=table.source or before.note.schema,
             )
             tables[collection] = replace(before, note=note)
-        return replace(state, tables=tables)
+        shown = {part.table.collection: 0 for part in self.parts} | dict(state.head.tables)
+        return replace(state, tables=tables, head=replace(state.head, tables=shown))
 
 
 _MOST_ROWS, _MOST_BYTES = 20_000, 16 * 1024 * 1024
@@ -285,7 +287,7 @@ def _cut_out_at(part: TablePart, state: LakeState, book: TableBook) -> str | Non
     table that no publication shows, of which it may hold all rows already, gets a commit to show.
     """
     own_stats, table = part.batch_stats, part.table
-    is_new = not {table.collection} <= state.tables.keys() & state.head.tables.keys()
+    is_new = table.collection not in state.tables.keys() & state.head.tables.keys()
     positions = [stats.floor for stats in own_stats if stats.floor]
     has_key = table.keyless is None
     if is_new or table.partition or not (has_key and book.divides(table.collection)):
