@@ -176,7 +176,8 @@ def _lone_deletes(changes: DataFrame, source: Source) -> dict[TopicPartition, in
         TopicPartition(row["topic"], row["partition"]): row["last"]["offset"]
         for row in last.where(F.col(f"last.{MOVES_ON}")).collect()
     }
-    partitions = Counter(place.topic for place in source.watermarks([p.topic for p in deletes]))
+    topics = sorted({place.topic for place in deletes})
+    partitions = Counter(place.topic for place in source.watermarks(topics))
     return {where: offset for where, offset in deletes.items() if partitions[where.topic] == 1}
 
 
