@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import Enum
-from functools import partial
 
 from lakeingest.apply.window.contents import Attempt, Contents, Portion
 from lakeingest.apply.window.offset_ranges import WindowRanges
@@ -145,9 +144,8 @@ def new_snapshots(contents: Contents, frontier: Frontier) -> frozenset[Attempt]:
     """
     if not frontier.streaming:
         return frozenset()
-    portions = tuple(contents.of(Kind.SNAPSHOT))
-    begins = any(portion.firsts for portion in portions)
-    is_new = partial(_is_later, begins=begins) if frontier.committed_ms > 0 else _is_another
+    is_new = _is_later if frontier.committed_ms > 0 else _is_another
+    portions = contents.of(Kind.SNAPSHOT)
     return frozenset(portion.attempt for portion in portions if is_new(portion, frontier))
 
 
@@ -156,22 +154,17 @@ def has_another_snapshot(contents: Contents, frontier: Frontier) -> bool:
     return any(_is_another(portion, frontier) for portion in contents.of(Kind.SNAPSHOT))
 
 
-def _is_later(portion: Portion, frontier: Frontier, *, begins: bool) -> bool:
+def _is_later(portion: Portion, frontier: Frontier) -> bool:
     """Return whether a snapshot is later than the last commit in the lake.
 
     Times alone do not show it: a snapshot has times of the connector's clock, a commit those of the
     database's clock, and the two may differ. So one of another run at a later place is new, too.
-
-    Args:
-        portion: Rows of the snapshot.
-        frontier: Up to where everything is applied.
-        begins: Whether the window has the first row of a snapshot.
     """
     attempt = portion.attempt
     in_lake = Attempt(frontier.snapshot_run, frontier.snapshot_place)
-    # Late rows of the snapshot in the lake may be younger than the first commits behind it. Of two
-    # snapshots without run and place only the mark of the first row tells.
-    is_other = attempt != in_lake or (attempt == Attempt() and begins)
+    # Late rows of the snapshot in the lake may be younger than the first commits behind it. Of rows
+    # without run and place nothing tells whether they are of that one.
+    is_other = attempt == Attempt() or attempt != in_lake
     is_of_a_later_run = (
         bool(in_lake.run and in_lake.place)
         and attempt.run not in (None, in_lake.run)
