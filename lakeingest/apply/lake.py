@@ -166,8 +166,8 @@ def read_lake(
     state = LakeState(ledger.head(), {})
     if not (state.head.released and state.head.batch):
         state = with_every_table(state, sink, collections)
-    named = {name: folders.named([name]).get(name, name) for name in state.head.tables}
-    moved = (name for name, path in named.items() if path != state.head.paths.get(name, name))
+    paths, published = folders.named(state.head.tables), state.head.paths
+    moved = (name for name in state.head.tables if paths.get(name) != published.get(name))
     state = with_tables(state, sink, moved)
     failpoint("1.recovered")
     return state

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from lakeingest.apply.window.per_event import _lone_deletes
 from lakeingest.frame_schemas import MOVES_ON, Kind
-from lakeingest.source.contract import Source, TopicPartition, Watermarks
-
-
-class Partitions:
-    """A source of topics with so many partitions each."""
-
-    def __init__(self, **counts: int) -> None:
-        self.counts = counts
-
-    def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
-        return {
-            TopicPartition(topic, number): Watermarks(0, 9)
-            for topic in topics
-            for number in range(self.counts[topic])
-        }
+from lakeingest.source.contract import TopicPartition, Watermarks
+from tests.apply.test_offset_ranges import Bounds
 
 
 def test_a_delete_waits_for_its_create_where_that_must_come_behind_it(spark: SparkSession) -> None:
@@ -38,5 +24,10 @@ def test_a_delete_waits_for_its_create_where_that_must_come_behind_it(spark: Spa
     ]
     columns = f"topic STRING, partition INT, offset BIGINT, {MOVES_ON} BOOLEAN, kind STRING"
     changes = spark.createDataFrame([(*row, Kind.ROW) for row in rows], columns)
-    source: Any = Partitions(one=1, over=1, two=2)
-    assert _lone_deletes(changes, cast(Source, source)) == {TopicPartition("one", 0): 2}
+    partitions = {"one": 1, "over": 1, "two": 2}
+    places = [TopicPartition(name, n) for name, count in partitions.items() for n in range(count)]
+    source = Bounds(dict.fromkeys(places, Watermarks(0, 9)))
+    assert _lone_deletes(changes, source) == {TopicPartition("one", 0): 2}
+    # Where nothing waits, no broker is asked.
+    unasked: Any = None
+    assert _lone_deletes(changes.where("topic = 'over'"), unasked) == {}

@@ -176,6 +176,8 @@ def _lone_deletes(changes: DataFrame, source: Source) -> dict[TopicPartition, in
         TopicPartition(row["topic"], row["partition"]): row["last"]["offset"]
         for row in last.where(F.col(f"last.{MOVES_ON}")).collect()
     }
+    if not deletes:
+        return {}
     topics = sorted({place.topic for place in deletes})
     partitions = Counter(place.topic for place in source.watermarks(topics))
     return {where: offset for where, offset in deletes.items() if partitions[where.topic] == 1}
