@@ -134,7 +134,9 @@ class LakeState:
 
     def paths(self, tables: Iterable[str], folders: LakeFolders) -> dict[str, str]:
         """Return the folders that the next publication stores (``Publication.paths``)."""
-        return folders.named({*tables, *self.head.paths})
+        shown = {*tables}
+        unshown = {name: name for name in self.head.taken_up if name not in shown}
+        return {**unshown, **folders.named({*shown, *self.head.paths})}
 
     def published(self, publication: Publication, changed: Mapping[str, TableState]) -> LakeState:
         """Return the state after a publication."""
@@ -157,18 +159,20 @@ def read_lake(
     """Read the head and, unless the previous driver released the lake, the tables; write nothing.
 
     A table whose folder is another one than the published is read in any case: the next publication
-    names its folder, also of an idle table.
+    names its folder, also of an idle table. So is a table that was taken up again and is not shown
+    yet: without it, its rows would begin in the middle.
 
     Raises:
-        ConfigError: The ledger or a table belongs to another pipeline, or a published table is
-            missing or older than its publication.
+        ConfigError: The ledger or a table belongs to another pipeline; a table of the lake is
+            missing, or older than its publication; or an adoption was begun and given up.
     """
     state = LakeState(ledger.head(), {})
     if not (state.head.released and state.head.batch):
         state = with_every_table(state, sink, collections)
     paths, published = folders.named(state.head.tables), state.head.paths
     moved = (name for name in state.head.tables if paths.get(name) != published.get(name))
-    state = with_tables(state, sink, moved)
+    state = with_tables(state, sink, {*moved, *state.head.taken_up})
+    _refuse_given_up_adoption(state)
     failpoint("1.recovered")
     return state
 
@@ -198,7 +202,8 @@ def with_tables(state: LakeState, sink: Sink, names: Iterable[str]) -> LakeState
         return sink.state(name, published.get(name))
 
     states = dict(zip(new, in_parallel(read_state, new), strict=True))
-    _refuse_missing(name for name in new if name in published and states[name] is None)
+    must_exist = {*published, *state.head.taken_up}
+    _refuse_missing(name for name in new if name in must_exist and states[name] is None)
     table_states = {name: table for name, table in states.items() if table is not None}
     _refuse_behind(state.head, table_states)
     if state.ours:
@@ -212,10 +217,28 @@ def _refuse_missing(names: Iterable[str]) -> None:
     missing = list(names)
     if missing:
         message = (
-            f"These tables are published, but at their path is no table of the configured format: "
+            "These tables are the lake's, but at their path is no table of the configured format: "
             f"{', '.join(missing)}. Put them back, or set lakeingest.target.format (or format and "
             "path of the table) as they were, or load the tables anew (lakeingest reload CONFIG "
             f"{' '.join(missing)}).{_rename_hint(missing)}"
+        )
+        raise ConfigError(message)
+
+
+def _refuse_given_up_adoption(state: LakeState) -> None:
+    """Stop where an adoption stored where its topics go on, and a table of them is not adopted.
+
+    Made anew, such a table would hold later changes alone. Before the first batch only an adoption
+    stores offsets.
+    """
+    topics = {} if state.head.batch else state.head.frontier.offsets
+    adopted = [name for name, table in state.tables.items() if table.note.adopted_at]
+    if len(adopted) < len(topics):
+        message = (
+            f"An adoption of the tables of {', '.join(sorted(topics))} was begun in this lake, and "
+            f"of these only {', '.join(adopted) or 'none'} is adopted. Put the tables back as they "
+            "were and set lakeingest.table.<collection>.adopt for each again, or load the lake "
+            "anew (another lakeingest.target.path)."
         )
         raise ConfigError(message)
 
@@ -280,6 +303,21 @@ def take_over(ledger: DeltaLedger, sink: Sink, state: LakeState) -> LakeState:
     tables = {**table_states, **_fence_tables(to_fence, sink, head)}
     failpoint("2.fenced")
     return replace(state, head=head, tables=tables, ours=True)
+
+
+def refuse_other_owner(head: Publication, run: str) -> None:
+    """Stop a run that had claimed the lake where the newest entry is not its own any more.
+
+    Raises:
+        FencedError: Another driver has claimed the lake from it.
+    """
+    if head.run != run:
+        message = (
+            "Another run of this pipeline took over the lake while this one tried again; it "
+            "stopped and published nothing more. Nothing is lost: the other run goes on from the "
+            "last publication."
+        )
+        raise FencedError(message)
 
 
 def _fence_tables(

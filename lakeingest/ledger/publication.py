@@ -127,8 +127,8 @@ class Publication:
         writer: Number of that writer.
         run: Identifier of that writer's run.
         tables: Collection to table version.
-        paths: Collection to folder, where the folder's name is not the collection's; also of a
-            table that was taken up again and is not shown yet.
+        paths: Collection to folder, where the folder's name is not the collection's; also of each
+            table that was taken up again and is not shown yet (``taken_up``).
         transactions: Number of source transactions in the batch.
         events: Number of their changes, as read.
         jobs: Spark jobs that began between the batch before and this one, of whatever thread; 0:
@@ -180,6 +180,11 @@ class Publication:
         earlier = {name: table.path for name, table in self.reloads.items() if table.path != name}
         paths = {**earlier, **self.paths}
         return {name: path for name, path in paths.items() if name in self.shown}
+
+    @property
+    def taken_up(self) -> dict[str, str]:
+        """Folder of each table that was taken up again and that no publication shows yet."""
+        return {name: path for name, path in self.paths.items() if name not in self.tables}
 
     @property
     def loads(self) -> dict[str, int]:

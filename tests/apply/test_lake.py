@@ -95,6 +95,19 @@ def test_a_published_table_that_is_not_there_is_refused_and_not_made_anew() -> N
         read(ledger, Tables(("a", "c")), "a", "b", "c")
 
 
+def test_one_that_was_taken_up_again_and_is_not_shown_yet_is_not_made_anew_either() -> None:
+    ledger, tables = Claimed(replace(RELEASED, paths={"b": "b"})), Tables(("a", "b", *IDLE))
+    assert read(ledger, tables).paths({"a": 4}, LakeFolders("/lake")) == {"b": "b"}
+    with pytest.raises(ConfigError, match="no table of the configured format: b"):
+        read(ledger, Tables(("a", *IDLE)))
+
+
+def test_tables_of_an_adoption_that_was_given_up_are_not_begun_in_the_middle() -> None:
+    frontier = Frontier(offsets={"shop.a": {0: 7}, "shop.b": {0: 5}})
+    with pytest.raises(ConfigError, match=r"shop\.a, shop\.b was begun .* only none is adopted"):
+        read(Claimed(Publication(writer=1, frontier=frontier)), Tables(("a",)), "a", "b")
+
+
 def test_a_table_that_was_put_back_to_before_its_publication_is_refused() -> None:
     ledger = Claimed(Publication(batch=2, writer=2, run="first", tables={"a": 3, "b": 4}))
     with pytest.raises(ConfigError, match="behind the newest publication.*missing from them: b\\."):

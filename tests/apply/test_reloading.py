@@ -72,12 +72,13 @@ def test_a_load_is_known_by_its_folder_and_stays_so_when_it_is_retired_and_taken
 @pytest.mark.parametrize(
     ("head", "problem"),
     [
-        (replace(HEAD, tables={LINES: 8}), "published"),
+        (replace(HEAD, tables={LINES: 8}, paths={}), "published"),
         (without_table(HEAD, ORDERS, NAMES, "retire"), "is retired; take it up first"),
+        (replace(HEAD, tables={LINES: 8}, paths={ORDERS: ORDERS}), "no publication shows it yet"),
         (replace(HEAD, paths={ORDERS: "."}), "lake's own"),
         (replace(HEAD, frontier=Frontier(epochs=(Epoch(1, "s"),))), "epoch 1"),
     ],
-    ids=["unknown", "retired", "the whole lake", "another epoch"],
+    ids=["unknown", "retired", "taken up again", "the whole lake", "another epoch"],
 )
 def test_what_cannot_be_loaded_anew_is_refused(head: Publication, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):

@@ -84,6 +84,10 @@ def test_taken_up_again_its_topic_is_read_from_where_it_was_left() -> None:
     assert (shown.tables, shown.paths) == (HEAD.tables, HEAD.paths)
 
 
+WAITS = with_table(retired(), "public.orders", "again", shown=False, path="public.orders")
+"""The ledger names the folder, though it is the table's own name: the table exists."""
+
+
 def test_a_table_that_was_loaded_anew_goes_on_in_its_folder_before_it_is_shown_again() -> None:
     loaded = replace(HEAD, paths={"public.orders": "o__load_3", "public.lines": "l"})
     assert loaded.loads == {"public.orders": 3}
@@ -99,6 +103,7 @@ def test_a_table_that_was_loaded_anew_goes_on_in_its_folder_before_it_is_shown_a
         (retired(), "public.orders", "retired already, since batch 5"),
         (retired(), "public.lines", "the lake's only table"),
         (TWINS, "public.a b", "'shop.public.a_b' holds the rows of public.a_b, too"),
+        (WAITS, "public.orders", "taken up again, and no publication shows it yet: run"),
     ],
 )
 def test_what_cannot_be_retired_is_refused(head: Publication, name: str, why: str) -> None:

@@ -17,7 +17,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from lakeingest.apply.choice.retirement import refuse_unplaced_ends, unknown_table
+from lakeingest.apply.choice.retirement import (
+    refuse_taken_up,
+    refuse_unplaced_ends,
+    unknown_table,
+)
 from lakeingest.apply.next_publication import next_publication
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import ConfigError, UsageError
@@ -149,6 +153,7 @@ def refuse_reloading(head: Publication, names: Collection[str], topics: TopicNam
                 "--undo)"
             )
             raise UsageError(problem)
+        refuse_taken_up(head, name)
         if name not in head.shown:
             # A run that was killed, or stopped at another table, may have made it.
             unpublished = (

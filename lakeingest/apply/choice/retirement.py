@@ -139,8 +139,9 @@ def with_table(head: Publication, name: str, run: str, *, shown: bool, path: str
     offsets = {**head.frontier.offsets, table.topic: dict(table.offsets)}
     publication = replace(
         next_publication(head, run),
-        # Also of a table that is not shown yet: a table that was loaded anew goes on in its folder.
-        paths={**head.paths, **({name: path} if path != name else {})},
+        # A table that is not shown yet exists all the same: no run may make it anew, and one that
+        # was loaded anew goes on in its folder.
+        paths={**head.paths, **({name: path} if path != name or not shown else {})},
         frontier=replace(head.frontier, offsets=offsets),
         retired={
             other: other_table for other, other_table in head.retired.items() if other != name
@@ -163,6 +164,7 @@ def refuse_retiring(head: Publication, name: str, names: TopicNames) -> None:
     if name in head.reloads:
         problem = f"table '{name}' is loaded anew; lakeingest reload CONFIG '{name}' --undo first"
         raise UsageError(problem)
+    refuse_taken_up(head, name)
     if name not in head.tables:
         raise UsageError(unknown_table(name, head.tables, "published"))
     others = sorted({*head.shown} - {name})
@@ -174,6 +176,21 @@ def refuse_retiring(head: Publication, name: str, names: TopicNames) -> None:
         problem = (
             f"topic '{names.topic(name)}' holds the rows of {', '.join(shared)}, too, which would "
             "not be read any more"
+        )
+        raise UsageError(problem)
+
+
+def refuse_taken_up(head: Publication, name: str) -> None:
+    """Stop where a table was taken up again and no publication shows it yet.
+
+    Raises:
+        UsageError: That is so.
+    """
+    if name in head.taken_up:
+        problem = (
+            f"table '{name}' is taken up again, and no publication shows it yet: run the pipeline "
+            "first (lakeingest run). If the run stops because of this table, leave its topic out "
+            f"of lakeingest.source.topics, and {OWN_LAKE}"
         )
         raise UsageError(problem)
 
