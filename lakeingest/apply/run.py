@@ -37,6 +37,7 @@ from lakeingest.apply.guards.unmatched_tables import without_topic
 from lakeingest.apply.lake import (
     LakeState,
     read_lake,
+    refuse_other_owner,
     release_on_exit,
     same_progress,
     take_over,
@@ -118,24 +119,26 @@ class PipelineRun:
         self._turns: Turns | None = None
         if every is not None:
             keeper = open_keeper(spark, config, self._sink)
-            self._turns = Turns(keeper, self._ledger, self._run, every)
+            self._turns = Turns(keeper, self._ledger, config.folders, self._run, every)
         self._tally = Tally()
         self._checked_window: Window | None = None
         self._published_state: LakeState | None = None
+        self._has_claimed = False
 
     def go(
         self, *, continuous: bool, min_sync_interval_seconds: float, max_batches: int | None
     ) -> RunSummary:
         """Run until nothing more is available (or for ever, or for ``max_batches``)."""
         began, jobs = time.monotonic(), JobCounter(self._spark)
-        pace = Pace(min_sync_interval_seconds)
-        config = self._config
+        pace, config = Pace(min_sync_interval_seconds), self._config
         static = config.source.kind == "recorded"
         timeout = config.transaction_timeout_seconds
         self._patience = Patience(timeout, static=static, continuous=continuous)
         self._size = BatchSize.of(config.batch_max_events, config.window_max_records)
         bounds = bounds_of(self._spark, config, self._size.events, final=static)
-        self._reader = WindowReader(self._log, bounds, self._size.window, config.window_max_bytes)
+        self._reader = WindowReader(
+            self._log, bounds, self._size.window, config.window_max_bytes, endless=continuous
+        )
         self._adopt()
         state = self._read_lake()
         unmatched = without_topic(config, self._source.topics(), state.head.tables)
@@ -208,14 +211,8 @@ class PipelineRun:
         refuse_unsuited(self._config, state.head)
         self._first_seen = FirstSeen(self._config, self._sink)
         if before is not None:
-            ours = before.ours or before.head.run == self._run
-            if ours and state.head.run != self._run:
-                message = (
-                    "Another run of this pipeline took over the lake while this one tried again; "
-                    "it stopped and published nothing more. Nothing is lost: the other run goes on "
-                    "from the last publication."
-                )
-                raise FencedError(message)
+            if self._has_claimed:
+                refuse_other_owner(state.head, self._run)
             self._reader.forget()
             self._writer.book.forget()
         return state
@@ -301,6 +298,7 @@ class PipelineRun:
         if state.ours:
             return state
         claimed = take_over(self._ledger, self._sink, state)
+        self._has_claimed = True
         self._published_state = claimed
         refuse_other_tables(claimed.head, self._config)
         if not same_progress(state, claimed):
@@ -373,6 +371,8 @@ def run_pipeline(
     on_batch: Callable[[BatchSummary], None] | None = None,
 ) -> RunSummary:
     """Apply everything available and publish it.
+
+    What the source commits meanwhile is left to the next run, or to a continuous one.
 
     Args:
         spark: Session with Delta (``lakeingest.session.session``).

@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply import run as runs
 from lakeingest.apply.attempts import PAUSES_SECONDS, Attempts
+from lakeingest.apply.batch.writer import BatchWriter
+from lakeingest.apply.factory import open_ledger
 from lakeingest.apply.failure import classify_failure
 from lakeingest.errors import (
     AccessError,
@@ -160,6 +162,23 @@ def failing(error: Exception) -> Log:
 )
 def test_offsets_are_lost_only_where_a_broker_says_so(source: Log, kind: type[Exception]) -> None:
     assert type(classify_failure(RuntimeError(OUT_OF_RANGE), source, [LAKE])) is kind
+
+
+@pytest.mark.slow
+def test_a_run_that_was_overtaken_while_it_tried_its_first_window_again_does_not_take_back(
+    spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.transaction("50:60", Sent("public.a", 50, 1, place(50), "c"))
+
+    def overtaken(*_: object) -> None:
+        ledger = open_ledger(spark, log.configured(lake), "another run")
+        ledger.claim(ledger.head())
+        raise TransientError(LAKE)
+
+    monkeypatch.setattr(BatchWriter, "write", overtaken)
+    monkeypatch.setattr("lakeingest.apply.attempts.PAUSES_SECONDS", (0.0,) * 3)
+    with pytest.raises(FencedError, match="took over the lake while this one tried again"):
+        log.ingest(spark, lake)
 
 
 @pytest.mark.soak

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -457,6 +457,28 @@ def test_maintenance_that_a_crash_ended_anywhere_is_completed_by_the_next_runs(
     for name in (A, B):
         assert files(shop, name) == read_files(shop, name)
         assert len(files(shop, name)) == 1
+
+
+@pytest.mark.slow
+def test_a_table_that_has_moved_is_published_where_it_lies_unless_a_command_chose_other_tables(
+    shop: Shop, ages: list[timedelta], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shop.lake / B).rename(shop.lake / "moved")
+    shop.settings[f"table.{B}.path"] = "moved"
+    assert (maintained(shop).batch, len(ages)) == (4, 3)
+    assert shop.tables() == GROWN
+    tidy = Keeper.tidy
+
+    def overtaken(own: Keeper, states: Iterable[TableState]) -> dict[str, TableState]:
+        tidied = tidy(own, states)
+        shop.retire()
+        return tidied
+
+    shop.commit(a=40)
+    shop.run()
+    monkeypatch.setattr(Keeper, "tidy", overtaken)
+    done = maintained(shop)
+    assert (done.batch, done.kept_from, [*done.tables]) == (6, 0, [A])
 
 
 def delete(shop: Shop, id_: int) -> None:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame
 
+from lakeingest.apply.window import prefetch
 from lakeingest.apply.window.offset_ranges import WindowRanges, plan_window_ranges
+from lakeingest.apply.window.prefetch import WindowReader
+from lakeingest.apply.window.window import Bounds as WindowBounds
+from lakeingest.apply.window.window import PipelineLog
 from lakeingest.errors import DataError, UnavailableError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.source.contract import TopicPartition, Watermarks
@@ -115,6 +121,25 @@ def test_a_short_transaction_topic_is_read_whole_whatever_the_rows_are() -> None
     assert ranges.transactions is not None
     assert ranges.transactions.end == 900
     assert not ranges.more_ends
+
+
+@pytest.mark.parametrize(("endless", "ends"), [(False, 9), (True, 19)])
+def test_what_is_committed_after_a_run_began_is_left_to_the_next_one_or_to_an_endless_run(
+    monkeypatch: pytest.MonkeyPatch, ends: int, *, endless: bool
+) -> None:
+    """Else a run of a busy source would never end."""
+    place, planned = TopicPartition("px.a", 0), []
+    monkeypatch.setattr(prefetch, "read_window", lambda *given: planned.append(given[-1]))
+    log = SimpleNamespace(transaction_topic=ENDS.topic, spec=SimpleNamespace(whole=True))
+    reader = WindowReader(
+        cast(PipelineLog, log), WindowBounds(50, None), 100, 2**30, endless=endless
+    )
+    for end in (9, 19):
+        log.source = Log(end, {place: end})
+        reader.read(Frontier(), None)
+    assert [window.transactions and window.transactions.end for window in planned] == [9, ends]
+    assert [window.data[0].end for window in planned] == [9, 19]
+    assert all(window.whole for window in planned)
 
 
 def test_the_edges_of_a_window_are_the_first_and_the_last_record_of_each_range() -> None:

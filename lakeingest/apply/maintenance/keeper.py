@@ -23,6 +23,7 @@ from lakeingest.apply.lake import LakeState
 from lakeingest.apply.next_publication import next_publication
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import FencedError, TransientError
+from lakeingest.folders import LakeFolders
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.retention import LedgerRetention, Retention
 from lakeingest.sink.contract import Sink, TableState, Upkeep
@@ -131,7 +132,11 @@ class Keeper:
 
 
 def publish_versions(
-    ledger: DeltaLedger, state: LakeState, versions: Mapping[str, int], run: str
+    ledger: DeltaLedger,
+    state: LakeState,
+    versions: Mapping[str, int],
+    folders: LakeFolders,
+    run: str,
 ) -> LakeState:
     """Publish tables in the versions that they were tidied to; return the lake after that.
 
@@ -139,13 +144,15 @@ def publish_versions(
         ledger: The ledger, which ``run`` has claimed.
         state: The lake, with the tables' present states.
         versions: Collection to the version of its table.
+        folders: The folders that these versions are of: a table may have moved.
         run: Identifier of the run.
 
     Raises:
         FencedError: Another driver has claimed the ledger.
     """
     tables = {**state.head.tables, **versions}
-    publication = replace(next_publication(state.head, run), tables=tables)
+    paths = state.paths(tables, folders)
+    publication = replace(next_publication(state.head, run), tables=tables, paths=paths)
     failpoint("5.before-publication")
     ledger.publish_alone(publication)
     failpoint("5.after-publication")

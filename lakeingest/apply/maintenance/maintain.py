@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from lakeingest.apply.as_published import as_published
+from lakeingest.apply.as_published import as_published, refuse_other_tables
 from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, storage_of
 from lakeingest.apply.lake import LakeState, release_on_exit, take_over, with_every_table
 from lakeingest.apply.maintenance.keeper import Keeper, open_keeper, publish_versions
@@ -87,9 +87,11 @@ def maintain_lake(spark: SparkSession, config: PipelineConfig) -> Maintenance:
             state.tables[name] for name in sorted(state.head.tables) if is_free(name)
         )
         busy = state.head.tables.keys() - tidied.keys()
-        head = _publish(ledger, keeper, run)
+        head = _publish(ledger, keeper, config, run)
         kept_from = 0
-        if head.released or clock_ms() - head.at_ms < _FRESH_MS:
+        is_fresh = head.released or clock_ms() - head.at_ms < _FRESH_MS
+        # Of a table that was loaded anew meanwhile, this sink has the folder of the earlier load.
+        if is_fresh and as_published(config, head) is config:
             kept_from = keeper.expire(sorted(head.tables.keys() - busy), is_free)
         return Maintenance(
             tables=dict(sorted(head.tables.items())),
@@ -99,7 +101,7 @@ def maintain_lake(spark: SparkSession, config: PipelineConfig) -> Maintenance:
         )
 
 
-def _publish(ledger: DeltaLedger, keeper: Keeper, run: str) -> Publication:
+def _publish(ledger: DeltaLedger, keeper: Keeper, config: PipelineConfig, run: str) -> Publication:
     """Publish the tables' new versions, if no run is at work; return the newest publication.
 
     Claim and release the ledger even if there is nothing to publish: its log then has a new entry
@@ -112,10 +114,12 @@ def _publish(ledger: DeltaLedger, keeper: Keeper, run: str) -> Publication:
     published_state: LakeState | None = state
     with suppress(FencedError), release_on_exit(ledger, lambda: published_state):
         published_state = take_over(ledger, keeper.sink, state)
+        refuse_other_tables(published_state.head, config)
         claimed = with_every_table(published_state, keeper.sink)
         new_versions = keeper.publishable(claimed)
         if new_versions and claimed.through is None:
             published_state = None
-            published_state = publish_versions(ledger, claimed, new_versions, run)
-    # If a run began meanwhile, it reads the tables' newest versions.
+            published_state = publish_versions(ledger, claimed, new_versions, config.folders, run)
+    # If a run began meanwhile, it reads the tables' newest versions. If a command chose other
+    # tables, nothing is published.
     return ledger.head()

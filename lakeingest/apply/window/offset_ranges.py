@@ -48,12 +48,15 @@ class Limits:
         sizes: Bytes of a record, by partition, as far as they are known.
         further: Least number of records to read, by partition.
         ends: Greatest number of records of the transaction topic to read; None: any number.
+        until: Offset up to which a partition is read (``ends_of_now``); if it has none, the window
+            may read it to its high watermark.
     """
 
     octets: int | None = None
     sizes: Mapping[TopicPartition, float] = field(default_factory=dict)
     further: Mapping[TopicPartition, int] = field(default_factory=dict)
     ends: int | None = None
+    until: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -160,12 +163,17 @@ def plan_window_ranges(
     marks = {**marks, **_unlisted(source, {*topics}, frontier, rules or LogRules())}
     log = continuation({**ends_marks, **marks}, frontier, transaction_topic, rules or LogRules())
     starts = log.starts
+    limits = limits or Limits()
+
+    def stop_of(place: TopicPartition, bounds: Watermarks) -> int:
+        # Another run may have read further.
+        return max(starts[place], min(bounds.high, limits.until.get(place, bounds.high)))
+
     ends, ends_head = None, -1
     for place, bounds in ends_marks.items():
-        ends = OffsetRange(place.topic, place.partition, starts[place], bounds.high)
+        ends = OffsetRange(place.topic, place.partition, starts[place], stop_of(place, bounds))
         ends_head = log.heads.get(place, -1)
-    waiting = {place: marks[place].high - starts[place] for place in marks}
-    limits = limits or Limits()
+    waiting = {place: stop_of(place, bounds) - starts[place] for place, bounds in marks.items()}
     target = _within_bytes(waiting, max_records, limits)
     counts = {
         place: min(waiting[place], max(number, limits.further.get(place, 0)))
@@ -199,6 +207,21 @@ def plan_window_ranges(
     stop = ends.start + _ends(ends.end - ends.start, target, sum(waiting.values()), limits.ends)
     transactions = replace(ends, end=stop) if stop > ends.start else None
     return replace(ranges, transactions=transactions, more_ends=stop < ends.end)
+
+
+def ends_of_now(source: Source, transaction_topic: str | None) -> Mapping[TopicPartition, int]:
+    """Return where a run ends that releases what is committed now, and nothing of later.
+
+    The transaction topic alone ends there: its transactions need all rows up to later watermarks.
+
+    Args:
+        source: The source to read.
+        transaction_topic: None: there is none, and the data topics end there.
+    """
+    topics = source.topics() if transaction_topic is None else (transaction_topic,)
+    with suppress(MissingTopicError):  # Whoever plans a window says what to do.
+        return {place: bounds.high for place, bounds in source.watermarks(topics).items()}
+    return {}
 
 
 def plan_all_ranges(source: Source, config: PipelineConfig, frontier: Frontier) -> WindowRanges:

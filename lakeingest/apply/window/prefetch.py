@@ -16,19 +16,24 @@ that it fills (15 % of the processor time of 200,000 events, measured).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from lakeingest.apply.parallel import start_in_background
 from lakeingest.apply.window.decide import MAX_BATCHES
 from lakeingest.apply.window.next_frontier import frontier_after
-from lakeingest.apply.window.offset_ranges import WindowRanges, plan_window_ranges
+from lakeingest.apply.window.offset_ranges import (
+    WindowRanges,
+    ends_of_now,
+    plan_window_ranges,
+)
 from lakeingest.apply.window.resolve import read_window
 from lakeingest.apply.window.size import SAMPLED_FROM, Span
 from lakeingest.apply.window.snapshot_extent import records_of_snapshot
 from lakeingest.apply.window.window import Bounds, PipelineLog, Window
 from lakeingest.ledger.publication import Frontier
+from lakeingest.source.contract import TopicPartition
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,9 @@ class _Reading:
 class WindowReader:
     """Read the windows of a run, one after another."""
 
-    def __init__(self, log: PipelineLog, bounds: Bounds, records: int, octets: int) -> None:
+    def __init__(
+        self, log: PipelineLog, bounds: Bounds, records: int, octets: int, *, endless: bool = True
+    ) -> None:
         """Bind to a log.
 
         Args:
@@ -60,6 +67,7 @@ class WindowReader:
             bounds: Bounds of batches, and what the settings accept; ``through`` does not count.
             records: Records that a window aims at.
             octets: ``lakeingest.window.max.bytes``.
+            endless: Whether to release also what is committed after the first reading.
         """
         self._log = log
         self._bounds = bounds
@@ -67,6 +75,9 @@ class WindowReader:
         self._span = Span(records, octets)
         self._ahead: _Ahead | None = None
         self._newest: _Reading | None = None
+        # A source that gets no more records ends by itself.
+        self._is_endless = endless or bounds.final
+        self._until: Mapping[TopicPartition, int] | None = None
 
     def read(self, frontier: Frontier, through: int | None) -> Window | None:
         """Return the window at ``frontier``; None when there is no new record.
@@ -144,13 +155,19 @@ class WindowReader:
         records = max(batch, self._records) if self._log.spec.whole else batch
         # Here alone: whoever calls ``aim`` has another thread.
         self._span = replace(self._span, records=records)
-        plan = partial(plan_window_ranges, source, topic, frontier, rules=rules)
-        ranges = plan(self._span.aimed, self._span.limits)
+        if self._until is None:
+            self._until = {} if self._is_endless else ends_of_now(source, topic)
+
+        def plan() -> WindowRanges:
+            limits = replace(self._span.limits, until=self._until or {})
+            return plan_window_ranges(source, topic, frontier, self._span.aimed, limits, rules)
+
+        ranges = plan()
         if self._span.sizes is None and ranges.records > SAMPLED_FROM:
             self._span = self._span.sampled(source, ranges)
-            ranges = plan(self._span.aimed, self._span.limits)
+            ranges = plan()
             if not frontier.streaming and self._log.spec.whole:
                 further = records_of_snapshot(self._log, ranges, self._span.records)
                 self._span = replace(self._span, further=further)
-                ranges = plan(self._span.aimed, self._span.limits)
+                ranges = plan()
         return ranges
