@@ -31,6 +31,7 @@ _REMEDIES = {
     "int_parsing": "write a whole number",
     "int_from_float": "write a whole number",
     "greater_than_equal": "write a whole number from {ge} on",
+    "less_than_equal": "write a whole number up to {le}",
     "string_pattern_mismatch": "write letters, digits and _, and no digit first",
     "literal_error": "should be {expected}",
 }

@@ -226,6 +226,7 @@ def test_all_contradictions_are_named_at_once() -> None:
             "lakeingest.deletes": "soft",
             "lakeingest.commit.max.transactions": "5",
             "lakeingest.transaction.mode": "none",
+            "lakeingest.table.public.carts.keyless": "append",
             "lakeingest.source.snapshot.again": "replace",
             "lakeingest.table.public.orders.path": "same",
             "lakeingest.table.public.carts.path": "same",
@@ -233,6 +234,7 @@ def test_all_contradictions_are_named_at_once() -> None:
         }
     )
     assert "6 problems" in said
+    assert "lakeingest.table.public.carts.keyless=append, " in said
     assert "source:" not in said
 
 
@@ -243,6 +245,7 @@ def test_all_contradictions_are_named_at_once() -> None:
         ("lakeingest.batch.max.events", "1.5", "write a whole number"),
         ("lakeingest.batch.max.events", "0", "write a whole number from 1 on"),
         ("lakeingest.commit.max.transactions", "0", "write a whole number from 1 on"),
+        ("lakeingest.ledger.retention.hours", "99999999", "write a whole number up to 876000"),
         ("lakeingest.metadata.prefix", "1-", "write letters, digits and _, and no digit first"),
         ("lakeingest.deletes", "firm", "should be 'soft' or 'hard'"),
         ("lakeingest.source.kind", "recordd", "should be 'recorded' or 'kafka'"),

@@ -57,11 +57,14 @@ def refuse_names(
             "or rename the column on the way (Connect's ReplaceField transform)."
         )
         raise ConfigError(message)
-    ours = _clashes(column_names, (*names.names, *(names.keyless if ours_only else ())))
+    # Also those that this table does not have: readers leave out columns of these names.
+    ours = _clashes(column_names, (*names.names, *names.keyless, names.record_key))
     if ours:
         message = (
             f"Table '{collection}' has a column named {', '.join(ours)}, which lakeingest uses "
-            "itself. Set lakeingest.metadata.prefix to another prefix."
+            "itself. Rename it on the way (Connect's ReplaceField transform), or set "
+            "lakeingest.metadata.prefix to another prefix: before a lake's first run, so where the "
+            "lake is begun also another lakeingest.target.path."
         )
         raise ConfigError(message)
 

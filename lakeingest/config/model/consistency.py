@@ -197,6 +197,9 @@ def _needing_transactions(config: PipelineConfig) -> Iterator[str]:
     for name, table in config.tables.items():
         if table.adopt:
             yield f"lakeingest.table.{name}.adopt"
+        if table.keyless != "stop":
+            # Equal rows are told apart, and `v = v + 1` is understood, within a transaction alone.
+            yield f"lakeingest.table.{name}.keyless={table.keyless}"
     if config.metadata_columns == "hudi":
         yield "lakeingest.metadata.columns=hudi"
     if config.commit_max_transactions is not None:

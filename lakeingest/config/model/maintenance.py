@@ -8,6 +8,9 @@ from pydantic import Field
 
 from lakeingest.config.model.fields import ConfigModel
 
+_CENTURY = 876_000
+"""Hours; a clock cannot be set back by many more."""
+
 
 class MaintenanceConfig(ConfigModel):
     """What `lakeingest maintain` keeps of a lake, and how much of its work runs do."""
@@ -18,12 +21,12 @@ class MaintenanceConfig(ConfigModel):
     never, so that a run does what it was started for; for continuous runs, 100 keeps the tables
     healthy."""
     ledger_hours: int = Field(
-        default=168, ge=1, validation_alias="lakeingest.ledger.retention.hours"
+        default=168, ge=1, le=_CENTURY, validation_alias="lakeingest.ledger.retention.hours"
     )
     """Hours for which a publication can be read after the next one has followed. Maintenance
     removes the files that only older publications need. Default: a week, as Delta's VACUUM."""
     tombstone_hours: int | None = Field(
-        default=None, ge=1, validation_alias="lakeingest.tombstone.retention.hours"
+        default=None, ge=1, le=_CENTURY, validation_alias="lakeingest.tombstone.retention.hours"
     )
     """Hours after which maintenance removes the tombstone of a deleted row from a Delta table.
     Should the connector later send an older event of the row once more, the row is there again, or

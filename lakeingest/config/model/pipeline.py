@@ -184,7 +184,7 @@ class PipelineConfig(ConfigModel):
     tables where Hudi's Debezium source or payload is named. Once on, it stays on."""
     metadata_prefix: Identifier = Field(default="_", validation_alias="lakeingest.metadata.prefix")
     """Prefix of our own metadata columns in the tables. Default: `_`, which source columns rarely
-    begin with; a clash is refused."""
+    begin with; a clash is refused. Fixed once a lake is begun."""
     warnings: tuple[str, ...] = Field(default=())
     """What the configuration says without effect."""
     loads: Mapping[str, int] = Field(default_factory=dict)

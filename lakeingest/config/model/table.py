@@ -32,7 +32,8 @@ class TableConfig(ConfigModel):
     )
     """What identifies a row of a table without a key: `full-row`: all its values, so equal rows are
     one row, and updates and deletes need the whole row before; `append`: its place in the log, so
-    an update or a delete stops the run. Default: `stop`, because either can lose something."""
+    an update or a delete stops the run. Only with `lakeingest.transaction.mode=metadata`. Default:
+    `stop`, because either can lose something."""
     partition: tuple[Text, ...] = Field(default=(), validation_alias="partition")
     """Columns, separated by commas, by whose values the table lies in folders. Default: none,
     because a row whose partition changes costs a look at the table unless they are all key columns.
