@@ -7,6 +7,7 @@ Ctrl-C. The commit protocol makes a stop safe at any moment.
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -27,7 +28,7 @@ from lakeingest.cli.hoodie_streamer import (
 )
 from lakeingest.cli.init import init
 from lakeingest.cli.maintain import maintain
-from lakeingest.cli.output import message, write_lines
+from lakeingest.cli.output import LogToMessages, message, write_lines
 from lakeingest.cli.pipeline import stop_spark
 from lakeingest.cli.reload import reload
 from lakeingest.cli.retire import retire
@@ -125,6 +126,7 @@ def execute(arguments: Sequence[str]) -> int:
 def main() -> NoReturn:
     """Run the command line and exit the process with its code."""
     leave_soon_after_a_signal()
+    logging.getLogger("lakeingest").addHandler(LogToMessages())
     code = execute(sys.argv[1:])
     if code == STOPPED_EXIT_CODE:
         # The interrupted thread may have left an answer of the JVM unread, so it calls the JVM no

@@ -9,6 +9,7 @@ empty string is ``""``, and a text that is literally ``\N`` is quoted.
 from __future__ import annotations
 
 import json
+import logging
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,6 +46,14 @@ def message(text: str) -> None:
     """Write a line for a person to stderr; replace every known secret."""
     sys.stderr.write(f"{scrub(text)}\n")
     sys.stderr.flush()
+
+
+class LogToMessages(logging.Handler):
+    """Write what lakeingest logs as a message: Python's own handler would not replace secrets."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record to stderr."""
+        message(f"{record.levelname.lower()}: {record.getMessage()}")
 
 
 def warn(warnings: Iterable[str]) -> None:

@@ -41,7 +41,9 @@ def retire(
     with progress("starting Spark"):
         from lakeingest.apply.choice.retire import retire_table
 
-        spark = start_spark(f"lakeingest retire {pipeline.name}", pipeline)
+        # To take a table up again, what waits in its topic is read.
+        kafka = undo and pipeline.source.kind == "kafka"
+        spark = start_spark(f"lakeingest retire {pipeline.name}", pipeline, kafka=kafka)
         retirement = retire_table(spark, pipeline, table, undo=undo)
     if retirement.waiting is None:
         message(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -82,8 +83,9 @@ def is_transaction(moment: int | str | None) -> bool:
 def parse_as_of(text: str | None) -> int | str | None:
     """Return the value of ``--as-of`` in the reader's form.
 
-    A bare number is a batch, because ``history`` lists batches. The reader interprets every other
-    text; this function lets it check the text before Spark starts.
+    A bare number is a batch, because ``history`` lists batches; an id of Oracle's may be all
+    digits, of which the first are zeros. The reader interprets every other text; this function
+    lets it check the text before Spark starts.
 
     Raises:
         UsageError: The text begins like a date and is not one.
@@ -92,7 +94,7 @@ def parse_as_of(text: str | None) -> int | str | None:
 
     if text is None:
         return None
-    if text.strip().isdecimal():
+    if text.strip().isdecimal() and not re.match(r"\s*0\d", text):
         return int(text)
     as_of.parse_as_of(text)
     return text

@@ -126,7 +126,9 @@ def require_hudi(spark: SparkSession, *, write: bool) -> None:
         message = (
             f"the running Spark session is not made for Hudi tables; it lacks "
             f"{', '.join(missing)}. Start it with these, or stop it and open one by "
-            "lakeingest.session(hudi=True)"
+            "lakeingest.session(hudi=True). A command of lakeingest opens one where a table of its "
+            "file is a Hudi table; for a table that was one, add --set "
+            "lakeingest.table.<collection>.format=hudi to the command"
         )
         raise ConfigError(message)
 

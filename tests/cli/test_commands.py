@@ -46,16 +46,22 @@ def test_explain_says_the_reasons_and_shows_the_facts(library: Library) -> None:
 
 
 @pytest.mark.parametrize(
-    ("jars", "settings"),
+    ("jars", "command", "settings"),
     [
-        ("hudi", ["lakeingest.table.public.orders.format=hudi"]),
-        ("kafka", ["lakeingest.source.kind=kafka", "bootstrap.servers=broker:9092"]),
+        ("hudi", ["run"], ["lakeingest.table.public.orders.format=hudi"]),
+        ("kafka", ["run"], ["lakeingest.source.kind=kafka", "bootstrap.servers=b:9092"]),
+        (
+            "kafka",
+            ["retire", "public.orders", "--undo"],
+            ["lakeingest.source.kind=kafka", "bootstrap.servers=b:9092"],
+        ),
     ],
 )
 def test_a_pipeline_gets_a_session_with_the_jars_that_it_needs(
-    library: Library, jars: str, settings: list[str]
+    library: Library, jars: str, command: list[str], settings: list[str]
 ) -> None:
-    library.execute("run", *(f"--set={setting}" for setting in settings))
+    name, *arguments = command
+    library.execute(name, *arguments, *(f"--set={setting}" for setting in settings))
     assert library.called("session")[jars] is True
 
 
@@ -181,6 +187,7 @@ def test_version_prints_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (None, None),
         ("17", 17),
+        ("0200060037030000", "0200060037030000"),
         ("tx:753", "tx:753"),
         ("571:53195829", "571:53195829"),
         ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z"),

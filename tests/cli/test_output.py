@@ -3,11 +3,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import sys
 
 import pytest
 
 from lakeingest.cli.output import (
+    LogToMessages,
     OutputFormat,
     csv_line,
     message,
@@ -97,6 +99,8 @@ def test_facts_keep_their_shape_in_json_and_are_flat_in_csv(
 def test_a_message_goes_to_stderr_without_secrets(capsys: pytest.CaptureFixture[str]) -> None:
     remember("hunter2-message")
     message("refused: hunter2-message")
+    record = logging.makeLogRecord({"levelname": "WARNING", "msg": "hunter2-message is away"})
+    LogToMessages().emit(record)
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == "refused: **********\n"
+    assert captured.err == "refused: **********\nwarning: ********** is away\n"
