@@ -44,7 +44,11 @@ def _record() -> Column:
 def _position(epoch: Column) -> Column:
     before = F.coalesce(_before(), F.lit(-1))
     transaction = F.coalesce(F.col("source.commit_lsn"), before + 1)
-    record = F.coalesce(_record(), F.col("source.lsn"))
+    # A row of an incremental snapshot was read between two transactions: above the commit before,
+    # below every row of the next one. Its own LSN is that of whatever closed the chunk, which may
+    # be above a row that was still to come (`read.only=true`: the commit of another transaction).
+    is_incremental = F.coalesce(F.col("source.snapshot") == "incremental", F.lit(False))
+    record = F.when(is_incremental, 0).otherwise(F.coalesce(_record(), F.col("source.lsn")))
     return position(epoch, is_streamed(), component(transaction), component(record))
 
 

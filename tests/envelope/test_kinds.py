@@ -114,7 +114,9 @@ def test_incremental_snapshot_rows_compete_by_sequence_and_have_no_transaction(
     assert first["transaction_key"] is None
     assert first["snapshot"] == "incremental"
     before = by_offset[5]["position"]
-    assert before < signal["position"] < first["position"] == later_signal["position"]
+    # Read above the commit before, and below every row of the transaction that closed the chunk.
+    assert before < signal["position"] < first["position"] == second["position"]
+    assert first["position"] < later_signal["position"]
     # An update after the chunk wins over it.
     assert by_offset[10]["position"] < by_offset[11]["position"]
 
