@@ -16,7 +16,7 @@ from lakeingest.source.contract import TopicPartition
 
 @dataclass(frozen=True)
 class BatchStats:
-    """Statistics of changes of one batch, partition and collection; there may be several of one.
+    """Statistics of changes of one batch, partition, collection and schema; there may be several.
 
     Attributes:
         batch: Index in the window; None: the changes stay pending.
@@ -92,6 +92,15 @@ def may_move_without_header(batch_stats: Sequence[BatchStats]) -> bool:
     gone = reduce(or_, (stats.gone_at for stats in batch_stats), 0)
     come = reduce(or_, (stats.come_at for stats in batch_stats), 0)
     return gone & come != 0
+
+
+def schema_heights(batch_stats: Iterable[BatchStats]) -> dict[bytes, str]:
+    """Return the highest position of a row of each schema, by its tag."""
+    heights: dict[bytes, str] = {}
+    for stats in batch_stats:
+        for tag in stats.value_tags:
+            heights[tag] = max(stats.high, heights.get(tag, ""))
+    return heights
 
 
 def batch_stats(summaries: Iterable[Row]) -> list[BatchStats]:

@@ -232,7 +232,8 @@ def _key_part(
 ) -> Part:
     schema = reader.key_schema(F.col("key"), known_column("value"))
     read = {"_key": reader.key(F.col("key"), key)}
-    return Part((read, {name: _struct("_key", key, reader, schema)}), ("_key",))
+    struct = _struct("_key", key, reader, schema, refuses_null=True)
+    return Part((read, {name: struct}), ("_key",))
 
 
 def moved_from_part(key: tuple[SourceColumn, ...], name: str, reader: RowReader) -> Part:
@@ -257,6 +258,14 @@ def _moved_from_part(
     return Part(({"_header": read}, {name: struct}), ("_header",))
 
 
+def null_in_key(site: Site) -> Column:
+    """Return an expression that fails the job: NULL equals no NULL, so such a key finds no row."""
+    return site.failed("NULL in a column of the key finds no row", _WITHOUT_NULL)
+
+
+_WITHOUT_NULL = "declare columns as its key that are NOT NULL"
+
+
 def header_identifies_key(key: Sequence[SourceColumn], reader: RowReader) -> bool:
     """Return whether a header's text identifies a key.
 
@@ -272,11 +281,16 @@ def _struct(
     key: Sequence[SourceColumn],
     layout: RowReader | RowLayout,
     schema: Column | None = None,
+    *,
+    refuses_null: bool = False,
 ) -> Column:
     """Return a struct of the key columns from column ``read``, a key on the wire."""
     values = []
     for column in key:
         wire = layout.value(F.col(read).getField(column.name))
         site = Site(column.name, "refuse", schema)
-        values.append(column.type.convert(wire, site).alias(column.name))
+        value = column.type.convert(wire, site)
+        if refuses_null:
+            value = F.coalesce(value, null_in_key(site))
+        values.append(value.alias(column.name))
     return F.when(F.col(read).isNotNull(), F.struct(*values))

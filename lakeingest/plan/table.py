@@ -20,6 +20,7 @@ from lakeingest.decode.row import (
     header_identifies_key,
     key_part,
     moved_from_part,
+    null_in_key,
     row_part,
     with_key,
     with_parts,
@@ -184,7 +185,6 @@ def _part(op: Column | str, key: str, moved_from: Column) -> Column:
 
 _AFTER_COLUMNS = {"row": "_row", "unavailable": "_unavailable"}
 _WHOLE = "declare the record key's columns as its key, or set REPLICA IDENTITY FULL"
-_WITHOUT_NULL = "declare columns as its key that are NOT NULL"
 
 
 def _key_column(name: str) -> Column:
@@ -196,11 +196,10 @@ def _key_column(name: str) -> Column:
     old_key_error = Site(name).failed(
         "a delete does not say what this column of the key was", _WHOLE
     )
-    null_error = Site(name).failed("NULL in a column of the key finds no row", _WITHOUT_NULL)
     return (
         F.when(missing, omitted_error)
         .when((F.col("op") == "d") & value.isNull(), old_key_error)
-        .when(value.isNull(), null_error)
+        .when(value.isNull(), null_in_key(Site(name)))
         .otherwise(value)
     )
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.table.catalog import TableBook
@@ -15,12 +19,16 @@ from lakeingest.config.model import PipelineConfig
 from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.format import CarriedSchema, JsonFormat
+from lakeingest.errors import ConfigError
+from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.plan.spec import PipelineSpec, TableSpec
+from lakeingest.sink.contract import Sink, TableState
 from lakeingest.sink.hudi.options import HudiSettings
 from lakeingest.sink.hudi.sink import HudiSink
 from lakeingest.source.contract import TopicPartition
 from tests.config.settings import recorded
 from tests.law.ingest import delta_sink
+from tests.notes import commit_note
 from tests.sink.lake import COLLECTION, PIPELINE, Lake, insert, sink_settings
 
 SPEC = PipelineSpec("postgresql", Encodings())
@@ -56,6 +64,20 @@ def test_a_run_is_warned_of_nulls_that_a_converter_may_have_replaced(
             assert warnings == []
     (told,) = warnings
     assert told.startswith(f"Table '{COLLECTION}': k may be NULL and have a default.")
+
+
+def test_a_table_with_its_metadata_under_another_prefix_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """None of its rows would have a position, and each would become a row of NULLs."""
+    rows = SimpleNamespace(schema=StructType().add("id", "long").add("_position", "string"))
+    sink = cast(Sink, SimpleNamespace(read=lambda *_: rows))
+    state = TableState(1, commit_note(COLLECTION, run="r", token=1, end_offset=0))
+    for prefix, refused in (("_", nullcontext()), ("li_", pytest.raises(ConfigError, match="li_"))):
+        spec = replace(SPEC, names=MetadataColumns(prefix))
+        book = TableBook(spark, config(tmp_path), spec, sink, lambda _: None)
+        with refused:
+            book.refuse_other_declarations({COLLECTION: state})
 
 
 @pytest.mark.slow

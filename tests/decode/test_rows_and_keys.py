@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -53,6 +54,9 @@ def test_a_key_is_read_where_there_is_one(spark: SparkSession) -> None:
     keyed = with_key(frame, COLUMNS[:2], "key_row", JsonRows())
     found = [r["key_row"] and tuple(r["key_row"]) for r in keyed.orderBy("_index").collect()]
     assert found == [(1, "x"), None]
+    null = spark.createDataFrame(octets([text_of({"id": None, "v": "x"})]), frame.schema)
+    with pytest.raises(Exception, match="column 'id': NULL in a column of the key"):
+        with_key(null, COLUMNS[:2], "key_row", JsonRows()).collect()
 
 
 def with_old_key(frame: DataFrame, *columns: SourceColumn) -> DataFrame:

@@ -85,7 +85,7 @@ def _changeset(payloads: FoldedRows, part: TablePart, spec: PipelineSpec) -> Cha
         fillable=table.fillable(table.encodings_in(spec)),
         floor=max((stats.floor for stats in batch_stats), default=""),
         low=min((stats.low for stats in batch_stats if stats.low), default=""),
-        high=max((max(stats.high, stats.floor) for stats in batch_stats), default=""),
+        high=part.high,
         rows=payloads.keys,
         inserts_only=payloads.keys == payloads.inserted,
         masked=part.masked,

@@ -96,6 +96,7 @@ class PreparedBatch:
                 key=table.key,
                 partition=table.partition,
                 schema=table.source or before.note.schema,
+                high=max(before.note.high, part.high),
             )
             tables[collection] = replace(before, note=note)
         shown = {part.table.collection: 0 for part in self.parts} | dict(state.head.tables)

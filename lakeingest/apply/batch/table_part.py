@@ -50,6 +50,11 @@ class TablePart:
         return rows_above(self.changes, self.floor)
 
     @property
+    def high(self) -> str:
+        """Highest position of its changes."""
+        return max((max(stats.high, stats.floor) for stats in self.batch_stats), default="")
+
+    @property
     def masked(self) -> bool:
         """Whether one of its changes may leave a value out."""
         return self.table.partial or any(stats.masked for stats in self.batch_stats)

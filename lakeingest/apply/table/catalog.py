@@ -20,6 +20,7 @@ from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.replaced_nulls import replaced_nulls_warning
 from lakeingest.errors import ConfigError, load_anew
+from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.plan.evolution import Kind, Policies, Policy, SourceSchema
 from lakeingest.plan.inference import inferred_types, readable_counts
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
@@ -127,7 +128,9 @@ class TableBook:
         if state:
             source = SourceSchema.from_json(state.note.schema)
             note = state.note
-            before = TableBefore(self._schema(collection, state), source, note.partition, note.key)
+            lake = self._schema(collection, state)
+            _refuse_other_prefix(collection, lake, self._spec.names)
+            before = TableBefore(lake, source, note.partition, note.key, note.high)
         table = table_spec(
             TableSettings(
                 collection,
@@ -164,6 +167,8 @@ class TableBook:
             ConfigError: The key is another one.
         """
         for name, state in tables.items():
+            if not state.note.adopted_at:
+                _refuse_other_prefix(name, self._schema(name, state), self._spec.names)
             if name in self._ddl:
                 columns = declared_columns(self._ddl[name], self.encodings(name))
                 fields = [StructField(column.name, column.type.spark) for column in columns]
@@ -250,6 +255,17 @@ def _refuse_other_key(collection: str, key: Sequence[str], state: TableState) ->
             f"Table '{collection}' is kept by key ({', '.join(kept)}) in the lake, but now by "
             f"({', '.join(key)}), as the configuration says. A key cannot change in "
             f"place: {load_anew(collection)}."
+        )
+        raise ConfigError(message)
+
+
+def _refuse_other_prefix(collection: str, lake: StructType | None, names: MetadataColumns) -> None:
+    """Refuse a table that has its metadata columns under other names: none of its rows has ours."""
+    if lake is not None and names.position not in lake.names:
+        message = (
+            f"Table '{collection}' has no column {names.position}: the lake was made with another "
+            "lakeingest.metadata.prefix, which holds for good. Set it as it was, or load the lake "
+            "anew (another lakeingest.target.path)."
         )
         raise ConfigError(message)
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from pyspark.sql.types import StructType
 
-from lakeingest.apply.batch_stats import BatchStats
+from lakeingest.apply.batch_stats import BatchStats, schema_heights
 from lakeingest.apply.table.cell_guard import refuse_cells
 from lakeingest.apply.table.key import resolve_key
 from lakeingest.apply.table.name_guard import refuse_alike, refuse_names
@@ -64,7 +64,10 @@ def table_spec(
         DataError: The schema changed in a way that the settings do not allow.
     """
     collection, ddl = settings.collection, settings.ddl
-    shown = spec.format.table_shape(_samples(batch_stats, settings.too_large))
+    heights = schema_heights(batch_stats)
+    shown = _in_log_order(
+        spec.format.table_shape(_samples(batch_stats, settings.too_large)), heights
+    )
     refuse_cells(collection, shown, spec.connector)
     stored = _lake_columns(before.lake, spec)
     declared_columns = (
@@ -86,7 +89,8 @@ def table_spec(
     # Add the lake's columns that the source does not send, or no longer sends.
     columns = (*columns, *_missing_columns(stored, columns))
     key = resolve_key(settings, before.key, shown, batch_stats, spec.names)
-    source_columns = _newest_columns(shown, columns)
+    is_newer = any(before.is_below(stats.high) for stats in batch_stats if stats.rows)
+    source_columns = _newest_columns(shown, columns) if is_newer else ()
     present = presence(
         shown,
         columns,
@@ -101,7 +105,11 @@ def table_spec(
     refuse_names(collection, columns, key, spec.names)
     newest = SourceSchema.of(source_columns)
     if key.keyless is Keyless.FULL_ROW and source_columns:
-        versions = [SourceSchema.of(version) for version in shown.versions.values()]
+        versions = [
+            SourceSchema.of(version)
+            for tag, version in shown.versions.items()
+            if before.is_below(heights.get(tag, ""))
+        ]
         schemas = [*([before.source] if before.source else []), *(versions or [newest])]
         taken = {*(lake_types or ()), *(column.name for column in columns)}
         refuse_changed_rows(collection, schemas, taken, ordered=ddl is None)
@@ -125,8 +133,24 @@ def _zero(spec: PipelineSpec) -> Zero | None:
     return lambda column: implicit.implicit_value(column, spec.encodings)
 
 
+def _in_log_order(shown: TableShape, heights: Mapping[bytes, str]) -> TableShape:
+    """Return the shape with its schemas in the order of the source's log.
+
+    Neither the number of a schema nor the time of its first record gives that order: a schema that
+    comes again has its old number, and a connector that was killed sends old rows again. Rows that
+    were sent again may lie at the end of a batch; by their positions they come first.
+    """
+    in_order = sorted(shown.versions.items(), key=lambda one: heights.get(one[0], ""))
+    return replace(shown, versions=dict(in_order))
+
+
 def _newest_columns(shown: TableShape, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
-    """Return the source's columns, as its newest record shows them; empty if no record does."""
+    """Return the source's columns, as its newest record shows them; empty if no record does.
+
+    Args:
+        shown: What the batch's records show, in the order of the log; some are new.
+        columns: The table's columns.
+    """
     if not shown.rows:
         return ()
     by_name = {column.name: column for column in columns}

@@ -40,9 +40,16 @@ class TableBefore:
         source: Schema of the source's table after the last batch; None: unknown.
         partition: Columns that the lake's table is partitioned by.
         key: Columns that the lake's table is kept by.
+        high: Highest position that was ever applied to it: rows up to there came before, and do not
+            show what the source has now.
     """
 
     lake: StructType | None = None
     source: SourceSchema | None = None
     partition: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
+    high: str = ""
+
+    def is_below(self, position: str) -> bool:
+        """Return whether a row at a position is newer than all of the table."""
+        return not self.high or position > self.high

@@ -38,13 +38,20 @@ def summarise(window: DataFrame, format_: WireFormat, below: str | None = None) 
         window = window.withColumn("_is_released", F.col("position") < F.lit(below))
     tags = format_.schema_tag(column("value")), format_.key_tag(column("key"))
     summary = _summary(*tags, whole=below is not None, event=EVENT in window.columns)
-    return summary.of_groups(window, _groups()).collect()
+    return summary.of_groups(window, _groups(tags[0])).collect()
 
 
 @made_once
-def _groups() -> Selection:
-    """Return what the records of a summary share; of a snapshot's, its attempt, too."""
+def _groups(value_tag: Column) -> Selection:
+    """Return what the records of a summary share; of a snapshot's, its attempt, too.
+
+    Rows of one schema have a summary of their own: its highest position is that of the schema.
+
+    Args:
+        value_tag: Tag of the schema of ``value``.
+    """
     snapshot = F.col("kind") == Kind.SNAPSHOT
+    is_row = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT)
     return Selection(
         "batch",
         "topic",
@@ -53,6 +60,7 @@ def _groups() -> Selection:
         "kind",
         F.when(snapshot, F.col("incarnation")).alias("run"),
         F.when(snapshot, snapshot_place()).alias("place"),
+        F.when(is_row, value_tag).alias("value_tag"),
     )
 
 

@@ -134,7 +134,9 @@ class JsonFormat:
         keys = [_key_fields(text) for text in samples.keys]
         key = next(filter(None, keys), ())
         # Octets do not identify a key if they mean different keys in different versions.
-        has_bare_keys = not any(column.type.versions for column in columns if column.name in key)
+        one_type = not any(column.type.versions for column in columns if column.name in key)
+        # Nor if a key's columns come in several orders (the source changed its primary key).
+        has_bare_keys = one_type and len({*filter(None, keys)}) < 2
         return TableShape(
             columns=columns,
             fields=tuple(fields),
