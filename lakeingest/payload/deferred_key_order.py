@@ -19,11 +19,10 @@ delete (column ``below``), not below its own place.
 If a transform removes the headers, a create at the place of a delete is a key change
 (``with_moves``).
 
-The batch's changes below the transaction, and the table, say whether the key had a row. A change
-of such a key at or below the table row's position is a redelivery, with or without its whole
-transaction. It is left out: nobody knows any more what was there before it, and the table already
-has its effect. The code looks for such keys only in transactions that move a row to a key and then
-take one away. It plans the step only for batches that have such keys.
+The batch's changes below the transaction, and the table, say whether the key had a row. A
+redelivered change of such a key (``key_lookup.with_table_row``) is left out. The code looks for
+such keys only in transactions that move a row to a key and then take one away. It plans the step
+only for batches that have such keys.
 
 Limits:
 
@@ -41,12 +40,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from lakeingest.frame_schemas import MOVED_UNNAMED, MetadataColumns
-from lakeingest.named import all_named
+from lakeingest.payload.key_lookup import LIVE, STORED_AT, with_table_row
 
 WITHIN = "within"
 """Column: the transaction of a change, or its position where it has none."""
-
-_LIVE = "live"
 
 
 def within() -> Column:
@@ -100,23 +97,20 @@ def in_order(
     Args:
         decoded: As ``fold.fold_rows`` takes it, with ``within``.
         pairs: ``exchanged_keys`` of ``decoded``, by ``key_row``.
-        table: The table before the batch, above the newest truncate; at least its rows of these
-            keys (``key_lookup``). None: the table is new.
+        table: As ``key_lookup.with_table_row`` takes it, and the following.
         key: Names of its key columns.
-        tombstones_to: Position up to which a row that the table lacks may be a deleted one;
-            empty: the table has every row.
+        tombstones_to: Position up to which a row that the table lacks may be a deleted one.
         names: Names of the metadata columns.
 
     Returns:
         The same columns. ``position`` is the place of a change among the changes of its key.
         ``below`` is the position below which the row of a key change had its old key.
     """
-    stored = _table_rows(pairs.select("key_row").distinct(), table, key, names)
-    # A hard delete leaves no row: up to ``tombstones_to``, take changes for redeliveries.
-    keys = stored.withColumn("stored_at", F.coalesce("stored_at", F.lit(tombstones_to)))
+    ordered_keys = pairs.select("key_row").distinct()
+    keys = with_table_row(ordered_keys, table, key, tombstones_to, names)
     other_keys = decoded.join(keys, "key_row", "left_anti").withColumn("_sent", F.col("position"))
-    with_stored = decoded.join(keys.select("key_row", "stored_at"), "key_row")
-    new = with_stored.where(F.col("position") > F.col("stored_at")).drop("stored_at")
+    with_stored = decoded.join(keys.select("key_row", STORED_AT), "key_row")
+    new = with_stored.where(F.col("position") > F.col(STORED_AT)).drop(STORED_AT)
     # Count a repeated change once.
     distinct = new.dropDuplicates(["key_row", "position", "op"])
     with_live = distinct.join(_row_before(distinct, keys), ["key_row", WITHIN])
@@ -129,22 +123,6 @@ def in_order(
     is_its_delete = (F.col("moved_from_row") == F.col("_from")) & (F.col("_sent") == F.col("_at"))
     joined = all_changes.join(deletes, is_its_delete, "left")
     return joined.withColumn("below", F.coalesce("_to", "_sent")).select(*decoded.columns)
-
-
-def _table_rows(
-    keys: DataFrame, table: DataFrame | None, key: Sequence[str], names: MetadataColumns
-) -> DataFrame:
-    """Return ``key_row`` with ``live`` (NULL: no row) and ``stored_at`` of its table row."""
-    if table is None:
-        nothing = {_LIVE: F.lit(None).cast("boolean"), "stored_at": F.lit(None).cast("string")}
-        return keys.withColumns(nothing)
-    rows = table.select(
-        F.struct(*all_named(key)).alias("_stored_key"),
-        (~F.col(names.deleted)).alias(_LIVE),
-        F.col(names.position).alias("stored_at"),
-    )
-    joined = keys.join(rows, F.col("key_row") == F.col("_stored_key"), "left")
-    return joined.drop("_stored_key")
 
 
 def _row_before(changes: DataFrame, stored: DataFrame) -> DataFrame:
@@ -161,15 +139,15 @@ def _row_before(changes: DataFrame, stored: DataFrame) -> DataFrame:
         F.sort_array(F.collect_list(F.struct(*parts))).alias("in_turn")
     )
     with_row = in_turn.join(stored, "key_row")
-    nothing = F.array().cast(f"array<struct<{WITHIN}:string,{_LIVE}:boolean>>")
-    start = F.struct(F.coalesce(_LIVE, F.lit(False)).alias(_LIVE), nothing.alias("turns"))
+    nothing = F.array().cast(f"array<struct<{WITHIN}:string,{LIVE}:boolean>>")
+    start = F.struct(F.coalesce(LIVE, F.lit(False)).alias(LIVE), nothing.alias("turns"))
 
     def step(state: Column, one: Column) -> Column:
-        live = state[_LIVE] | ~one["first_op"].isin("c", "r")
+        live = state[LIVE] | ~one["first_op"].isin("c", "r")
         left = F.when(live, 1).otherwise(0) + one["made"] > 0
         after = (one["last_op"] != "d") | left
-        steps = F.array(F.struct(one[WITHIN].alias(WITHIN), live.alias(_LIVE)))
-        return F.struct(after.alias(_LIVE), F.concat(state["turns"], steps).alias("turns"))
+        steps = F.array(F.struct(one[WITHIN].alias(WITHIN), live.alias(LIVE)))
+        return F.struct(after.alias(LIVE), F.concat(state["turns"], steps).alias("turns"))
 
     steps = F.explode(F.aggregate("in_turn", start, step)["turns"]).alias("turns")
     return with_row.select("key_row", steps).select("key_row", "turns.*")
@@ -181,7 +159,7 @@ def _swap_places(changes: DataFrame) -> DataFrame:
     so_far = of_one.orderBy("position", "op").rowsBetween(Window.unboundedPreceding, -1)
     deletes_so_far = F.count_if(F.col("op") == "d").over(so_far)
     creates_so_far = F.count_if(F.col("op").isin("c", "r")).over(so_far)
-    live, is_d, is_u = F.col(_LIVE), F.col("op") == "d", F.col("op") == "u"
+    live, is_d, is_u = F.col(LIVE), F.col("op") == "d", F.col("op") == "u"
     turn = (
         F.when(live & is_d, F.struct(deletes_so_far + 1, F.lit(0), "position"))
         .when(live & is_u, F.struct(deletes_so_far, F.lit(2), "position"))

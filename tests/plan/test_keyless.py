@@ -70,9 +70,11 @@ def once(events: Sequence[Any]) -> list[tuple[str, Any]]:
     return [("one", one) for one in events]
 
 
-def payload(rows: DataFrame, policy: Keyless, lake: DataFrame | None = None) -> list[Row]:
+def payload(
+    rows: DataFrame, policy: Keyless, lake: DataFrame | None = None, tombstones_to: str = ""
+) -> list[Row]:
     table = keyless(policy)
-    told = resolve_net_zero(rows, lake, table.key, SPEC.names)
+    told = resolve_net_zero(rows, lake, table.key, tombstones_to, SPEC.names)
     names = SPEC.names
     return (
         payload_of_partial_rows(told, table, SPEC)
@@ -211,20 +213,31 @@ def test_a_table_without_a_key_has_the_rows_that_its_changes_leave(
     assert sorted(left[name], key=str) == CASES[name].expected
 
 
+@pytest.mark.parametrize("hard", [False, True])
 def test_a_row_that_its_transaction_makes_and_takes_away_is_as_the_lake_has_it(
-    spark: SparkSession,
+    spark: SparkSession, hard: bool
 ) -> None:
-    live, dead = ROW, numbered(5)
-    made = [event("c", live, lsn=110, order=1), event("c", dead, lsn=110, order=2)]
-    taken = [event("d", None, live, lsn=120, order=3), event("d", None, dead, lsn=120, order=4)]
-    rows = decoded(spark, once(made)).select("key_row.*", "row.n").collect()
+    """Also where an older change of it comes again, without the one that the lake has."""
+    live, dead, again = ROW, numbered(5), numbered(7)
+    stored = [event("c", row, lsn=105) for row in (live, dead, again)]
+    rows = decoded(spark, once(stored)).select("key_row.*", "row.n", "position").collect()
     names = SPEC.names
+    gone = (dead["n"], again["n"])
     lake = spark.createDataFrame(
-        [(row[0], row[1] == dead["n"], "1") for row in rows],
+        [(row[0], row[1] in gone, row[2]) for row in rows],
         f"{names.row_key} string, {names.deleted} boolean, {names.position} string",
     )
-    shown = payload(decoded(spark, once([*made, *taken])), Keyless.FULL_ROW, lake)
-    assert sorted((row[:3] for row in shown), key=str) == [(1, None, False), GONE]
+    changed = [
+        in_transaction(event("d", None, live, lsn=102), 4),
+        in_transaction(event("c", dead, lsn=102), 4),
+        in_transaction(event("c", again, lsn=107), 6),
+        *(event("c", row, lsn=110, order=1) for row in (live, dead, again)),
+        *(event("d", None, row, lsn=120, order=2) for row in (live, dead, again)),
+    ]
+    kept, graves = (lake.where(f"NOT {names.deleted}"), rows[0][2]) if hard else (lake, "")
+    shown = payload(decoded(spark, once(changed)), Keyless.FULL_ROW, kept, graves)
+    left = sorted((row[:3] for row in shown), key=str)
+    assert left == [(1, None, False), (7, None, False), GONE]
 
 
 def test_what_a_transaction_left_as_it_was_has_its_last_place(spark: SparkSession) -> None:

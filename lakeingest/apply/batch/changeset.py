@@ -43,7 +43,7 @@ def changeset(
         lake: The table as it is now, for the key look-up; None if the table is new or if the part
             does not ask for it (``asks_lake``).
         latest: The batch's latest per key, if the part folds undecoded.
-        tombstones_to: See ``deferred_key_order.in_order``.
+        tombstones_to: See ``key_lookup.with_table_row``.
 
     Returns:
         The changeset and the number of its payloads.

@@ -82,7 +82,7 @@ def fold_partial_rows(
         part: The table's part of the batch.
         spec: Pipeline settings.
         lake: The table as it is now; None: see ``changeset.changeset``.
-        tombstones_to: See ``deferred_key_order.in_order``.
+        tombstones_to: See ``key_lookup.with_table_row``.
     """
     unordered = _unordered_keys(part, spec)
     decoded = decoded_changes(part, spec)
@@ -147,7 +147,7 @@ def _in_row_order(
         above_floor = lake.where(F.col(spec.names.position) > F.lit(part.floor))
         lake = local_checkpoint(rows_of(above_floor, table.key, keys, F.col("key_row"), number))
     if table.keyless is Keyless.FULL_ROW:
-        return resolve_net_zero(decoded, lake, table.key, spec.names)
+        return resolve_net_zero(decoded, lake, table.key, tombstones_to, spec.names)
     return deferred_key_order.in_order(decoded, keys, lake, table.key, tombstones_to, spec.names)
 
 
