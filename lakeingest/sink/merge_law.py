@@ -287,6 +287,10 @@ class MergeLaw:
     def _source_position(self, name: str) -> Column:
         names = self.names
         own = F.coalesce(F.element_at(source(names.column_positions), name), source(names.position))
+        # A redelivered delete at the row's position applied before the row got this key (see
+        # ``matched``), so its mark hides none of the row's values.
+        at_row = (own == missing_below(target(names.position))) & ~target(names.deleted)
+        own = F.when(at_row, missing_below()).otherwise(own)
         return F.when(source(names.deleted), missing_below(source(names.position))).otherwise(own)
 
     def _target_position(self, name: str) -> Column:

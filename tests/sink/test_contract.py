@@ -13,6 +13,7 @@ from tests.sink.conftest import SINKS, Lakes
 from tests.sink.lake import (
     COLLECTION,
     DDL,
+    FILLABLE,
     Payload,
     at,
     changeset,
@@ -97,6 +98,16 @@ def test_an_empty_changeset_carries_progress_and_one_with_a_value_that_is_nowher
     with pytest.raises(DataError, match="no earlier value"), spark_errors_of(COLLECTION):
         lake.apply(update(2, 2, n=1))
     assert lake.sink.state(COLLECTION) == last
+
+
+def test_a_repeated_delete_at_the_position_of_a_live_row_hides_none_of_its_values(
+    lakes: Lakes,
+) -> None:
+    """The delete was of the row that had the key before; a later update omits a value."""
+    lake = lakes()
+    lake.apply(insert(1, 5, n=1, body="b"))
+    lake.apply(Payload(1, 7, {"n": 7}, dict.fromkeys(FILLABLE, f"{at(5)}!"), first="d"))
+    assert lake.live("n", "body") == {1: (7, "b")}
 
 
 def test_a_repeated_token_is_not_applied_twice_by_its_run_and_fences_another_one(
