@@ -77,6 +77,10 @@ class BatchStats:
         """Return the statistics for a table whose rows may all omit a column without a mark."""
         return replace(self, masked=self.rows, moved=self.relocated)
 
+    def any_relocated(self) -> BatchStats:
+        """Return the statistics for a table of which any row may come from an unnamed key."""
+        return replace(self, relocated=self.rows, unpaired=self.rows)
+
     def any_moved(self) -> BatchStats:
         """Return the statistics for a table of which an update, too, may change the key."""
         return replace(self, moved=self.masked)

@@ -100,16 +100,16 @@ def _has_placeholder(kind: LogicalType, element: DataType) -> bool:
     return isinstance(element, IntegerType | LongType)
 
 
-def null_may_be_unchanged(op: Column, moved_from: Column, before: Column) -> Column:
+def null_may_be_unchanged(op: Column, moved: Column, before: Column) -> Column:
     """Return a condition: in this change, a NULL may stand for a value that did not change.
 
     Args:
         op: The change's kind.
-        moved_from: The old key of a primary-key change, from its ``c``.
+        moved: Whether a primary-key change created the row.
         before: The row before the change. With REPLICA IDENTITY FULL it is there, and then every
             value is really the value.
     """
-    return ((op == "u") | ((op == "c") & moved_from.isNotNull())) & before.isNull()
+    return ((op == "u") | ((op == "c") & moved)) & before.isNull()
 
 
 @lru_cache(maxsize=10_000)

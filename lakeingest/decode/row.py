@@ -19,6 +19,7 @@ from lakeingest.decode.types.logical_type import Convert, Site
 from lakeingest.decode.wire import RowReader
 from lakeingest.engine.known_columns import Addition, Removal, Steps, made_once
 from lakeingest.engine.known_columns import column as known_column
+from lakeingest.frame_schemas import MOVED_UNNAMED
 
 _SAME_IN_HEADERS = frozenset(
     ("boolean", "int8", "int16", "int32", "int64", "string", "io.debezium.data.Uuid")
@@ -132,9 +133,16 @@ def _steps(parts: tuple[Part, ...]) -> Steps:
     return Steps(*additions, Removal(*helpers))
 
 
-def row_part(spec: RowSpec, sides: tuple[str, ...], *, masked: bool) -> Part:
-    """Return the part that ``with_row`` adds."""
-    return _row_part(spec, _conversions(spec.columns), sides, masked=masked)
+def row_part(spec: RowSpec, sides: tuple[str, ...], *, masked: bool, unnamed: bool = False) -> Part:
+    """Return the part that ``with_row`` adds.
+
+    Args:
+        spec: See ``with_row``.
+        sides: See ``with_row``.
+        masked: See ``with_row``.
+        unnamed: Whether the changes have ``MOVED_UNNAMED``.
+    """
+    return _row_part(spec, _conversions(spec.columns), sides, masked=masked, unnamed=unnamed)
 
 
 def _conversions(columns: Iterable[SourceColumn]) -> tuple[Convert, ...]:
@@ -144,7 +152,7 @@ def _conversions(columns: Iterable[SourceColumn]) -> tuple[Convert, ...]:
 
 @made_once
 def _row_part(
-    spec: RowSpec, _: tuple[Convert, ...], sides: tuple[str, ...], *, masked: bool
+    spec: RowSpec, _: tuple[Convert, ...], sides: tuple[str, ...], *, masked: bool, unnamed: bool
 ) -> Part:
     reader, encodings = spec.reader, spec.encodings
     may_be_ambiguous = masked and not reader.partial
@@ -155,8 +163,10 @@ def _row_part(
     read = {"_read": reader.sides(F.col("value"), spec.columns, names)}
     parts = {"_wire": F.coalesce(*(F.col("_read").getField(name) for name in sides))}
     if ambiguous_names:
+        has_header = F.col("moved_from").isNotNull()
+        moved = has_header | F.col(MOVED_UNNAMED) if unnamed else has_header
         parts["_may_be_unchanged"] = null_may_be_unchanged(
-            F.col("op"), F.col("moved_from"), F.col("_read").getField("before")
+            F.col("op"), moved, F.col("_read").getField("before")
         )
     values, masks = [], []
     schema = reader.schema_of(known_column("value"))

@@ -98,7 +98,8 @@ def decoded_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     if table.keyless is not None:
         return keyless_rows(rows, table, spec)
     sides = ("after", "before") if table.key_in_value else ("after",)
-    row = row_part(table.row_spec(spec), sides, masked=True)
+    unnamed = MOVED_UNNAMED in rows.columns
+    row = row_part(table.row_spec(spec), sides, masked=True, unnamed=unnamed)
     if table.key_in_value:
         decoded = _with_declared_key(with_parts(rows, row), table, spec)
     else:

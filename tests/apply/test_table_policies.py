@@ -36,30 +36,34 @@ ROW = column("after", "struct", fields=COLUMNS)
 
 
 def sent(log: WrittenLog, collection: str, lsn: int, op: str, **row: Any) -> None:
-    """Write a transaction of one record, in JSON with its schema."""
+    """Write a transaction of one change, in JSON with its schema; ``m``: of the key, to 2."""
     place = place_of(collection, lsn, lsn - 1, version="3.4.1.Final", snapshot="false")
-    payload = {
-        "before": None,
-        "after": {"id": 1, **row},
-        "source": place,
-        "transaction": {"id": f"{lsn}:{lsn}", "total_order": 1},
-        "op": op,
-    }
-    schema = {"type": "struct", "name": f"{collection}.Envelope", "fields": [ROW]}
-    record = json.dumps({"schema": schema, "payload": payload}, separators=(",", ":"))
+    changes = [("d", 1, None), ("c", 2, row)] if op == "m" else [(op, 1, row)]
     log.begin(f"{lsn}:{lsn}")
-    log.raw(collection, {"id": 1}, record)
-    log.end(f"{lsn}:{lsn}", {collection: 1})
+    for number, (part, id_, values) in enumerate(changes, 1):
+        payload = {
+            "before": None,
+            "after": None if values is None else {"id": id_, **values},
+            "source": place,
+            "transaction": {"id": f"{lsn}:{lsn}", "total_order": number},
+            "op": part,
+        }
+        schema = {"type": "struct", "name": f"{collection}.Envelope", "fields": [ROW]}
+        record = json.dumps({"schema": schema, "payload": payload}, separators=(",", ":"))
+        log.raw(collection, {"id": id_}, record)
+    log.end(f"{lsn}:{lsn}", {collection: len(changes)})
 
 
 def test_a_table_has_its_own_policy_for_numbers_times_and_nulls_that_may_be_unchanged_values(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
+    """Also in a key change without headers."""
     large, small = unscaled(LARGE), unscaled(7)
     sent(log, ORDERS, 10, "c", amount=large, until=1, tags=[1.5])
     sent(log, BILLS, 11, "c", amount=small, until=1, tags=[1.5])
     sent(log, ORDERS, 30, "u", amount=large, until=INFINITE, tags=None)
     sent(log, BILLS, 31, "u", amount=small, until=2, tags=None)
+    sent(log, ORDERS, 50, "m", amount=large, until=INFINITE, tags=None)
     policies = {"decimal.too.large": "string", "infinite.times": "edge", "ambiguous.nulls": "keep"}
     own = {f"table.{ORDERS}.{key}": policy for key, policy in policies.items()}
     log.ingest(spark, lake, types_guess="stop", **own)
@@ -69,5 +73,5 @@ def test_a_table_has_its_own_policy_for_numbers_times_and_nulls_that_may_be_unch
     assert bills.schema["amount"].dataType == DecimalType(38, 0)
     (row,) = orders.collect()
     last = datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001
-    assert (row["amount"], row["until"], row["tags"]) == (str(LARGE), last, [1.5])
+    assert [*row] == [2, str(LARGE), last, [1.5]]
     assert [row["tags"] for row in bills.collect()] == [None]

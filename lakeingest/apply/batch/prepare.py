@@ -254,15 +254,16 @@ def _part(
     previous = state.tables.get(collection)
     own_changes = changes.where(F.col("collection") == collection)
     table = book.spec(collection, batch_stats, own_changes, previous)
-    if table.has_ambiguous_nulls(book.encodings(collection)):
+    is_ambiguous = table.has_ambiguous_nulls(book.encodings(collection))
+    if whole and table.keyless is None and may_move_without_header(batch_stats):
+        with_key_changes = with_moves(own_changes)
+        if is_ambiguous or not keys_with_deferred_order(with_key_changes).isEmpty():
+            own_changes, exchanges = with_key_changes, True
+            batch_stats = [stats.any_relocated() for stats in batch_stats]
+    if is_ambiguous:
         batch_stats = [stats.all_masked() for stats in batch_stats]
     if table.key_in_value and table.keyless is None:
         batch_stats = [stats.any_moved() for stats in batch_stats]
-    if whole and table.keyless is None and may_move_without_header(batch_stats):
-        with_key_changes = with_moves(own_changes)
-        if not keys_with_deferred_order(with_key_changes).isEmpty():
-            own_changes, exchanges = with_key_changes, True
-            batch_stats = [replace(stats, relocated=stats.rows) for stats in batch_stats]
     floor = max(
         [stats.floor for stats in batch_stats] + ([previous.note.floor] if previous else [])
     )
