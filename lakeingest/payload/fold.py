@@ -29,7 +29,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from lakeingest.engine.known_columns import Addition, Filter, Selection, Steps, made_once
-from lakeingest.event_columns import EVENT, SEQUENCE
+from lakeingest.event_columns import EVENT, GONE, OPERATION, SEQUENCE
 from lakeingest.frame_schemas import END, FIRST_OP, LINK, OURS, MetadataColumns
 from lakeingest.named import named
 from lakeingest.position import missing_below, present_entries
@@ -155,7 +155,7 @@ def _payload_columns(
     deleted = F.col("op") == "d"
     values = [_value(name, key, deleted, F.col("row").getField(name)) for name in columns]
     return Selection(
-        *_with_event(values, F.col(EVENT), names),
+        *_with_event(values, F.col(EVENT), deleted, names),
         F.col("position").alias(names.position),
         deleted.alias(names.deleted),
         F.lit(None).cast("map<string,string>").alias(names.column_positions),
@@ -224,7 +224,7 @@ def _row_fold(
     at_move = missing_below(F.col(f"{MOVED}.position"))
     unresolved = F.exists(F.map_values(older), lambda v: v == at_move)
     result = (
-        *_with_event(values, F.col(_LAST).getField(EVENT), names),
+        *_with_event(values, F.col(_LAST).getField(EVENT), deleted, names),
         F.col(_POSITION).alias(names.position),
         deleted.alias(names.deleted),
         positions.alias(names.column_positions),
@@ -301,9 +301,17 @@ def _entry(name: str) -> Column:
     )
 
 
-def _with_event(values: list[Column], event: Column, names: MetadataColumns) -> list[Column]:
-    """Put RFC-39's columns, all of the last event, where Hudi's streamer has them."""
-    event_columns = {name: event.getField(name).alias(name) for name in names.event}
+def _with_event(
+    values: list[Column], event: Column, deleted: Column, names: MetadataColumns
+) -> list[Column]:
+    """Put RFC-39's columns, all of the last event, where Hudi's streamer has them.
+
+    An update that is split in two deletes its old row, but its event says that it is an update.
+    """
+    told = {name: event.getField(name) for name in names.event}
+    if told:
+        told[OPERATION] = F.when(deleted, F.lit(GONE)).otherwise(told[OPERATION])
+    event_columns = {name: value.alias(name) for name, value in told.items()}
     sequence = [event_columns.pop(SEQUENCE)] if SEQUENCE in event_columns else []
     return [*event_columns.values(), *values, *sequence]
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from lakeingest.event_columns import EVENT, OPERATION
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.payload.key_lookup import LIVE, STORED_AT, with_table_row
 
@@ -57,4 +58,9 @@ def resolve_net_zero(
     with_state = with_stored.withColumn("_was", F.last(exists, ignorenulls=True).over(earlier))
     existed = F.coalesce(F.col("_was"), F.col(LIVE), F.lit(False))
     op = F.when(is_net_zero, F.when(existed, "c").otherwise("d")).otherwise(F.col("op"))
-    return with_state.withColumn("op", op).select(*decoded.columns)
+    changed = {"op": op}
+    if EVENT in decoded.columns:
+        # Its last event deletes the row, whatever it is like after the transaction.
+        event = F.col(EVENT)
+        changed[EVENT] = F.when(is_net_zero, event.withField(OPERATION, op)).otherwise(event)
+    return with_state.withColumns(changed).select(*decoded.columns)

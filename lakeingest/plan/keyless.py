@@ -102,17 +102,22 @@ def _net(changes: DataFrame) -> DataFrame:
         F.max("times").alias("times"), F.first("last").alias("last")
     )
     newest = F.struct("position", F.col("op") != "d")
+    come = F.struct("op", *(F.col(f"last.{name}").alias(name) for name in event))
     counts = once.groupBy("within", "row_key").agg(
         F.sum(F.col("made") * F.col("times")).alias("made"),
         F.max_by("op", newest).alias("last_op"),
-        F.max_by("op", F.when(F.col("op") != "d", F.col("position"))).alias("come"),
+        F.max_by(come, F.when(F.col("op") != "d", F.col("position"))).alias("come"),
         F.max_by("last", newest).alias("last"),
         F.max("position").alias("position"),
     )
     row_exists = (F.col("last_op") != "d") | (F.col("made") > 0)
     op_without_row = F.when(F.col("made") < 0, F.lit("d")).otherwise(F.lit(NET_ZERO))
-    op = F.when(row_exists, F.col("come")).otherwise(op_without_row)
-    return counts.select("row_key", op.alias("op"), "position", "last.*")
+    op = F.when(row_exists, F.col("come.op")).otherwise(op_without_row)
+    events = (
+        F.when(row_exists, F.col(f"come.{name}")).otherwise(F.col(f"last.{name}")).alias(name)
+        for name in event
+    )
+    return counts.select("row_key", op.alias("op"), "position", "last.row", *events)
 
 
 def _whole_side(rows: DataFrame, table: TableSpec, spec: PipelineSpec, side: str) -> DataFrame:

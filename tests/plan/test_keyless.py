@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -19,6 +19,8 @@ from lakeingest.decode.json.envelope import decode_envelope
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.envelope import ChangeSpec, changes
 from lakeingest.errors import DataError
+from lakeingest.event_columns import OPERATION, POSTGRESQL
+from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.payload.net_zero import NET_ZERO, resolve_net_zero
 from lakeingest.plan.spec import Keyless, PipelineSpec, TableSpec
 from lakeingest.plan.table import decoded_rows, payload_of_partial_rows
@@ -61,9 +63,9 @@ def decoded(
     return decoded_rows(found(spark, records), keyless(policy), SPEC)
 
 
-def found(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
-    envelopes = decode_envelope(frame(spark, records))
-    return local_checkpoint(changes(envelopes, ChangeSpec("postgresql")))
+def found(spark: SparkSession, records: Iterable[Record], *, event: bool = False) -> DataFrame:
+    envelopes = decode_envelope(frame(spark, records), event=event)
+    return local_checkpoint(changes(envelopes, ChangeSpec("postgresql", event=event)))
 
 
 def once(events: Sequence[Any]) -> list[tuple[str, Any]]:
@@ -249,6 +251,26 @@ def test_what_a_transaction_left_as_it_was_has_its_last_place(spark: SparkSessio
     assert sorted(row["op"] for row in rows) == ["c", "d", NET_ZERO]
     places = {row["op"]: row["position"] for row in rows}
     assert places["c"] < places["d"] == places[NET_ZERO]
+
+
+def test_the_operation_of_a_row_without_a_key_says_whether_the_row_is_there(
+    spark: SparkSession,
+) -> None:
+    events = [
+        in_transaction(event("c", AS_OFTEN, lsn=105), 6),
+        *(event("c", MORE, lsn=110, order=order) for order in (1, 2)),
+        event("d", None, MORE, lsn=120, order=3),
+        event("u", numbered(3), numbered(2), lsn=130, order=4),
+        event("c", AS_OFTEN, lsn=140, order=5),
+        event("d", None, AS_OFTEN, lsn=150, order=6),
+    ]
+    records = [Record("t.public.a", one, None, 0, number) for number, one in enumerate(events)]
+    spec = replace(SPEC, names=MetadataColumns(event=POSTGRESQL.fieldNames()))
+    table = keyless(Keyless.FULL_ROW)
+    rows = decoded_rows(found(spark, records, event=True), table, spec)
+    settled = resolve_net_zero(rows, None, table.key, "", spec.names)
+    payloads = payload_of_partial_rows(settled, table, spec).select("n", OPERATION).collect()
+    assert sorted(map(tuple, payloads), key=str) == [(1, "c"), (3, "u"), (5, "c"), (None, "d")]
 
 
 OLD, NEW = {**ROW, "t": "old"}, {**ROW, "t": "new"}
