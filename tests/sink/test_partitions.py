@@ -132,6 +132,20 @@ def test_partitions_of_every_kind_are_found_by_a_filter_and_all_reached_by_a_tru
     assert lake.live("d", "big") == {2: (day, 1), 3: (day, 1), 4: (day, 3)}
 
 
+def test_a_partitioned_delta_table_is_widened_also_if_the_session_overwrites_single_partitions(
+    delta_lake: Lake,
+) -> None:
+    delta_lake.partition = ("id",)
+    delta_lake.apply(insert(1, 1, n=1), ddl="id BIGINT, n INT")
+    mode = "spark.sql.sources.partitionOverwriteMode"
+    delta_lake.spark.conf.set(mode, "dynamic")
+    try:
+        delta_lake.apply(insert(2, 2, n=2**40), ddl="id BIGINT, n BIGINT")
+    finally:
+        delta_lake.spark.conf.unset(mode)
+    assert delta_lake.live() == {1: (1,), 2: (2**40,)}
+
+
 @pytest.mark.soak
 def test_hudis_own_readers_find_each_key_once_also_when_files_were_compacted(
     hudi_lake: Lake,

@@ -176,13 +176,15 @@ class DeltaLakeTable(LakeTable):
             FencedError: A later writer has claimed the table.
             TransientError: See ``commit``.
         """
-        identity = {
+        fixed_options = {
             "txnAppId": _application(note),
             "txnVersion": str(note.token),
             "userMetadata": note.to_json(),
+            # Delta changes no schema where the session overwrites the written partitions alone.
+            "partitionOverwriteMode": "static",
         }
         writer = rows.write.format("delta").mode(mode).partitionBy(*partition)
-        return self.commit(note, lambda: writer.options(**options, **identity).save(self.path))
+        return self.commit(note, lambda: writer.options(**options, **fixed_options).save(self.path))
 
     def merge_session(self, note: CommitNote) -> SparkSession:
         """Return a session whose next MERGE commits with ``note``."""
