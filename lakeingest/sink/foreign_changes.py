@@ -70,3 +70,18 @@ def foreign_change_error(collection: str, commit: Commit, since: int, repair: st
         f"source's any more. Nothing of this batch was published. {repair} To keep the change, set "
         "lakeingest.foreign.changes=accept."
     )
+
+
+def no_position_error(collection: str, position: str) -> DataError:
+    """Return the error of a table that has rows without a position.
+
+    Args:
+        collection: The source table.
+        position: Name of the column with a row's position.
+    """
+    return DataError(
+        f"Another writer inserted rows without {position} into table '{collection}'. They have no "
+        "place in the order of the source's changes, so no change of their keys would be applied. "
+        f"Nothing of this batch was published. Delete the rows whose {position} is NULL, insert "
+        "those at the source that are to stay, and run again."
+    )

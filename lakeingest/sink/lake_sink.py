@@ -20,7 +20,7 @@ from lakeingest.commit_note import CommitNote
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.errors import FencedError, InvariantError, TransientError
 from lakeingest.sink.contract import Changeset, TableState, Upkeep, nothing
-from lakeingest.sink.foreign_changes import without_reverted
+from lakeingest.sink.foreign_changes import no_position_error, without_reverted
 from lakeingest.sink.foreign_files import refuse_files, refuse_other_format
 from lakeingest.sink.lake_table import LakeTable
 from lakeingest.sink.merge_law import MergeLaw
@@ -116,6 +116,8 @@ class LakeSink(ABC):
     ) -> TableState:
         """Return ``now`` after a check that no other writer changed rows after ``since``.
 
+        Where other writers may, it checks that each row has a position.
+
         Args:
             now: The table's state.
             since: Version up to which the commits are known; None: no check.
@@ -123,10 +125,16 @@ class LakeSink(ABC):
                 numbers, so up to ``since + own`` there is no room for another commit.
 
         Raises:
-            DataError: Another writer changed rows.
+            DataError: Another writer changed rows and may not, or inserted rows without a position.
         """
-        if since is not None and now.version > since + own and not self.settings.foreign:
-            self.table(now.note.collection).refuse_foreign_change(now.note.collection, since)
+        collection, position = now.note.collection, self.settings.names.position
+        if since is None or now.version <= since + own:
+            return now
+        table, accepted = self.table(collection), self.settings.foreign
+        if table.refuse_foreign_change(collection, since, accepted=accepted):
+            without_position = table.read(now.version).where(F.col(position).isNull())
+            if not without_position.isEmpty():
+                raise no_position_error(collection, position)
         return now
 
     def refuse_foreign_files(self, collection: str) -> None:

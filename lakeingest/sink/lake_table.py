@@ -120,16 +120,21 @@ class LakeTable(ABC):
         nothing = typed_columns(self.read().schema, {})
         return self.append(self.spark.range(0).select(*nothing), note)
 
-    def refuse_foreign_change(self, collection: str, since: int) -> None:
+    def refuse_foreign_change(self, collection: str, since: int, *, accepted: bool) -> bool:
         """Raise an error if another writer changed rows after a version.
 
         Args:
             collection: The source table.
             since: Version up to which the commits are known.
+            accepted: Whether other writers may change rows.
+
+        Returns:
+            Whether another writer changed rows.
 
         Raises:
-            DataError: Another writer changed rows.
+            DataError: Another writer changed rows and may not.
         """
         commit = foreign_change(self.commits(), since)
-        if commit is not None:
+        if commit is not None and not accepted:
             raise foreign_change_error(collection, commit, since, self.repair(since))
+        return commit is not None

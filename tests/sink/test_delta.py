@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from lakeingest.commit_note import CommitNote
 from lakeingest.engine.delta.files import DataFile
 from lakeingest.engine.delta.transaction import DeltaTransaction
-from lakeingest.errors import ConfigError, FencedError, TransientError
+from lakeingest.errors import ConfigError, DataError, FencedError, TransientError
 from lakeingest.sink.contract import Upkeep
 from lakeingest.sink.delta import rewrite, sink
 from lakeingest.sink.merge_law import MISSING_VALUE
@@ -118,6 +118,31 @@ def test_of_a_larger_table_only_files_with_a_changed_row_are_written_again(
     delta_lake.apply(Payload(2, 3, {"n": 3}), insert(3, 4, n=4))
     assert len(before & set(delta_lake.head().inputFiles())) == 1
     assert delta_lake.live() == {1: (1,), 2: (3,), 3: (4,)}
+
+
+def test_a_key_that_another_writer_appended_again_stands_for_no_new_row(
+    delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rewrite, "WHOLE_BYTES", 0)
+    delta_lake.restart(foreign=True)
+    fill_two_files(delta_lake, monkeypatch)
+    again = delta_lake.head().where("id = 1")
+    again.write.format("delta").mode("append").save(delta_lake.sink.path(COLLECTION))
+    delta_lake.apply(Payload(1, 3, {"n": 3}), insert(3, 4, n=4))
+    assert operations(delta_lake)[-1] == "WRITE Overwrite"
+    rows = delta_lake.head().select("id", "n").collect()
+    assert sorted(map(tuple, rows)) == [(1, 3), (1, 3), (2, 2), (3, 4)]
+
+
+def test_rows_without_a_position_are_to_be_deleted_first(delta_lake: Lake) -> None:
+    delta_lake.restart(foreign=True)
+    known, path = delta_lake.apply(insert(1, 1, n=1)).version, delta_lake.sink.path(COLLECTION)
+    delta_lake.spark.range(7, 8).write.format("delta").mode("append").save(path)
+    with pytest.raises(DataError, match=f"Delete the rows whose {NAMES.position} is NULL"):
+        delta_lake.sink.state(COLLECTION, known)
+    DeltaTable.forPath(delta_lake.spark, path).delete(F.col(NAMES.position).isNull())
+    delta_lake.apply(insert(7, 2, n=7))
+    assert delta_lake.live() == {1: (1,), 7: (7,)}
 
 
 def test_a_large_changeset_and_a_table_with_an_unknown_feature_are_left_to_the_engine(

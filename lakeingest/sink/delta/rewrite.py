@@ -144,16 +144,18 @@ class Rewrite:
     def _rewrite_files(self, reached: Sequence[DataFile]) -> FileChange:
         changeset = self.changeset
         keys_in_table = self._look_up_keys(reached)
+        # Another writer may have appended a key again (``foreign.changes=accept``).
+        number_of_keys = F.count_distinct(*all_named(changeset.key))
         row = keys_in_table.agg(
-            F.count("*").alias("rows"), F.collect_set(_FILE).alias("files")
+            number_of_keys.alias("keys"), F.collect_set(_FILE).alias("files")
         ).first()
-        rows, names = (row["rows"], set(row["files"])) if row else (0, set())
+        found, names = (row["keys"], set(row["files"])) if row else (0, set())
         old_files = [file for file in reached if file.name in names]
         if not old_files:
             return self._append()
         payloads = F.broadcast(changeset.frame)
         frame = merged_rows(self._read(old_files), payloads, self.law, "left")
-        if rows < changeset.rows:
+        if found < changeset.rows:
             keys = F.broadcast(keys_in_table)
             new = changeset.frame.join(keys, list(changeset.key), "left_anti")
             frame = frame.unionByName(inserted_rows(new, self.law))

@@ -143,13 +143,13 @@ class HudiTable(LakeTable):
         after_ours = takewhile(lambda commit: not commit.metadata, self.commits())
         refuse_streamer_commits(collection, after_ours)
 
-    def refuse_foreign_change(self, collection: str, since: int) -> None:
+    def refuse_foreign_change(self, collection: str, since: int, *, accepted: bool) -> bool:
         """Raise an error if another writer changed rows after a version; see ``LakeTable``.
 
         Raises:
             DataError: Another writer changed rows, or restored the table to an earlier commit.
         """
-        if restored_after(self.spark, self.path, since):
+        if not accepted and restored_after(self.spark, self.path, since):
             message = (
                 f"Another writer restored Hudi table '{collection}' to an earlier commit after "
                 f"version {since} of lakeingest, so changes are missing from it. Nothing of this "
@@ -157,7 +157,7 @@ class HudiTable(LakeTable):
                 "lakeingest.foreign.changes=accept to go on without them."
             )
             raise DataError(message)
-        super().refuse_foreign_change(collection, since)
+        return super().refuse_foreign_change(collection, since, accepted=accepted)
 
     def removes_deleted(self) -> bool:
         """Return whether Hudi drops the rows that lakeingest marks as deleted.
